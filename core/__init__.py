@@ -1,0 +1,1 @@
+"""Words of the domain: types, auth, budget, errors, settings, language, trace events."""

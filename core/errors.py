@@ -1,0 +1,70 @@
+"""One error tree, split by who must act.
+
+    CarrelError
+    ├── CallerError       the person asking: wrong arguments, unknown names      exit 2
+    │   └── PolicyError   the caller may not do this                             exit 2
+    ├── OperatorError     whoever runs the machine: data, disk, locks            exit 4
+    │   └── DataLockedError  another process owns the data directory             exit 4
+    ├── ModelError        a model is missing, broken or too slow                 exit 1
+    └── DocumentError     one document cannot be read; the others go on          exit 1
+
+A message says the rule, the actual value and what to do next.
+"""
+
+from __future__ import annotations
+
+
+class CarrelError(Exception):
+    """Carry one line for a person; `retryable` says whether trying again can help."""
+
+    exit_code = 1
+    retryable = False
+
+    def __init__(self, rule: str, *, value: object = None, hint: str = "") -> None:
+        """Join the rule, the actual value and the next step into one line."""
+        self.rule = rule
+        self.value = value
+        self.hint = hint
+        parts = [rule.rstrip(".")]
+        if value is not None:
+            parts[0] += f": {shorten(value)}"
+        if hint:
+            parts.append(hint.rstrip("."))
+        super().__init__(". ".join(parts) + ".")
+
+
+class CallerError(CarrelError):
+    """Ask the caller to correct the request."""
+
+    exit_code = 2
+
+
+class PolicyError(CallerError):
+    """Deny what the verified caller may not do."""
+
+
+class OperatorError(CarrelError):
+    """Ask whoever runs the machine to act: data directory, disk, configuration."""
+
+    exit_code = 4
+
+
+class DataLockedError(OperatorError):
+    """Name the process that owns the data directory."""
+
+    retryable = True
+
+
+class ModelError(CarrelError):
+    """Report a model that is missing, broken or too slow."""
+
+
+class DocumentError(CarrelError):
+    """Report one document that cannot be read; the others go on."""
+
+
+def shorten(value: object, limit: int = 120) -> str:
+    """Show a value in an error message on one line, cut to `limit` characters."""
+    shown = " ".join((value if isinstance(value, str) else repr(value)).split())
+    shown = "".join(c if c.isprintable() else "?" for c in shown)
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"

@@ -1,0 +1,1 @@
+"""Language: which one a text is in, its index terms and its sentences."""

@@ -1,0 +1,133 @@
+"""One word → its index form: Snowball stem (Latin script) or dictionary lemma (Cyrillic)."""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from functools import cache, lru_cache
+from typing import Protocol
+
+# ISO 639-1 → Snowball algorithm, Latin script only; any other language is stemmed as English.
+SNOWBALL = {
+    "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian",
+    "pt": "portuguese", "nl": "dutch", "sv": "swedish", "no": "norwegian", "nb": "norwegian",
+    "nn": "norwegian", "da": "danish", "fi": "finnish", "ro": "romanian", "hu": "hungarian",
+    "tr": "turkish", "ca": "catalan", "cs": "czech", "pl": "polish", "lt": "lithuanian",
+    "ga": "irish", "eu": "basque", "et": "estonian", "id": "indonesian",
+}  # fmt: skip
+
+
+class _Stemmer(Protocol):
+    """What is used of a Snowball stemmer."""
+
+    def stemWord(self, word: str) -> str: ...  # noqa: D102, N802
+
+
+class _Parse(Protocol):
+    """One reading of a word."""
+
+    normal_form: str
+
+
+class _Weigher(Protocol):
+    """What ranks the readings of a word, likeliest first."""
+
+    def apply_to_parses(  # noqa: D102
+        self, word: str, word_lower: str, parses: list[_Parse]
+    ) -> list[_Parse]: ...
+
+
+class _Morphology(Protocol):
+    """What is used of a morphological dictionary."""
+
+    prob_estimator: _Weigher | None
+
+    def parse(self, word: str) -> list[_Parse]: ...  # noqa: D102
+    def word_is_known(self, word: str) -> bool: ...  # noqa: D102
+
+
+_UKRAINIAN_LETTERS = frozenset("іїєґ")
+_RUSSIAN_LETTERS = frozenset("ыэёъ")
+
+
+def latin_stemmer(language: str | None) -> str:
+    """Name the Snowball language a Latin word is stemmed in: the text's own, or English."""
+    return language if language in SNOWBALL and SNOWBALL[language] in _algorithms() else "en"
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str, language: str) -> str:
+    """Stem a casefolded Latin word; English also drops the accents ("café" is "cafe")."""
+    if any(character.isdigit() for character in word):
+        return word
+    if language == "en":
+        word = word if word.isascii() else _without_accents(word)
+    return _stemmer(language).stemWord(word) or word
+
+
+def cyrillic_dictionary(word: str, language: str | None) -> str:
+    """Choose the dictionary for a casefolded Cyrillic word: its own letters outrank the text."""
+    letters = set(word)
+    if language == "uk":
+        return "ru" if letters & _RUSSIAN_LETTERS and not letters & _UKRAINIAN_LETTERS else "uk"
+    return "uk" if letters & _UKRAINIAN_LETTERS and not letters & _RUSSIAN_LETTERS else "ru"
+
+
+@lru_cache(maxsize=65536)
+def lemma(word: str, dictionary: str) -> str:
+    """Give the dictionary form of a casefolded Cyrillic word; Russian ё becomes е."""
+    if len(word) > 64 or any(character.isdigit() for character in word):
+        return word
+    form = _normal_form(word, dictionary)
+    return form.replace("ё", "е") if dictionary == "ru" else form
+
+
+def _normal_form(word: str, dictionary: str) -> str:
+    """Choose the likeliest reading; weighing them is half the cost, so only when they differ."""
+    morphology, weigher = _morphology(dictionary)
+    parses = morphology.parse(word)
+    if not parses:
+        return word
+    if weigher is not None and len({parse.normal_form for parse in parses}) > 1:
+        parses = weigher.apply_to_parses(word, word, parses)
+    return parses[0].normal_form
+
+
+def is_known(word: str, dictionary: str) -> bool:
+    """Tell whether the dictionary ("ru" or "uk") holds a casefolded word."""
+    return _morphology(dictionary)[0].word_is_known(word)
+
+
+@cache
+def _algorithms() -> frozenset[str]:
+    """List what the installed Snowball offers; older builds lack some languages."""
+    import Stemmer  # type: ignore[import-not-found]
+
+    return frozenset(Stemmer.algorithms())
+
+
+@cache
+def _stemmer(language: str) -> _Stemmer:
+    """Make one stemmer; its own word cache is off, since `stem` keeps one."""
+    import Stemmer
+
+    stemmer: _Stemmer = Stemmer.Stemmer(SNOWBALL[language], 0)
+    return stemmer
+
+
+@cache
+def _morphology(dictionary: str) -> tuple[_Morphology, _Weigher | None]:
+    """Load a dictionary (about 0.1 s) and what ranks the readings of a word."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # old releases import the deprecated pkg_resources
+        import pymorphy3  # type: ignore[import-untyped]
+
+        morphology: _Morphology = pymorphy3.MorphAnalyzer(lang=dictionary)
+    weigher, morphology.prob_estimator = morphology.prob_estimator, None
+    return morphology, weigher
+
+
+def _without_accents(word: str) -> str:
+    """Drop combining marks: "Dvořák" is searched for as "Dvorak"."""
+    bare = "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+    return unicodedata.normalize("NFC", bare)

@@ -1,0 +1,87 @@
+"""A profile: how one kind of collection is read, searched and described, as YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError, field_validator
+
+from core.errors import CallerError
+from core.settings import Settings
+from core.types import Value
+
+BUILT_IN = Path(__file__).resolve().parent.parent / "profiles"
+BaseTool = Literal["search", "search_vector", "search_text", "query_records"]
+
+
+class ToolProfile(Value):
+    """Rename and scope one tool.
+
+    `purpose` and `not_for` are what the planner reads; `examples` are questions it serves, in any
+    language. `sources` are shell patterns over a document's source ("docs/*").
+    """
+
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{2,40}$")
+    base: BaseTool = "search"
+    purpose: str = Field(min_length=10, max_length=600)
+    not_for: list[str] = Field(default_factory=list)
+    examples: list[str] = Field(default_factory=list)
+    sources: list[str] = Field(default_factory=list)
+
+
+class Profile(Value):
+    """Describe one kind of collection: setting overrides and the tools the planner may use."""
+
+    name: str = Field(pattern=r"^[\w.-]{1,64}$")
+    description: str = ""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    tools: list[ToolProfile] = Field(default_factory=list)
+
+    @field_validator("settings")
+    @classmethod
+    def _known(cls, settings: dict[str, Any]) -> dict[str, Any]:
+        unknown = sorted(set(settings) - set(Settings.model_fields) | set(settings) & {"data"})
+        if unknown:
+            raise ValueError(f"unknown or fixed settings: {', '.join(unknown)}")
+        return settings
+
+    @field_validator("tools")
+    @classmethod
+    def _unique(cls, tools: list[ToolProfile]) -> list[ToolProfile]:
+        names = [tool.name for tool in tools]
+        if len(set(names)) != len(names):
+            raise ValueError("tool names must differ")
+        return tools
+
+
+def built_in_profiles() -> list[str]:
+    """Return the names of the profiles that come with Carrel."""
+    return sorted(path.stem for path in BUILT_IN.glob("*.yaml"))
+
+
+def load_profile(name_or_path: str) -> Profile:
+    """Read a built-in profile by name, or any profile by the path of its YAML file."""
+    import yaml
+
+    path = BUILT_IN / f"{name_or_path}.yaml"
+    if name_or_path.endswith((".yaml", ".yml")) or "/" in name_or_path:
+        path = Path(name_or_path).expanduser()
+    if not path.is_file():
+        raise CallerError(
+            "a profile is a built-in name or the path of a YAML file",
+            value=name_or_path,
+            hint=f"built-in: {', '.join(built_in_profiles())}",
+        )
+    try:
+        return Profile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise CallerError(
+            f"profile {path.name}: {place}: {first['msg']}", hint="correct the file"
+        ) from None
+    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+        raise CallerError(
+            f"profile {path.name} is not valid YAML", value=str(error), hint="correct the file"
+        ) from None

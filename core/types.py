@@ -1,0 +1,209 @@
+"""The words that every room shares: evidence, plans, claims, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+AnswerKind = Literal["text", "person", "date", "number", "place", "yesno", "list"]
+Intent = Literal["fact", "recommend"]
+QuestionKind = Literal["plain", "multi"]
+
+# Inverse document frequency of a term within what the caller asks; higher is rarer.
+TermWeights = Callable[[list[str]], dict[str, float]]
+
+
+class Value(BaseModel):
+    """Be a value object: frozen, and closed to unknown fields."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class StopReason(StrEnum):
+    """Say why a run ended."""
+
+    enough_evidence = "enough_evidence"
+    required_fields_missing = "required_fields_missing"
+    no_relevant_evidence = "no_relevant_evidence"
+    max_steps = "max_steps"
+    max_tool_calls = "max_tool_calls"
+    max_tokens = "max_tokens"
+    timeout = "timeout"
+    policy = "policy"
+    unsupported_answer = "unsupported_answer"
+    cancelled = "cancelled"
+
+
+class Evidence(Value):
+    """Hold one chunk and how it was found.
+
+    `score` is the tool's own ranking score (higher is better, comparable within one call only);
+    `scores` keeps each channel's; `grades` maps a sub-question id to 0..3 (off topic, related,
+    partly answers, answers). `section` is the heading path and `page` counts from 1.
+    """
+
+    evidence_id: str
+    chunk_id: str
+    document_id: str
+    document_key: str
+    source: str
+    title: str
+    text: str
+    section: str = ""
+    page: int | None = None
+    ordinal: int = 0
+    kind: str = "text"
+    language: str = "und"
+    version: str = ""
+    updated_at: str = ""
+    metadata: dict[str, Any] = Field(default_factory=dict)
+    tool: str = ""
+    query: str = ""
+    score: float = 0.0
+    scores: dict[str, float] = Field(default_factory=dict)
+    grades: dict[str, int] = Field(default_factory=dict)
+
+    @property
+    def best_grade(self) -> int:
+        """Return the highest grade any sub-question gave, 0 when ungraded."""
+        return max(self.grades.values(), default=0)
+
+
+class Call(Value):
+    """Name one tool call: what a planner may produce, and nothing else."""
+
+    tool: str
+    arguments: dict[str, Any] = Field(default_factory=dict)
+
+
+class SubQuestion(Value):
+    """Hold one question that one search can answer.
+
+    `text` is what the person asked, `about` the topic it leaves out, `query` the stand-alone
+    search text, `calls` the tools that serve it, `wants` the kind of answer that is complete.
+    """
+
+    id: str
+    text: str
+    query: str
+    about: str = ""
+    language: str = "und"
+    wants: AnswerKind = "text"
+    calls: list[Call] = Field(default_factory=list)
+    deps: list[str] = Field(default_factory=list)
+    slot: str | None = None
+
+
+class Plan(Value):
+    """Hold the sub-questions in the order in which they are asked."""
+
+    questions: list[SubQuestion]
+
+    def question(self, question_id: str) -> SubQuestion:
+        """Return the sub-question of this id."""
+        return next(q for q in self.questions if q.id == question_id)
+
+
+class Part(Value):
+    """Hold one clause that asks something, and the topic it leaves out ("" when it says it)."""
+
+    text: str
+    about: str = ""
+
+    @property
+    def search_text(self) -> str:
+        """Return the clause with its topic."""
+        return f"{self.text} {self.about}".strip()
+
+
+class Understanding(Value):
+    """Hold what is known of a question before anything is searched.
+
+    `question` is stand-alone: what a follow-up left out is added from the history.
+    `required_fields` names the kind of answer each part wants.
+    """
+
+    question: str
+    kind: QuestionKind = "plain"
+    reason: str = ""
+    language: str = "und"
+    intent: Intent = "fact"
+    entities: list[str] = Field(default_factory=list)
+    required_fields: list[AnswerKind] = Field(default_factory=list)
+    parts: list[Part] = Field(default_factory=list)
+
+
+class Grade(Value):
+    """Judge one piece of evidence for one sub-question, 0..3, with the reason in words."""
+
+    evidence_id: str
+    grade: int = Field(ge=0, le=3)
+    reason: str
+
+
+class Rewrite(Value):
+    """Propose another search for a sub-question; `similarity` to the original is 0..1."""
+
+    query: str
+    calls: list[Call]
+    similarity: float
+    reason: str
+
+
+class Finding(Value):
+    """Name a value found in evidence, by character span of the chunk's text."""
+
+    value: str
+    evidence_id: str
+    start: int
+    end: int
+
+
+class Citation(Value):
+    """Point from a claim to a character span: chunk text[start:end] == quote."""
+
+    evidence_id: str
+    document_id: str
+    source: str
+    chunk_id: str
+    start: int
+    end: int
+    quote: str
+
+
+class Claim(Value):
+    """Hold one sentence of an answer with what it rests on; `question_id` says what it answers."""
+
+    text: str
+    citations: list[Citation]
+    question_id: str = ""
+
+
+class Draft(Value):
+    """Hold what a reasoner would answer, before it is verified."""
+
+    claims: list[Claim]
+    missing: list[str] = Field(default_factory=list)
+
+
+class Answer(Value):
+    """Hold the verified answer or the refusal."""
+
+    text: str
+    claims: list[Claim] = Field(default_factory=list)
+    refused: bool = False
+    stop_reason: StopReason = StopReason.enough_evidence
+    missing: list[str] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list)
+
+
+class FieldInfo(Value):
+    """Describe one queryable record field as the caller may see it."""
+
+    name: str
+    type: Literal["text", "number"]
+    values: int = 0
+    examples: list[str] = Field(default_factory=list)
