@@ -1,0 +1,1 @@
+"""What has weights: embedders and their files; each a small factory."""
