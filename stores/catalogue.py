@@ -1,0 +1,162 @@
+"""Read the truth: collections, documents and chunks, always under a caller's permissions."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from core.auth import AuthContext
+from core.errors import CallerError
+from core.profile import Profile
+from core.types import Evidence
+from stores.database import Database
+from stores.permissions import permission_filter
+
+MAX_VARIABLES = 500
+
+_CHUNK_COLUMNS = """c.chunk_id, c.text, c.section, c.page, c.ordinal, c.kind, c.document,
+    d.key, d.document_id, d.source, d.title, d.language, d.version, d.updated_at, d.metadata"""
+
+
+@dataclass(frozen=True)
+class Collection:
+    """Name one collection of one tenant with its profile."""
+
+    id: int
+    tenant: str
+    name: str
+    profile: Profile
+
+
+class Catalogue:
+    """Answer what exists and what a caller may see."""
+
+    def __init__(self, database: Database) -> None:
+        """Read from `database`."""
+        self._database = database
+
+    def index_version(self) -> int:
+        """Return the number that grows with every change of the index."""
+        row = self._database.read().execute(
+            "SELECT value FROM meta WHERE key = 'index_version'"
+        ).fetchone()
+        return int(row[0])
+
+    def collections(self, tenant: str | None = None) -> list[Collection]:
+        """List the collections of one tenant, or all of them."""
+        rows = self._database.read().execute(
+            "SELECT * FROM collections WHERE :t IS NULL OR tenant = :t ORDER BY tenant, name",
+            {"t": tenant},
+        )
+        return [_collection(row) for row in rows]
+
+    def collection(self, tenant: str, name: str) -> Collection:
+        """Return one collection, or say which ones the tenant has."""
+        row = self._database.read().execute(
+            "SELECT * FROM collections WHERE tenant = ? AND name = ?", (tenant, name)
+        ).fetchone()
+        if row is None:
+            names = ", ".join(c.name for c in self.collections(tenant)) or "none yet"
+            raise CallerError(
+                "the collection must exist",
+                value=name,
+                hint=f"collections of tenant '{tenant}': {names}; make one with `carrel ingest`",
+            )
+        return _collection(row)
+
+    def visible_documents(
+        self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
+    ) -> set[int]:
+        """Return the row ids of all documents the caller may see."""
+        condition, parameters = permission_filter(auth, collection_id, sources)
+        rows = self._database.read().execute(
+            f"SELECT d.id FROM documents d WHERE {condition}",  # noqa: S608 - bound parameters
+            parameters,
+        )
+        return {row[0] for row in rows}
+
+    def evidence(
+        self, auth: AuthContext, collection_id: int, chunk_ids: Sequence[str]
+    ) -> dict[str, Evidence]:
+        """Return the chunks of these ids that the caller may see, by id; others are left out."""
+        condition, parameters = permission_filter(auth, collection_id)
+        found: dict[str, Evidence] = {}
+        for start in range(0, len(chunk_ids), MAX_VARIABLES):
+            part = chunk_ids[start : start + MAX_VARIABLES]
+            marks = ", ".join(f":c{i}" for i in range(len(part)))
+            bound = {**parameters, **{f"c{i}": value for i, value in enumerate(part)}}
+            rows = self._database.read().execute(
+                f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN documents d ON d.id = c.document"
+                f" WHERE c.chunk_id IN ({marks}) AND {condition}",
+                bound,
+            )
+            found.update((row["chunk_id"], _evidence(row)) for row in rows)
+        return found
+
+    def neighbours(
+        self, auth: AuthContext, collection_id: int, chunk_id: str, reach: int
+    ) -> list[Evidence]:
+        """Return a chunk and up to `reach` chunks on either side, in reading order."""
+        condition, parameters = permission_filter(auth, collection_id)
+        rows = self._database.read().execute(
+            f"""SELECT {_CHUNK_COLUMNS} FROM chunks here
+                JOIN chunks c ON c.document = here.document
+                    AND c.ordinal BETWEEN here.ordinal - :reach AND here.ordinal + :reach
+                JOIN documents d ON d.id = c.document
+                WHERE here.chunk_id = :chunk AND {condition} ORDER BY c.ordinal""",
+            {**parameters, "chunk": chunk_id, "reach": reach},
+        )
+        return [_evidence(row) for row in rows]
+
+    def first_chunks(
+        self, auth: AuthContext, collection_id: int, documents: Iterable[int]
+    ) -> dict[int, Evidence]:
+        """Return the first chunk of each document row id the caller may see."""
+        condition, parameters = permission_filter(auth, collection_id)
+        wanted = list(documents)
+        found: dict[int, Evidence] = {}
+        for start in range(0, len(wanted), MAX_VARIABLES):
+            part = wanted[start : start + MAX_VARIABLES]
+            marks = ", ".join(f":d{i}" for i in range(len(part)))
+            bound = {**parameters, **{f"d{i}": value for i, value in enumerate(part)}}
+            rows = self._database.read().execute(
+                f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN documents d ON d.id = c.document"
+                f" WHERE c.ordinal = 0 AND d.id IN ({marks}) AND {condition}",
+                bound,
+            )
+            found.update((row["document"], _evidence(row)) for row in rows)
+        return found
+
+    def languages(self, collection_id: int) -> frozenset[str]:
+        """Return the languages of a collection's documents."""
+        rows = self._database.read().execute(
+            "SELECT DISTINCT language FROM documents WHERE collection_id = ?", (collection_id,)
+        )
+        return frozenset(row[0] for row in rows)
+
+
+def _collection(row: sqlite3.Row) -> Collection:
+    profile = Profile.model_validate_json(row["profile"])
+    return Collection(id=row["id"], tenant=row["tenant"], name=row["name"], profile=profile)
+
+
+def _evidence(row: sqlite3.Row) -> Evidence:
+    return Evidence(
+        evidence_id=row["chunk_id"],
+        chunk_id=row["chunk_id"],
+        document_id=row["document_id"],
+        document_key=row["key"],
+        source=row["source"],
+        title=row["title"],
+        text=row["text"],
+        section=row["section"],
+        page=row["page"],
+        ordinal=row["ordinal"],
+        kind=row["kind"],
+        language=row["language"],
+        version=row["version"],
+        updated_at=row["updated_at"],
+        metadata=json.loads(row["metadata"]),
+    )

@@ -1,0 +1,94 @@
+"""The catalogue's SQLite connections: one writer, one reader per thread."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from core.errors import OperatorError
+from stores.migrations import apply_migrations
+
+BUSY_MS = 5000
+
+
+class Database:
+    """Open the catalogue and hand out connections."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file and bring its schema up to date."""
+        self.path = path
+        self._local = threading.local()
+        self._readers: list[sqlite3.Connection] = []
+        self._write_lock = threading.RLock()
+        try:
+            self._writer = self._connect()
+            self._writer.execute("PRAGMA journal_mode=WAL")
+            self._writer.execute("PRAGMA synchronous=FULL")
+            apply_migrations(self._writer)
+        except sqlite3.DatabaseError as error:
+            raise damaged(path, error) from None
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path, isolation_level=None, check_same_thread=False, timeout=BUSY_MS / 1000
+        )
+        connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute("PRAGMA trusted_schema=OFF")
+        connection.execute("PRAGMA secure_delete=ON")
+        return connection
+
+    def read(self) -> sqlite3.Connection:
+        """Return this thread's read-only connection."""
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._connect()
+            connection.execute("PRAGMA query_only=ON")
+            self._local.connection = connection
+            self._readers.append(connection)
+        return connection
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Run one transaction: committed when the block ends, rolled back when it raises."""
+        with self._write_lock:
+            self._writer.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._writer
+                self._writer.execute("COMMIT")
+            except BaseException:
+                if self._writer.in_transaction:
+                    self._writer.execute("ROLLBACK")
+                raise
+
+    def close(self) -> None:
+        """Close every connection; the object is not used afterwards."""
+        for connection in (*self._readers, self._writer):
+            connection.close()
+
+
+def damaged(path: Path, error: sqlite3.Error) -> OperatorError:
+    """Explain a SQLite error as what the operator must do."""
+    text = str(error)
+    if "full" in text:
+        return OperatorError(
+            "the disk is full", value=str(path.parent), hint="free some space and run it again"
+        )
+    if "locked" in text or "busy" in text:
+        return OperatorError(
+            "the catalogue is busy", value=str(path), hint="try again when the other process ends"
+        )
+    if "readonly" in text or "unable to open" in text:
+        return OperatorError(
+            "the data directory must be writable",
+            value=str(path.parent),
+            hint="correct its permissions, or give another directory with --data",
+        )
+    return OperatorError(
+        "the catalogue is damaged",
+        value=f"{path} ({text})",
+        hint="restore it from a backup, or move it away and ingest again",
+    )

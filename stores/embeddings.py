@@ -1,0 +1,137 @@
+"""Vectors in the truth, by text hash and model, and the exact scan over them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from stores.catalogue import MAX_VARIABLES
+from stores.database import Database
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+else:
+    Vector = Any
+
+
+def known_hashes(connection: sqlite3.Connection, model: str, hashes: Iterable[str]) -> set[str]:
+    """Return which text hashes already have a vector of this model."""
+    wanted = list(dict.fromkeys(hashes))
+    found: set[str] = set()
+    for start in range(0, len(wanted), MAX_VARIABLES):
+        part = wanted[start : start + MAX_VARIABLES]
+        marks = ", ".join("?" * len(part))
+        found.update(
+            row[0]
+            for row in connection.execute(
+                f"SELECT content_hash FROM embeddings WHERE model = ? AND content_hash IN ({marks})",
+                (model, *part),
+            )
+        )
+    return found
+
+
+def store_vectors(
+    connection: sqlite3.Connection, model: str, vectors: Mapping[str, Vector]
+) -> None:
+    """Keep vectors by text hash."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?)",
+        [(key, model, vector.astype("<f4").tobytes()) for key, vector in vectors.items()],
+    )
+
+
+@dataclass(frozen=True)
+class _Matrix:
+    version: int
+    chunk_ids: list[str]
+    documents: Any
+    rows: Any
+
+
+class ExactVectors:
+    """Scan all vectors of a collection: exact for any permission mask.
+
+    Measured at 100,000 x 384 the scan takes about 10 ms, while a filtered search of an approximate
+    index takes 250 to 460 ms, so this serves every collection that fits in memory.
+    """
+
+    def __init__(self, database: Database, model: str) -> None:
+        """Read vectors of `model` from the catalogue."""
+        self._database = database
+        self._model = model
+        self._matrices: dict[int, _Matrix] = {}
+
+    def search(
+        self, collection_id: int, vector: Vector, limit: int, visible: set[int], version: int
+    ) -> list[tuple[str, float]]:
+        """Return (chunk id, cosine) pairs of visible documents, best first, ties by chunk id."""
+        import numpy as np
+
+        matrix = self._matrix(collection_id, version)
+        if not visible or not matrix.chunk_ids or limit < 1:
+            return []
+        allowed = np.isin(matrix.documents, np.fromiter(visible, dtype=np.int64))
+        candidates = np.flatnonzero(allowed)
+        if not len(candidates):
+            return []
+        scores = matrix.rows[candidates] @ vector
+        top = _best(scores, limit)
+        pairs = [
+            (matrix.chunk_ids[row], score)
+            for row, score in zip(candidates[top].tolist(), scores[top].tolist(), strict=True)
+        ]
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+
+    def _matrix(self, collection_id: int, version: int) -> _Matrix:
+        import numpy as np
+
+        cached = self._matrices.get(collection_id)
+        if cached is not None and cached.version == version:
+            return cached
+        rows = self._database.read().execute(
+            """SELECT c.chunk_id, c.document, e.vector FROM chunks c
+               JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
+               WHERE c.collection_id = ? ORDER BY c.id""",
+            (self._model, collection_id),
+        ).fetchall()
+        data = b"".join(row[2] for row in rows)
+        matrix = _Matrix(
+            version=version,
+            chunk_ids=[row[0] for row in rows],
+            documents=np.fromiter((row[1] for row in rows), dtype=np.int64, count=len(rows)),
+            rows=np.frombuffer(data, dtype="<f4").reshape(len(rows), -1) if rows else np.empty(0),
+        )
+        self._matrices[collection_id] = matrix
+        return matrix
+
+
+def _best(scores: Any, limit: int) -> Any:  # noqa: ANN401 - numpy arrays
+    import numpy as np
+
+    if limit >= len(scores):
+        return np.arange(len(scores))
+    return np.argpartition(-scores, limit)[:limit]
+
+
+def vectors_of(
+    connection: sqlite3.Connection, model: str, chunk_ids: Sequence[str]
+) -> dict[str, bytes]:
+    """Return the stored vectors of chunks, by chunk id, as little-endian float32 bytes."""
+    found: dict[str, bytes] = {}
+    for start in range(0, len(chunk_ids), MAX_VARIABLES):
+        part = chunk_ids[start : start + MAX_VARIABLES]
+        marks = ", ".join("?" * len(part))
+        rows = connection.execute(
+            f"""SELECT c.chunk_id, e.vector FROM chunks c JOIN embeddings e
+                ON e.content_hash = c.content_hash AND e.model = ?
+                WHERE c.chunk_id IN ({marks})""",
+            (model, *part),
+        )
+        found.update((row[0], row[1]) for row in rows)
+    return found

@@ -1,0 +1,119 @@
+"""Named, ordered changes of the catalogue; the applied names are stored in it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+
+from core.errors import OperatorError
+
+Migration = Callable[[sqlite3.Connection], None]
+MIGRATIONS: list[Migration] = []
+
+
+def migration(function: Migration) -> Migration:
+    """Register a migration; the order of definition is the order of application."""
+    MIGRATIONS.append(function)
+    return function
+
+
+def apply_migrations(connection: sqlite3.Connection) -> list[str]:
+    """Apply what is missing, each in its own transaction; return the names applied now."""
+    connection.execute(
+        "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"
+    )
+    applied = {row[0] for row in connection.execute("SELECT name FROM migrations")}
+    known = {step.__name__ for step in MIGRATIONS}
+    if newer := sorted(applied - known):
+        raise OperatorError(
+            "the data directory was written by a newer Carrel",
+            value=newer[0],
+            hint="upgrade Carrel, or use another data directory",
+        )
+    done = []
+    for step in MIGRATIONS:
+        if step.__name__ in applied:
+            continue
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            step(connection)
+            connection.execute(
+                "INSERT INTO migrations VALUES (?, datetime('now'))", (step.__name__,)
+            )
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+        connection.execute("COMMIT")
+        done.append(step.__name__)
+    return done
+
+
+@migration
+def m001_catalogue(connection: sqlite3.Connection) -> None:
+    """Create collections, files, documents, permissions, chunks and record fields."""
+    for statement in (
+        "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+        "INSERT INTO meta VALUES ('index_version', '0')",
+        """CREATE TABLE collections (
+            id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL,
+            profile TEXT NOT NULL, created_at TEXT NOT NULL, UNIQUE (tenant, name))""",
+        """CREATE TABLE files (
+            collection_id INTEGER NOT NULL REFERENCES collections, relative TEXT NOT NULL,
+            path TEXT NOT NULL, fingerprint TEXT NOT NULL, failures TEXT NOT NULL,
+            PRIMARY KEY (collection_id, relative))""",
+        """CREATE TABLE documents (
+            id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE,
+            collection_id INTEGER NOT NULL REFERENCES collections, tenant TEXT NOT NULL,
+            document_id TEXT NOT NULL, file TEXT NOT NULL, source TEXT NOT NULL,
+            title TEXT NOT NULL, format TEXT NOT NULL, language TEXT NOT NULL,
+            is_record INTEGER NOT NULL, is_open INTEGER NOT NULL, version TEXT NOT NULL,
+            updated_at TEXT NOT NULL, content_hash TEXT NOT NULL, metadata TEXT NOT NULL,
+            indexed_at TEXT NOT NULL, UNIQUE (collection_id, document_id))""",
+        "CREATE INDEX documents_file ON documents (collection_id, file)",
+        """CREATE TABLE document_acl (
+            document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+            principal TEXT NOT NULL, PRIMARY KEY (document, principal)) WITHOUT ROWID""",
+        """CREATE TABLE chunks (
+            id INTEGER PRIMARY KEY, chunk_id TEXT NOT NULL UNIQUE,
+            document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+            collection_id INTEGER NOT NULL, ordinal INTEGER NOT NULL, text TEXT NOT NULL,
+            kind TEXT NOT NULL, section TEXT NOT NULL, page INTEGER, tokens INTEGER NOT NULL,
+            content_hash TEXT NOT NULL)""",
+        "CREATE INDEX chunks_document ON chunks (document, ordinal)",
+        "CREATE INDEX chunks_collection ON chunks (collection_id)",
+        """CREATE TABLE record_fields (
+            document INTEGER NOT NULL REFERENCES documents ON DELETE CASCADE,
+            collection_id INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
+            folded TEXT NOT NULL, number REAL)""",
+        "CREATE INDEX record_fields_document ON record_fields (document)",
+        "CREATE INDEX record_fields_name ON record_fields (collection_id, name)",
+    ):
+        connection.execute(statement)
+
+
+@migration
+def m002_embeddings(connection: sqlite3.Connection) -> None:
+    """Keep vectors by (text hash, model), and the set of ids that Chroma still has to learn."""
+    connection.execute(
+        """CREATE TABLE embeddings (
+            content_hash TEXT NOT NULL, model TEXT NOT NULL, vector BLOB NOT NULL,
+            PRIMARY KEY (content_hash, model)) WITHOUT ROWID"""
+    )
+    connection.execute(
+        """CREATE TABLE outbox (
+            chunk_id TEXT PRIMARY KEY, collection_id INTEGER NOT NULL,
+            operation TEXT NOT NULL CHECK (operation IN ('upsert', 'delete'))) WITHOUT ROWID"""
+    )
+
+
+@migration
+def m003_runs(connection: sqlite3.Connection) -> None:
+    """Keep every run with its steps."""
+    connection.execute(
+        """CREATE TABLE runs (
+            run_id TEXT PRIMARY KEY, tenant TEXT NOT NULL, user TEXT NOT NULL,
+            collection TEXT NOT NULL, question TEXT NOT NULL, pipeline TEXT NOT NULL,
+            created_at TEXT NOT NULL, index_version INTEGER NOT NULL,
+            result TEXT NOT NULL, trail TEXT NOT NULL)"""
+    )
+    connection.execute("CREATE INDEX runs_owner ON runs (tenant, user, created_at)")

@@ -1,0 +1,49 @@
+"""The permission filter, in SQL: the only place that decides which documents a caller may see."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.auth import AuthContext
+
+Parameters = dict[str, object]
+
+
+def permission_filter(
+    auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
+) -> tuple[str, Parameters]:
+    """Return an SQL condition over `documents d` and its parameters.
+
+    A document is visible when it is of the caller's tenant and collection, is open to the tenant or
+    names one of the caller's principals, lies within the allowed sources, fits the version policy,
+    and matches one of `sources` (shell patterns of the tool) when any are given.
+    """
+    parameters: Parameters = {"p_tenant": auth.tenant, "p_collection": collection_id}
+    conditions = ["d.tenant = :p_tenant", "d.collection_id = :p_collection"]
+    principals = _bind(parameters, "p_principal", sorted(auth.principals))
+    conditions.append(
+        "(d.is_open = 1 OR EXISTS (SELECT 1 FROM document_acl a"
+        f" WHERE a.document = d.id AND a.principal IN ({principals})))"
+    )
+    if auth.allowed_sources is not None:
+        conditions.append(_any_pattern(parameters, "p_allowed", auth.allowed_sources))
+    if sources:
+        conditions.append(_any_pattern(parameters, "p_source", sources))
+    if auth.version_policy != "any":
+        parameters["p_version"] = auth.version_policy
+        conditions.append("d.version IN ('', :p_version)")
+    return " AND ".join(conditions), parameters
+
+
+def _bind(parameters: Parameters, prefix: str, values: Sequence[str]) -> str:
+    names = [f"{prefix}{i}" for i in range(len(values))]
+    parameters.update(zip(names, values, strict=True))
+    return ", ".join(f":{name}" for name in names)
+
+
+def _any_pattern(parameters: Parameters, prefix: str, patterns: Sequence[str]) -> str:
+    if not patterns:
+        return "0"  # confined to nothing: fail closed
+    names = [f"{prefix}{i}" for i in range(len(patterns))]
+    parameters.update(zip(names, patterns, strict=True))
+    return "(" + " OR ".join(f"d.source GLOB :{name}" for name in names) + ")"

@@ -1,0 +1,83 @@
+"""Finished runs with their steps."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+from core.errors import CallerError
+from core.trace import RunRecord, Step
+from stores.database import Database
+
+
+class Runs:
+    """Keep and find runs; a run is found only by the user who asked.
+
+    A run carries the evidence its user was allowed to see, so nobody else may read it.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Use the catalogue's file."""
+        self._database = database
+
+    def save(self, run: RunRecord) -> None:
+        """Keep a finished run."""
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    run.run_id,
+                    run.tenant,
+                    run.user,
+                    run.collection,
+                    run.question,
+                    run.pipeline,
+                    run.created_at,
+                    run.index_version,
+                    json.dumps(run.result, ensure_ascii=False),
+                    json.dumps([step.model_dump() for step in run.trail], ensure_ascii=False),
+                ),
+            )
+
+    def load(self, tenant: str, user: str, run_id: str) -> RunRecord:
+        """Return a run by its id, an unambiguous beginning of it, or "last"."""
+        connection = self._database.read()
+        pattern = "%"
+        if run_id != "last":
+            pattern = "".join("\\" + c if c in "\\%_" else c for c in run_id) + "%"
+        rows = connection.execute(
+            "SELECT * FROM runs WHERE tenant = ? AND user = ? AND run_id LIKE ? ESCAPE '\\'"
+            " ORDER BY created_at DESC, rowid DESC LIMIT 2",
+            (tenant, user, pattern),
+        ).fetchall()
+        if not rows or (len(rows) > 1 and run_id not in ("last", rows[0]["run_id"])):
+            raise CallerError(
+                "a run is named by its id, the beginning of one id, or 'last'",
+                value=run_id,
+                hint="`carrel trace` without a run lists the newest",
+            )
+        return _run(rows[0])
+
+    def newest(self, tenant: str, user: str, limit: int) -> list[RunRecord]:
+        """List the newest runs of a user."""
+        rows = self._database.read().execute(
+            "SELECT * FROM runs WHERE tenant = ? AND user = ?"
+            " ORDER BY created_at DESC, rowid DESC LIMIT ?",
+            (tenant, user, limit),
+        )
+        return [_run(row) for row in rows]
+
+
+def _run(row: sqlite3.Row) -> RunRecord:
+    return RunRecord(
+        run_id=row["run_id"],
+        tenant=row["tenant"],
+        user=row["user"],
+        collection=row["collection"],
+        question=row["question"],
+        pipeline=row["pipeline"],
+        created_at=row["created_at"],
+        index_version=row["index_version"],
+        result=json.loads(row["result"]),
+        trail=[Step.model_validate(step) for step in json.loads(row["trail"])],
+    )

@@ -1,0 +1,114 @@
+"""One data directory, opened: the lock, the catalogue and the indexes derived from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol
+
+from core.errors import OperatorError
+from core.settings import Settings
+from stores.catalogue import Catalogue, Collection
+from stores.chroma import ChromaVectors
+from stores.database import Database
+from stores.embeddings import ExactVectors, Vector
+from stores.fulltext import FullText
+from stores.lock import OwnerLock
+from stores.outbox import Outbox
+from stores.records import Records
+from stores.runs import Runs
+from stores.writer import Writer
+
+CATALOGUE = "catalogue.sqlite3"
+
+
+class VectorIndex(Protocol):
+    """Find the nearest chunks among visible documents."""
+
+    def search(
+        self, collection_id: int, vector: Vector, limit: int, visible: set[int], version: int
+    ) -> list[tuple[str, float]]:
+        """Return (chunk id, cosine) pairs, best first; `version` is the index version."""
+
+
+class Store:
+    """Own a data directory until closed."""
+
+    def __init__(self, settings: Settings, model_id: str, *, create: bool = False) -> None:
+        """Lock and open the directory; without `create` it must exist already."""
+        folder = settings.data.expanduser()
+        check_folder(folder, create=create)
+        self.folder: Path = folder
+        self.model_id = model_id
+        self._settings = settings
+        self.lock = OwnerLock(folder, wait_s=settings.lock_wait_s)
+        self.lock.acquire()
+        try:
+            self.database = Database(folder / CATALOGUE)
+        except BaseException:
+            self.lock.release()
+            raise
+        self.catalogue = Catalogue(self.database)
+        self.writer = Writer(self.database)
+        self.runs = Runs(self.database)
+        self.fulltext = FullText(
+            self.database, (settings.bm25_title, settings.bm25_keywords, settings.bm25_section)
+        )
+        self.records = Records(self.database, timeout_s=settings.sql_timeout_s)
+        self.exact = ExactVectors(self.database, model_id)
+        self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
+        self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
+
+    def vectors(self, collection: Collection) -> VectorIndex:
+        """Return the exact scan for a collection that fits in memory, else Chroma."""
+        row = self.database.read().execute(
+            "SELECT count(*) FROM chunks WHERE collection_id = ?", (collection.id,)
+        )
+        if row.fetchone()[0] <= self._settings.vector_exact_limit:
+            return self.exact
+        return self.chroma
+
+    def rebuild_vectors(self, progress: Callable[[int], None] | None = None) -> int:
+        """Make the Chroma index anew from the catalogue; return the number of vectors."""
+        self.chroma.drop()
+        total = self.outbox.refill()
+        self.outbox.drain(progress)
+        return total
+
+    def close(self) -> None:
+        """Close the files and give the lock back."""
+        self.chroma.close()
+        self.database.close()
+        self.lock.release()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def check_folder(folder: Path, *, create: bool) -> None:
+    """Raise OperatorError unless the folder holds data, or may be created."""
+    try:
+        if create:
+            folder.mkdir(parents=True, exist_ok=True)
+        missing = not (folder / CATALOGUE).is_file()
+    except OSError as error:
+        raise OperatorError(
+            "the data directory must be a folder that can be written",
+            value=f"{folder} ({error.strerror})",
+            hint="correct its permissions, or give another directory with --data",
+        ) from None
+    if missing and not create:
+        raise OperatorError(
+            "there is no data here yet",
+            value=str(folder),
+            hint="run `carrel ingest PATH` first, or give the directory with --data",
+        )

@@ -1,0 +1,310 @@
+"""Change the truth: documents with their chunks, in one transaction a batch.
+
+What Chroma must still learn is noted in the outbox within the same transaction, as a set of chunk
+ids, so that an interruption anywhere is made good by the next run.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.profile import Profile
+from stores import fulltext
+from stores.catalogue import Collection
+from stores.database import Database
+from stores.embeddings import Vector, known_hashes, store_vectors
+
+
+@dataclass(frozen=True)
+class ChunkRow:
+    """Hold one chunk as it is stored; `content_hash` is of the text that is embedded."""
+
+    chunk_id: str
+    ordinal: int
+    text: str
+    kind: str
+    section: str
+    page: int | None
+    tokens: int
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class DocumentRow:
+    """Hold one document as it is stored; `acl` empty means open to the whole tenant."""
+
+    key: str
+    document_id: str
+    file: str
+    source: str
+    title: str
+    format: str
+    language: str
+    is_record: bool
+    version: str
+    updated_at: str
+    content_hash: str
+    metadata: dict[str, Any]
+    fields: list[tuple[str, str, float | None]]
+    chunks: list[ChunkRow]
+    acl: frozenset[str] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """Hold what is known of an ingested file; `failures` are its records that failed."""
+
+    relative: str
+    path: str
+    fingerprint: str
+    failures: list[dict[str, str]]
+
+
+class Writer:
+    """Write documents, files and collections."""
+
+    def __init__(self, database: Database) -> None:
+        """Write to `database`."""
+        self._database = database
+
+    def open_collection(self, tenant: str, name: str, profile: Profile | None) -> Collection:
+        """Return the collection, making it when missing; a given profile replaces the stored."""
+        with self._database.write() as connection:
+            stored = connection.execute(
+                "SELECT profile FROM collections WHERE tenant = ? AND name = ?", (tenant, name)
+            ).fetchone()
+            if profile is None:
+                profile = (
+                    Profile.model_validate_json(stored[0]) if stored else Profile(name="default")
+                )
+            connection.execute(
+                """INSERT INTO collections (tenant, name, profile, created_at)
+                   VALUES (?, ?, ?, datetime('now'))
+                   ON CONFLICT (tenant, name) DO UPDATE SET profile = excluded.profile""",
+                (tenant, name, profile.model_dump_json()),
+            )
+            row = connection.execute(
+                "SELECT id FROM collections WHERE tenant = ? AND name = ?", (tenant, name)
+            ).fetchone()
+            fulltext.create_table(connection, row[0])
+        return Collection(id=row[0], tenant=tenant, name=name, profile=profile)
+
+    def drop_collection_if_empty(self, collection: Collection) -> None:
+        """Take back a collection into which nothing could be ingested."""
+        with self._database.write() as connection:
+            count = connection.execute(
+                "SELECT count(*) FROM documents WHERE collection_id = ?", (collection.id,)
+            ).fetchone()[0]
+            if not count:
+                connection.execute("DELETE FROM files WHERE collection_id = ?", (collection.id,))
+                connection.execute("DELETE FROM collections WHERE id = ?", (collection.id,))
+                fulltext.drop_table(connection, collection.id)
+
+    def missing_vectors(self, model: str, hashes: Iterable[str]) -> set[str]:
+        """Return which text hashes have no vector of this model yet."""
+        wanted = set(hashes)
+        return wanted - known_hashes(self._database.read(), model, wanted)
+
+    def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors by text hash; searches see them at once."""
+        with self._database.write() as connection:
+            store_vectors(connection, model, vectors)
+            _bump(connection)
+
+    def write_documents(
+        self,
+        collection: Collection,
+        documents: Sequence[DocumentRow],
+        model: str,
+        vectors: Mapping[str, Vector],
+    ) -> None:
+        """Insert or replace documents with everything that belongs to them."""
+        if not documents and not vectors:
+            return
+        with self._database.write() as connection:
+            store_vectors(connection, model, vectors)
+            for document in documents:
+                _remove(connection, collection.id, _row_id(connection, collection.id, document))
+                _insert(connection, collection, document)
+            _bump(connection)
+
+    def finish_file(
+        self, collection: Collection, file: FileRow, document_ids: set[str]
+    ) -> None:
+        """Note a file as done and drop the documents it no longer contains."""
+        with self._database.write() as connection:
+            rows = connection.execute(
+                "SELECT id, document_id FROM documents WHERE collection_id = ? AND file = ?",
+                (collection.id, file.relative),
+            ).fetchall()
+            gone = [row["id"] for row in rows if row["document_id"] not in document_ids]
+            for row_id in gone:
+                _remove(connection, collection.id, row_id)
+            connection.execute(
+                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
+                (
+                    collection.id,
+                    file.relative,
+                    file.path,
+                    file.fingerprint,
+                    json.dumps(file.failures, ensure_ascii=False),
+                ),
+            )
+            if gone:
+                _bump(connection)
+
+    def forget_files(self, collection: Collection, relatives: Iterable[str]) -> int:
+        """Remove files with all their documents; return how many documents went."""
+        removed = 0
+        with self._database.write() as connection:
+            for relative in relatives:
+                rows = connection.execute(
+                    "SELECT id FROM documents WHERE collection_id = ? AND file = ?",
+                    (collection.id, relative),
+                ).fetchall()
+                for row in rows:
+                    _remove(connection, collection.id, row["id"])
+                    removed += 1
+                connection.execute(
+                    "DELETE FROM files WHERE collection_id = ? AND relative = ?",
+                    (collection.id, relative),
+                )
+            _bump(connection)
+        return removed
+
+    def files(self, collection: Collection) -> dict[str, FileRow]:
+        """Return the ingested files of a collection by relative path."""
+        rows = self._database.read().execute(
+            "SELECT * FROM files WHERE collection_id = ?", (collection.id,)
+        )
+        return {
+            row["relative"]: FileRow(
+                row["relative"], row["path"], row["fingerprint"], json.loads(row["failures"])
+            )
+            for row in rows
+        }
+
+    def document_hashes(self, collection: Collection) -> dict[str, tuple[str, str]]:
+        """Return (file, content hash) of each document by document id."""
+        rows = self._database.read().execute(
+            "SELECT document_id, file, content_hash FROM documents WHERE collection_id = ?",
+            (collection.id,),
+        )
+        return {row[0]: (row[1], row[2]) for row in rows}
+
+    def totals(self, collection: Collection, files: Iterable[str]) -> tuple[int, int]:
+        """Count the documents and chunks that these files amount to."""
+        wanted = set(files)
+        rows = self._database.read().execute(
+            """SELECT d.file, count(DISTINCT d.id), count(c.id) FROM documents d
+               LEFT JOIN chunks c ON c.document = d.id
+               WHERE d.collection_id = ? GROUP BY d.file""",
+            (collection.id,),
+        )
+        counts = [(row[1], row[2]) for row in rows if row[0] in wanted]
+        return sum(c[0] for c in counts), sum(c[1] for c in counts)
+
+
+def _bump(connection: sqlite3.Connection) -> None:
+    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
+
+
+def _row_id(
+    connection: sqlite3.Connection, collection_id: int, document: DocumentRow
+) -> int | None:
+    row = connection.execute(
+        "SELECT id FROM documents WHERE collection_id = ? AND document_id = ?",
+        (collection_id, document.document_id),
+    ).fetchone()
+    return int(row[0]) if row else None
+
+
+def _remove(connection: sqlite3.Connection, collection_id: int, row_id: int | None) -> None:
+    if row_id is None:
+        return
+    chunks = connection.execute(
+        "SELECT id, chunk_id FROM chunks WHERE document = ?", (row_id,)
+    ).fetchall()
+    fulltext.delete(connection, collection_id, [row["id"] for row in chunks])
+    connection.executemany(
+        "INSERT OR REPLACE INTO outbox VALUES (?, ?, 'delete')",
+        [(row["chunk_id"], collection_id) for row in chunks],
+    )
+    connection.execute("DELETE FROM documents WHERE id = ?", (row_id,))  # cascades
+
+
+def _insert(connection: sqlite3.Connection, collection: Collection, document: DocumentRow) -> None:
+    cursor = connection.execute(
+        """INSERT INTO documents (key, collection_id, tenant, document_id, file, source, title,
+           format, language, is_record, is_open, version, updated_at, content_hash, metadata,
+           indexed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))""",
+        (
+            document.key,
+            collection.id,
+            collection.tenant,
+            document.document_id,
+            document.file,
+            document.source,
+            document.title,
+            document.format,
+            document.language,
+            int(document.is_record),
+            int(not document.acl),
+            document.version,
+            document.updated_at,
+            document.content_hash,
+            json.dumps(document.metadata, ensure_ascii=False),
+        ),
+    )
+    row_id = cursor.lastrowid
+    assert row_id is not None  # noqa: S101 - an INSERT always has one
+    connection.executemany(
+        "INSERT INTO document_acl VALUES (?, ?)", [(row_id, role) for role in document.acl]
+    )
+    connection.executemany(
+        "INSERT INTO record_fields VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (row_id, collection.id, name, value, value.casefold(), number)
+            for name, value, number in document.fields
+        ],
+    )
+    keywords = keyword_text(json.dumps(document.metadata, ensure_ascii=False))
+    for chunk in document.chunks:
+        cursor = connection.execute(
+            """INSERT INTO chunks (chunk_id, document, collection_id, ordinal, text, kind, section,
+               page, tokens, content_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+            (
+                chunk.chunk_id,
+                row_id,
+                collection.id,
+                chunk.ordinal,
+                chunk.text,
+                chunk.kind,
+                chunk.section,
+                chunk.page,
+                chunk.tokens,
+                chunk.content_hash,
+            ),
+        )
+        rowid = cursor.lastrowid
+        assert rowid is not None  # noqa: S101 - an INSERT always has one
+        parts = (document.title, keywords, chunk.section, chunk.text)
+        fulltext.insert(connection, collection.id, rowid, parts, document.language)
+        connection.execute(
+            "INSERT OR REPLACE INTO outbox VALUES (?, ?, 'upsert')",
+            (chunk.chunk_id, collection.id),
+        )
+
+
+def keyword_text(metadata: str) -> str:
+    """Return the keywords and authors of a document's metadata, given as JSON."""
+    loaded: dict[str, Any] = json.loads(metadata)
+    values: list[str] = []
+    for name in ("keywords", "authors"):
+        value = loaded.get(name)
+        values += value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    return " ".join(str(value) for value in values)
