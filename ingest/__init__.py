@@ -1,0 +1,1 @@
+"""From files to the catalogue: loaders by format, clean, split, and the journaled pipeline."""

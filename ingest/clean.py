@@ -1,0 +1,145 @@
+"""Clean text for display and for the models; search normalises further on its own."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from typing import Any
+
+from ingest.types import Block, ParsedDocument
+
+# Format characters (Cf): zero-width, direction, soft hyphen, tags, which hide text from a reader
+# but not from a model; and variation selectors beyond the first 16, which can carry hidden bytes.
+# The few visible ones (Arabic number signs) stay.
+_HIDDEN = (
+    "\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ud800-\udfff"
+)
+_SPACE = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
+_LINE_END = "\r\x0c\x85\u2028\u2029"
+_INVISIBLE = re.compile(f"[{_HIDDEN}]")
+_SPACES = re.compile(f"[{_SPACE}]")
+_LINE_ENDS = re.compile(f"\r\n|[{_LINE_END}]")
+_ODD = re.compile(f"[{_HIDDEN}{_SPACE}{_LINE_END}]")
+TAG_NAMES = (
+    "a|abbr|article|b|big|blockquote|br|button|center|cite|code|dd|del|details|dfn|div|dl|dt|em|"
+    "figcaption|figure|font|footer|h[1-6]|header|hr|i|iframe|img|input|ins|kbd|li|main|mark|nav|ol|"
+    "p|picture|pre|q|s|samp|section|small|source|span|strike|strong|sub|summary|sup|table|tbody|td|"
+    "tfoot|th|thead|tr|tt|u|ul|video|wbr"
+)
+_TAG = re.compile(rf"</?(?:{TAG_NAMES})(?:\s[^<>]*)?/?>|<!--(?:(?!<!--).)*?-->", re.I | re.S)
+_ENTITY = re.compile(r"&(?:amp;)*(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z][a-z\d]{1,31});", re.I)
+_CODE_SPAN = re.compile(r"(`[^`\n]+`)")
+_BRACKETED_LINK = re.compile(r" ?(?:\(\s*https?://[^\s()]+\s*\)|\[\s*https?://[^\s\[\]]+\s*\])")
+_BLANKS = re.compile(r"[ \t]{2,}|\t")
+_LINE_EDGES = re.compile(r" *\n *")
+_TRAILING = re.compile(r"[ \t]+(?=\n)")
+_EMPTY_LINES = re.compile(r"\n{3,}")
+_MAX_ROUNDS = 5
+
+
+def clean_text(text: str, *, code: bool = False) -> str:
+    """Remove what a reader cannot see or should not: the result is stable under a second call.
+
+    Code keeps its spaces, tags and entities; so do `code spans` in prose, except runs of spaces.
+    """
+    for _ in range(_MAX_ROUNDS):
+        cleaned = _clean_code(text) if code else _clean_prose(text)
+        if cleaned == text:
+            return text
+        text = cleaned
+    # Nested escapes ("&amp;lt;…") made to outlast any number of rounds: nobody wrote that to be
+    # read. Without these signs the rounds have nothing left to unpack.
+    return _clean_code(re.sub("[<>&`()\\[\\]]", " ", text)) if code else _neutral(text)
+
+
+def clean_document(document: ParsedDocument) -> ParsedDocument:
+    """Clean every block, the title and the field values; empty and repeated blocks go."""
+    blocks: list[Block] = []
+    annotations: set[str] = set()
+    for block in document.blocks:
+        text = clean_text(block.text, code=block.kind == "code")
+        if not text or (block.kind == "annotation" and text in annotations):
+            continue
+        if block.kind == "annotation":
+            annotations.add(text)
+        section = _one_line(block.section) if block.section else ""
+        blocks.append(block.model_copy(update={"text": text, "section": section}))
+    return document.model_copy(
+        update={
+            "title": _one_line(document.title) or document.document_id,
+            "blocks": blocks,
+            "fields": _clean_values(document.fields),
+            "metadata": _clean_values(document.metadata),
+        }
+    )
+
+
+def _clean_values(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: _clean_value(value) for key, value in values.items()}
+
+
+def _clean_value(value: Any) -> Any:  # noqa: ANN401 (a field is any scalar or a list of them)
+    if isinstance(value, str):
+        return clean_text(value)
+    return [_clean_value(item) for item in value] if isinstance(value, list) else value
+
+
+def _one_line(text: str) -> str:
+    return " ".join(clean_text(text).split())
+
+
+def _characters(text: str) -> str:
+    if text.isascii():
+        odd = not text.isprintable()
+    else:
+        text = unicodedata.normalize("NFC", text)
+        odd = bool(_ODD.search(text))
+    if not odd:
+        return text
+    text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
+    # Again: what an invisible character kept apart may now compose.
+    return unicodedata.normalize("NFC", _SPACES.sub(" ", text))
+
+
+def _clean_code(text: str) -> str:
+    text = _characters(text)
+    if " \n" in text or "\t\n" in text:
+        text = _TRAILING.sub("", text)
+    return _few_empty_lines(text).strip("\n").rstrip()
+
+
+def _clean_prose(text: str) -> str:
+    text = _characters(text)
+    if "<" in text or "&" in text:
+        text = _without_markup(text)
+    if "http" in text:
+        text = _BRACKETED_LINK.sub("", text)
+    if "  " in text or "\t" in text:
+        text = _BLANKS.sub(" ", text)
+    if " \n" in text or "\n " in text:
+        text = _LINE_EDGES.sub("\n", text)
+    return _few_empty_lines(text).strip()
+
+
+def _few_empty_lines(text: str) -> str:
+    return _EMPTY_LINES.sub("\n\n", text) if "\n\n\n" in text else text
+
+
+def _without_markup(text: str) -> str:
+    parts = _CODE_SPAN.split(text)
+    parts[::2] = [_TAG.sub(" ", _ENTITY.sub(_unescaped, part)) for part in parts[::2]]
+    return "".join(parts)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    # An entity nobody defined ("&foo;") comes back as it was.
+    return html.unescape(re.sub("&(?:amp;)+", "&", match.group()))
+
+
+def _neutral(text: str) -> str:
+    for _ in range(_MAX_ROUNDS):
+        text = _clean_prose(re.sub(r"[<>&`()\[\]]", " ", text))
+    return text

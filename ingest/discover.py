@@ -1,0 +1,142 @@
+"""Find the files to ingest below the paths a person named."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.errors import CallerError
+from ingest.loaders.formats import format_of, is_unsupported_document, refusal
+from ingest.types import LoadFailure
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """Name one file: where it is, and its stable name below what was given."""
+
+    path: Path
+    relative: str
+
+
+@dataclass(frozen=True)
+class _Found:
+    root: Path
+    path: Path
+    relative: str
+
+
+def discover(paths: Sequence[Path]) -> tuple[list[SourceFile], list[LoadFailure]]:
+    """List the readable files in sorted order, and the named or document-like ones that are not.
+
+    A file reached twice is listed once. Where two given paths hold the same relative name, the
+    names below both get the folder's name in front.
+    """
+    found: list[_Found] = []
+    failures: list[LoadFailure] = []
+    for given in paths:
+        root = Path(os.path.abspath(given))
+        if root.is_dir():
+            _walk(root, found, failures)
+        elif not root.exists():
+            raise CallerError(
+                "no such file or folder", value=str(given), hint="check the path and name it again"
+            )
+        elif not root.is_file():
+            failures.append(LoadFailure(path=root.name, reason="not a regular file"))
+        elif format_of(root.name) is None:
+            failures.append(LoadFailure(path=root.name, reason=refusal(root.name)))
+        else:
+            found.append(_Found(root, root, root.name))
+    return _named(_once(found)), failures
+
+
+def _walk(root: Path, found: list[_Found], failures: list[LoadFailure]) -> None:
+    real_root = root.resolve()
+    links: list[_Found] = []
+
+    def report(error: OSError) -> None:
+        below = os.path.relpath(error.filename or root, root)
+        reason = f"cannot be read: {(error.strerror or str(error)).lower()}"
+        failures.append(LoadFailure(path=_text(below), reason=reason))
+
+    for folder, below, names in os.walk(root, onerror=report):
+        for name in sorted(below):
+            if Path(folder, name).is_symlink() and not name.startswith("."):
+                links.append(_found(root, Path(folder, name)))
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        for name in sorted(names):
+            item = _found(root, Path(folder, name))
+            if name.startswith("."):
+                continue
+            if item.path.is_symlink():
+                links.append(item)
+            elif is_unsupported_document(name):
+                failures.append(LoadFailure(path=item.relative, reason=refusal(name)))
+            elif format_of(name) and item.path.is_file():
+                found.append(item)
+    # After the files: a link to a file of this folder is that file once more.
+    for link in links:
+        _add_link(link, real_root, found, failures)
+
+
+def _add_link(
+    link: _Found, real_root: Path, found: list[_Found], failures: list[LoadFailure]
+) -> None:
+    try:
+        target = link.path.resolve(strict=True)
+    except (OSError, RuntimeError):
+        if format_of(link.path.name):
+            failures.append(LoadFailure(path=link.relative, reason="a link to nothing"))
+        return
+    if not target.is_relative_to(real_root):
+        if target.is_dir() or format_of(link.path.name):
+            reason = "a link that leaves the folder is not followed; name its target"
+            failures.append(LoadFailure(path=link.relative, reason=reason))
+    elif target.is_file() and format_of(link.path.name):
+        found.append(link)
+
+
+def _found(root: Path, path: Path) -> _Found:
+    return _Found(root, path, _text(path.relative_to(root).as_posix()))
+
+
+def _text(name: str) -> str:
+    """Make a file name storable: bytes that are not UTF-8 cannot be written to JSON."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _once(found: list[_Found]) -> Iterator[_Found]:
+    seen: set[Path] = set()
+    for item in found:
+        real = item.path.resolve()
+        if real not in seen:
+            seen.add(real)
+            yield item
+
+
+def _named(found: Iterator[_Found]) -> list[SourceFile]:
+    """Prefix the names below roots that share one, with as many folders as tell them apart."""
+    items = list(found)
+    names = {item.path: item.relative for item in items}
+    for depth in range(1, max((len(item.root.parts) for item in items), default=0) + 1):
+        counts = Counter(names.values())
+        clashing = {item.root for item in items if counts[names[item.path]] > 1}
+        if not clashing:
+            break
+        for item in items:
+            if item.root in clashing:
+                folders = item.root.parent.parts if item.root == item.path else item.root.parts
+                prefix = "/".join(part.strip("/") for part in folders[-depth:])
+                names[item.path] = f"{_text(prefix)}/{item.relative}".lstrip("/")
+    by_name: defaultdict[str, int] = defaultdict(int)
+    listed = []
+    for item in items:
+        by_name[names[item.path]] += 1
+        copy = by_name[names[item.path]]
+        # Only names with the same unreadable bytes are still equal here.
+        relative = names[item.path] if copy == 1 else f"{names[item.path]}~{copy}"
+        listed.append(SourceFile(item.path, relative))
+    return listed

@@ -1,0 +1,126 @@
+"""Turn a cleaned document into the rows of the catalogue: ids, hashes, language, fields."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from core.language.detect import detect_language
+from ingest.split import split_document
+from ingest.types import ParsedDocument
+from stores.catalogue import Collection
+from stores.writer import ChunkRow, DocumentRow
+
+CHARACTERS_PER_TOKEN = 4
+LANGUAGE_SAMPLE = 4000
+# ISO 639-1 codes a document may declare; "language" can also mean a programming language.
+ISO_CODES = frozenset(
+    "af am an ar as az be bg bn br bs ca cs cy da de dz el en eo es et eu fa fi fo fr ga gl gu he"
+    " hi hr ht hu hy id is it ja jv ka kk km kn ko ku ky la lb lo lt lv mg mk ml mn mr ms mt nb ne"
+    " nl nn no oc or pa pl ps pt qu ro ru rw se si sk sl sq sr sv sw ta te th tl tr ug uk ur vi vo"
+    " wa xh zh zu".split()
+)
+
+
+def digest(*parts: object, length: int = 32) -> str:
+    """Hash parts into hexadecimal characters; the parts cannot run into each other."""
+    encoded = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
+    return hashlib.sha256(encoded.encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate model tokens: a quarter of the UTF-8 bytes, which is close for all our scripts."""
+    return max(1, len(text.encode("utf-8", "replace")) // CHARACTERS_PER_TOKEN)
+
+
+def embedded_text(title: str, section: str, text: str) -> str:
+    """Return what is embedded: a chunk under its document's title and heading path."""
+    heading = section if not title or section.startswith(title) else f"{title} › {section}"
+    heading = heading.strip(" ›")
+    return text if not heading or text.startswith(heading) else f"{heading}\n{text}"
+
+
+def enrich(
+    document: ParsedDocument,
+    collection: Collection,
+    file: str,
+    *,
+    chunk_size: int,
+    overlap: int,
+    acl: frozenset[str],
+) -> DocumentRow:
+    """Split a document and give everything its id.
+
+    The content hash covers all that decides the stored rows, so an equal hash means unchanged.
+    """
+    content_hash = digest(document.model_dump(), chunk_size, overlap, sorted(acl))
+    version = str(document.metadata.get("version") or "")
+    language = _language(document)
+    chunks = []
+    for chunk in split_document(document, chunk_size=chunk_size, overlap=overlap):
+        chunk_id = digest(
+            collection.tenant,
+            collection.name,
+            document.document_id,
+            version or content_hash,
+            chunk.ordinal,
+            content_hash,
+            length=24,
+        )
+        chunks.append(
+            ChunkRow(
+                chunk_id=chunk_id,
+                ordinal=chunk.ordinal,
+                text=chunk.text,
+                kind=chunk.kind,
+                section=chunk.section,
+                page=chunk.page,
+                tokens=estimate_tokens(chunk.text),
+                content_hash=digest(embedded_text(document.title, chunk.section, chunk.text)),
+            )
+        )
+    return DocumentRow(
+        key=digest(collection.tenant, collection.name, document.document_id),
+        document_id=document.document_id,
+        file=file,
+        source=document.source,
+        title=document.title,
+        format=document.format,
+        language=language,
+        is_record=document.is_record,
+        version=version,
+        updated_at=str(document.metadata.get("updated_at") or ""),
+        content_hash=content_hash,
+        metadata=document.metadata,
+        fields=_field_rows(document.fields),
+        chunks=chunks,
+        acl=acl,
+    )
+
+
+def _language(document: ParsedDocument) -> str:
+    declared = str(document.metadata.get("language") or "").lower().replace("_", "-")
+    if (code := declared.split("-")[0]) in ISO_CODES:
+        return code
+    sample = " ".join(block.text for block in document.blocks if block.kind != "code")
+    return detect_language((sample or document.title)[:LANGUAGE_SAMPLE])
+
+
+def _field_rows(fields: dict[str, Any]) -> list[tuple[str, str, float | None]]:
+    rows: list[tuple[str, str, float | None]] = []
+    for name, value in fields.items():
+        for item in value if isinstance(value, list) else [value]:
+            if item is None or item == "":
+                continue
+            rows.append((name, str(item), _number(item)))
+    return rows
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, bool):
+        return None
+    try:
+        return float(str(value))
+    except ValueError:
+        return None

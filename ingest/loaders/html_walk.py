@@ -1,0 +1,157 @@
+"""Walk an HTML tree without recursion, so that no depth of nesting is an error."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from ingest.loaders.outline import Outline, table_text
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+_DROPPED = frozenset(
+    "script style noscript template svg canvas iframe object embed button select input textarea "
+    "dialog head title meta link math-renderer audio video map".split()
+)
+_FURNITURE = frozenset("nav header footer aside form menu".split())
+_FURNITURE_ROLES = frozenset("navigation banner contentinfo search complementary".split())
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark q rp rt "
+    "ruby s samp small span strike strong sub sup time tt u var wbr -text".split()
+)
+_CODE_INLINE = frozenset(("code", "tt", "kbd", "samp"))
+_PERMALINKS = frozenset(("¶", "#", "🔗", "[source]", "[edit]", "[]"))
+# What generators (MediaWiki, Sphinx, MkDocs, blogs) call the parts around the text.
+_FURNITURE_CLASS = re.compile(
+    r"\b(?:navbox|navbar|breadcrumbs?|catlinks|noprint|mw-portlet|mw-editsection|mw-jump-link|"
+    r"vector-(?:menu|dropdown|toc)[\w-]*|toc|toctree-wrapper|sidebar|sphinxsidebar|skip-link|"
+    r"cookie[\w-]*|pagination|social-share|share-buttons|headerlink|screen-reader-text)(?![\w-])"
+)
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+
+
+class HtmlWalk:
+    """Turn a subtree into the blocks of an outline."""
+
+    def __init__(self, outline: Outline, *, keep_furniture: bool = False) -> None:
+        """Drop navigation, page headers and the like unless told to keep them."""
+        self._outline = outline
+        self._keep_furniture = keep_furniture
+        self._words: list[str] = []
+        self._item = ""
+
+    def run(self, root: LexborNode) -> None:
+        """Visit every node below `root` in reading order."""
+        for tag, entering in _visit(root, self._enter):
+            if tag in _CODE_INLINE:
+                self._words.append("`")
+            elif tag not in _INLINE:
+                self._flush()
+                if entering and tag == "li":
+                    self._item = "- "
+        self._flush()
+
+    def _enter(self, node: LexborNode) -> bool:
+        """Say whether to go into a node; take whole the ones that are a block themselves."""
+        tag = node.tag or ""
+        if tag == "-text":
+            self._words.append(node.text_content or "")
+        elif self._is_dropped(node, tag):
+            pass
+        elif tag == "br":
+            self._words.append("\x00")
+        elif tag == "img":
+            self._words.append(f" {node.attributes.get('alt') or ''} ")
+        elif tag == "a":
+            return text_of(node).strip() not in _PERMALINKS
+        elif tag in _HEADINGS:
+            self._flush()
+            self._outline.heading(_HEADINGS[tag], text_of(node).rstrip("¶# \n"))
+        elif tag == "pre":
+            self._flush()
+            self._outline.add(text_of(node).strip("\n").rstrip(), "code")
+        elif tag == "table":
+            return self._enter_table(node)
+        else:
+            return True
+        return False
+
+    def _enter_table(self, node: LexborNode) -> bool:
+        """Take a table of data as rows; a table that only lays out the page is walked through."""
+        nested = any(found.mem_id != node.mem_id for found in node.css("table"))
+        if nested or node.css_first("pre, h1, h2, h3") is not None:
+            return True
+        rows = [[text_of(cell) for cell in row.css("td, th")] for row in node.css("tr")]
+        if max((sum(bool(cell.strip()) for cell in row) for row in rows), default=0) < 2:
+            return True
+        self._flush()
+        self._outline.add(table_text(rows), "table")
+        return False
+
+    def _is_dropped(self, node: LexborNode, tag: str) -> bool:
+        if tag in _DROPPED or not (tag[:1].isalpha()):
+            return True
+        attributes = node.attributes
+        if (
+            "hidden" in attributes
+            or attributes.get("aria-hidden") == "true"
+            or _HIDDEN_STYLE.search(attributes.get("style") or "")
+        ):
+            return True
+        if self._keep_furniture:
+            return False
+        if attributes.get("role") in _FURNITURE_ROLES:
+            return True
+        # Some sites wrap the whole page in one form, and a heading in a header is the title.
+        if tag in ("form", "header"):
+            return node.css_first("h1, p, article") is None
+        named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+        if _FURNITURE_CLASS.search(named) and tag not in ("body", "main", "article"):
+            return node.css_first("h1") is None
+        return tag in _FURNITURE
+
+    def _flush(self) -> None:
+        text = "".join(self._words)
+        self._words.clear()
+        text = re.sub(r"\s+", " ", text).replace("``", "")
+        text = re.sub(r" *\x00[\x00 ]*\x00 *", "\n\n", text)
+        text = re.sub(r" *\x00 *", "\n", text).strip()
+        if text:
+            self._outline.prose(self._item + text, tight=bool(self._item))
+            self._item = ""
+
+
+def text_of(node: LexborNode) -> str:
+    """Return all text below a node; blocks and <br> end lines, dropped elements hold none."""
+    parts: list[str] = []
+
+    def enter(found: LexborNode) -> bool:
+        if found.tag == "-text":
+            parts.append(found.text_content or "")
+        elif found.tag == "br":
+            parts.append("\n")
+        return (found.tag or "-")[0] != "-" and found.tag not in _DROPPED
+
+    for tag, entering in _visit(node, enter):
+        if tag in ("p", "div", "li", "td") and not entering:
+            parts.append("\n")
+    return "".join(parts)
+
+
+def _visit(root: LexborNode, enter: Callable[[LexborNode], bool]) -> Iterator[tuple[str, bool]]:
+    """Yield the tag of each node that was entered, before (True) and after its children."""
+    path: list[LexborNode] = []
+    node = root.first_child
+    while node is not None or path:
+        if node is None:
+            node = path.pop()
+            yield node.tag or "", False
+        elif enter(node):
+            yield node.tag or "", True
+            path.append(node)
+            node = node.first_child
+            continue
+        node = node.next

@@ -1,0 +1,107 @@
+"""JSON Lines: a line with only an id, a title and a text is a document, any other a record."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from core.errors import DocumentError
+from ingest.loaders import markdown, metadata, records
+from ingest.loaders.text import first_short_line, text_blocks
+from ingest.types import LoadFailure, ParsedDocument
+
+_DOCUMENT_KEYS = {"_id", "id", "title", "text", "metadata"}
+_MARKDOWN = re.compile(r"^(?:#{1,6} \S|```|~~~)", re.M)
+
+
+def load(relative: str, text: str) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield a document or a failure per line; of two equal ids the later one fails."""
+    first_line: dict[str, int] = {}
+    # Not splitlines(): a JSON string may hold U+2028 and other characters that split there.
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            document = _document(relative, number, line)
+        except DocumentError as error:
+            yield LoadFailure(path=f"{relative}:{number}", reason=error.rule)
+            continue
+        earlier = first_line.setdefault(document.document_id, number)
+        if earlier != number:
+            reason = f"the id {document.document_id!r} is already used on line {earlier}"
+            yield LoadFailure(path=f"{relative}:{number}", reason=reason)
+        else:
+            yield document
+
+
+def _document(relative: str, number: int, line: str) -> ParsedDocument:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        why = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+        raise DocumentError(f"not valid JSON ({why})") from error
+    if not isinstance(found, dict):
+        raise DocumentError(f"a JSON {type(found).__name__} where an object is needed")
+    name = records.find_id(key for key in found if isinstance(found[key], str | int))
+    document_id = str(found[name]) if name and found[name] != "" else f"{relative}#{number}"
+    if _is_document(found):
+        return _prose(relative, document_id, found)
+    return _record(relative, document_id, found)
+
+
+def _is_document(found: dict[str, Any]) -> bool:
+    text = found.get("text")
+    return set(found) <= _DOCUMENT_KEYS and isinstance(text, str) and bool(text.strip())
+
+
+def _prose(relative: str, document_id: str, found: dict[str, Any]) -> ParsedDocument:
+    text, given = found["text"], found.get("metadata")
+    fields = records.flatten(given) if isinstance(given, dict) else {}
+    title = str(found.get("title") or "").strip()
+    described: dict[str, Any] = {}
+    if _MARKDOWN.search(text):
+        parsed = markdown.parse(document_id, text)
+        blocks, described = parsed.blocks, parsed.metadata
+        title = title or parsed.title
+    else:
+        blocks = text_blocks(text)
+        title = title or first_short_line(text) or document_id
+    return ParsedDocument(
+        document_id=document_id,
+        source=_source(relative, document_id),
+        title=title,
+        format="jsonl",
+        blocks=blocks,
+        fields=dict(fields),
+        metadata=described | metadata.normalise(fields),
+    )
+
+
+def _record(relative: str, document_id: str, found: dict[str, Any]) -> ParsedDocument:
+    nested = found.get("metadata")
+    own = {key: value for key, value in found.items() if key not in ("_id", "metadata")}
+    if not isinstance(nested, dict) and nested is not None:
+        own["metadata"] = nested
+    fields = records.flatten(own)
+    if isinstance(nested, dict):
+        # A record's own fields win over metadata of the same name.
+        fields = fields | {k: v for k, v in records.flatten(nested).items() if k not in fields}
+    if not fields:
+        raise DocumentError("no text and no title in this record")
+    name = records.find_title(key for key, value in fields.items() if isinstance(value, str))
+    title = str(fields[name]).strip() if name else _first_text(fields) or document_id
+    document = records.record(relative, document_id, fields, title=title[:300], format_name="jsonl")
+    if not document.blocks:
+        raise DocumentError("no text and no title in this record")
+    return document
+
+
+def _first_text(fields: records.Fields) -> str:
+    short = (value for value in fields.values() if isinstance(value, str) and len(value) <= 200)
+    return next((value for value in short if any(c.isalpha() for c in value)), "")
+
+
+def _source(relative: str, document_id: str) -> str:
+    return f"{relative}#{document_id.removeprefix(relative + '#')}"

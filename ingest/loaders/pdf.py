@@ -1,0 +1,133 @@
+"""PDF to a block per page: PDFium reads the text, pypdf what PDFium cannot."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from core.errors import DocumentError
+from ingest.loaders import metadata
+from ingest.loaders.limits import LoadLimits
+from ingest.loaders.pdf_layout import page_texts
+from ingest.loaders.text import first_short_line
+from ingest.types import Block, ParsedDocument
+
+_PASSWORD = "the PDF is password-protected; remove the password and ingest again"
+_USELESS = {"(anonymous)", "anonymous", "(unspecified)", "unspecified", "unknown", "none", "user"}
+_USELESS_TITLE = ("untitled", "microsoft word -", "document", "layout 1")
+
+
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument]:
+    """Yield the one document of a PDF file; call it in a child process."""
+    raw, described = _read(path, limits)
+    pages = page_texts(raw)
+    blocks = [
+        Block(text=text, page=number) for number, text in enumerate(pages, start=1) if text.strip()
+    ]
+    if not blocks:
+        raise DocumentError("no text layer; OCR it first")
+    title = str(described.get("title") or "")
+    if title.lower().startswith(_USELESS_TITLE) or not any(c.isalpha() for c in title):
+        described.pop("title", None)
+        title = first_short_line(next((page for page in raw if page.strip()), ""))
+    yield ParsedDocument(
+        document_id=relative,
+        source=relative,
+        title=title or PurePosixPath(relative).stem,
+        format="pdf",
+        blocks=blocks,
+        metadata=described | {"pages": len(pages)},
+    )
+
+
+def _read(path: Path, limits: LoadLimits) -> tuple[list[str], dict[str, Any]]:
+    """Try both libraries; the second also when the first finds no words."""
+    failures: list[str] = []
+    pages: list[str] | None = None
+    for reader in (_with_pdfium, _with_pypdf):
+        try:
+            pages, described = reader(path, limits.max_pages)
+        except (DocumentError, MemoryError):
+            raise
+        except Exception as error:  # damaged files raise anything
+            failures.append(type(error).__name__)
+            continue
+        if any(page.strip() for page in pages):
+            return pages, described
+    if pages is not None:
+        return pages, {}
+    raise DocumentError(f"the PDF is damaged; neither parser can open it ({', '.join(failures)})")
+
+
+def _check_pages(count: int, max_pages: int) -> None:
+    if count > max_pages:
+        raise DocumentError(
+            f"the PDF has {count} pages; the limit is {max_pages} (max_pages); split it or raise it"
+        )
+
+
+def _with_pdfium(path: Path, max_pages: int) -> tuple[list[str], dict[str, Any]]:
+    import pypdfium2  # type: ignore[import-untyped]
+
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise DocumentError(_PASSWORD) from error
+        raise
+    try:
+        _check_pages(len(document), max_pages)
+        pages = []
+        for index in range(len(document)):
+            page = document[index]
+            text_page = page.get_textpage()
+            pages.append(str(text_page.get_text_bounded()))
+            text_page.close()
+            page.close()
+        info = document.get_metadata_dict(skip_empty=True)
+    finally:
+        document.close()
+    return pages, _described(info)
+
+
+def _with_pypdf(path: Path, max_pages: int) -> tuple[list[str], dict[str, Any]]:
+    from pypdf import PdfReader
+    from pypdf.errors import FileNotDecryptedError
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        reader = PdfReader(path, strict=False)
+        try:
+            if reader.is_encrypted and not reader.decrypt(""):
+                raise DocumentError(_PASSWORD)
+            _check_pages(len(reader.pages), max_pages)
+            pages = [_page_text(page) for page in reader.pages]
+            info = {str(key).lstrip("/"): value for key, value in (reader.metadata or {}).items()}
+        except FileNotDecryptedError as error:
+            raise DocumentError(_PASSWORD) from error
+        finally:
+            reader.close()
+    return pages, _described(info)
+
+
+def _page_text(page: Any) -> str:  # noqa: ANN401 (a pypdf page)
+    try:
+        return str(page.extract_text())
+    except MemoryError:
+        raise
+    except Exception:  # one damaged page must not cost the others
+        return ""
+
+
+def _described(info: dict[str, Any]) -> dict[str, Any]:
+    names = {"Title": "title", "Author": "authors", "Keywords": "keywords", "Subject": "subject"}
+    found = {names[key]: str(value) for key, value in info.items() if key in names}
+    found = {key: value for key, value in found.items() if value.strip().lower() not in _USELESS}
+    changed = str(info.get("ModDate") or info.get("CreationDate") or "").removeprefix("D:")
+    if changed[:8].isdigit() and len(changed) >= 8:
+        found["updated_at"] = f"{changed[:4]}-{changed[4:6]}-{changed[6:8]}"
+    return metadata.normalise(found)

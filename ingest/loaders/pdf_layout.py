@@ -1,0 +1,88 @@
+"""From the lines of PDF pages to paragraphs, without running heads and page numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from statistics import median
+
+_EDGE_LINES = 2
+_MIN_PAGES = 4
+_DIGITS = re.compile(r"\d+")
+_BULLET = re.compile(r"(?:[•‣▪●○◦–*-]|\d{1,3}[.)]|[a-zа-я]\))\s", re.I)
+_SENTENCE_END = re.compile(r"[.!?…。！？:;]['\"”»)\]]*$")
+_CJK = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
+# PDFium marks a hyphen at a line end with U+FFFE or U+0002.
+_HYPHEN_MARKS = re.compile("[\ufffe\x02]\\s*")
+
+
+def page_texts(pages: list[str]) -> list[str]:
+    """Return the text of each page as paragraphs parted by blank lines."""
+    lines = [_lines(page) for page in pages]
+    running = _running_lines(lines)
+    return [_paragraphs(_without_running(page, running)) for page in lines]
+
+
+def _lines(page: str) -> list[str]:
+    text = _HYPHEN_MARKS.sub("-\n", page.replace("\r\n", "\n").replace("\r", "\n"))
+    return [line.strip() for line in text.split("\n")]
+
+
+def _shape(line: str) -> str:
+    """Page numbers differ from page to page, so that all digits count as the same."""
+    return _DIGITS.sub("#", line).casefold()
+
+
+def _edges(lines: list[str]) -> list[str]:
+    filled = [line for line in lines if line]
+    return filled[:_EDGE_LINES] + filled[_EDGE_LINES:][-_EDGE_LINES:]
+
+
+def _running_lines(pages: list[list[str]]) -> set[str]:
+    """Name the lines at the top or bottom of most pages."""
+    filled = [page for page in pages if any(page)]
+    if len(filled) < _MIN_PAGES:
+        return set()
+    seen = Counter(shape for page in filled for shape in {_shape(line) for line in _edges(page)})
+    return {shape for shape, count in seen.items() if count > len(filled) / 2}
+
+
+def _without_running(lines: list[str], running: set[str]) -> list[str]:
+    if not running:
+        return lines
+    edges = {line for line in _edges(lines) if _shape(line) in running}
+    return [line for line in lines if line not in edges]
+
+
+def _paragraphs(lines: list[str]) -> str:
+    widths = [len(line) for line in lines if len(line) > 3]
+    full = 0.75 * median(widths) if widths else 0
+    paragraphs: list[str] = []
+    previous = ""
+    for line in lines:
+        if line and previous and not _starts_paragraph(previous, line, full):
+            paragraphs[-1] = _joined(paragraphs[-1], line)
+        elif line:
+            paragraphs.append(line)
+        previous = line
+    return "\n\n".join(paragraphs)
+
+
+def _starts_paragraph(previous: str, line: str, full: float) -> bool:
+    """A short line that ends a sentence, or a heading before a capital, ends its paragraph."""
+    if _BULLET.match(line):
+        return True
+    if len(previous) >= full:
+        return False
+    return bool(_SENTENCE_END.search(previous)) or not line[0].islower()
+
+
+def _joined(text: str, line: str) -> str:
+    if text.endswith("-") and len(text) > 1 and text[-2].isalpha():
+        last_word = text.rsplit(None, 1)[-1]
+        if line[0].islower():
+            # "state-of-the-" keeps its hyphen: the word already has one.
+            return text + line if "-" in last_word[:-1] else text[:-1] + line
+        return text + line
+    both_cjk = _CJK.match(text[-1]) and _CJK.match(line[0])
+    return text + line if both_cjk else f"{text} {line}"

@@ -1,0 +1,140 @@
+"""What CSV rows and JSON objects have in common: names, fields, and the text of a record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ingest.loaders import metadata
+from ingest.types import Block, BlockKind, ParsedDocument
+
+Scalar = str | int | float | bool
+Fields = dict[str, Scalar | list[Scalar]]
+
+_LONG = 200
+_LONG_LIST = 2_000
+_MAX_DEPTH = 8
+_ID_NAMES = (
+    "_id", "id", "document_id", "doc_id", "record_id", "book_id", "item_id", "uid", "uuid",
+)  # fmt: skip
+_TITLE_NAMES = (
+    "title", "name", "subject", "heading", "headline", "label", "full_name", "original_title",
+    "название", "заголовок", "наименование", "назва", "标题", "题名", "名称", "书名", "名前",
+)  # fmt: skip
+_TEXT_NAMES = frozenset((
+    "text", "description", "annotation", "abstract", "body", "content", "summary", "synopsis",
+    "описание", "аннотация", "опис", "анотація", "текст", "简介", "摘要", "描述", "内容",
+))  # fmt: skip
+_BODY_NAMES = frozenset(("text", "body", "content", "текст", "内容"))
+
+
+def find_id(names: Iterable[str]) -> str | None:
+    """Return the field that identifies a record; "author_id" does so only when it comes first."""
+    listed = list(names)
+    lower = {name.lower(): name for name in reversed(listed)}
+    for name in _ID_NAMES:
+        if name in lower:
+            return lower[name]
+    return listed[0] if listed and listed[0].lower().endswith("_id") else None
+
+
+def find_title(names: Iterable[str]) -> str | None:
+    """Return the field that names a record."""
+    lower = {name.lower(): name for name in names}
+    return next((lower[name] for name in _TITLE_NAMES if name in lower), None)
+
+
+def flatten(raw: Mapping[str, Any]) -> Fields:
+    """Return scalars and lists of scalars; nested objects get dotted names, nulls go."""
+    found: Fields = {}
+    _flatten("", raw, found, 0)
+    return found
+
+
+def _flatten(name: str, value: object, found: Fields, depth: int) -> None:
+    if isinstance(value, Mapping) and depth < _MAX_DEPTH:
+        for key, item in value.items():
+            _flatten(f"{name}.{key}" if name else str(key), item, found, depth + 1)
+    elif isinstance(value, list) and depth < _MAX_DEPTH:
+        if value and all(isinstance(item, Mapping) for item in value):
+            for key in dict.fromkeys(key for item in value for key in item):
+                column = [item[key] for item in value if key in item]
+                _flatten(f"{name}.{key}", column, found, depth + 1)
+        else:
+            items = [part for item in value for part in _scalars(item)]
+            if items:
+                found[name] = items
+    else:
+        scalars = _scalars(value)
+        if scalars and scalars[0] != "":
+            found[name] = scalars[0]
+
+
+def _scalars(value: object) -> list[Scalar]:
+    if isinstance(value, list):
+        return [str(item) if isinstance(item, list | dict) else item for item in value if item]
+    if value is None or isinstance(value, Mapping):
+        return [] if not value else [str(value)]
+    return [value if isinstance(value, str | int | float | bool) else str(value)]
+
+
+def record(
+    relative: str, document_id: str, fields: Fields, *, title: str, format_name: str
+) -> ParsedDocument:
+    """Build the document of one record: a block of short fields, and one per long text."""
+    queryable = {
+        name: value
+        for name, value in fields.items()
+        if not (name.lower() in _TEXT_NAMES and isinstance(value, str))
+    }
+    return ParsedDocument(
+        document_id=document_id,
+        source=f"{relative}#{document_id.removeprefix(relative + '#')}",
+        title=title,
+        format=format_name,
+        blocks=_blocks(fields, title),
+        is_record=True,
+        fields=queryable,
+        metadata=metadata.normalise(queryable),
+    )
+
+
+def _blocks(fields: Fields, title: str) -> list[Block]:
+    lines: list[str] = []
+    texts: list[Block] = []
+    for name, value in fields.items():
+        shown = _shown(value)
+        longest = max(map(len, map(str, value)), default=0) if isinstance(value, list) else 0
+        if max(longest, len(value) if isinstance(value, str) else 0) > _LONG:
+            texts.append(Block(text=shown, kind=_kind(name)))
+        elif len(shown) > _LONG_LIST:
+            texts.append(Block(text=f"{humanise(name)}: {shown}"))
+        else:
+            lines.append(f"{humanise(name)}: {shown}")
+    named = find_title(fields)
+    if named and str(fields[named]).strip() == title and len(title) <= _LONG:
+        line = f"{humanise(named)}: {_shown(fields[named])}"
+        lines = [line, *(other for other in lines if other != line)]
+    elif title not in fields.values():
+        lines.insert(0, f"title: {title}")
+    return [Block(text="\n".join(lines), kind="record"), *texts] if lines else texts
+
+
+def _kind(name: str) -> BlockKind:
+    last = name.lower().rsplit(".", 1)[-1]
+    return "annotation" if last in _TEXT_NAMES - _BODY_NAMES else "text"
+
+
+def _shown(value: Scalar | list[Scalar]) -> str:
+    if not isinstance(value, list):
+        return str(value).lower() if isinstance(value, bool) else str(value)
+    separator = "\n\n" if any(len(str(item)) > _LONG for item in value) else ", "
+    return separator.join(map(str, value))
+
+
+def humanise(name: str) -> str:
+    """Write a field name as words: "maintained_by" and "maintainedBy" are "maintained by"."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    words = re.sub(r"[_.\-\s]+", " ", words).strip()
+    return words if words.isupper() else words.lower()

@@ -1,0 +1,147 @@
+"""Titles, code and directives of reStructuredText and Org, read line by line.
+
+Enough for sections and code blocks; docutils would bring its own security rules (it can include
+other files) for markup that search does not need.
+"""
+
+from __future__ import annotations
+
+import re
+from textwrap import dedent
+
+from ingest.loaders.outline import Outline
+
+_UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*")
+_DIRECTIVE = re.compile(r"\.\.\s+([\w:-]+?)::\s*(.*)")
+_EXPLICIT = re.compile(r"\.\.(?:\s|$)")
+_ROLE = re.compile(r":[A-Za-z][\w:+-]*:`~?([^`<]+)`")
+_TITLED_ROLE = re.compile(r":[A-Za-z][\w:+-]*:`([^`<]+?)\s*<[^`>]*>`")
+_LINK = re.compile(r"`([^`<]+?)\s*<[^`>]+>`_{1,2}")
+_ICON = re.compile(r":(?:octicon|material|fa|bdg)[\w-]*:`[^`]*`\s*")
+_REFERENCE = re.compile(r"`([^`]+)`_{1,2}(?!\w)|\b([A-Za-z][\w-]*?)_(?=[\s,.;:)!]|$)")
+_LITERAL = re.compile(r"``([^`]+)``")
+_OPTION = re.compile(r"\s*:[\w-]+:(?:\s.*)?")
+_CODE = {"code", "code-block", "sourcecode", "testcode", "doctest", "parsed-literal", "math"}
+_NO_PROSE = {
+    "toctree", "include", "image", "contents", "highlight", "currentmodule", "module", "py:module",
+    "automodule", "raw", "meta", "index", "literalinclude", "testsetup", "only", "plot",
+}  # fmt: skip
+_MAX_DEPTH = 8
+_ORG_HEADING = re.compile(r"(\*+)\s+(?:(?:TODO|DONE)\s+)?(.+?)(?:\s+:[\w:@]+:)?\s*")
+
+
+def add_restructured(outline: Outline, text: str, *, depth: int = 0) -> None:
+    """Add the blocks of reStructuredText to an outline."""
+    lines = text.split("\n")
+    levels: dict[str, int] = {}
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        directive = _DIRECTIVE.match(line.strip())
+        if title := _title_at(lines, at):
+            style, name, used = title
+            level = levels.setdefault(style, len(levels) + 1)
+            outline.heading(level, _inline(name).replace("`", ""))
+            at += used
+        elif directive or _EXPLICIT.match(line.strip()):
+            body, at = _indented(lines, at + 1, _indent(line))
+            name, argument = directive.groups() if directive else ("comment", "")
+            _add_directive(outline, name.lower(), argument, body, depth)
+        elif line.strip():
+            at = _add_paragraph(outline, lines, at)
+        else:
+            at += 1
+
+
+def add_org(outline: Outline, text: str) -> None:
+    """Add the blocks of an Org file to an outline."""
+    prose: list[str] = []
+    code: list[str] | None = None
+    for line in [*text.split("\n"), "* "]:
+        upper = line.strip().upper()
+        if code is not None:
+            if upper.startswith("#+END_"):
+                outline.add(dedent("\n".join(code)).strip("\n"), "code")
+                code = None
+            else:
+                code.append(line)
+            continue
+        heading = _ORG_HEADING.fullmatch(line)
+        if heading or line == "* " or upper.startswith("#+") or not line.strip():
+            outline.prose("\n".join(prose))
+            prose = []
+        if heading:
+            outline.heading(len(heading.group(1)), heading.group(2))
+        elif upper.startswith(("#+BEGIN_SRC", "#+BEGIN_EXAMPLE")):
+            code = []
+        elif upper.startswith("#+TITLE:"):
+            outline.first_heading = line.split(":", 1)[1].strip()
+        elif line.strip() and not upper.startswith("#+"):
+            prose.append(line)
+    if code:
+        outline.prose("\n".join(code))
+
+
+def _title_at(lines: list[str], at: int) -> tuple[str, str, int] | None:
+    """Return (style, title, lines used) when a title starts at this line."""
+    here = lines[at]
+    following = [line.rstrip() for line in lines[at + 1 : at + 3]] + ["", ""]
+    if _UNDERLINE.fullmatch(here) and following[0] and following[1] == here.rstrip():
+        return "over" + here[0], following[0].strip(), 3
+    if not here.strip() or here[0].isspace() or not _UNDERLINE.fullmatch(following[0]):
+        return None
+    return (following[0][0], here, 2) if len(following[0]) + 2 >= len(here.rstrip()) else None
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _indented(lines: list[str], at: int, outer: int) -> tuple[list[str], int]:
+    """Return the lines indented deeper than `outer`, dedented, and where they end."""
+    end = at
+    while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > outer):
+        end += 1
+    body = lines[at:end]
+    margin = min((_indent(line) for line in body if line.strip()), default=0)
+    return [line[margin:] for line in body], end
+
+
+def _add_directive(outline: Outline, name: str, argument: str, body: list[str], depth: int) -> None:
+    while body and _OPTION.fullmatch(body[0]):
+        body = body[1:]
+    text = "\n".join(body).strip("\n")
+    if name in _CODE:
+        outline.add(text or argument, "code")
+    elif name in _NO_PROSE or name == "comment":
+        return
+    elif name == "autosummary":
+        outline.prose("\n".join(line.strip() for line in body if line.strip()))
+    else:
+        if any(c.isalpha() for c in argument):
+            outline.prose(_inline(argument))
+        if depth < _MAX_DEPTH:
+            add_restructured(outline, text, depth=depth + 1)
+        else:
+            outline.prose(text)
+
+
+def _add_paragraph(outline: Outline, lines: list[str], at: int) -> int:
+    """Add one paragraph, and the code below it when it ends in a double colon."""
+    end = at + 1
+    while end < len(lines) and lines[end].strip() and not _title_at(lines, end):
+        end += 1
+    text = "\n".join(line.strip() for line in lines[at:end])
+    literal = text.endswith("::")
+    outline.prose(_inline(text[:-1] if literal else text).removesuffix("\n:"))
+    if literal:
+        body, end = _indented(lines, end, _indent(lines[end - 1]))
+        outline.add("\n".join(body).strip("\n"), "code")
+    return end
+
+
+def _inline(text: str) -> str:
+    text = _LINK.sub(r"\1", _ICON.sub("", text))
+    text = _REFERENCE.sub(lambda match: match.group(1) or match.group(2), text)
+    text = _TITLED_ROLE.sub(r"\1", _ROLE.sub(r"`\1`", text))
+    return re.sub(r"\*\*([^*\n]+)\*\*", r"\1", _LITERAL.sub(r"`\1`", text))

@@ -1,0 +1,311 @@
+"""The journaled ingest: discover, parse, split, embed, write, and tell what happened.
+
+Each batch of documents is one transaction of the catalogue. Files are noted as done only after
+all their documents are, and Chroma learns from the outbox, so an interruption anywhere is made
+good by running the same command again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from core.errors import CarrelError, OperatorError
+from core.settings import Settings
+from ingest.clean import clean_document
+from ingest.discover import SourceFile, discover
+from ingest.enrich import digest, embedded_text, enrich
+from ingest.loaders.limits import LoadLimits
+from ingest.loaders.registry import load
+from ingest.loaders.sandbox import Sandbox
+from ingest.types import LoadFailure, ParsedDocument
+from models.embeddings import Embedder
+from stores.catalogue import Collection
+from stores.store import Store
+from stores.writer import DocumentRow, FileRow, Vector
+
+FORMAT_VERSION = 1  # raise it when loaders, cleaning or splitting change what is stored
+MEGABYTE = 1 << 20
+
+
+@dataclass
+class Summary:
+    """Say what an ingest did; `documents` and `chunks` are what the files amount to now."""
+
+    files: int = 0
+    indexed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    failed: list[LoadFailure] = field(default_factory=list)
+    left_out: list[LoadFailure] = field(default_factory=list)
+    documents: int = 0
+    chunks: int = 0
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether anything was indexed or already there."""
+        return bool(self.indexed or self.unchanged)
+
+
+@dataclass
+class _File:
+    source: SourceFile
+    fingerprint: str
+    relative: str
+    document_ids: set[str] = field(default_factory=set)
+    failures: list[LoadFailure] = field(default_factory=list)
+
+
+@dataclass
+class _Batch:
+    documents: list[DocumentRow] = field(default_factory=list)
+    finished: list[_File] = field(default_factory=list)
+    chunks: int = 0
+
+
+Progress = Callable[[str, int, int], None]
+_Embedding = Future[dict[str, Vector]]
+
+
+class Pipeline:
+    """Ingest files into one collection."""
+
+    def __init__(
+        self,
+        store: Store,
+        embedder: Embedder,
+        settings: Settings,
+        collection: Collection,
+        *,
+        acl: frozenset[str] = frozenset(),
+        progress: Progress | None = None,
+    ) -> None:
+        """Write to `collection`; documents get the access list `acl`, empty for the whole tenant.
+
+        `progress(stage, done, total)` is called as files and vectors are done.
+        """
+        self._store = store
+        self._embedder = embedder
+        self._settings = settings
+        self._collection = collection
+        self._acl = acl
+        self._progress = progress or (lambda stage, done, total: None)
+        self._limits = LoadLimits(
+            max_file_mb=settings.max_file_mb,
+            max_pages=settings.max_pages,
+            max_characters=settings.max_characters,
+            timeout_s=settings.parse_timeout_s,
+            memory_mb=settings.parse_memory_mb,
+        )
+
+    def run(self, paths: Sequence[Path], *, prune: bool = False) -> Summary:
+        """Ingest files and folders; `prune` removes the collection's files that are not there."""
+        started = time.monotonic()
+        sources, failures = discover(paths)
+        summary = Summary(files=len(sources) + len(failures), failed=list(failures))
+        self._check_disk(sources)
+        self._store.outbox.drain()  # what an interrupted run left behind
+        known = self._store.writer.files(self._collection)
+        files = [self._identify(source, known) for source in sources]
+        changed: list[_File] = []
+        for file in files:
+            row = known.get(file.relative)
+            if row is not None and row.fingerprint == file.fingerprint:
+                summary.unchanged += 1
+                summary.failed += [LoadFailure.model_validate(item) for item in row.failures]
+            else:
+                changed.append(file)
+        self._ingest(changed, summary)
+        if prune:
+            gone = set(known) - {file.relative for file in files}
+            summary.removed = self._store.writer.forget_files(self._collection, gone)
+        self._drain()
+        summary.documents, summary.chunks = self._store.writer.totals(
+            self._collection, [file.relative for file in files]
+        )
+        summary.seconds = round(time.monotonic() - started, 3)
+        return summary
+
+    def _ingest(self, files: Sequence[_File], summary: Summary) -> None:
+        stored = self._store.writer.document_hashes(self._collection)
+        batch = _Batch()
+        # While the model works on one batch, the next is parsed and the last is written.
+        with Sandbox() as sandbox, ThreadPoolExecutor(1) as worker:
+            waiting: tuple[_Batch, _Embedding] | None = None
+            for done, file in enumerate(files):
+                self._progress("files", done, len(files))
+                for document in self._documents(file, sandbox, summary, stored):
+                    batch.documents.append(document)
+                    batch.chunks += len(document.chunks)
+                    if batch.chunks >= self._settings.ingest_batch:
+                        waiting, batch = self._turn(worker, waiting, batch), _Batch()
+                batch.finished.append(file)
+                _count(file, summary)
+            waiting = self._turn(worker, waiting, batch)
+            self._write(waiting)
+        self._progress("files", len(files), len(files))
+
+    def _turn(
+        self, worker: ThreadPoolExecutor, waiting: tuple[_Batch, _Embedding] | None, batch: _Batch
+    ) -> tuple[_Batch, _Embedding]:
+        embedding = worker.submit(self._embed, batch.documents)
+        self._write(waiting)
+        return batch, embedding
+
+    def _documents(
+        self,
+        file: _File,
+        sandbox: Sandbox,
+        summary: Summary,
+        stored: dict[str, tuple[str, str]],
+    ) -> Iterable[DocumentRow]:
+        source = SourceFile(path=file.source.path, relative=file.relative)
+        for item in load(source, self._limits, sandbox):
+            if isinstance(item, LoadFailure):
+                file.failures.append(item)
+                continue
+            document = clean_document(item)
+            if problem := self._unusable(document, file, stored):
+                place = document.source
+                if problem.startswith("left out"):
+                    summary.left_out.append(LoadFailure(path=place, reason=problem))
+                else:
+                    file.failures.append(LoadFailure(path=place, reason=problem))
+                continue
+            try:
+                row = enrich(
+                    document,
+                    self._collection,
+                    file.relative,
+                    chunk_size=self._settings.chunk_size,
+                    overlap=self._settings.chunk_overlap,
+                    acl=self._acl,
+                )
+            except CarrelError as error:
+                file.failures.append(LoadFailure(path=document.source, reason=str(error)))
+                continue
+            if not row.chunks:
+                reason = "no text is left after cleaning"
+                file.failures.append(LoadFailure(path=document.source, reason=reason))
+                continue
+            file.document_ids.add(document.document_id)
+            unchanged = stored.get(document.document_id) == (file.relative, row.content_hash)
+            stored[document.document_id] = (file.relative, row.content_hash)
+            if not unchanged:
+                yield row
+
+    def _unusable(
+        self, document: ParsedDocument, file: _File, stored: dict[str, tuple[str, str]]
+    ) -> str:
+        owner = stored.get(document.document_id, (file.relative, ""))[0]
+        if owner != file.relative and self._still_there(owner):
+            return f"document id '{document.document_id}' already comes from {owner}"
+        words = sum(len(block.text.split()) for block in document.blocks)
+        if not document.is_record and words < self._settings.min_text_words:
+            least = self._settings.min_text_words
+            return f"left out: {words} words; the profile keeps texts of {least} or more"
+        return ""
+
+    def _still_there(self, relative: str) -> bool:
+        row = self._store.writer.files(self._collection).get(relative)
+        return row is None or Path(row.path).exists()
+
+    def _embed(self, documents: Sequence[DocumentRow]) -> dict[str, Vector]:
+        texts = {
+            chunk.content_hash: embedded_text(document.title, chunk.section, chunk.text)
+            for document in documents
+            for chunk in document.chunks
+        }
+        missing = sorted(self._store.writer.missing_vectors(self._embedder.model_id, texts))
+        vectors = self._embedder.embed_documents([texts[key] for key in missing])
+        return dict(zip(missing, vectors, strict=True))
+
+    def _write(self, waiting: tuple[_Batch, _Embedding] | None) -> None:
+        if waiting is None:
+            return
+        batch, embedding = waiting
+        self._store.writer.write_documents(
+            self._collection, batch.documents, self._embedder.model_id, embedding.result()
+        )
+        for file in batch.finished:
+            if file.failures and not file.document_ids:
+                continue  # nothing of it could be read: what is there stays, the next run retries
+            row = FileRow(
+                relative=file.relative,
+                path=str(file.source.path.resolve()),
+                fingerprint=file.fingerprint,
+                failures=[failure.model_dump() for failure in file.failures],
+            )
+            self._store.writer.finish_file(self._collection, row, file.document_ids)
+
+    def _drain(self) -> None:
+        total = self._store.outbox.pending()
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            self._progress("vectors", done, total)
+
+        self._store.outbox.drain(advance)
+
+    def _identify(self, source: SourceFile, known: dict[str, FileRow]) -> _File:
+        """Give a file a name that no other existing file of the collection has."""
+        relative, folder = source.relative, source.path.resolve().parent
+        for _ in range(len(relative.split("/")) - 1):
+            folder = folder.parent
+        path = str(source.path.resolve())
+        while (row := known.get(relative)) is not None and row.path != path:
+            if not Path(row.path).exists() or not folder.name:
+                break  # the file was moved here
+            relative, folder = f"{folder.name}/{relative}", folder.parent
+        return _File(source, self._fingerprint(source.path), relative)
+
+    def _fingerprint(self, path: Path) -> str:
+        content = hashlib.sha256()
+        try:
+            if path.stat().st_size <= self._settings.max_file_mb * MEGABYTE:
+                with path.open("rb") as handle:
+                    while block := handle.read(MEGABYTE):
+                        content.update(block)
+        except OSError as error:
+            content.update(str(error).encode())
+        settings = self._settings
+        return digest(
+            content.hexdigest(),
+            FORMAT_VERSION,
+            self._embedder.model_id,
+            settings.chunk_size,
+            settings.chunk_overlap,
+            settings.min_text_words,
+            self._limits.model_dump(),
+            sorted(self._acl),
+        )
+
+    def _check_disk(self, sources: Sequence[SourceFile]) -> None:
+        size = 0
+        for source in sources:
+            try:
+                size += source.path.stat().st_size
+            except OSError:
+                continue  # reported by the loader
+        needed = self._settings.min_free_mb + 3 * size // MEGABYTE
+        free = shutil.disk_usage(self._store.folder).free // MEGABYTE
+        if free < needed:
+            raise OperatorError(
+                f"ingest needs {needed} MB of free disk (min_free_mb and three times the input)",
+                value=f"{free} MB free at {self._store.folder}",
+                hint="free some space, or give another directory with --data",
+            )
+
+
+def _count(file: _File, summary: Summary) -> None:
+    summary.failed += file.failures
+    if file.document_ids:
+        summary.indexed += 1

@@ -1,0 +1,49 @@
+"""What a loader hands to the pipeline."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+BlockKind = Literal["text", "code", "table", "annotation", "record"]
+
+
+class Block(BaseModel):
+    """Hold one stretch of a document that is split on its own.
+
+    `section` is the heading path ("Guide › Limits"); `page` counts from 1. An `annotation` or
+    `record` block is never split; a `code` block keeps its line breaks.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    kind: BlockKind = "text"
+    section: str = ""
+    page: int | None = None
+
+
+class ParsedDocument(BaseModel):
+    """Hold one parsed document or record, before cleaning and splitting.
+
+    `document_id` is stable across runs (a record's own id, or the path below the ingested folder);
+    `source` is what a person is shown (path, plus "#id" for a record); `fields` are a record's
+    queryable fields, scalars or lists of scalars; `metadata` describes the document.
+    """
+
+    document_id: str
+    source: str
+    title: str
+    format: str
+    blocks: list[Block]
+    is_record: bool = False
+    fields: dict[str, Any] = Field(default_factory=dict)
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+
+class LoadFailure(BaseModel):
+    """Name one file, or one record of a file, that could not be read, and why."""
+
+    path: str
+    reason: str
