@@ -1,0 +1,32 @@
+"""The vector channel: cosine between the question and each chunk."""
+
+from __future__ import annotations
+
+from core.language.detect import detect_language
+from retrievers.types import Index, Query, Ranking
+
+UNDETERMINED = "und"
+
+
+def serves(index: Index, text: str) -> bool:
+    """Tell whether the embedder was made for the language of this text."""
+    if index.embedder is None:
+        return False
+    served = index.embedder.languages
+    if served is None:
+        return True
+    return detect_language(text) in served | {UNDETERMINED}
+
+
+def vector_search(index: Index, query: Query, limit: int) -> Ranking:
+    """Return (chunk id, cosine) pairs of visible chunks, best first."""
+    store = index.store
+    if index.embedder is None:
+        return []
+    visible = store.catalogue.visible_documents(query.auth, index.collection.id, query.sources)
+    if not visible:
+        return []
+    vector = index.embedder.embed_query(query.text)
+    version = store.catalogue.index_version()
+    vectors = store.vectors(index.collection)
+    return vectors.search(index.collection.id, vector, limit, visible, version)

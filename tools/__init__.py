@@ -1,0 +1,1 @@
+"""The only doors to data: specs, argument schemas and evidence, authorisation enforced inside."""

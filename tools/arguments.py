@@ -1,0 +1,36 @@
+"""Check a call before anything is read."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from core.auth import AuthContext
+from core.errors import PolicyError
+from tools.types import ToolError
+
+Arguments = TypeVar("Arguments", bound=BaseModel)
+
+
+def checked(
+    tool: str,
+    schema: type[Arguments],
+    arguments: dict[str, Any],
+    auth: AuthContext | None,
+    deadline: float,
+) -> Arguments:
+    """Return the validated arguments, or refuse the call: no rights, too late, wrong arguments."""
+    if not isinstance(auth, AuthContext):
+        raise PolicyError("a tool runs for a verified caller only", value=tool)
+    if time.monotonic() > deadline:
+        raise ToolError("the time of this run is used up", value=tool)
+    try:
+        return schema.model_validate(arguments)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "arguments"
+        raise ToolError(
+            f"tool {tool}: {place}: {first['msg']}", value=first.get("input")
+        ) from None

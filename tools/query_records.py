@@ -1,0 +1,145 @@
+"""Record queries: `query_records`, conditions over fields, compiled to caged SQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field
+
+from core.auth import AuthContext
+from core.tool_spec import ToolSpec
+from core.types import Evidence, Value
+from retrievers.hybrid import TEXT, VECTOR, Found, hybrid_search
+from retrievers.types import Index, Query
+from stores.records import Condition
+from tools.arguments import checked
+from tools.types import ToolError, ToolResult
+
+MAX_ROWS = 100
+
+
+class RecordArguments(Value):
+    """Say which records: all conditions must hold; the newest or largest first when ordered.
+
+    `query` adds the records of the tool's scope that fit these words, after those that meet the
+    conditions; with a query and no condition, only they are returned.
+    """
+
+    where: list[Condition] = Field(default_factory=list, max_length=8)
+    query: str = Field("", max_length=4000)
+    order_by: str | None = Field(None, max_length=100)
+    descending: bool = True
+    limit: int | None = Field(None, ge=1, le=MAX_ROWS)
+    extended: bool = False
+
+
+class QueryRecords:
+    """Find records by their fields."""
+
+    def __init__(
+        self,
+        index: Index,
+        name: str,
+        purpose: str,
+        *,
+        not_for: Sequence[str] = (),
+        examples: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        scoped: bool = False,
+    ) -> None:
+        """Query the records of `sources` (shell patterns, empty for all)."""
+        self._index = index
+        self.name = name
+        self._purpose = purpose
+        self._not_for = list(not_for)
+        self._examples = list(examples)
+        self._sources = tuple(sources)
+        self._scoped = scoped
+
+    def spec(self, auth: AuthContext) -> ToolSpec:
+        """Describe the tool with the fields and values this caller may see."""
+        records = self._index.store.records
+        return ToolSpec(
+            name=self.name,
+            base="query_records",
+            purpose=self._purpose,
+            not_for=self._not_for,
+            examples=self._examples,
+            arguments=RecordArguments.model_json_schema(),
+            fields=records.fields(auth, self._index.collection.id, self._sources),
+            scoped=self._scoped,
+        )
+
+    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
+        """Return the first chunk of each matching record, in the order asked for."""
+        given = checked(self.name, RecordArguments, arguments, auth, deadline)
+        store, collection, settings = (
+            self._index.store,
+            self._index.collection,
+            self._index.settings,
+        )
+        self._check_fields(given, auth)
+        limit = given.limit or (
+            settings.records_k_extended if given.extended else settings.records_k
+        )
+        evidence: list[Evidence] = []
+        total, hidden = None, 0
+        if given.where or not given.query.strip():
+            rows, total = store.records.find(
+                auth,
+                collection.id,
+                given.where,
+                order_by=given.order_by,
+                descending=given.descending,
+                limit=limit,
+                sources=self._sources,
+            )
+            chunks = store.catalogue.first_chunks(auth, collection.id, rows)
+            evidence = [chunks[row] for row in rows if row in chunks]
+            hidden = len(rows) - len(evidence)
+        if given.query.strip() and len(evidence) < limit:
+            found = self._ranked(given.query, auth, limit)
+            known = {item.chunk_id for item in evidence}
+            evidence += [item for item in found.evidence if item.chunk_id not in known]
+            hidden += found.hidden
+        shown = " and ".join(f"{c.field} {c.op} {c.value}" for c in given.where)
+        return ToolResult(
+            evidence=[
+                item.model_copy(
+                    update={
+                        "tool": self.name,
+                        "query": shown or given.query or "all records",
+                        "score": 1.0 / (1 + place),
+                    }
+                )
+                for place, item in enumerate(evidence[:limit])
+            ],
+            auth_filter={**auth.describe(), "sources": list(self._sources)},
+            hidden=hidden,
+            total=total,
+        )
+
+    def _ranked(self, query: str, auth: AuthContext, limit: int) -> Found:
+        return hybrid_search(
+            self._index,
+            Query(query, auth, self._sources),
+            [VECTOR, TEXT],
+            {VECTOR: limit, TEXT: limit},
+            limit,
+        )
+
+    def _check_fields(self, given: RecordArguments, auth: AuthContext) -> None:
+        asked = {condition.field for condition in given.where}
+        asked |= {given.order_by} if given.order_by else set()
+        if not asked:
+            return
+        records = self._index.store.records
+        fields = records.fields(auth, self._index.collection.id, self._sources)
+        known = {info.name for info in fields}
+        if unknown := sorted(asked - known):
+            raise ToolError(
+                f"tool {self.name}: a field must exist",
+                value=unknown[0],
+                hint=f"fields: {', '.join(sorted(known)) or 'none'}",
+            )

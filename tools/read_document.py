@@ -1,0 +1,60 @@
+"""`read_document`: a chunk with its neighbours, for what a search cut off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from core.auth import AuthContext
+from core.tool_spec import ToolSpec
+from core.types import Value
+from retrievers.types import Index
+from tools.arguments import checked
+from tools.types import ToolResult
+
+
+class ReadArguments(Value):
+    """Name the chunk and how many chunks on either side to read."""
+
+    chunk_id: str = Field(min_length=1, max_length=64)
+    reach: int = Field(1, ge=0, le=5)
+
+
+class ReadDocument:
+    """Read around a chunk."""
+
+    name = "read_document"
+
+    def __init__(self, index: Index) -> None:
+        """Read the documents of one collection."""
+        self._index = index
+
+    def spec(self, auth: AuthContext) -> ToolSpec:
+        """Describe the tool."""
+        return ToolSpec(
+            name=self.name,
+            base=self.name,
+            purpose="Read the chunks next to one that was found, in reading order.",
+            not_for=["finding documents: it needs the id of a chunk that was found"],
+            arguments=ReadArguments.model_json_schema(),
+        )
+
+    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
+        """Return the chunk and its neighbours; a chunk the caller may not see gives nothing."""
+        given = checked(self.name, ReadArguments, arguments, auth, deadline)
+        chunks = self._index.store.catalogue.neighbours(
+            auth, self._index.collection.id, given.chunk_id, given.reach
+        )
+        centre = next((c.ordinal for c in chunks if c.chunk_id == given.chunk_id), 0)
+        evidence = [
+            chunk.model_copy(
+                update={
+                    "tool": self.name,
+                    "query": given.chunk_id,
+                    "score": 1.0 / (1 + abs(chunk.ordinal - centre)),
+                }
+            )
+            for chunk in chunks
+        ]
+        return ToolResult(evidence=evidence, auth_filter=auth.describe())

@@ -1,0 +1,82 @@
+"""Search tools: `search_vector`, `search_text`, and their combination under a profile's name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import Field
+
+from core.auth import AuthContext
+from core.tool_spec import ToolSpec
+from core.types import Value
+from retrievers.hybrid import TEXT, VECTOR, hybrid_search
+from retrievers.types import Index, Query
+from tools.arguments import checked
+from tools.types import ToolResult
+
+
+class SearchArguments(Value):
+    """Say what to look for; `limit` asks for more results, `extended` for wider pools."""
+
+    query: str = Field(min_length=1, max_length=8000)
+    limit: int | None = Field(None, ge=1, le=100)
+    extended: bool = False
+
+
+class Search:
+    """Search chunks by meaning, by words, or by both."""
+
+    def __init__(
+        self,
+        index: Index,
+        name: str,
+        base: str,
+        purpose: str,
+        *,
+        not_for: Sequence[str] = (),
+        examples: Sequence[str] = (),
+        sources: Sequence[str] = (),
+        scoped: bool = False,
+    ) -> None:
+        """Search `sources` (shell patterns, empty for all) with the channels of `base`."""
+        self._index = index
+        self.name = name
+        self._channels = {"search_vector": [VECTOR], "search_text": [TEXT]}.get(
+            base, [VECTOR, TEXT]
+        )
+        self._sources = tuple(sources)
+        self._spec = ToolSpec(
+            name=name,
+            base=base,
+            purpose=purpose,
+            not_for=list(not_for),
+            examples=list(examples),
+            arguments=SearchArguments.model_json_schema(),
+            scoped=scoped,
+        )
+
+    def spec(self, auth: AuthContext) -> ToolSpec:
+        """Describe the tool; nothing in it depends on the caller."""
+        return self._spec
+
+    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
+        """Return the best permitted chunks of the tool's scope."""
+        given = checked(self.name, SearchArguments, arguments, auth, deadline)
+        settings = self._index.settings
+        top_k = given.limit or settings.top_k
+        limits = {
+            VECTOR: settings.vector_k_extended if given.extended else settings.vector_k,
+            TEXT: settings.text_k_extended if given.extended else settings.text_k,
+        }
+        if given.limit is not None:
+            limits = {name: max(limit, given.limit) for name, limit in limits.items()}
+        query = Query(given.query, auth, self._sources)
+        keep = max(top_k, *limits.values()) if given.extended else top_k
+        found = hybrid_search(self._index, query, self._channels, limits, keep)
+        return ToolResult(
+            evidence=[item.model_copy(update={"tool": self.name}) for item in found.evidence],
+            auth_filter={**auth.describe(), "sources": list(self._sources)},
+            warnings=found.warnings,
+            hidden=found.hidden,
+        )

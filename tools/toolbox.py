@@ -1,0 +1,103 @@
+"""All tools of one collection, as its profile names and scopes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.auth import AuthContext
+from core.profile import ToolProfile
+from core.tool_spec import ToolSpec
+from core.types import TermWeights
+from retrievers.types import Index
+from tools.query_records import QueryRecords
+from tools.read_document import ReadDocument
+from tools.search import Search
+from tools.search_classic import SearchClassic
+from tools.types import Tool, ToolError, ToolResult
+
+GENERAL = (
+    ToolProfile(
+        name="search",
+        base="search",
+        purpose="Find passages by meaning and by words together.",
+        not_for=["counting or listing records"],
+    ),
+    ToolProfile(
+        name="search_vector",
+        base="search_vector",
+        purpose="Find passages that mean what the question means, also in other words.",
+        not_for=["exact names, codes or numbers", "counting or listing records"],
+    ),
+    ToolProfile(
+        name="search_text",
+        base="search_text",
+        purpose="Find passages that contain the words, names, codes or numbers of the question.",
+        not_for=["questions in other words than the documents use"],
+    ),
+    ToolProfile(
+        name="query_records",
+        base="query_records",
+        purpose="Find records by the values of their fields, ordered by a field when asked.",
+        not_for=["prose documents", "questions that name no field value"],
+    ),
+)
+
+
+class Toolbox:
+    """Run calls by name for a verified caller."""
+
+    def __init__(self, index: Index) -> None:
+        """Make the profile's tools, and the general ones beside them."""
+        self._index = index
+        profiles = [*index.collection.profile.tools]
+        named = {profile.name for profile in profiles}
+        scoped = {profile.name for profile in profiles}
+        profiles += [profile for profile in GENERAL if profile.name not in named]
+        made: list[Tool] = [_make(index, p, scoped=p.name in scoped) for p in profiles]
+        made += [ReadDocument(index), SearchClassic(index)]
+        self._tools = {tool.name: tool for tool in made}
+
+    def specs(self, auth: AuthContext) -> list[ToolSpec]:
+        """Describe all tools as this caller may see them."""
+        return [tool.spec(auth) for tool in self._tools.values()]
+
+    def run(
+        self, name: str, arguments: dict[str, Any], auth: AuthContext, deadline: float
+    ) -> ToolResult:
+        """Run one call; an unknown tool is an error that lists the known ones."""
+        tool = self._tools.get(name)
+        if tool is None:
+            raise ToolError(
+                "a plan may call known tools only",
+                value=name,
+                hint=f"tools: {', '.join(self._tools)}",
+            )
+        return tool.run(arguments, auth, deadline)
+
+    def term_weights(self) -> TermWeights:
+        """Return how rare terms are in this collection, for reasoners to weigh words by."""
+        store, collection = self._index.store, self._index.collection
+        return lambda wanted: store.fulltext.inverse_frequencies(collection.id, wanted)
+
+
+def _make(index: Index, profile: ToolProfile, *, scoped: bool) -> Tool:
+    if profile.base == "query_records":
+        return QueryRecords(
+            index,
+            profile.name,
+            profile.purpose,
+            not_for=profile.not_for,
+            examples=profile.examples,
+            sources=profile.sources,
+            scoped=scoped,
+        )
+    return Search(
+        index,
+        profile.name,
+        profile.base,
+        profile.purpose,
+        not_for=profile.not_for,
+        examples=profile.examples,
+        sources=profile.sources,
+        scoped=scoped,
+    )

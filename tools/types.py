@@ -1,0 +1,47 @@
+"""The Tool protocol, its result and its failures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from core.auth import AuthContext
+from core.errors import CallerError
+from core.tool_spec import ToolSpec
+from core.types import Evidence
+
+
+class ToolError(CallerError):
+    """Report a call that names no tool, breaks its argument schema or comes too late."""
+
+
+@dataclass
+class ToolResult:
+    """Hold what one call returned, and what was enforced.
+
+    `auth_filter` is the caller's filter as the trace records it; `hidden` counts rows that an index
+    returned and the catalogue did not permit; `total` is how many rows a record query matched.
+    """
+
+    evidence: list[Evidence] = field(default_factory=list)
+    auth_filter: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    hidden: int = 0
+    total: int | None = None
+
+
+class Tool(Protocol):
+    """Fetch evidence for a verified caller."""
+
+    @property
+    def name(self) -> str:
+        """Return the name a plan calls it by."""
+
+    def spec(self, auth: AuthContext) -> ToolSpec:
+        """Describe the tool as this caller may see it."""
+
+    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
+        """Validate the arguments and return permitted evidence, best first.
+
+        `deadline` is a time of `time.monotonic()`; a call that starts after it is refused.
+        """
