@@ -1,0 +1,66 @@
+"""Wire the nodes: the drawing of this graph is the control flow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.runtime import Runtime
+
+from graph.context import Context
+from graph.routes import after_stop_condition, after_understand, after_verify
+from graph.state import InputState, OutputState, State, Update
+from nodes.generate import generate
+from nodes.grade_documents import grade_documents
+from nodes.plan import plan
+from nodes.refuse import refuse
+from nodes.retrieve import retrieve
+from nodes.rewrite import rewrite
+from nodes.stop_condition import stop_condition
+from nodes.understand import understand
+from nodes.verify import verify
+
+Node = Callable[[State, Runtime[Context]], Update]
+NODES: tuple[Node, ...] = (
+    understand,
+    plan,
+    retrieve,
+    grade_documents,
+    stop_condition,
+    rewrite,
+    generate,
+    verify,
+    refuse,
+)
+Graph = CompiledStateGraph[State, Any, InputState, OutputState]
+
+
+def build_graph(
+    wrap: Callable[[Node], Node] | None = None, context_schema: type[Any] = Context
+) -> Graph:
+    """Compile the graph without a checkpointer.
+
+    `wrap` lets Studio supply the context where no caller does.
+    """
+    builder = StateGraph(
+        State,
+        context_schema=context_schema,
+        input_schema=InputState,
+        output_schema=OutputState,
+    )
+    for node in NODES:
+        name = node.__name__  # type: ignore[attr-defined]
+        builder.add_node(name, wrap(node) if wrap else node)
+    builder.add_edge(START, "understand")
+    builder.add_conditional_edges("understand", after_understand)
+    builder.add_edge("plan", "retrieve")
+    builder.add_edge("retrieve", "grade_documents")
+    builder.add_edge("grade_documents", "stop_condition")
+    builder.add_conditional_edges("stop_condition", after_stop_condition)
+    builder.add_edge("rewrite", "retrieve")
+    builder.add_edge("generate", "verify")
+    builder.add_conditional_edges("verify", after_verify)
+    builder.add_edge("refuse", END)
+    return builder.compile(name="carrel")

@@ -1,0 +1,105 @@
+"""The one typed state that all nodes share, and how parallel updates merge."""
+
+from __future__ import annotations
+
+import operator
+from typing import Annotated, Any, Literal
+
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
+from typing_extensions import TypedDict
+
+from core.budget import Usage
+from core.trace import Step
+from core.types import Answer, Draft, Evidence, Plan, StopReason, Understanding
+
+Outcome = Literal["enough", "weak", "next", "never"]
+
+
+def merge_evidence(left: list[Evidence], right: list[Evidence]) -> list[Evidence]:
+    """Merge by chunk id: the better score stays, grades add up, first found comes first."""
+    merged = {item.chunk_id: item for item in left}
+    for item in right:
+        held = merged.get(item.chunk_id)
+        if held is None:
+            merged[item.chunk_id] = item
+            continue
+        grades = dict(held.grades)
+        for question_id, grade in item.grades.items():
+            grades[question_id] = max(grade, grades.get(question_id, 0))
+        best = item if item.score > held.score else held
+        merged[item.chunk_id] = best.model_copy(update={"grades": grades})
+    return list(merged.values())
+
+
+def add_usage(left: Usage, right: Usage) -> Usage:
+    """Add what a node spent to what the run has spent."""
+    return (left or Usage()).plus(right)
+
+
+class InputState(TypedDict, total=False):
+    """What a caller gives: a question, or chat messages whose last one asks it."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    question: str
+
+
+class OutputState(TypedDict, total=False):
+    """What a caller gets."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    answer: Answer
+    usage: Usage
+    trail: list[Step]
+    evidence: list[Evidence]
+
+
+class State(TypedDict, total=False):
+    """All that a run knows; every key is written by the node named beside it."""
+
+    # Chat history, for chat UIs and Studio (input; generate and refuse add the reply).
+    messages: Annotated[list[AnyMessage], add_messages]
+    # The stand-alone question (input; understand completes it from the history).
+    question: str
+    # Time the run began, by the context's clock (understand).
+    started: float
+    # What is known of the question: kind, language, entities, parts (understand).
+    query: Understanding
+    # The sub-questions with their tools (understand for a plain question, plan, rewrite).
+    plan: Plan
+    # Id of the sub-question in work (understand, plan).
+    current: str
+    # Everything found, merged by chunk id (retrieve, grade_documents).
+    evidence: Annotated[list[Evidence], merge_evidence]
+    # Chunk ids that the last retrieve returned, best first (retrieve).
+    found: list[str]
+    # Sub-questions whose search is over, with or without an answer (stop_condition).
+    closed: Annotated[list[str], operator.add]
+    # Rewrites made per sub-question (rewrite).
+    attempts: dict[str, int]
+    # Times the answer was written (generate).
+    drafts: int
+    # Claims that verification threw out (verify).
+    unsupported: list[str]
+    # What the run has spent (every node).
+    usage: Annotated[Usage, add_usage]
+    # One step per decision and per tool call (every node).
+    trail: Annotated[list[Step], operator.add]
+    # Things a reader of the answer should know (retrieve, stop_condition, verify).
+    warnings: Annotated[list[str], operator.add]
+    # What the stop condition decided, read by its route (stop_condition).
+    outcome: Outcome
+    # Why the search ended (stop_condition, verify).
+    stop_reason: StopReason
+    # The answer before it is verified (generate).
+    draft: Draft | None
+    # The verified answer or the refusal (verify, refuse).
+    answer: Answer
+
+
+def state_keys() -> frozenset[str]:
+    """Return the keys a node may write; LangGraph drops any other without a word."""
+    return frozenset(State.__annotations__)
+
+
+Update = dict[str, Any]

@@ -1,0 +1,1 @@
+"""One node of the graph per file: thin functions over the state."""

@@ -1,0 +1,82 @@
+"""Call the tools that the plan names for the current sub-question."""
+
+from __future__ import annotations
+
+from langgraph.runtime import Runtime
+
+from core.budget import Usage
+from core.errors import CallerError
+from core.trace import Step
+from core.types import Call, Evidence
+from graph.context import Context
+from graph.state import State, Update
+from tools.types import ToolResult
+
+BYTES_PER_TOKEN = 4
+
+
+def retrieve(state: State, runtime: Runtime[Context]) -> Update:
+    """Run the calls one after the other, within the budget; each leaves a step with its filter."""
+    context = runtime.context
+    question = state["plan"].question(state["current"])
+    left = context.budget.calls_left(state["usage"])
+    held = {item.chunk_id for item in state.get("evidence") or []}
+    evidence: list[Evidence] = []
+    steps: list[Step] = []
+    warnings: list[str] = []
+    tokens = 0
+    for call in question.calls[:left]:
+        began = context.clock()
+        result = _run(context, call, state["started"], warnings)
+        tokens += sum(_tokens(item) for item in result.evidence if item.chunk_id not in held)
+        held |= {item.chunk_id for item in result.evidence}
+        evidence += result.evidence
+        warnings += result.warnings
+        if result.hidden:
+            warnings.append(f"{call.tool}: {result.hidden} stale rows were withheld")
+        steps.append(
+            Step(
+                node="retrieve",
+                decision=f"{len(result.evidence)} found",
+                reason=f"{result.hidden} withheld" if result.hidden else "",
+                question_id=question.id,
+                tool=call.tool,
+                arguments=call.arguments,
+                auth_filter=result.auth_filter,
+                evidence=[(item.evidence_id, round(item.score, 4)) for item in result.evidence],
+                ms=context.elapsed(began).ms,
+            )
+        )
+    if not steps:
+        steps.append(
+            Step(
+                node="retrieve",
+                decision="no call",
+                reason="the budget of tool calls is used up",
+                question_id=question.id,
+            )
+        )
+    spent = context.elapsed(state["started"])
+    calls = min(left, len(question.calls))
+    return {
+        "evidence": evidence,
+        "found": list(dict.fromkeys(item.chunk_id for item in evidence)),
+        "usage": spent.plus(Usage(tool_calls=calls, tokens=tokens, ms=spent.ms)),
+        "trail": steps,
+        "warnings": list(dict.fromkeys(warnings)),
+    }
+
+
+def _run(context: Context, call: Call, started: float, warnings: list[str]) -> ToolResult:
+    try:
+        return context.tools.run(
+            call.tool, call.arguments, context.auth, context.deadline(started)
+        )
+    except CallerError as error:
+        # One refused call must not end the run: the others may still find the answer.
+        warnings.append(f"{call.tool}: {error}")
+        return ToolResult(auth_filter=context.auth.describe())
+
+
+def _tokens(item: Evidence) -> int:
+    return max(1, len(item.text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)

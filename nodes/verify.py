@@ -1,0 +1,59 @@
+"""Check every claim of the final text against its cited spans; fail closed."""
+
+from __future__ import annotations
+
+from langchain_core.messages import AIMessage
+from langgraph.runtime import Runtime
+
+from core.trace import Step
+from core.types import Answer, Claim, StopReason
+from graph.context import Context
+from graph.state import State, Update
+from reasoning.rendering import render_answer
+from reasoning.verification import unsupported_reason
+
+
+def verify(state: State, runtime: Runtime[Context]) -> Update:
+    """Drop unsupported claims; keep the answer when any claim stands, else leave none."""
+    context = runtime.context
+    began = context.clock()
+    draft = state.get("draft")
+    evidence = {item.evidence_id: item for item in state.get("evidence") or []}
+    kept: list[Claim] = []
+    dropped: list[tuple[Claim, str]] = []
+    for claim in draft.claims if draft else []:
+        reason = unsupported_reason(claim, evidence)
+        if reason:
+            dropped.append((claim, reason))
+        else:
+            kept.append(claim)
+    step = Step(
+        node="verify",
+        decision=f"{len(kept)} supported, {len(dropped)} dropped",
+        reason="; ".join(reason for _, reason in dropped),
+        evidence=[(c.evidence_id, 1.0) for claim in kept for c in claim.citations],
+        ms=context.elapsed(began).ms,
+    )
+    update: Update = {"usage": context.elapsed(state["started"]), "trail": [step]}
+    if not kept:
+        rejected = [c.evidence_id for claim, _ in dropped for c in claim.citations]
+        update["unsupported"] = [*(state.get("unsupported") or []), *rejected]
+        update["stop_reason"] = StopReason.unsupported_answer
+        update["draft"] = None
+        return update
+    asked = {claim.question_id for claim in kept}
+    plan = state["plan"]
+    missing = [question.text for question in plan.questions if question.id not in asked]
+    items = list(evidence.values())
+    text = render_answer(state["query"], plan, kept, missing, items)
+    reason = state["stop_reason"]
+    if missing and reason == StopReason.enough_evidence:
+        reason = StopReason.required_fields_missing
+    warnings = list(dict.fromkeys(state.get("warnings") or []))
+    warnings += [f"dropped an unsupported sentence: {reason}" for _, reason in dropped]
+    warnings += [f"not found: {part}" for part in missing]
+    answer = Answer(
+        text=text, claims=kept, stop_reason=reason, missing=missing, warnings=warnings
+    )
+    update |= {"answer": answer, "messages": [AIMessage(content=text)]}
+    return update

@@ -1,0 +1,1 @@
+"""Who decides: the Reasoner protocol and its implementations."""

@@ -1,0 +1,119 @@
+"""What a person reads: the answer with its marks, or the refusal, in the question's language."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.types import Claim, Evidence, Plan, StopReason, Understanding
+from reasoning.rules.lexicon import lexicon
+
+WHY = {
+    "en": {
+        StopReason.no_relevant_evidence: "no passage is relevant enough",
+        StopReason.unsupported_answer: "no sentence passed the check against its source",
+        StopReason.max_steps: "the limit of steps was reached",
+        StopReason.max_tool_calls: "the limit of tool calls was reached",
+        StopReason.max_tokens: "the limit of tokens was reached",
+        StopReason.timeout: "the time limit was reached",
+    },
+    "ru": {
+        StopReason.no_relevant_evidence: "нет достаточно близких фрагментов",
+        StopReason.unsupported_answer: "ни одно предложение не прошло проверку по источнику",
+        StopReason.max_steps: "исчерпан предел шагов",
+        StopReason.max_tool_calls: "исчерпан предел вызовов инструментов",
+        StopReason.max_tokens: "исчерпан предел токенов",
+        StopReason.timeout: "истекло отведённое время",
+    },
+    "uk": {
+        StopReason.no_relevant_evidence: "немає достатньо близьких фрагментів",
+        StopReason.unsupported_answer: "жодне речення не пройшло перевірку за джерелом",
+        StopReason.max_steps: "вичерпано межу кроків",
+        StopReason.max_tool_calls: "вичерпано межу викликів інструментів",
+        StopReason.max_tokens: "вичерпано межу токенів",
+        StopReason.timeout: "вичерпано відведений час",
+    },
+    "zh": {
+        StopReason.no_relevant_evidence: "没有足够相关的段落",
+        StopReason.unsupported_answer: "没有句子通过来源核对",
+        StopReason.max_steps: "已达到步数上限",
+        StopReason.max_tool_calls: "已达到工具调用上限",
+        StopReason.max_tokens: "已达到 token 上限",
+        StopReason.timeout: "已超时",
+    },
+}
+
+
+def numbered_sources(claims: Sequence[Claim]) -> dict[str, int]:
+    """Number the cited chunks in the order in which the claims cite them, from 1."""
+    numbers: dict[str, int] = {}
+    for claim in claims:
+        for citation in claim.citations:
+            numbers.setdefault(citation.chunk_id, len(numbers) + 1)
+    return numbers
+
+
+def render_answer(
+    query: Understanding,
+    plan: Plan,
+    claims: Sequence[Claim],
+    missing: Sequence[str],
+    evidence: Sequence[Evidence],
+) -> str:
+    """Join the claims with their marks: a line for a plain answer, a block for each part."""
+    numbers = numbered_sources(claims)
+    by_chunk = {item.chunk_id: item for item in evidence}
+    words = lexicon(query.language)
+    lines: list[str] = []
+    for question in plan.questions:
+        own = [claim for claim in claims if claim.question_id == question.id]
+        if not own:
+            continue
+        if len(plan.questions) > 1:
+            lines.append(f"{question.text.strip()}")
+        if question.wants == "list":
+            lines += [
+                f"{place}. {_work(claim, by_chunk)}{_marked(claim, numbers)}"
+                for place, claim in enumerate(own, start=1)
+            ]
+        else:
+            text = " ".join(_marked(claim, numbers) for claim in own)
+            lines.append(f"  {text}" if len(plan.questions) > 1 else text)
+    if missing:
+        lines.append(words.message("partial").format(what="; ".join(missing)))
+    return "\n".join(lines)
+
+
+def render_refusal(query: Understanding, plan: Plan | None, tools: Sequence[str], why: StopReason) -> str:
+    """Say honestly that nothing answers, what was looked for, where, and why it ended."""
+    words = lexicon(query.language)
+    reasons = WHY[words.language]
+    looked_for = [question.query for question in plan.questions] if plan else [query.question]
+    lines = [words.message("refusal")]
+    lines.append(
+        words.message("searched").format(
+            where=", ".join(dict.fromkeys(tools)) or "–", what="; ".join(looked_for)
+        )
+    )
+    lines.append(
+        words.message("stopped").format(
+            why=reasons.get(why, reasons[StopReason.no_relevant_evidence])
+        )
+    )
+    return "\n".join(lines)
+
+
+def _marked(claim: Claim, numbers: dict[str, int]) -> str:
+    marks = dict.fromkeys(numbers[citation.chunk_id] for citation in claim.citations)
+    return claim.text + " " + "".join(f"[{number}]" for number in marks)
+
+
+def _work(claim: Claim, evidence: dict[str, Evidence]) -> str:
+    """Name the work an item comes from: title, authors and year are the source's own metadata."""
+    item = evidence.get(claim.citations[0].chunk_id)
+    if item is None or not item.title:
+        return ""
+    authors = item.metadata.get("authors")
+    by = ", ".join(str(a) for a in authors) if isinstance(authors, list) else str(authors or "")
+    year = item.metadata.get("year")
+    details = ", ".join(str(part) for part in (by, year) if part)
+    return f"{item.title} ({details}): " if details else f"{item.title}: "

@@ -1,0 +1,1 @@
+"""The reasoner that needs no language model: deterministic rules over words and vectors."""

@@ -1,0 +1,161 @@
+"""Write an answer from whole sentences of the evidence, each cited to its characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.settings import Settings
+from core.types import Citation, Claim, Draft, Evidence, Finding, Plan, SubQuestion, Understanding
+from reasoning.rules.plan import wants_value
+from reasoning.rules.relevance import (
+    DIGITS,
+    Relevance,
+    Sentence,
+    Wanted,
+    evidence_languages,
+)
+
+KIND_BONUS = 0.12
+LANGUAGE_BONUS = 0.1
+GRADE_BONUS = 0.05
+QUESTION_PENALTY = 0.25
+FRAGMENT_PENALTY = 0.15
+FRAGMENT_CHARACTERS = 25
+SECOND_SHARE = 0.8
+SAME_SHARE = 0.7
+
+
+def answer(
+    understanding: Understanding,
+    plan: Plan,
+    evidence: Sequence[Evidence],
+    relevance: Relevance,
+    settings: Settings,
+) -> Draft:
+    """Return claims for every sub-question that has evidence; name the others as missing."""
+    claims: list[Claim] = []
+    missing: list[str] = []
+    for question in plan.questions:
+        usable = [item for item in evidence if item.grades.get(question.id, 0) >= 2]
+        if question.wants == "list":
+            found = _items(question, usable, relevance, settings)
+        else:
+            found = _sentences(question, usable, relevance, settings)
+        if found:
+            claims += found
+        else:
+            missing.append(question.text)
+    return Draft(claims=claims, missing=missing)
+
+
+def ranked_sentences(
+    question: SubQuestion, evidence: Sequence[Evidence], relevance: Relevance
+) -> list[tuple[float, Sentence]]:
+    """Return the sentences of graded evidence by how well they answer, best first."""
+    wanted = relevance.wanted(question, evidence_languages(evidence))
+    scored = [
+        (_worth(sentence, wanted, question), sentence)
+        for sentence in relevance.sentences(wanted, evidence)
+    ]
+    return sorted(
+        scored, key=lambda pair: (-pair[0], pair[1].evidence.chunk_id, pair[1].start)
+    )
+
+
+def _worth(sentence: Sentence, wanted: Wanted, question: SubQuestion) -> float:
+    worth = sentence.score
+    text = sentence.text
+    if wants_value(wanted.wants):
+        worth += KIND_BONUS if sentence.has_kind else -KIND_BONUS
+    if sentence.evidence.language == wanted.language:
+        worth += LANGUAGE_BONUS
+    worth += GRADE_BONUS * sentence.evidence.grades.get(question.id, 0)
+    if text.rstrip().endswith(("?", "？")):
+        worth -= QUESTION_PENALTY
+    if len(text) < FRAGMENT_CHARACTERS and not DIGITS.search(text):
+        worth -= FRAGMENT_PENALTY
+    return worth
+
+
+def _sentences(
+    question: SubQuestion,
+    evidence: Sequence[Evidence],
+    relevance: Relevance,
+    settings: Settings,
+) -> list[Claim]:
+    chosen: list[Sentence] = []
+    best = 0.0
+    for worth, sentence in ranked_sentences(question, evidence, relevance):
+        if not chosen:
+            best = worth
+        elif worth < SECOND_SHARE * best or not _adds(sentence, chosen):
+            continue
+        chosen.append(sentence)
+        if len(chosen) >= settings.claims_per_question:
+            break
+    return [_claim(sentence, question) for sentence in chosen]
+
+
+def _adds(sentence: Sentence, chosen: Sequence[Sentence]) -> bool:
+    """Tell whether a sentence covers words of the question that the chosen ones do not."""
+    covered = frozenset().union(*(other.matched for other in chosen))
+    if not sentence.matched - covered:
+        return False
+    return all(_overlap(sentence.text, other.text) < SAME_SHARE for other in chosen)
+
+
+def _overlap(left: str, right: str) -> float:
+    first, second = set(left.casefold().split()), set(right.casefold().split())
+    return len(first & second) / max(1, min(len(first), len(second)))
+
+
+def _items(
+    question: SubQuestion,
+    evidence: Sequence[Evidence],
+    relevance: Relevance,
+    settings: Settings,
+) -> list[Claim]:
+    """Return one sentence of each document, best documents first."""
+    claims: list[Claim] = []
+    seen: set[str] = set()
+    for _, sentence in ranked_sentences(question, evidence, relevance):
+        document = sentence.evidence.document_key
+        if document in seen or len(sentence.text) < FRAGMENT_CHARACTERS:
+            continue
+        seen.add(document)
+        claims.append(_claim(sentence, question))
+        if len(claims) >= settings.list_items:
+            break
+    return claims
+
+
+def _claim(sentence: Sentence, question: SubQuestion) -> Claim:
+    item = sentence.evidence
+    citation = Citation(
+        evidence_id=item.evidence_id,
+        document_id=item.document_id,
+        source=item.source,
+        chunk_id=item.chunk_id,
+        start=sentence.start,
+        end=sentence.end,
+        quote=sentence.text,
+    )
+    return Claim(
+        text=" ".join(sentence.text.split()), citations=[citation], question_id=question.id
+    )
+
+
+def extract(
+    question: SubQuestion, evidence: Sequence[Evidence], relevance: Relevance
+) -> list[Finding]:
+    """Return the sentences that hold a value of the wanted kind, best first."""
+    return [
+        Finding(
+            value=sentence.text,
+            evidence_id=sentence.evidence.evidence_id,
+            start=sentence.start,
+            end=sentence.end,
+        )
+        for _, sentence in ranked_sentences(question, evidence, relevance)
+        if sentence.has_kind
+    ]

@@ -1,0 +1,88 @@
+"""Split a question into the clauses that ask something."""
+
+from __future__ import annotations
+
+import re
+
+from reasoning.rules.lexicon import UNSPACED, Lexicon
+
+# A full stop ends a sentence only before a space, so that "v2.1" and "jax.lax" stay whole.
+SENTENCE_END = re.compile(r"[?？!！。；;]+|(?<=[^\W\d])\.(?=\s)|\n+")
+COMMA = re.compile(r"[,，、]")
+
+
+def split_clauses(text: str, words: Lexicon, limit: int) -> list[str]:
+    """Return up to `limit` clauses, each asking something, in order.
+
+    Sentences that ask nothing are context and stay with the clause that follows them (or, at the
+    end, with the one before). A text that asks nothing at all is one clause.
+    """
+    clauses: list[str] = []
+    context = ""
+    for sentence in _sentences(text):
+        for clause in _coordinated(sentence, words):
+            joined = f"{context} {clause}".strip()
+            if words.is_question(clause):
+                clauses.append(joined)
+                context = ""
+            else:
+                context = joined
+    if context:
+        if clauses:
+            clauses[-1] = f"{clauses[-1]} {context}"
+        else:
+            clauses.append(context)
+    if len(clauses) > limit:
+        clauses[limit - 1 :] = [" ".join(clauses[limit - 1 :])]
+    return clauses
+
+
+def _sentences(text: str) -> list[str]:
+    parts = [part.strip() for part in SENTENCE_END.split(text)]
+    return [part for part in parts if part]
+
+
+def _coordinated(sentence: str, words: Lexicon) -> list[str]:
+    """Split "who maintains it and what does it cost" where a new question begins."""
+    if words.language == UNSPACED:
+        return _merge([part.strip() for part in _cuts_unspaced(sentence, words)], words)
+    joiner = words.alternatives("joiner")
+    starts = f"(?:{words.alternatives('question')}|{words.alternatives('auxiliary')})"
+    cut = re.compile(
+        rf"(?:\s*,\s*(?:{joiner}\s+)*|\s+(?:{joiner}\s+)+)(?={starts})", re.IGNORECASE
+    )
+    return _merge([part.strip() for part in cut.split(sentence)], words)
+
+
+def _cuts_unspaced(sentence: str, words: Lexicon) -> list[str]:
+    joiner = words.alternatives("joiner")
+    parts = []
+    for piece in COMMA.split(sentence):
+        halves = re.split(joiner, piece)
+        # A conjunction between nouns is no cut: both sides must ask something.
+        if len(halves) > 1 and all(words.is_question(half) for half in halves if half.strip()):
+            parts.extend(halves)
+        else:
+            parts.append(piece)
+    return [part for part in parts if part.strip()]
+
+
+def _merge(parts: list[str], words: Lexicon) -> list[str]:
+    """Put a part that asks nothing in front of the next one that does."""
+    merged: list[str] = []
+    waiting = ""
+    for part in parts:
+        if not part:
+            continue
+        part = f"{waiting} {part}".strip()
+        if words.is_question(part):
+            merged.append(part)
+            waiting = ""
+        else:
+            waiting = part
+    if waiting:
+        if merged:
+            merged[-1] = f"{merged[-1]}, {waiting}"
+        else:
+            merged.append(waiting)
+    return merged

@@ -1,0 +1,52 @@
+"""Grade evidence 0..3 for a sub-question by its best sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.settings import Settings
+from core.types import Evidence, Grade
+from reasoning.rules.relevance import Relevance, Sentence, Wanted, missing_entities
+
+OFF_TOPIC, RELATED, PARTLY, ANSWERS = range(4)
+
+
+def grade(
+    relevance: Relevance, wanted: Wanted, evidence: Sequence[Evidence], settings: Settings
+) -> list[Grade]:
+    """Return one grade for each piece of evidence, in the given order."""
+    best: dict[str, Sentence] = {}
+    for sentence in relevance.sentences(wanted, evidence):
+        held = best.get(sentence.evidence.chunk_id)
+        if held is None or (sentence.has_kind and not held.has_kind and _near(sentence, held)):
+            best[sentence.evidence.chunk_id] = sentence
+    return [_grade(wanted, item, best.get(item.chunk_id), settings) for item in evidence]
+
+
+def _near(sentence: Sentence, held: Sentence) -> bool:
+    return sentence.score >= 0.8 * held.score
+
+
+def _grade(
+    wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: Settings
+) -> Grade:
+    if sentence is None:
+        return Grade(evidence_id=item.evidence_id, grade=OFF_TOPIC, reason="no sentence in it")
+    score = sentence.score
+    reason = f"best sentence scores {score:.2f} ({len(sentence.matched)} of "
+    reason += f"{len(wanted.groups)} words"
+    reason += f", cosine {sentence.semantic:.2f})" if sentence.semantic is not None else ")"
+    level = (
+        ANSWERS
+        if score >= settings.grade_answers
+        else PARTLY
+        if score >= settings.grade_partly
+        else RELATED
+        if score >= settings.grade_related
+        else OFF_TOPIC
+    )
+    if level >= PARTLY and missing_entities(wanted, item):
+        level, reason = RELATED, f"{reason}; names nothing the question names"
+    if level >= PARTLY and not sentence.has_kind:
+        level, reason = RELATED, f"{reason}; holds no {wanted.wants}"
+    return Grade(evidence_id=item.evidence_id, grade=level, reason=reason)

@@ -1,0 +1,95 @@
+"""The words that steer the rules, read from one YAML file per language."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+
+from core.types import AnswerKind
+
+FOLDER = Path(__file__).resolve().parent / "lexicon"
+LANGUAGES = ("en", "ru", "uk", "zh")
+KINDS: tuple[AnswerKind, ...] = ("person", "date", "place", "number")
+UNSPACED = "zh"
+ANYWHERE = {"zh", "ru"}  # here the word that makes a yes-or-no question need not come first
+
+
+class Lexicon:
+    """Hold the word lists of one language and find them in a text."""
+
+    def __init__(self, language: str) -> None:
+        """Read the file of `language`."""
+        loaded = yaml.safe_load((FOLDER / f"{language}.yaml").read_text(encoding="utf-8"))
+        self.language = language
+        self._lists: dict[str, list[str]] = {}
+        self.synonyms: list[list[str]] = loaded.pop("synonyms")
+        self._messages: dict[str, str] = {}
+        for name, value in loaded.items():
+            if isinstance(value, str):
+                self._messages[name] = value
+            else:
+                self._lists[name] = [str(word) for word in value]
+        self._patterns = {name: self._pattern(words) for name, words in self._lists.items()}
+
+    def _pattern(self, words: list[str]) -> re.Pattern[str]:
+        longest_first = sorted(words, key=len, reverse=True)
+        body = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in longest_first)
+        edges = ("", "") if self.language == UNSPACED else (r"(?<![\w'’])", r"(?![\w'’])")
+        return re.compile(f"{edges[0]}(?:{body}){edges[1]}", re.IGNORECASE)
+
+    def words(self, name: str) -> list[str]:
+        """Return a list by name."""
+        return self._lists[name]
+
+    def alternatives(self, name: str) -> str:
+        """Return a list as a regular expression."""
+        return self._patterns[name].pattern
+
+    def search(self, name: str, text: str) -> re.Match[str] | None:
+        """Find the first word of a list in a text."""
+        return self._patterns[name].search(text)
+
+    def remove(self, name: str, text: str) -> str:
+        """Take the words of a list out of a text."""
+        return self._patterns[name].sub(" ", text)
+
+    def starts(self, name: str, text: str) -> bool:
+        """Tell whether a text begins with a word of a list."""
+        return self._patterns[name].match(text.lstrip(" \t\"'«“(¿¡")) is not None
+
+    def message(self, name: str) -> str:
+        """Return a sentence that Carrel itself says."""
+        return self._messages[name]
+
+    def answer_kind(self, text: str) -> AnswerKind:
+        """Say what kind of answer a question wants; the kind whose word comes first wins."""
+        found: list[tuple[int, AnswerKind]] = []
+        for kind in KINDS:
+            if match := self.search(kind, text):
+                found.append((match.start(), kind))
+        if found:
+            return min(found)[1]
+        if self.asks_yes_or_no(text):
+            return "yesno"
+        return "text"
+
+    def asks_yes_or_no(self, text: str) -> bool:
+        """Tell whether a clause can be answered by yes or no."""
+        if self.language in ANYWHERE:
+            return self.search("auxiliary", text) is not None
+        return self.starts("auxiliary", text)
+
+    def is_question(self, text: str) -> bool:
+        """Tell whether a clause asks something by itself."""
+        if self.search("question", text):
+            return True
+        return self.asks_yes_or_no(text)
+
+
+@lru_cache(maxsize=8)
+def lexicon(language: str) -> Lexicon:
+    """Return the lexicon of a language; a language without one gets the English lists."""
+    return Lexicon(language if language in LANGUAGES else "en")

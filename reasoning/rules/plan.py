@@ -1,0 +1,137 @@
+"""Assign tools to sub-questions by what the tools' specs say."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from math import log
+from typing import Any
+
+from core.language.analysis import content_terms
+from core.tool_spec import ToolSpec
+from core.types import AnswerKind, Call, Part, Plan, SubQuestion, Understanding
+from models.embeddings import Embedder
+from reasoning.rules.conditions import date_field, field_conditions
+from reasoning.rules.lexicon import lexicon
+
+GENERAL_SEARCH = ("search_vector", "search_text")
+RECORDS = "query_records"
+# A tool whose score reaches this share of the best one is called as well.
+CLOSE = 0.85
+NOT_FOR_SHARE = 0.5
+
+
+def plan(
+    understanding: Understanding, tools: Sequence[ToolSpec], embedder: Embedder | None
+) -> Plan:
+    """Make one sub-question of each part, in the order they were asked."""
+    questions = []
+    for number, (part, wants) in enumerate(
+        zip(understanding.parts, understanding.required_fields, strict=True), start=1
+    ):
+        chosen = choose_tools(part, understanding.language, tools, embedder)
+        questions.append(
+            SubQuestion(
+                id=f"q{number}",
+                text=part.text,
+                about=part.about,
+                query=part.search_text,
+                language=understanding.language,
+                wants=wants if understanding.intent != "recommend" else "list",
+                calls=calls_for(part.search_text, understanding.language, chosen),
+            )
+        )
+    return Plan(questions=questions)
+
+
+def calls_for(query: str, language: str, tools: Sequence[ToolSpec]) -> list[Call]:
+    """Return the calls that put a search text to these tools.
+
+    A record tool gets the conditions the text names; the general one is left out without any.
+    """
+    calls = []
+    recent = lexicon(language).search("recent", query) is not None
+    for spec in tools:
+        if spec.base != RECORDS:
+            calls.append(Call(tool=spec.name, arguments={"query": query}))
+            continue
+        conditions = field_conditions(query, language, spec)
+        if not conditions and not spec.scoped:
+            continue
+        arguments: dict[str, Any] = {"where": conditions}
+        if spec.scoped:
+            arguments["query"] = query
+        newest = date_field(info.name for info in spec.fields)
+        if recent and newest:
+            arguments["order_by"] = newest
+        calls.append(Call(tool=spec.name, arguments=arguments))
+    return calls
+
+
+def choose_tools(
+    part: Part, language: str, tools: Sequence[ToolSpec], embedder: Embedder | None
+) -> list[ToolSpec]:
+    """Return the scoped tools whose specs fit a part best, else the general ones.
+
+    Only the part's own words count: what it is about is common to all its neighbours.
+    """
+    scoped = [spec for spec in tools if spec.scoped]
+    if not scoped:
+        return general_tools(tools)
+    scores = {
+        spec.name: word_score(part.text, language, spec, scoped)
+        + meaning_score(part.text, language, spec, embedder)
+        for spec in scoped
+    }
+    best = max(scores.values())
+    if best <= 0:
+        return scoped
+    return [spec for spec in scoped if scores[spec.name] >= CLOSE * best]
+
+
+def general_tools(tools: Sequence[ToolSpec]) -> list[ToolSpec]:
+    """Return the unscoped search tools and the record query."""
+    names = (*GENERAL_SEARCH, RECORDS)
+    return [spec for spec in tools if spec.name in names]
+
+
+def word_score(text: str, language: str, spec: ToolSpec, tools: Sequence[ToolSpec]) -> float:
+    """Return the share of a text's words that a spec uses; words few specs use weigh more."""
+    asked = set(content_terms(text, language))
+    usage = Counter(term for tool in tools for term in _spec_terms(tool) & asked)
+    if not usage:
+        return 0.0
+    weights = {term: log(1 + len(tools) / usage[term]) for term in usage}
+    total = sum(weights.values())
+    fits = sum(weights[term] for term in _spec_terms(spec) & asked)
+    excluded = _terms("\n".join(spec.not_for))
+    against = sum(weights.get(term, 0.0) for term in excluded & asked)
+    return (fits - NOT_FOR_SHARE * against) / total
+
+
+def meaning_score(text: str, language: str, spec: ToolSpec, embedder: Embedder | None) -> float:
+    """Return the best cosine between a text and the spec's purpose or examples, 0 if unserved."""
+    if embedder is None or (embedder.languages is not None and language not in embedder.languages):
+        return 0.0
+    vectors = embedder.embed_documents([text, spec.purpose, *spec.examples])
+    return float(max(vectors[1:] @ vectors[0]))
+
+
+def _spec_terms(spec: ToolSpec) -> frozenset[str]:
+    described = [spec.name.replace("_", " "), spec.purpose, *spec.examples]
+    described += [info.name.replace("_", " ") for info in spec.fields]
+    return _terms("\n".join(described))
+
+
+@lru_cache(maxsize=256)
+def _terms(text: str) -> frozenset[str]:
+    found: set[str] = set()
+    for line in text.splitlines():
+        found.update(content_terms(line))
+    return frozenset(found)
+
+
+def wants_value(kind: AnswerKind) -> bool:
+    """Tell whether an answer must contain a value of its kind."""
+    return kind in ("person", "date", "place", "number")

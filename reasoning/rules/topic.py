@@ -1,0 +1,98 @@
+"""What a question is about: its entities, and the phrase a follow-up leaves out."""
+
+from __future__ import annotations
+
+import re
+
+from core.language.analysis import analyze, content_terms
+from core.language.identifiers import find_identifiers
+from core.language.stopwords import stopwords
+from reasoning.rules.lexicon import Lexicon
+
+WORD = re.compile(r"[^\W_][\w'’.+#/-]*[^\W_]|[^\W_]", re.UNICODE)
+QUOTED = re.compile(r"[\"“«„‘「『《]([^\"”»“’」』》]{2,60})[\"”»“’」』》]")
+LATIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9.+#_-]*\d[\w.+#-]*|[A-Z][a-z]*[A-Z]\w*|[A-Z]{2,}\w*")
+ELLIPTICAL_TERMS = 2
+
+
+def entities(text: str, words: Lexicon) -> list[str]:
+    """Return names in a question: quoted, code identifiers, abbreviations, capitalised words.
+
+    A capitalised first word counts only when it is a name by its form (XPay, JAX), since every
+    sentence begins with a capital.
+    """
+    found = [match.group(1).strip() for match in QUOTED.finditer(text)]
+    found += find_identifiers(text)
+    found += LATIN_NAME.findall(text)
+    common = stopwords(words.language)
+    run: list[str] = []
+    for place, match in enumerate(WORD.finditer(text)):
+        word = match.group()
+        named = word[0].isupper() and word[1:] != word[1:].upper() or word.isupper()
+        if place and named and word.casefold() not in common and not word.isdigit():
+            run.append(word)
+            continue
+        if run:
+            found.append(" ".join(run))
+        run = []
+    if run:
+        found.append(" ".join(run))
+    found += re.findall(r"\b(?:1\d{3}|20\d{2})\b", text)
+    unique = list(dict.fromkeys(name for name in found if len(name) > 1))
+    return [name for name in unique if not _inside_longer(name, unique)]
+
+
+def _inside_longer(name: str, names: list[str]) -> bool:
+    return any(name != other and f" {name} " in f" {other} " for other in names)
+
+
+def topic(text: str, words: Lexicon) -> str:
+    """Return the phrase a question is about, for later clauses that leave it out.
+
+    The question is cut at stop words and question words; the last run of content words that holds
+    an entity wins, else the last run.
+    """
+    runs = content_runs(text, words)
+    names = [name.casefold() for name in entities(text, words)]
+    named = [run for run in runs if any(name in run.casefold() for name in names)]
+    if named:
+        return named[-1]
+    return runs[-1] if runs else ""
+
+
+def content_runs(text: str, words: Lexicon) -> list[str]:
+    """Return the runs of content words of a text, as written."""
+    stripped = text
+    for name in ("question", "auxiliary", "filler", "recent", "pronoun"):
+        stripped = words.remove(name, stripped.replace("|", " ")).replace("  ", " | ")
+    common = stopwords(words.language)
+    runs: list[str] = []
+    start: int | None = None
+    end = 0
+    for token in analyze(stripped, words.language):
+        surface = stripped[token.start : token.end]
+        broken = "|" in stripped[end : token.start] or re.search(
+            r"[,，。?？!！;；:：]", stripped[end : token.start]
+        )
+        if start is not None and (broken or surface.casefold() in common):
+            runs.append(stripped[start:end].strip())
+            start = None
+        if surface.casefold() not in common:
+            start = token.start if start is None else start
+            end = max(end, token.end)
+        else:
+            end = max(end, token.end)
+    if start is not None:
+        runs.append(stripped[start:end].strip())
+    return [" ".join(run.split()) for run in runs if run.strip()]
+
+
+def is_elliptical(text: str, words: Lexicon) -> bool:
+    """Tell whether a clause needs something said before to be understood."""
+    if words.starts("opener", text):
+        return True
+    if entities(text, words):
+        return False
+    stripped = words.remove("filler", words.remove("recent", text))
+    short = len(set(content_terms(stripped, words.language))) <= ELLIPTICAL_TERMS
+    return short or words.search("pronoun", text) is not None

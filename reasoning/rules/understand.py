@@ -1,0 +1,63 @@
+"""Make a question stand alone, split it and say what kind it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.language.detect import detect_language
+from core.types import Intent, Part, Understanding
+from reasoning.rules.clauses import split_clauses
+from reasoning.rules.lexicon import lexicon
+from reasoning.rules.topic import entities, is_elliptical, topic
+from reasoning.types import Turn
+
+
+def understand(question: str, history: Sequence[Turn], max_parts: int) -> Understanding:
+    """Return the stand-alone question with its parts.
+
+    A part that leaves out what it is about gets the topic of the part before it, or of the newest
+    question in the history: "and who maintains it?" about "XPay refund API".
+    """
+    language = detect_language(question)
+    words = lexicon(language)
+    intent: Intent = "recommend" if words.search("recommend", question) else "fact"
+    clauses = [question] if intent == "recommend" else split_clauses(question, words, max_parts)
+    subject = _earlier_topic(history)
+    parts: list[Part] = []
+    for clause in clauses:
+        if subject and is_elliptical(clause, words):
+            parts.append(Part(text=clause, about=subject))
+        else:
+            parts.append(Part(text=clause))
+            subject = topic(clause, words) or subject
+    multi = len(parts) > 1
+    return Understanding(
+        question=_stand_alone(question, parts),
+        kind="multi" if multi else "plain",
+        reason=f"{len(parts)} clauses ask something" if multi else "one clause asks something",
+        language=language,
+        intent=intent,
+        entities=entities(question, words),
+        required_fields=[words.answer_kind(part.text) for part in parts],
+        parts=parts,
+    )
+
+
+def _stand_alone(question: str, parts: Sequence[Part]) -> str:
+    if len(parts) == 1 and parts[0].about:
+        return f"{question.strip()} ({parts[0].about})"
+    return question.strip()
+
+
+def _earlier_topic(history: Sequence[Turn]) -> str:
+    """Return the newest topic of the earlier questions."""
+    for turn in reversed(history):
+        words = lexicon(detect_language(turn.question))
+        complete = [
+            clause
+            for clause in split_clauses(turn.question, words, max(1, len(turn.question)))
+            if not is_elliptical(clause, words)
+        ]
+        if subject := next((t for t in (topic(c, words) for c in reversed(complete)) if t), ""):
+            return subject
+    return ""

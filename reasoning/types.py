@@ -1,0 +1,57 @@
+"""The Reasoner protocol: who decides, behind six verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from core.tool_spec import ToolSpec
+from core.types import (
+    Draft,
+    Evidence,
+    Finding,
+    Grade,
+    Plan,
+    Rewrite,
+    SubQuestion,
+    Understanding,
+)
+
+
+class Turn(NamedTuple):
+    """Hold one earlier question with its answer."""
+
+    question: str
+    answer: str
+
+
+class Reasoner(Protocol):
+    """Make every decision of a run; the graph only carries them out."""
+
+    name: str
+
+    def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
+        """Make the question stand alone, classify it and split it into parts."""
+
+    def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
+        """Give each part its search text and its tools, chosen by their specs."""
+
+    def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
+        """Judge each piece of evidence for one sub-question, 0..3."""
+
+    def rewrite(
+        self,
+        question: SubQuestion,
+        evidence: Sequence[Evidence],
+        tools: Sequence[ToolSpec],
+        attempt: int,
+    ) -> Rewrite | None:
+        """Propose another search, or None when every idea drifts from the question."""
+
+    def extract(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Finding]:
+        """Find values of the kind the sub-question wants, best first."""
+
+    def answer(
+        self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]
+    ) -> Draft:
+        """Write claims from evidence alone, each with its citations."""

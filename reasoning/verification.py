@@ -1,0 +1,58 @@
+"""Check a claim of the final text against the spans it cites; unsupported means it must go.
+
+The checks are cheap and strict: the quote is really there, every number and name of the claim is in
+the quotes, negation agrees, and most of the claim's content words are in the quotes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from core.language.analysis import content_terms, terms
+from core.language.detect import detect_language
+from core.types import Claim, Evidence
+from reasoning.rules.lexicon import lexicon
+
+NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+NAME = re.compile(r"(?<=[\w,;] )[^\W\d_a-zа-яёіїєґ][\w'’-]{2,}", re.UNICODE)
+LEAST_OVERLAP = 0.6
+
+
+def unsupported_reason(claim: Claim, evidence: Mapping[str, Evidence]) -> str:
+    """Return why a claim is not supported by what it cites, or "" when it is."""
+    if not claim.citations:
+        return "it cites nothing"
+    quotes = []
+    for citation in claim.citations:
+        item = evidence.get(citation.evidence_id)
+        if item is None or item.chunk_id != citation.chunk_id:
+            return "it cites evidence that was not found in this run"
+        if not 0 <= citation.start < citation.end <= len(item.text):
+            return "a cited span lies outside its chunk"
+        if item.text[citation.start : citation.end] != citation.quote:
+            return "a quote differs from the cited span"
+        quotes.append(citation.quote)
+    return _difference(claim.text, "\n".join(quotes))
+
+
+def _difference(claim: str, quoted: str) -> str:
+    missing = set(NUMBER.findall(claim)) - set(NUMBER.findall(quoted))
+    if missing:
+        return f"the number {sorted(missing)[0]} is not in the quote"
+    folded = quoted.casefold()
+    for name in NAME.findall(claim):
+        if name.casefold() not in folded:
+            return f"the name {name} is not in the quote"
+    language = detect_language(quoted)
+    if _negations(claim, language) != _negations(quoted, language) and claim not in quoted:
+        return "the claim and the quote differ in negation"
+    said = set(content_terms(claim, language))
+    shared = said & set(terms(quoted, language))
+    if said and len(shared) / len(said) < LEAST_OVERLAP:
+        return f"only {len(shared)} of {len(said)} words are in the quote"
+    return ""
+
+
+def _negations(text: str, language: str) -> bool:
+    return lexicon(language).search("negation", text) is not None
