@@ -1,0 +1,72 @@
+"""`carrel chat`: a dialogue; follow-up questions know what was asked before."""
+
+from __future__ import annotations
+
+import sys
+
+from cli.ask import caller, print_answer
+from cli.draw import step_line
+from cli.options import (
+    DEFAULT_COLLECTION,
+    DEFAULT_TENANT,
+    CollectionName,
+    Data,
+    Roles,
+    Set,
+    Steps,
+    Tenant,
+    User,
+    settings_from,
+)
+from cli.output import fail, stderr
+
+LEAVE = {"/quit", "/exit", "/q"}
+FORGET = "/new"
+
+
+def chat(
+    collection: CollectionName = DEFAULT_COLLECTION,
+    tenant: Tenant = DEFAULT_TENANT,
+    user: User = "local",
+    role: Roles = None,
+    steps: Steps = False,
+    data: Data = None,
+    changes: Set = None,
+) -> None:
+    """Ask question after question; /new forgets the dialogue, /quit leaves."""
+    from core.auth import AuthContext
+    from core.errors import CallerError
+    from graph.session import Session
+    from reasoning.types import Turn
+
+    auth = caller(AuthContext, tenant, user, role)
+    history: list[Turn] = []
+    err = stderr()
+    on_step = (lambda step: err.print(step_line(step))) if steps else None
+    with Session(settings_from(data, changes)) as session:
+        session.store.catalogue.collection(tenant, collection)
+        err.print(f"[dim]{collection}: ask a question; /new starts over, /quit leaves[/dim]")
+        while (question := _read()) not in LEAVE | {None}:
+            if question == FORGET:
+                history.clear()
+                continue
+            if not question or not question.strip():
+                continue
+            try:
+                run = session.ask(question, auth, collection, history=history, on_step=on_step)
+            except CallerError as error:
+                fail(str(error))  # a bad question must not end the dialogue
+                continue
+            print_answer(run.result)
+            history.append(Turn(question, run.result["answer"]))
+
+
+def _read() -> str | None:
+    """Return the next line, None at the end of the input."""
+    if sys.stdin.isatty():
+        stderr().print("[bold]?[/bold] ", end="")
+    try:
+        line = sys.stdin.readline()
+    except KeyboardInterrupt:
+        return None
+    return line.strip() if line else None

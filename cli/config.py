@@ -1,0 +1,51 @@
+"""`carrel config`: every setting, its value and where the value came from."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from cli.options import Data, Json, Set, flags_from
+from cli.output import print_json, stdout, warn
+
+
+def config(
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Show what this profile changes.")
+    ] = None,
+    data: Data = None,
+    changes: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Show every setting with its value, origin and meaning."""
+    from core.profile import load_profile
+    from core.settings import PREFIX, Settings, load_settings
+
+    loaded = load_profile(profile).settings if profile else None
+    settings, origins = load_settings(flags_from(data, changes), loaded)
+    rows: dict[str, dict[str, Any]] = {
+        name: {
+            "value": settings.model_dump(mode="json")[name],
+            "origin": origins[name],
+            "description": field.description,
+            "variable": PREFIX + name.upper(),
+        }
+        for name, field in Settings.model_fields.items()
+    }
+    known = {row["variable"] for row in rows.values()} | {"CARREL_DEBUG"}
+    unknown = sorted(key for key in os.environ if key.startswith(PREFIX) and key not in known)
+    if as_json:
+        print_json({"settings": rows, "unknown_variables": unknown})
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("setting", "value", "from", "meaning"):
+        table.add_column(title, overflow="fold")
+    for name, row in rows.items():
+        style = None if row["origin"] == "default" else "bold"
+        table.add_row(name, str(row["value"]), row["origin"], row["description"], style=style)
+    stdout().print(table)
+    for variable in unknown:
+        warn(f"{variable} names no setting")

@@ -1,0 +1,131 @@
+"""Pictures of a run for the terminal: the steps as lines, the path through the graph as a roll."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from core.trace import Step
+
+NODES = (
+    "understand",
+    "plan",
+    "retrieve",
+    "grade_documents",
+    "stop_condition",
+    "rewrite",
+    "generate",
+    "verify",
+    "refuse",
+)
+COLOURS = {
+    "understand": "cyan",
+    "plan": "cyan",
+    "retrieve": "blue",
+    "grade_documents": "magenta",
+    "stop_condition": "yellow",
+    "rewrite": "yellow",
+    "generate": "green",
+    "verify": "green",
+    "refuse": "red",
+}
+
+
+def step_line(step: Step) -> str:
+    """Describe one step on a line, for printing a run as it goes."""
+    colour = COLOURS.get(step.node, "white")
+    what = f"{step.tool} → {step.decision}" if step.tool else step.decision
+    detail = _arguments(step.arguments) if step.tool else step.reason
+    place = f"[dim]{step.question_id:>3}[/dim] " if step.question_id else "    "
+    line = f"  [{colour}]{step.node:<16}[/{colour}]{place}{escape(what)}"
+    return f"{line} [dim]{escape(shortened(detail, 110))}[/dim]" if detail else line
+
+
+def step_table(trail: Sequence[Step]) -> Table:
+    """Return all steps as a table with what each tool was asked and allowed."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("#", "node", "for", "decision", "why or what was asked", "evidence", "ms"):
+        table.add_column(title, justify="right" if title in ("#", "ms") else "left")
+    for number, step in enumerate(trail, start=1):
+        best = ", ".join(f"{key[:8]} {score:g}" for key, score in step.evidence[:3])
+        more = f" +{len(step.evidence) - 3}" if len(step.evidence) > 3 else ""
+        asked = _arguments(step.arguments) if step.tool else step.reason
+        if step.auth_filter:
+            asked += f" · {filter_text(step.auth_filter)}"
+        what = f"{step.tool}: {step.decision}" if step.tool else step.decision
+        table.add_row(
+            str(number),
+            f"[{COLOURS.get(step.node, 'white')}]{step.node}[/]",
+            step.question_id,
+            escape(shortened(what, 60)),
+            escape(shortened(asked, 160)),
+            best + more,
+            f"{step.ms:.1f}",
+        )
+    return table
+
+
+def path_picture(trail: Sequence[Step], width: int = 100) -> str:
+    """Draw the path through the graph: a row per node, a dot per visit, read left to right."""
+    visits = [step.node for place, step in enumerate(trail) if _begins_visit(trail, place)]
+    rows = [node for node in NODES if node in visits]
+    label = max((len(node) for node in rows), default=0) + 1
+    per_line = max(4, (width - label) // 2)
+    blocks = []
+    for start in range(0, len(visits), per_line):
+        blocks.append(_roll(rows, visits[start : start + per_line], label))
+    return "\n\n".join(blocks)
+
+
+def _begins_visit(trail: Sequence[Step], place: int) -> bool:
+    """Several tool calls of one retrieve are one visit; no other node follows itself."""
+    return place == 0 or trail[place].node != trail[place - 1].node
+
+
+def _roll(rows: Sequence[str], visits: Sequence[str], label: int) -> str:
+    grid = {node: [" "] * (2 * len(visits)) for node in rows}
+    for place, node in enumerate(visits):
+        grid[node][2 * place] = "●"
+        if place + 1 == len(visits):
+            break
+        here, there = rows.index(node), rows.index(visits[place + 1])
+        column = 2 * place + 1
+        down = there > here
+        grid[node][column] = "╮" if down else "╯"
+        grid[visits[place + 1]][column] = "╰" if down else "╭"
+        for between in rows[min(here, there) + 1 : max(here, there)]:
+            grid[between][column] = "│"
+    return "\n".join(f"{node:<{label}}{''.join(grid[node]).rstrip()}" for node in rows)
+
+
+def filter_text(auth_filter: dict[str, Any]) -> str:
+    """Describe an enforced filter in a few words."""
+    parts = [f"tenant={auth_filter.get('tenant')}"]
+    if roles := auth_filter.get("roles"):
+        parts.append("roles=" + ",".join(roles))
+    if sources := auth_filter.get("sources"):
+        parts.append("sources=" + ",".join(sources))
+    if auth_filter.get("allowed_sources") is not None:
+        parts.append("allowed=" + ",".join(auth_filter["allowed_sources"]))
+    return " ".join(parts)
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    shown = []
+    for name, value in arguments.items():
+        if name == "where":
+            shown += [f"{c['field']} {c['op']} {c['value']}" for c in value]
+        elif name in ("query", "chunk_id"):
+            shown.append(f"“{value}”")
+        elif value not in (None, "", []):
+            shown.append(f"{name}={value}")
+    return ", ".join(shown)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Cut a text to one line of at most `limit` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

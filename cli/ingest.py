@@ -1,0 +1,173 @@
+"""`carrel ingest`: read files and folders into a collection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from cli.options import (
+    DEFAULT_COLLECTION,
+    DEFAULT_TENANT,
+    CollectionName,
+    Data,
+    Json,
+    Set,
+    Tenant,
+    flags_from,
+)
+from cli.output import print_json, stderr, stdout
+from core.errors import CallerError
+
+if TYPE_CHECKING:
+    from ingest.pipeline import Progress, Summary
+
+SHOWN_FAILURES = 20
+
+
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders.", show_default=False)],
+    collection: CollectionName = DEFAULT_COLLECTION,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Profile: a built-in name or a YAML file.")
+    ] = None,
+    tenant: Tenant = DEFAULT_TENANT,
+    acl: Annotated[
+        str, typer.Option("--acl", help="Roles that may read these documents; none means all.")
+    ] = "",
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Forget files of the collection that are not given.")
+    ] = False,
+    data: Data = None,
+    changes: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Read files and folders into a collection; unchanged files are skipped."""
+    summary = run_ingest(
+        paths,
+        collection,
+        profile=profile,
+        tenant=tenant,
+        acl=acl,
+        prune=prune,
+        flags=flags_from(data, changes),
+        quiet=as_json,
+    )
+    if as_json:
+        print_json(summary_json(summary))
+    else:
+        print_summary(summary, collection)
+    if not summary.ok:
+        raise typer.Exit(1)
+
+
+def run_ingest(
+    paths: list[Path],
+    collection: str,
+    *,
+    profile: str | None,
+    tenant: str,
+    acl: str,
+    prune: bool,
+    flags: dict[str, Any],
+    quiet: bool,
+) -> Summary:
+    """Ingest and return the summary; progress is drawn on stderr unless quiet."""
+    from core.auth import checked_name
+    from core.profile import load_profile
+    from core.settings import load_settings
+
+    checked_name("tenant", tenant)
+    checked_name("collection", collection)
+    roles = frozenset(checked_name("role", role.strip()) for role in acl.split(",") if role.strip())
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        raise CallerError(
+            "a path to ingest must exist", value=str(missing[0]), hint="check the spelling"
+        )
+    loaded = load_profile(profile) if profile else None
+    settings, _ = load_settings(flags, loaded.settings if loaded else None)
+
+    from graph.session import Session
+    from ingest.pipeline import Pipeline
+
+    with Session(settings, create=True, needs_embedder=True) as session, StageBars(quiet) as progress:
+        assert session.embedder is not None  # noqa: S101 - needs_embedder says so
+        target = session.store.writer.open_collection(tenant, collection, loaded)
+        index = session.index(target)
+        pipeline = Pipeline(
+            session.store,
+            session.embedder,
+            index.settings,
+            target,
+            acl=roles,
+            progress=progress,
+        )
+        try:
+            return pipeline.run(paths, prune=prune)
+        finally:
+            session.store.writer.drop_collection_if_empty(target)
+
+
+class StageBars:
+    """Draw one bar per stage on stderr."""
+
+    def __init__(self, quiet: bool) -> None:
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+        self._bars = Progress(
+            TextColumn("{task.description:>8}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            console=stderr(),
+            transient=True,
+            disable=quiet or not stderr().is_terminal,
+        )
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> Progress:
+        self._bars.start()
+        return self._advance
+
+    def _advance(self, stage: str, done: int, total: int) -> None:
+        if stage not in self._tasks:
+            self._tasks[stage] = self._bars.add_task(stage, total=total)
+        self._bars.update(self._tasks[stage], completed=done, total=total)
+
+    def __exit__(self, *error: object) -> None:
+        self._bars.stop()
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """Return the summary as it is printed with --json."""
+    return {
+        "files": summary.files,
+        "indexed": summary.indexed,
+        "unchanged": summary.unchanged,
+        "removed": summary.removed,
+        "failed": [failure.model_dump() for failure in summary.failed],
+        "left_out": [failure.model_dump() for failure in summary.left_out],
+        "documents": summary.documents,
+        "chunks": summary.chunks,
+        "seconds": summary.seconds,
+    }
+
+
+def print_summary(summary: Summary, collection: str) -> None:
+    """Print what happened, with every file that failed and why."""
+    out = stdout()
+    out.print(
+        f"[bold]{collection}[/bold]: {summary.files} files · {summary.indexed} indexed"
+        f" · {summary.unchanged} unchanged · {len(summary.failed)} failed"
+        f" → {summary.documents} documents, {summary.chunks} chunks in {summary.seconds:.1f} s"
+    )
+    if summary.removed:
+        out.print(f"  {summary.removed} documents removed")
+    for failure in summary.failed[:SHOWN_FAILURES]:
+        out.print(f"  [red]failed[/red] {escape(failure.path)}: {escape(failure.reason)}")
+    if len(summary.failed) > SHOWN_FAILURES:
+        out.print(f"  … {len(summary.failed) - SHOWN_FAILURES} more; --json lists all")
+    for failure in summary.left_out[:SHOWN_FAILURES]:
+        out.print(f"  [yellow]left out[/yellow] {escape(failure.path)}: {escape(failure.reason)}")

@@ -1,0 +1,25 @@
+"""`carrel reindex`: make everything that is derived anew from the catalogue."""
+
+from __future__ import annotations
+
+from cli.ingest import StageBars
+from cli.options import Data, Json, Set, settings_from
+from cli.output import print_json, stdout
+
+
+def reindex(data: Data = None, changes: Set = None, as_json: Json = False) -> None:
+    """Rebuild the full-text and vector indexes from the catalogue."""
+    from graph.session import Session
+    from ingest.reindex import rebuild
+
+    settings = settings_from(data, changes)
+    with Session(settings, needs_embedder=True) as session, StageBars(as_json) as progress:
+        assert session.embedder is not None  # noqa: S101 - needs_embedder says so
+        report = rebuild(session.store, session.embedder, settings, progress)
+    if as_json:
+        print_json(report)
+        return
+    stdout().print(
+        f"rebuilt {report['fts_rows']} full-text rows and {report['vectors']} vectors"
+        f" ({report['embedded']} embedded anew) in {report['seconds']:.1f} s"
+    )

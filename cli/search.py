@@ -1,0 +1,92 @@
+"""`carrel search`: ranked passages, no answer."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from cli.ask import caller, page_text
+from cli.draw import shortened
+from cli.options import (
+    DEFAULT_COLLECTION,
+    DEFAULT_TENANT,
+    CollectionName,
+    Data,
+    Json,
+    Roles,
+    Set,
+    Tenant,
+    User,
+    settings_from,
+)
+from cli.output import print_json, stdout, warn
+from core.errors import CallerError
+
+TOOLS = {"hybrid": "search", "vector": "search_vector", "keyword": "search_text"}
+SHOWN = 300
+
+
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    collection: CollectionName = DEFAULT_COLLECTION,
+    pipeline: Annotated[
+        str, typer.Option("--pipeline", help="hybrid, vector or keyword.")
+    ] = "hybrid",
+    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Results.")] = 10,
+    tenant: Tenant = DEFAULT_TENANT,
+    user: User = "local",
+    role: Roles = None,
+    data: Data = None,
+    changes: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Find passages, best first."""
+    from core.auth import AuthContext
+    from graph.context import checked_question
+
+    if pipeline not in TOOLS:
+        raise CallerError("--pipeline is hybrid, vector or keyword", value=pipeline)
+    settings = settings_from(data, changes)
+    text = checked_question(query, settings)
+    auth = caller(AuthContext, tenant, user, role)
+
+    from graph.session import Session
+
+    with Session(settings) as session:
+        context = session.context(auth, collection)
+        found = context.tools.run(
+            TOOLS[pipeline],
+            {"query": text, "limit": k},
+            auth,
+            context.deadline(context.clock()),
+        )
+        warnings = [*session.warnings, *found.warnings]
+    results = [_result(item.model_dump()) for item in found.evidence[:k]]
+    if as_json:
+        print_json({"results": results, "warnings": warnings})
+        return
+    _print(results, warnings)
+
+
+def _result(item: dict[str, Any]) -> dict[str, Any]:
+    names = ("document_id", "source", "chunk_id", "score", "text", "title", "section", "page")
+    names += ("language", "version", "updated_at", "scores", "metadata")
+    return {name: item[name] for name in names}
+
+
+def _print(results: list[dict[str, Any]], warnings: list[str]) -> None:
+    out = stdout()
+    for place, result in enumerate(results, start=1):
+        where = [part for part in (result["section"], page_text(result["page"])) if part]
+        out.print(
+            f"[bold]{place}. {escape(result['title'])}[/bold]"
+            f" [dim]{escape(' · '.join([result['source'], *where]))}"
+            f" · {result['score']:.3f}[/dim]"
+        )
+        out.print("   " + escape(shortened(result["text"], SHOWN)))
+    if not results:
+        out.print("nothing found")
+    for warning in warnings:
+        warn(warning)

@@ -1,0 +1,1 @@
+"""Measure and examine: the health of a data directory, and later datasets, metrics and reports."""

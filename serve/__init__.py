@@ -1,0 +1,1 @@
+"""HTTP routes, authentication and the web page; nothing is here yet."""
