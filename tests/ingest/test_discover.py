@@ -1,0 +1,82 @@
+"""Discovery lists what a person meant, under stable names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import CallerError
+from ingest.discover import discover
+
+
+def _make(root: Path, *names: str) -> None:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+
+
+def test_a_folder_is_walked_in_order_and_noise_is_left_out(tmp_path: Path) -> None:
+    _make(
+        tmp_path, "b/z.md", "a.txt", "b/a.html", ".git/x.md", ".hidden.md", "logo.png", "Makefile"
+    )
+    files, failures = discover([tmp_path])
+    assert [file.relative for file in files] == ["a.txt", "b/a.html", "b/z.md"]
+    assert failures == []
+
+
+def test_unsupported_documents_are_reported_with_advice(tmp_path: Path) -> None:
+    _make(tmp_path, "t.xlsx", "d/m.msg")
+    files, failures = discover([tmp_path])
+    assert files == []
+    assert {failure.path for failure in failures} == {"t.xlsx", "d/m.msg"}
+    assert "format .xlsx is not supported yet; convert it to CSV" in failures[0].reason
+
+
+def test_a_named_file_is_always_reported(tmp_path: Path) -> None:
+    _make(tmp_path, "logo.png", "x.md")
+    files, failures = discover([tmp_path / "logo.png", tmp_path / "x.md"])
+    assert [file.relative for file in files] == ["x.md"]
+    assert "format .png is not supported" in failures[0].reason
+
+
+def test_a_missing_path_is_the_callers_error(tmp_path: Path) -> None:
+    with pytest.raises(CallerError, match="no such file or folder"):
+        discover([tmp_path / "nowhere"])
+
+
+def test_equal_names_below_two_folders_get_the_folder_in_front(tmp_path: Path) -> None:
+    _make(tmp_path, "one/a.md", "two/a.md", "two/b.md", "three/c.md")
+    files, _ = discover([tmp_path / name for name in ("one", "two", "three")])
+    assert [file.relative for file in files] == ["one/a.md", "two/a.md", "two/b.md", "c.md"]
+
+
+def test_folders_of_one_name_are_told_apart_by_their_parents(tmp_path: Path) -> None:
+    _make(tmp_path, "p/docs/a.md", "q/docs/a.md", "r/a.md", "s/a.md")
+    paths = ["p/docs", "q/docs", "r/a.md", "s/a.md"]
+    files, _ = discover([tmp_path / path for path in paths])
+    names = [file.relative for file in files]
+    assert names[:2] == ["p/docs/a.md", "q/docs/a.md"]
+    assert len(set(names)) == 4
+
+
+def test_a_file_reached_twice_is_listed_once(tmp_path: Path) -> None:
+    _make(tmp_path, "d/a.md")
+    files, _ = discover([tmp_path / "d", tmp_path / "d" / "a.md", tmp_path / "d"])
+    assert [file.relative for file in files] == ["a.md"]
+
+
+def test_links_stay_inside_the_folder(tmp_path: Path) -> None:
+    _make(tmp_path, "secret/s.md", "d/a.md")
+    folder = tmp_path / "d"
+    (folder / "out.md").symlink_to(tmp_path / "secret" / "s.md")
+    (folder / "outside").symlink_to(tmp_path / "secret")
+    (folder / "loop").symlink_to(folder)
+    (folder / "again.md").symlink_to(folder / "a.md")
+    (folder / "broken.md").symlink_to(folder / "gone.md")
+    files, failures = discover([folder])
+    assert [file.relative for file in files] == ["a.md"]
+    reasons = {failure.path: failure.reason for failure in failures}
+    assert set(reasons) == {"out.md", "outside", "broken.md"}
+    assert "leaves the folder" in reasons["out.md"]

@@ -1,0 +1,193 @@
+"""PDF and DOCX are parsed in a child process that may die without losing the run."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import signal
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import docx
+import pytest
+from pypdf import PdfReader, PdfWriter
+
+from ingest.discover import SourceFile
+from ingest.loaders.pdf_layout import page_texts
+from ingest.loaders.registry import LoadLimits, load
+from ingest.loaders.sandbox import Sandbox
+from ingest.types import LoadFailure, ParsedDocument
+
+LIMITS = LoadLimits(
+    max_file_mb=4, max_pages=20, max_characters=100_000, timeout_s=20, memory_mb=1024
+)
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox() as box:
+        yield box
+
+
+def pdf_bytes(*pages: str) -> bytes:
+    """Write a PDF by hand: a page per text, a line per line."""
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
+    objects.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    kids = []
+    for text in pages:
+        shown = "".join(f"({line}) Tj T* " for line in text.split("\n"))
+        stream = f"BT /F1 12 Tf 14 TL 50 750 Td {shown}ET".encode() if text else b""
+        objects.append(b"<< /Length %d >> stream\n%s\nendstream" % (len(stream), stream))
+        objects.append(
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R"
+            b" /Resources << /Font << /F1 3 0 R >> >> >>" % len(objects)
+        )
+        kids.append(b"%d 0 R" % len(objects))
+    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(kids))
+    out = io.BytesIO(b"")
+    out.write(b"%PDF-1.4\n")
+    offsets = []
+    for number, body in enumerate(objects, start=1):
+        offsets.append(out.tell())
+        out.write(b"%d 0 obj\n%s\nendobj\n" % (number, body))
+    start = out.tell()
+    out.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
+    out.writelines(b"%010d 00000 n \n" % offset for offset in offsets)
+    out.write(b"trailer << /Size %d /Root 1 0 R >>\n" % (len(objects) + 1))
+    out.write(b"startxref\n%d\n%%%%EOF" % start)
+    return out.getvalue()
+
+
+def parse(
+    path: Path, content: bytes, sandbox: Sandbox, limits: LoadLimits = LIMITS
+) -> ParsedDocument | str:
+    path.write_bytes(content)
+    (item,) = load(SourceFile(path, path.name), limits, sandbox)
+    return item.reason if isinstance(item, LoadFailure) else item
+
+
+def encrypted(content: bytes, password: str) -> bytes:
+    writer = PdfWriter(PdfReader(io.BytesIO(content)))
+    writer.encrypt(password, owner_password="owner", algorithm="RC4-128")
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def test_pdf_pages(tmp_path: Path, sandbox: Sandbox) -> None:
+    document = parse(tmp_path / "a.pdf", pdf_bytes("A short title\nFirst page.", "Second"), sandbox)
+    assert isinstance(document, ParsedDocument), document
+    assert document.title == "A short title"
+    assert [block.page for block in document.blocks] == [1, 2]
+    assert "First page." in document.blocks[0].text
+    assert document.metadata["pages"] == 2
+
+
+def test_pdf_reasons(tmp_path: Path, sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    good = pdf_bytes("text of a page")
+    reasons = {
+        name: parse(tmp_path / f"{name}.pdf", content, sandbox)
+        for name, content in {
+            "scan": pdf_bytes(""),
+            "locked": encrypted(good, "secret"),
+            "junk": b"%PDF-1.4\n" + os.urandom(2000),
+            "empty": b"",
+            "long": pdf_bytes(*["x"] * 21),
+        }.items()
+    }
+    assert reasons["scan"] == "no text layer; OCR it first"
+    assert reasons["locked"] == (
+        "the PDF is password-protected; remove the password and ingest again"
+    )
+    assert "damaged" in str(reasons["junk"])
+    assert reasons["empty"] == "the file is empty"
+    assert "21 pages; the limit is 20 (max_pages)" in str(reasons["long"])
+    assert not [record for record in caplog.records if record.name.startswith("pypdf")]
+
+
+def test_pdf_with_an_empty_password_or_a_lost_table_is_read(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    good = pdf_bytes("text of a page")
+    lost = good.replace(b"startxref\n", b"startxref\n9")  # points past the end
+    for name, content in (("open", encrypted(good, "")), ("lost", lost)):
+        document = parse(tmp_path / f"{name}.pdf", content, sandbox)
+        assert isinstance(document, ParsedDocument), document
+        assert document.blocks[0].text == "text of a page"
+
+
+def test_docx(tmp_path: Path, sandbox: Sandbox) -> None:
+    made = docx.Document()
+    made.add_heading("Report", 0)
+    made.add_heading("Part", 1)
+    made.add_paragraph("Body")
+    made.add_paragraph("point", style="List Bullet")
+    table = made.add_table(2, 2)
+    for at, text in enumerate("abcd"):
+        table.cell(at // 2, at % 2).text = text
+    made.core_properties.author = "A B"
+    made.core_properties.keywords = "x, y"
+    out = io.BytesIO()
+    made.save(out)
+    document = parse(tmp_path / "d.docx", out.getvalue(), sandbox)
+    assert isinstance(document, ParsedDocument), document
+    assert document.title == "Report"
+    assert (document.metadata["authors"], document.metadata["keywords"]) == (["A B"], ["x", "y"])
+    assert [(block.kind, block.section, block.text) for block in document.blocks] == [
+        ("text", "", "Report"),
+        ("text", "Part", "Body\n- point"),
+        ("table", "Part", "a | b\nc | d"),
+    ]
+
+
+def test_docx_reasons(tmp_path: Path, sandbox: Sandbox) -> None:
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as package:
+        package.writestr("word/document.xml", b"0" * 300_000_000)
+    tight = LIMITS.model_copy(update={"memory_mb": 256})
+    assert "memory_mb" in str(parse(tmp_path / "b.docx", bomb.getvalue(), sandbox, tight))
+    assert "password-protected" in str(
+        parse(tmp_path / "o.docx", b"\xd0\xcf\x11\xe0" + bytes(600), sandbox)
+    )
+    assert "damaged" in str(parse(tmp_path / "z.docx", b"PK\x03\x04" + bytes(99), sandbox))
+
+
+def test_a_hanging_parser_is_killed_and_replaced(tmp_path: Path, sandbox: Sandbox) -> None:
+    good = pdf_bytes("text of a page")
+    assert isinstance(parse(tmp_path / "a.pdf", good, sandbox), ParsedDocument)
+    assert sandbox._child is not None
+    os.kill(sandbox._child.pid, signal.SIGSTOP)
+    short = LIMITS.model_copy(update={"timeout_s": 0.3})
+    assert "took longer than 0.3 s" in str(parse(tmp_path / "b.pdf", good, sandbox, short))
+    assert isinstance(parse(tmp_path / "c.pdf", good, sandbox), ParsedDocument)
+
+
+def test_a_dead_worker_is_replaced(tmp_path: Path, sandbox: Sandbox) -> None:
+    good = pdf_bytes("text of a page")
+    assert isinstance(parse(tmp_path / "a.pdf", good, sandbox), ParsedDocument)
+    assert sandbox._child is not None
+    os.kill(sandbox._child.pid, signal.SIGSEGV)
+    sandbox._child.wait()
+    assert isinstance(parse(tmp_path / "b.pdf", good, sandbox), ParsedDocument)
+
+
+def test_a_file_starved_of_memory_fails_alone(tmp_path: Path, sandbox: Sandbox) -> None:
+    starved = LIMITS.model_copy(update={"memory_mb": 1})
+    reason = parse(tmp_path / "a.pdf", pdf_bytes(*["line of text"] * 15), sandbox, starved)
+    assert isinstance(reason, str)
+    assert isinstance(parse(tmp_path / "b.pdf", pdf_bytes("ok now"), sandbox), ParsedDocument)
+
+
+def test_paragraphs_of_wrapped_lines() -> None:
+    body = (
+        "is about as long as the other lines of the para-\ngraph, and its state-of-the-\nart words"
+        " keep their hyphens. It goes on until here.\nEnd.\n• point"
+    )
+    pages = [f"The Journal\nLine {name} {body} {name}\n{n}" for n, name in enumerate("abcde")]
+    assert page_texts(pages)[0] == (
+        "Line a is about as long as the other lines of the paragraph, and its state-of-the-art"
+        " words keep their hyphens. It goes on until here. End.\n\n• point a"
+    )

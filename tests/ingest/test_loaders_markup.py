@@ -1,0 +1,184 @@
+"""Markdown, HTML, notebooks and text become blocks under sections."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from ingest.discover import SourceFile
+from ingest.loaders.registry import LoadLimits, load
+from ingest.types import ParsedDocument
+
+LIMITS = LoadLimits(
+    max_file_mb=4, max_pages=100, max_characters=1_000_000, timeout_s=20, memory_mb=1024
+)
+
+
+def parse(folder: Path, name: str, content: str | bytes) -> ParsedDocument:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    (document,) = load(SourceFile(path, name), LIMITS)
+    assert isinstance(document, ParsedDocument), document
+    return document
+
+
+def shape(document: ParsedDocument) -> list[tuple[str, str, str]]:
+    return [(block.kind, block.section, block.text) for block in document.blocks]
+
+
+MARKDOWN = """---
+title: The Guide
+tags: [a, b]
+author: Doe, John
+date: 2024-05-01
+theme: {x: 1}
+---
+# Guide { #guide }
+
+Some **bold**, *soft* and [linked](http://x) text with `co_de`<!-- no -->.
+
+## Limits
+
+### Deep ###
+
+| a | b |
+|---|---|
+| 1 | `2` |
+
+```python
+x  =  1 # [not](link)
+```
+
+- one
+- two ![picture](p.png)
+    - three
+
+/// note | Mind
+
+A note.
+
+///
+
+{* ../../docs_src/x.py hl[1] *}
+
+## Bare
+"""
+
+
+def test_markdown(tmp_path: Path) -> None:
+    document = parse(tmp_path, "g.md", MARKDOWN)
+    assert document.title == "The Guide"
+    assert document.metadata == {
+        "title": "The Guide", "keywords": ["a", "b"], "authors": ["Doe, John"],
+        "updated_at": "2024-05-01",
+    }  # fmt: skip
+    deep = "Guide › Limits › Deep"
+    assert shape(document) == [
+        ("text", "Guide", "Some bold, soft and linked text with `co_de`."),
+        ("table", deep, "a | b\n1 | `2`"),
+        ("code", deep, "x  =  1 # [not](link)"),
+        ("text", deep, "- one\n- two picture\n- three\n\nMind\n\nA note."),
+        ("text", "Guide › Bare", "Bare"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("a `**kw**` and **b** c", "a `**kw**` and b c"),
+        ("see [`f`](#f)[¶](#f) and docs/<lang>/x", "see `f` and docs/<lang>/x"),
+        ("**<b>x</b> y** z\\*", "x y z*"),
+        ("snake_case and __init__.py", "snake_case and __init__.py"),
+        ("用于**静态**镜像\n的说明", "用于静态镜像的说明"),
+        ("wrapped\nline", "wrapped line"),
+        ("{ref}`the guide <t>`, {func}`~jax.grad`", "the guide, `jax.grad`"),
+        ("[x](u){.external target=_blank} y", "x y"),
+        ("a [ref] b\n\n[ref]: http://x", "a ref b"),
+        ('!!! warning "Care"\n\n    Body text.\n\nAfter.', "Care\n\nBody text.\n\nAfter."),
+        ("```{note} Title\nBody.\n```", "Title\n\nBody."),
+        ("(label)=\nText", "Text"),
+        ("<p align='center'>Hi <b>you</b></p>", "Hi you"),
+    ],
+)
+def test_markdown_inline_and_dialects(tmp_path: Path, source: str, text: str) -> None:
+    document = parse(tmp_path, "x.md", source)
+    assert [(block.kind, block.text) for block in document.blocks] == [("text", text)]
+
+
+def test_html(tmp_path: Path) -> None:
+    page = """<html lang="uk"><head><title>Page</title><meta name=keywords content="a, b">
+    <meta name=author content="Jane Roe"><script>var x</script></head><body>
+    <nav>menu</nav><div style="display: none">spam</div><form>search</form>
+    <h1>Top<a class=headerlink href=#>¶</a></h1><p>Say &lt;hi&gt; to <code>f()</code>.<br>Next</p>
+    <pre>  a\n    b</pre><h2>Sub</h2><ul><li>one<li>two</ul>
+    <table><tr><th>k<th>v<tr><td>1<td>2</table><footer>foot</footer></body></html>"""
+    document = parse(tmp_path, "p.html", page)
+    assert document.title == "Page"
+    assert document.metadata == {
+        "language": "uk", "keywords": ["a", "b"], "authors": ["Jane Roe"]
+    }  # fmt: skip
+    assert shape(document) == [
+        ("text", "Top", "Say <hi> to `f()`.\nNext"),
+        ("code", "Top", "  a\n    b"),
+        ("text", "Top › Sub", "- one\n- two"),
+        ("table", "Top › Sub", "k | v\n1 | 2"),
+    ]
+
+
+@pytest.mark.parametrize("tag", ["div", "b", "table", "ul", "span"])
+def test_deeply_nested_html_is_read(tmp_path: Path, tag: str) -> None:
+    document = parse(tmp_path, "d.html", f"<{tag}>" * 50_000 + "needle")
+    assert "needle" in document.blocks[-1].text
+
+
+def test_page_that_is_all_furniture_keeps_its_words(tmp_path: Path) -> None:
+    assert "only" in parse(tmp_path, "n.html", "<nav>only words</nav>").blocks[0].text
+
+
+def test_notebook(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# Title\n", "Text"]},
+        {"cell_type": "code", "metadata": {}, "execution_count": 1, "source": "x = 1\nx",
+         "outputs": [{"output_type": "execute_result", "execution_count": 1, "metadata": {},
+                      "data": {"text/plain": "1", "image/png": "AAAA"}}]},
+    ]  # fmt: skip
+    kernel = {"name": "python3", "language": "python", "display_name": "Python 3"}
+    book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    document = parse(tmp_path, "n.ipynb", json.dumps(book))
+    assert shape(document) == [
+        ("text", "Title", "Text"), ("code", "Title", "x = 1\nx"), ("code", "Title", "Output:\n1")
+    ]  # fmt: skip
+    assert document.metadata == {"programming_language": "python", "kernel": "python3"}
+
+
+def test_text_and_its_relatives(tmp_path: Path) -> None:
+    plain = parse(tmp_path, "t.txt", "My title\n\nFirst.\r\nSecond.")
+    assert (plain.title, plain.blocks[0].text) == ("My title", "My title\n\nFirst.\nSecond.")
+    rst = (
+        "Top\n===\n\nSee :ref:`that <x>`::\n\n    code\n\n.. note:: Mind\n\n   Body\n\n"
+        "Sub\n---\nEnd\n"
+    )
+    assert shape(parse(tmp_path, "r.rst", rst)) == [
+        ("text", "Top", "See that:"), ("code", "Top", "code"), ("text", "Top", "Mind\n\nBody"),
+        ("text", "Top › Sub", "End"),
+    ]  # fmt: skip
+    org = parse(tmp_path, "o.org", "* One\ntext\n#+BEGIN_SRC sh\n ls\n#+END_SRC\n** Two\nmore\n")
+    assert [block.section for block in org.blocks] == ["One", "One", "One › Two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Звичайний текст про бібліотеки та книжки.", "cp1251"),
+        ("Привет, мир! Это текст о книгах.", "utf-16"),
+        ("这是一个关于图书馆的简短文本。", "gb18030"),
+        ("日本語の短い文章です。図書館について。", "cp932"),
+        ("Plain ASCII in UTF-16 without a mark", "utf-16-le"),
+        ("BOM first", "utf-8-sig"),
+        ("Über große Bücher und Straßen in Köln", "cp1252"),
+    ],
+)
+def test_encodings(tmp_path: Path, text: str, encoding: str) -> None:
+    assert parse(tmp_path, "e.txt", text.encode(encoding)).blocks[0].text == text
