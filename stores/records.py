@@ -49,15 +49,20 @@ class Records:
         collection_id: int,
         where: Sequence[Condition],
         *,
+        most: bool = False,
         order_by: str | None,
         descending: bool,
         limit: int,
         sources: Sequence[str] = (),
     ) -> tuple[list[int], int]:
-        """Return the document row ids that meet every condition, and how many there are in all."""
+        """Return the document row ids that meet every condition, and how many there are in all.
+
+        With `most`, records that meet at least one condition count, those that meet more first.
+        """
         visible, parameters = permission_filter(auth, collection_id, sources)
-        clauses = [visible, "d.is_record = 1"]
-        clauses += [_clause(condition, n, parameters) for n, condition in enumerate(where)]
+        conditions = [_clause(condition, n, parameters) for n, condition in enumerate(where)]
+        joined = (" OR " if most else " AND ").join(conditions)
+        clauses = [visible, "d.is_record = 1", *([f"({joined})"] if conditions else [])]
         body = f"FROM documents d WHERE {' AND '.join(clauses)}"
         order = "d.id"
         if order_by is not None:
@@ -69,6 +74,9 @@ class Records:
                 f"(SELECT {best}(o.number) {field}) {way},"
                 f" (SELECT {best}(o.folded) {field}) {way}, d.id"
             )
+        if most and len(conditions) > 1:
+            met = " + ".join(f"({condition})" for condition in conditions)
+            order = f"({met}) DESC, {order}"
         with self._caged() as connection:
             total = connection.execute(f"SELECT count(*) {body}", parameters).fetchone()[0]
             rows = connection.execute(

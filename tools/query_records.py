@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -22,12 +22,14 @@ MAX_ROWS = 100
 class RecordArguments(Value):
     """Say which records: all conditions must hold; the newest or largest first when ordered.
 
-    `query` adds the records of the tool's scope that fit these words, after those that meet the
-    conditions; with a query and no condition, only they are returned.
+    With `match` "most", one condition is enough and records that meet more come first.
+    `query` adds up to `limit` records of the tool's scope that fit these words, after those that
+    meet the conditions; with a query and no condition, only they are returned.
     """
 
     where: list[Condition] = Field(default_factory=list, max_length=8)
-    query: str = Field("", max_length=4000)
+    match: Literal["all", "most"] = "all"
+    query: str = Field("", max_length=8000)
     order_by: str | None = Field(None, max_length=100)
     descending: bool = True
     limit: int | None = Field(None, ge=1, le=MAX_ROWS)
@@ -90,6 +92,7 @@ class QueryRecords:
                 auth,
                 collection.id,
                 given.where,
+                most=given.match == "most",
                 order_by=given.order_by,
                 descending=given.descending,
                 limit=limit,
@@ -98,7 +101,7 @@ class QueryRecords:
             chunks = store.catalogue.first_chunks(auth, collection.id, rows)
             evidence = [chunks[row] for row in rows if row in chunks]
             hidden = len(rows) - len(evidence)
-        if given.query.strip() and len(evidence) < limit:
+        if given.query.strip():
             found = self._ranked(given.query, auth, limit)
             known = {item.chunk_id for item in evidence}
             evidence += [item for item in found.evidence if item.chunk_id not in known]
@@ -113,7 +116,7 @@ class QueryRecords:
                         "score": 1.0 / (1 + place),
                     }
                 )
-                for place, item in enumerate(evidence[:limit])
+                for place, item in enumerate(evidence)
             ],
             auth_filter={**auth.describe(), "sources": list(self._sources)},
             hidden=hidden,

@@ -8,7 +8,6 @@ from core.settings import Settings
 from core.types import Citation, Claim, Draft, Evidence, Finding, Plan, SubQuestion, Understanding
 from reasoning.rules.plan import wants_value
 from reasoning.rules.relevance import (
-    DIGITS,
     Relevance,
     Sentence,
     Wanted,
@@ -20,7 +19,9 @@ LANGUAGE_BONUS = 0.1
 GRADE_BONUS = 0.05
 QUESTION_PENALTY = 0.25
 FRAGMENT_PENALTY = 0.15
-FRAGMENT_CHARACTERS = 25
+FRAGMENT_CHARACTERS = 12
+SENTENCE_MARKS = (".", "!", "…", "。", "！", ":", "：", ";", "；")
+CLOSING = "\"'”’»)]）】」』*_`"
 SECOND_SHARE = 0.8
 SAME_SHARE = 0.7
 
@@ -72,9 +73,15 @@ def _worth(sentence: Sentence, wanted: Wanted, question: SubQuestion) -> float:
     worth += GRADE_BONUS * sentence.evidence.grades.get(question.id, 0)
     if text.rstrip().endswith(("?", "？")):
         worth -= QUESTION_PENALTY
-    if len(text) < FRAGMENT_CHARACTERS and not DIGITS.search(text):
+    if not is_sentence(text):
         worth -= FRAGMENT_PENALTY
     return worth
+
+
+def is_sentence(text: str) -> bool:
+    """Tell whether a text reads as a sentence, and not as a heading, a label or a table row."""
+    stripped = text.rstrip().rstrip(CLOSING)
+    return len(stripped) >= FRAGMENT_CHARACTERS and stripped.endswith(SENTENCE_MARKS)
 
 
 def _sentences(
@@ -120,7 +127,7 @@ def _items(
     seen: set[str] = set()
     for _, sentence in ranked_sentences(question, evidence, relevance):
         document = sentence.evidence.document_key
-        if document in seen or len(sentence.text) < FRAGMENT_CHARACTERS:
+        if document in seen or not is_sentence(sentence.text):
             continue
         seen.add(document)
         claims.append(_claim(sentence, question))

@@ -59,7 +59,8 @@ def calls_for(query: str, language: str, tools: Sequence[ToolSpec]) -> list[Call
         conditions = field_conditions(query, language, spec)
         if not conditions and not spec.scoped:
             continue
-        arguments: dict[str, Any] = {"where": conditions}
+        # The words may name values of different kinds of records, so no condition is a must.
+        arguments: dict[str, Any] = {"where": conditions, "match": "most"}
         if spec.scoped:
             arguments["query"] = query
         newest = date_field(info.name for info in spec.fields)

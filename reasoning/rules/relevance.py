@@ -33,6 +33,8 @@ ENTITY_WEIGHT = 1.5
 COSINE_LOW, COSINE_HIGH = 0.25, 0.75
 SEMANTIC_SHARE = 0.45
 EMBEDDED_SENTENCES = 24
+RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}: (?=\S)")
+SENTENCE_MARKS = (".", "!", "?", "。", "！", "？", "…")
 DIGITS = re.compile(r"\d")
 YEAR_OR_DATE = re.compile(r"\d{3,4}|\d{1,2}[./-]\d{1,2}|[零〇一二三四五六七八九十]{2,}年|\d+年|世纪|century|век|століт|столет")
 CAPITALISED = re.compile(r"(?<=\s)[^\W\d_a-zа-яёіїєґ][\w'’-]+|[\u4e00-\u9fff]|[A-Z][a-z]*[A-Z]\w*", re.UNICODE)
@@ -40,9 +42,13 @@ CAPITALISED = re.compile(r"(?<=\s)[^\W\d_a-zа-яёіїєґ][\w'’-]+|[\u4e00-\
 
 @dataclass(frozen=True)
 class Wanted:
-    """Hold what a sub-question looks for: groups of equivalent terms with their weights."""
+    """Hold what a sub-question looks for: groups of equivalent terms with their weights.
+
+    The first `own` groups are the sub-question's own words, the others its carried topic's.
+    """
 
     groups: tuple[tuple[frozenset[str], frozenset[str], float], ...]
+    own: int
     entity_terms: tuple[frozenset[str], ...]
     vector: Vector | None
     language: str
@@ -94,8 +100,7 @@ class Relevance:
         every = sorted({term for group in (*own, *carried) for term in group})
         rarity = self._weights(every)
         names = tuple(
-            frozenset(terms(name, question.language))
-            for name in entities(f"{question.text} {question.about}", words)
+            frozenset(terms(name, question.language)) for name in entities(question.text, words)
         )
         named = {term for name in names for term in name}
         groups = []
@@ -105,6 +110,7 @@ class Relevance:
             groups.append((group, _synonyms(group, words), weight))
         return Wanted(
             groups=tuple(groups),
+            own=len(own),
             entity_terms=names,
             vector=self._vector(question),
             language=question.language,
@@ -179,7 +185,7 @@ def _lexical(wanted: Wanted, item: Evidence) -> list[Sentence]:
     words = lexicon(item.language)
     total = wanted.total or 1.0
     found = []
-    for start, end in _spans(item.text):
+    for start, end in _spans(item.text, item.kind):
         text = item.text[start:end]
         here = frozenset(_chunk_terms(text, item.language))
         if not here:
@@ -192,7 +198,7 @@ def _lexical(wanted: Wanted, item: Evidence) -> list[Sentence]:
                 SYNONYM_WEIGHT * _present(synonyms, here, heading, chunk),
             )
             covered += weight * share
-            if share > IN_CHUNK:
+            if share > IN_CHUNK and number < wanted.own:
                 matched.add(number)
         lexical = covered / total
         kind = has_kind(wanted.wants, text, words)
@@ -218,8 +224,19 @@ def _chunk_terms(text: str, language: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _spans(text: str) -> tuple[tuple[int, int], ...]:
-    return tuple(sentence_spans(text))
+def _spans(text: str, kind: str) -> tuple[tuple[int, int], ...]:
+    spans = sentence_spans(text)
+    if kind == "record":
+        spans = [(start + _label_length(text[start:end]), end) for start, end in spans]
+    return tuple(spans)
+
+
+def _label_length(line: str) -> int:
+    """Return the length of a record line's label when its value is a sentence by itself."""
+    match = RECORD_LABEL.match(line)
+    if match is None or not line.rstrip().endswith(SENTENCE_MARKS):
+        return 0
+    return match.end()
 
 
 @lru_cache(maxsize=1024)
