@@ -62,7 +62,7 @@ def search(
             auth,
             context.deadline(context.clock()),
         )
-        warnings = [*session.warnings, *found.warnings]
+        warnings = [*session.warnings, *found.notes]
     results = [_result(item.model_dump()) for item in found.evidence[:k]]
     if as_json:
         print_json({"results": results, "warnings": warnings})

@@ -17,6 +17,7 @@ from core.budget import Budget
 from core.errors import CallerError
 
 PREFIX = "CARREL_"
+LISTS = frozenset({"embedder_languages", "studio_roles"})  # given with commas between
 Origin = Literal["flag", "environment", "profile", "default"]
 
 
@@ -99,7 +100,7 @@ class Settings(BaseSettings):
         0.75, ge=0, le=1, description="Evidence at or above this score answers (grade 3)."
     )
     grade_partly: float = Field(
-        0.55, ge=0, le=1, description="Evidence at or above this score partly answers (grade 2)."
+        0.5, ge=0, le=1, description="Evidence at or above this score partly answers (grade 2)."
     )
     grade_related: float = Field(
         0.3, ge=0, le=1, description="Evidence at or above this score is related (grade 1)."
@@ -122,6 +123,14 @@ class Settings(BaseSettings):
     budget_cost: float = Field(1.0, ge=0, description="Cost of one run, in the provider's unit.")
     budget_answer_share: float = Field(
         0.15, ge=0, lt=1, description="Share of the budget kept for the answer."
+    )
+
+    # LangGraph Studio: its one local user, whom no caller can change
+    studio_collection: str = Field("default", description="Collection that Studio asks.")
+    studio_tenant: str = Field("default", description="Tenant of Studio's user.")
+    studio_user: str = Field("local", description="Name of Studio's user.")
+    studio_roles: list[str] = Field(
+        default_factory=list, description="Roles of Studio's user, separated by commas."
     )
 
     @model_validator(mode="after")
@@ -177,9 +186,9 @@ def load_settings(
     """Merge the sources and say where each value came from."""
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
     environment: dict[str, Any] = dict(environment_values())
-    listed = environment.get("embedder_languages")
-    if isinstance(listed, str):
-        environment["embedder_languages"] = [part.strip() for part in listed.split(",")]
+    for name in LISTS & environment.keys():
+        parts = [part.strip() for part in environment[name].split(",")]
+        environment[name] = [part for part in parts if part]
     merged = {**(profile or {}), **environment, **flags}
     try:
         settings = Settings(**merged)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import CarrelError, OperatorError
+from core.language.analysis import terms
 from core.settings import Settings
 from ingest.clean import clean_document
 from ingest.discover import SourceFile, discover
@@ -206,9 +207,12 @@ class Pipeline:
         owner = stored.get(document.document_id, (file.relative, ""))[0]
         if owner != file.relative and self._still_there(owner):
             return f"document id '{document.document_id}' already comes from {owner}"
-        words = sum(len(block.text.split()) for block in document.blocks)
-        if not document.is_record and words < self._settings.min_text_words:
-            least = self._settings.min_text_words
+        least = self._settings.min_text_words
+        if not least or document.is_record:
+            return ""
+        # Words as search counts them, since Chinese has no spaces to count.
+        words = sum(len(terms(block.text)) for block in document.blocks)
+        if words < least:
             return f"left out: {words} words; the profile keeps texts of {least} or more"
         return ""
 

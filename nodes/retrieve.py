@@ -31,14 +31,13 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
         tokens += sum(_tokens(item) for item in result.evidence if item.chunk_id not in held)
         held |= {item.chunk_id for item in result.evidence}
         evidence += result.evidence
-        warnings += result.warnings
         if result.hidden:
             warnings.append(f"{call.tool}: {result.hidden} stale rows were withheld")
         steps.append(
             Step(
                 node="retrieve",
                 decision=f"{len(result.evidence)} found",
-                reason=f"{result.hidden} withheld" if result.hidden else "",
+                reason="; ".join(result.notes),
                 question_id=question.id,
                 tool=call.tool,
                 arguments=call.arguments,

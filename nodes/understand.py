@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from langchain_core.messages import AnyMessage
+from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
+from langgraph.types import Overwrite
 
 from core.budget import Usage
 from core.trace import Step
@@ -18,15 +19,18 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     """Read the question and the history; a chat's last message is the question."""
     context = runtime.context
     started = context.clock()
-    messages = state.get("messages") or []
-    asked, history = question_and_history(state.get("question", ""), messages)
+    waiting, history = question_and_history(state.get("messages") or [])
+    asked = state.get("question") or waiting
+    last = state.get("query")
+    if waiting and last is not None and asked == last.question:
+        asked = waiting  # the other was left by the thread's last run
     question = checked_question(asked, context.settings)
     query = context.reasoner.understand(question, history)
-    update: Update = {}
+    update = cleared(state)
     tools: list[str] = []
     if query.kind == "plain":  # one question needs no planner: its tools are chosen here
         made = context.reasoner.plan(query, context.tools.specs(context.auth))
-        update = {"plan": made, "current": made.questions[0].id}
+        update |= {"plan": made, "current": made.questions[0].id}
         tools = [call.tool for call in made.questions[0].calls]
     spent = context.elapsed(started)
     step = Step(
@@ -44,26 +48,48 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         },
         ms=spent.ms,
     )
+    usage = Usage(steps=1, ms=spent.ms)
+    if asked != waiting:  # the next turn's history needs it among the messages
+        update["messages"] = [HumanMessage(asked)]
     return update | {
         "question": query.question,
         "started": started,
         "query": query,
-        "usage": Usage(steps=1, ms=spent.ms),
-        "trail": [step],
+        "usage": Overwrite(usage) if state.get("usage") else usage,
+        "trail": Overwrite([step]) if state.get("trail") else [step],
     }
 
 
-def question_and_history(
-    question: str, messages: Sequence[AnyMessage]
-) -> tuple[str, list[Turn]]:
-    """Return the question and the turns before it."""
+def cleared(state: State) -> Update:
+    """Return what empties the keys that an earlier run on the same thread has filled.
+
+    Messages stay: they are the history.
+    """
+    plain = {
+        "plan": None,
+        "answer": None,
+        "draft": None,
+        "found": [],
+        "attempts": {},
+        "drafts": 0,
+        "unsupported": [],
+    }
+    reduced: dict[str, list[object]] = {"evidence": [], "closed": [], "warnings": []}
+    held = {key for key, value in state.items() if value}
+    return {key: empty for key, empty in plain.items() if key in held} | {
+        key: Overwrite(empty) for key, empty in reduced.items() if key in held
+    }
+
+
+def question_and_history(messages: Sequence[AnyMessage]) -> tuple[str, list[Turn]]:
+    """Return the question that waits for an answer ("" for none) and the turns before it."""
     turns: list[Turn] = []
-    asked = ""
+    waiting = ""
     for message in messages:
         text = str(message.text)
         if message.type == "human":
-            asked = text
-        elif message.type == "ai" and asked:
-            turns.append(Turn(asked, text))
-            asked = ""
-    return (question or asked), turns
+            waiting = text
+        elif message.type == "ai" and waiting:
+            turns.append(Turn(waiting, text))
+            waiting = ""
+    return waiting, turns

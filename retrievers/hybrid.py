@@ -23,12 +23,12 @@ CHANNELS: dict[str, Callable[[Index, Query, int], Ranking]] = {
 class Found:
     """Hold evidence, best first, and what a caller should know about the search.
 
-    `hidden` counts rows that a channel returned and the catalogue did not permit; it is 0 unless an
-    index is stale.
+    `notes` say how the search was done. `hidden` counts rows that a channel returned and the
+    catalogue did not permit; it is 0 unless an index is stale.
     """
 
     evidence: list[Evidence] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     hidden: int = 0
 
 
@@ -62,5 +62,5 @@ def hybrid_search(
             update = {"score": score, "scores": scores, "query": query.text}
             found.evidence.append(permitted[key].model_copy(update=update))
     if VECTOR in channels and VECTOR not in chosen:
-        found.warnings.append("vector search does not serve this language; keywords were used")
+        found.notes.append("keywords only: the embedder does not serve this language")
     return found

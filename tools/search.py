@@ -77,6 +77,6 @@ class Search:
         return ToolResult(
             evidence=[item.model_copy(update={"tool": self.name}) for item in found.evidence],
             auth_filter={**auth.describe(), "sources": list(self._sources)},
-            warnings=found.warnings,
+            notes=found.notes,
             hidden=found.hidden,
         )

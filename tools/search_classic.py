@@ -43,6 +43,6 @@ class SearchClassic:
         return ToolResult(
             evidence=[item.model_copy(update={"tool": self.name}) for item in found.evidence],
             auth_filter=auth.describe(),
-            warnings=found.warnings,
+            notes=found.notes,
             hidden=found.hidden,
         )

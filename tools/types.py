@@ -19,13 +19,13 @@ class ToolError(CallerError):
 class ToolResult:
     """Hold what one call returned, and what was enforced.
 
-    `auth_filter` is the caller's filter as the trace records it; `hidden` counts rows that an index
+    `notes` say how the search was done. `auth_filter` is the caller's filter as the trace records it; `hidden` counts rows that an index
     returned and the catalogue did not permit; `total` is how many rows a record query matched.
     """
 
     evidence: list[Evidence] = field(default_factory=list)
     auth_filter: dict[str, Any] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     hidden: int = 0
     total: int | None = None
 

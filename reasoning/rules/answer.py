@@ -8,6 +8,7 @@ from core.settings import Settings
 from core.types import Citation, Claim, Draft, Evidence, Finding, Plan, SubQuestion, Understanding
 from reasoning.rules.plan import wants_value
 from reasoning.rules.relevance import (
+    RECORD_LABEL,
     Relevance,
     Sentence,
     Wanted,
@@ -24,6 +25,8 @@ SENTENCE_MARKS = (".", "!", "…", "。", "！", ":", "：", ";", "；")
 CLOSING = "\"'”’»)]）】」』*_`"
 SECOND_SHARE = 0.8
 SAME_SHARE = 0.7
+ITEM_SHARE = 0.75
+VECTOR_SCORE = "vector"
 
 
 def answer(
@@ -66,14 +69,15 @@ def ranked_sentences(
 def _worth(sentence: Sentence, wanted: Wanted, question: SubQuestion) -> float:
     worth = sentence.score
     text = sentence.text
-    if wants_value(wanted.wants):
+    valued = wants_value(wanted.wants)
+    if valued:
         worth += KIND_BONUS if sentence.has_kind else -KIND_BONUS
     if sentence.evidence.language == wanted.language:
         worth += LANGUAGE_BONUS
     worth += GRADE_BONUS * sentence.evidence.grades.get(question.id, 0)
     if text.rstrip().endswith(("?", "？")):
         worth -= QUESTION_PENALTY
-    if not is_sentence(text):
+    if not is_sentence(text) and not (valued and sentence.has_kind and RECORD_LABEL.match(text)):
         worth -= FRAGMENT_PENALTY
     return worth
 
@@ -122,18 +126,24 @@ def _items(
     relevance: Relevance,
     settings: Settings,
 ) -> list[Claim]:
-    """Return one sentence of each document, best documents first."""
-    claims: list[Claim] = []
-    seen: set[str] = set()
-    for _, sentence in ranked_sentences(question, evidence, relevance):
-        document = sentence.evidence.document_key
-        if document in seen or not is_sentence(sentence.text):
-            continue
-        seen.add(document)
-        claims.append(_claim(sentence, question))
-        if len(claims) >= settings.list_items:
-            break
-    return claims
+    """Return one sentence of each document, best documents first.
+
+    A document is as good as its best sentence and its best passage as a whole; one much worse than
+    the best is left out, since a short list that fits beats a long one that does not.
+    """
+    sentences: dict[str, tuple[float, Sentence]] = {}
+    for worth, sentence in ranked_sentences(question, evidence, relevance):
+        sentences.setdefault(sentence.evidence.document_key, (worth, sentence))
+    passages: dict[str, float] = {}
+    for item in evidence:
+        meaning = max(0.0, item.scores.get(VECTOR_SCORE, 0.0))
+        passages[item.document_key] = max(meaning, passages.get(item.document_key, 0.0))
+    ranked = sorted(
+        ((worth + passages[key], sentence) for key, (worth, sentence) in sentences.items()),
+        key=lambda pair: (-pair[0], pair[1].evidence.chunk_id),
+    )
+    kept = [sentence for worth, sentence in ranked if worth >= ITEM_SHARE * ranked[0][0]]
+    return [_claim(sentence, question) for sentence in kept[: settings.list_items]]
 
 
 def _claim(sentence: Sentence, question: SubQuestion) -> Claim:

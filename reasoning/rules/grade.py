@@ -8,6 +8,9 @@ from core.settings import Settings
 from core.types import Evidence, Grade
 from reasoning.rules.relevance import Relevance, Sentence, Wanted, missing_entities
 
+# When no document of the collection uses this share of a question's words, or the word for what
+# it asks about, only a sentence that clearly means the same can answer it.
+ABSENT, SAME_MEANING = 0.4, 0.65
 OFF_TOPIC, RELATED, PARTLY, ANSWERS = range(4)
 
 
@@ -47,6 +50,14 @@ def _grade(
     )
     if level >= PARTLY and missing_entities(wanted, item):
         level, reason = RELATED, f"{reason}; names nothing the question names"
+    if level >= PARTLY and _never_written(wanted, sentence):
+        level, reason = RELATED, f"{reason}; no document uses {wanted.absent:.0%} of the words"
     if level >= PARTLY and not sentence.has_kind:
         level, reason = RELATED, f"{reason}; holds no {wanted.wants}"
     return Grade(evidence_id=item.evidence_id, grade=level, reason=reason)
+
+
+def _never_written(wanted: Wanted, sentence: Sentence) -> bool:
+    if sentence.semantic is None:  # words alone: inflection the analysis misses is no proof
+        return wanted.absent >= ABSENT
+    return (wanted.absent >= ABSENT or wanted.focus_absent) and sentence.semantic < SAME_MEANING

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from core.language.analysis import query_terms, terms
+from core.language.analysis import content_terms, query_terms, terms
 from core.language.sentences import sentence_spans
 from core.types import AnswerKind, Evidence, SubQuestion, TermWeights
 from models.embeddings import Embedder
 from reasoning.rules.lexicon import Lexicon, lexicon
-from reasoning.rules.topic import entities
+from reasoning.rules.topic import entities, focus
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,6 +33,7 @@ ENTITY_WEIGHT = 1.5
 COSINE_LOW, COSINE_HIGH = 0.25, 0.75
 SEMANTIC_SHARE = 0.45
 EMBEDDED_SENTENCES = 24
+UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
 RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}: (?=\S)")
 SENTENCE_MARKS = (".", "!", "?", "。", "！", "？", "…")
 DIGITS = re.compile(r"\d")
@@ -44,11 +45,15 @@ CAPITALISED = re.compile(r"(?<=\s)[^\W\d_a-zа-яёіїєґ][\w'’-]+|[\u4e00-\
 class Wanted:
     """Hold what a sub-question looks for: groups of equivalent terms with their weights.
 
-    The first `own` groups are the sub-question's own words, the others its carried topic's.
+    The first `own` groups are the sub-question's own words, the others its carried topic's;
+    `absent` is the share of the own words' weight that the whole collection never uses, and
+    `focus_absent` tells that the first thing the question names is among them.
     """
 
     groups: tuple[tuple[frozenset[str], frozenset[str], float], ...]
     own: int
+    absent: float
+    focus_absent: bool
     entity_terms: tuple[frozenset[str], ...]
     vector: Vector | None
     language: str
@@ -108,14 +113,22 @@ class Relevance:
             weight = min(rarity[term] for term in group) * share
             weight *= ENTITY_WEIGHT if group & named else 1.0
             groups.append((group, _synonyms(group, words), weight))
+        unused = self._weights([UNUSED_TERM])[UNUSED_TERM]
+        absent = [w for group, _, w in groups[: len(own)] if min(rarity[t] for t in group) >= unused]
         return Wanted(
             groups=tuple(groups),
             own=len(own),
+            absent=sum(absent) / (sum(w for _, _, w in groups[: len(own)]) or 1.0),
+            focus_absent=self._unused(focus(question.text, words), question.language, unused),
             entity_terms=names,
             vector=self._vector(question),
             language=question.language,
             wants=question.wants,
         )
+
+    def _unused(self, text: str, language: str, unused: float) -> bool:
+        weights = self._weights(content_terms(text, language)) if text else {}
+        return bool(weights) and min(weights.values()) >= unused
 
     def _vector(self, question: SubQuestion) -> Vector | None:
         if self._embedder is None or not self._serves(question.language):
@@ -175,15 +188,24 @@ def missing_entities(wanted: Wanted, evidence: Evidence) -> bool:
     if not wanted.entity_terms:
         return False
     present = set(_chunk_terms(evidence.text, evidence.language))
-    present |= set(_chunk_terms(f"{evidence.title} {evidence.section}", evidence.language))
-    return not any(name <= present for name in wanted.entity_terms)
+    present |= set(_chunk_terms(_heading(evidence), evidence.language))
+    return not any(name & present for name in wanted.entity_terms)
+
+
+def _heading(item: Evidence) -> str:
+    """Return what stands above a chunk: title, heading path, and the record's keywords."""
+    keywords = item.metadata.get("keywords")
+    listed = " ".join(str(word) for word in keywords) if isinstance(keywords, list) else ""
+    return f"{item.title} {item.section} {listed}".strip()
 
 
 def _lexical(wanted: Wanted, item: Evidence) -> list[Sentence]:
-    heading = frozenset(_chunk_terms(f"{item.title} {item.section}", item.language))
+    heading = frozenset(_chunk_terms(_heading(item), item.language))
     chunk = frozenset(_chunk_terms(item.text, item.language))
     words = lexicon(item.language)
     total = wanted.total or 1.0
+    # An item of a list is a whole document, so its words may stand in any of its sentences.
+    in_chunk = IN_HEADING if wanted.wants == "list" else IN_CHUNK
     found = []
     for start, end in _spans(item.text, item.kind):
         text = item.text[start:end]
@@ -194,8 +216,8 @@ def _lexical(wanted: Wanted, item: Evidence) -> list[Sentence]:
         matched = set()
         for number, (group, synonyms, weight) in enumerate(wanted.groups):
             share = max(
-                _present(group, here, heading, chunk),
-                SYNONYM_WEIGHT * _present(synonyms, here, heading, chunk),
+                _present(group, here, heading, chunk, in_chunk),
+                SYNONYM_WEIGHT * _present(synonyms, here, heading, chunk, in_chunk),
             )
             covered += weight * share
             if share > IN_CHUNK and number < wanted.own:
@@ -209,13 +231,17 @@ def _lexical(wanted: Wanted, item: Evidence) -> list[Sentence]:
 
 
 def _present(
-    group: frozenset[str], here: frozenset[str], heading: frozenset[str], chunk: frozenset[str]
+    group: frozenset[str],
+    here: frozenset[str],
+    heading: frozenset[str],
+    chunk: frozenset[str],
+    in_chunk: float,
 ) -> float:
     if group & here:
         return IN_SENTENCE
     if group & heading:
         return IN_HEADING
-    return IN_CHUNK if group & chunk else 0.0
+    return in_chunk if group & chunk else 0.0
 
 
 @lru_cache(maxsize=4096)

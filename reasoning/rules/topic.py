@@ -60,6 +60,12 @@ def topic(text: str, words: Lexicon) -> str:
     return runs[-1] if runs else ""
 
 
+def focus(text: str, words: Lexicon) -> str:
+    """Return the first thing a question names, such as "salary" in "what is the salary of …"."""
+    runs = content_runs(text, words)
+    return runs[0] if runs else ""
+
+
 def content_runs(text: str, words: Lexicon) -> list[str]:
     """Return the runs of content words of a text, as written."""
     stripped = text

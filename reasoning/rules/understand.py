@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from core.language.detect import detect_language
 from core.types import Intent, Part, Understanding
 from reasoning.rules.clauses import split_clauses
-from reasoning.rules.lexicon import lexicon
+from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import entities, is_elliptical, topic
 from reasoning.types import Turn
 
@@ -20,7 +20,7 @@ def understand(question: str, history: Sequence[Turn], max_parts: int) -> Unders
     """
     language = detect_language(question)
     words = lexicon(language)
-    intent: Intent = "recommend" if words.search("recommend", question) else "fact"
+    intent = _intent(question, words)
     clauses = [question] if intent == "recommend" else split_clauses(question, words, max_parts)
     subject = _earlier_topic(history)
     parts: list[Part] = []
@@ -41,6 +41,14 @@ def understand(question: str, history: Sequence[Turn], max_parts: int) -> Unders
         required_fields=[words.answer_kind(part.text) for part in parts],
         parts=parts,
     )
+
+
+def _intent(question: str, words: Lexicon) -> Intent:
+    """Tell a wish for a list of works from a question: it says so, or names only an audience."""
+    if words.search("recommend", question):
+        return "recommend"
+    asks = words.is_question(question)
+    return "recommend" if words.search("audience", question) and not asks else "fact"
 
 
 def _stand_alone(question: str, parts: Sequence[Part]) -> str:
