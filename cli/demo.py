@@ -2,6 +2,86 @@
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 
-def demo() -> None:
-    """placeholder"""
+import typer
+from rich.markup import escape
+
+from cli.ask import print_answer
+from cli.draw import path_picture, step_line
+from cli.ingest import print_summary, run_ingest
+from cli.options import DEFAULT_TENANT, Data, settings_from
+from cli.output import stdout
+from core.errors import OperatorError
+from core.trace import Step
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+CORPORA = ("xpay", "library")
+QUESTIONS = (
+    ("xpay", "XPay 退款接口 timeout 最大多少?谁维护?最近有投诉吗?", "three sources, three answers"),
+    (
+        "xpay",
+        "What is the maximum timeout of the XPay refund API, who maintains it,"
+        " and have there been complaints recently?",
+        "the same in English",
+    ),
+    ("library", "What can I read on physics for a general audience?", "a reading list"),
+    ("xpay", "How many complaints did YPay receive about its refund timeout?", "must be refused"),
+)
+
+
+def demo(data: Data = None) -> None:
+    """Ingest the sample corpora and answer questions from them, showing every step."""
+    began = time.monotonic()
+    if not EXAMPLES.is_dir():
+        raise OperatorError(
+            "the demo reads the examples folder of the repository",
+            value=str(EXAMPLES),
+            hint="run it from a clone of the repository",
+        )
+    folder = data or settings_from(None).data / "demo"
+    out = stdout()
+    out.print("[bold]1. Ingest the sample corpora[/bold]")
+    for name in CORPORA:
+        summary = run_ingest(
+            [EXAMPLES / name],
+            name,
+            profile=name,
+            tenant=DEFAULT_TENANT,
+            acl="",
+            prune=True,
+            flags={"data": folder},
+            quiet=False,
+        )
+        print_summary(summary, name)
+        if not summary.ok:
+            raise typer.Exit(1)
+    _ask_all(folder)
+    out.print(
+        f"\n[bold]{time.monotonic() - began:.1f} s in all.[/bold] Ask something yourself:\n"
+        f'  carrel ask --data "{escape(str(folder))}" -c library'
+        ' "Which book explains a candle?" --steps\n'
+        f'  carrel trace --data "{escape(str(folder))}" last'
+    )
+
+
+def _ask_all(folder: Path) -> None:
+    from core.auth import AuthContext
+    from graph.session import Session
+
+    out = stdout()
+    auth = AuthContext(tenant=DEFAULT_TENANT)
+    with Session(settings_from(folder)) as session:
+        for number, (collection, question, what) in enumerate(QUESTIONS, start=2):
+            out.print(f"\n[bold]{number}. {escape(question)}[/bold] [dim]({what})[/dim]")
+
+            def show(step: Step) -> None:
+                out.print(step_line(step))
+
+            run = session.ask(question, auth, collection, on_step=show)
+            out.print()
+            print_answer(run.result)
+            if number == 2:
+                out.print("\n[dim]the path it took:[/dim]")
+                out.print(path_picture(run.trail, max(60, out.width)), markup=False)

@@ -34,6 +34,9 @@ COLOURS = {
 }
 
 
+HIDDEN = {"language", "match"}  # the same for every call of a run
+
+
 def step_line(step: Step) -> str:
     """Describe one step on a line, for printing a run as it goes."""
     colour = COLOURS.get(step.node, "white")
@@ -120,7 +123,7 @@ def _arguments(arguments: dict[str, Any]) -> str:
             shown += [f"{c['field']} {c['op']} {c['value']}" for c in value]
         elif name in ("query", "chunk_id"):
             shown.append(f"“{value}”")
-        elif value not in (None, "", []):
+        elif name not in HIDDEN and value not in (None, "", []):
             shown.append(f"{name}={value}")
     return ", ".join(shown)
 

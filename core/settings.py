@@ -57,6 +57,9 @@ class Settings(BaseSettings):
     )
     embedder_threads: int = Field(2, ge=1, le=64, description="Threads of the embedded model.")
     embedder_batch: int = Field(32, ge=1, le=1024, description="Texts per embedding batch.")
+    embedder_cache: int = Field(
+        4096, ge=1, description="Vectors of questions and sentences that are remembered."
+    )
 
     # Ingest
     chunk_size: int = Field(1000, ge=100, le=32000, description="Characters per chunk at most.")

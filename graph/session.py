@@ -19,6 +19,7 @@ from core.trace import RunRecord, Step
 from core.types import Answer, Evidence, StopReason
 from graph.build import build_graph
 from graph.context import Context, checked_question, make_context
+from models.embedding_cache import CachedEmbedder
 from models.embeddings import Embedder, load_embedder
 from reasoning.rules.classic import ClassicReasoner
 from reasoning.rules.reasoner import RulesReasoner
@@ -62,6 +63,10 @@ class Session:
             self.warnings.append(f"keyword search only: {error}")
         model_id = self.embedder.model_id if self.embedder else NO_MODEL
         self.store = Store(settings, model_id, create=create)
+        # Ingest embeds each text once; questions, tool specs and sentences come again and again.
+        self.remembering = (
+            CachedEmbedder(self.embedder, settings.embedder_cache) if self.embedder else None
+        )
         self._graph = build_graph()
 
     def index(self, collection: Collection) -> Index:
@@ -73,7 +78,7 @@ class Session:
         if inherited:
             given = {name: getattr(settings, name) for name in fixed}
             settings, _ = load_settings(given, inherited)
-        return Index(self.store, collection, self.embedder, settings)
+        return Index(self.store, collection, self.remembering, settings)
 
     def context(
         self, auth: AuthContext, collection: str, pipeline: PipelineName = "agentic"
@@ -82,7 +87,7 @@ class Session:
         index = self.index(self.store.catalogue.collection(auth.tenant, collection))
         tools = Toolbox(index)
         kind = ClassicReasoner if pipeline == "classic" else RulesReasoner
-        reasoner = kind(index.settings, tools.term_weights(), self.embedder)
+        reasoner = kind(index.settings, tools.term_weights(), self.remembering)
         return make_context(auth, tools, reasoner, index.settings)
 
     def ask(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from dataclasses import replace
 
 from core.types import Evidence
 from retrievers.hybrid import TEXT, VECTOR, Found, hybrid_search
@@ -19,13 +20,13 @@ def classic_search(index: Index, query: Query, limit: int, top_k: int) -> Found:
     The document with the most hits wins, ties by the larger sum of scores, then by id. Keywords
     stand in for vectors where the embedder does not serve the question's language.
     """
-    channel = VECTOR if serves(index, query.text) else TEXT
+    channel = VECTOR if serves(index, query) else TEXT
     limits = {VECTOR: limit, TEXT: limit}
     votes = hybrid_search(index, query, [channel], limits, limit)
     if not votes.evidence:
         return votes
     winner = elect(votes.evidence)
-    inside = Query(query.text, query.auth, (GLOB.sub(r"[\1]", winner.source),))
+    inside = replace(query, sources=(GLOB.sub(r"[\1]", winner.source),))
     found = hybrid_search(index, inside, [channel], limits, top_k)
     found.evidence = [item for item in found.evidence if item.document_id == winner.document_id]
     return found

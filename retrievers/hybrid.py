@@ -43,7 +43,7 @@ def hybrid_search(
     settings = index.settings
     weights = {VECTOR: settings.weight_vector, TEXT: settings.weight_text}
     chosen = list(channels)
-    if len(chosen) > 1 and VECTOR in chosen and not serves(index, query.text):
+    if len(chosen) > 1 and VECTOR in chosen and not serves(index, query):
         chosen.remove(VECTOR)
     rankings = {name: CHANNELS[name](index, query, limits[name]) for name in chosen}
     if len(chosen) == 1:

@@ -29,8 +29,12 @@ class Index:
 
 @dataclass(frozen=True)
 class Query:
-    """Hold one search under one caller's rights; `sources` are patterns of the tool's scope."""
+    """Hold one search under one caller's rights; `sources` are patterns of the tool's scope.
+
+    `language` is the question's, None when nobody has looked yet.
+    """
 
     text: str
     auth: AuthContext
     sources: Sequence[str] = ()
+    language: str | None = None

@@ -8,14 +8,14 @@ from retrievers.types import Index, Query, Ranking
 UNDETERMINED = "und"
 
 
-def serves(index: Index, text: str) -> bool:
-    """Tell whether the embedder was made for the language of this text."""
+def serves(index: Index, query: Query) -> bool:
+    """Tell whether the embedder was made for the language of this query."""
     if index.embedder is None:
         return False
     served = index.embedder.languages
     if served is None:
         return True
-    return detect_language(text) in served | {UNDETERMINED}
+    return (query.language or detect_language(query.text)) in served | {UNDETERMINED}
 
 
 def vector_search(index: Index, query: Query, limit: int) -> Ranking:

@@ -34,6 +34,7 @@ class RecordArguments(Value):
     descending: bool = True
     limit: int | None = Field(None, ge=1, le=MAX_ROWS)
     extended: bool = False
+    language: str | None = Field(None, max_length=8)
 
 
 class QueryRecords:
@@ -102,7 +103,7 @@ class QueryRecords:
             evidence = [chunks[row] for row in rows if row in chunks]
             hidden = len(rows) - len(evidence)
         if given.query.strip():
-            found = self._ranked(given.query, auth, limit)
+            found = self._ranked(given, auth, limit)
             known = {item.chunk_id for item in evidence}
             evidence += [item for item in found.evidence if item.chunk_id not in known]
             hidden += found.hidden
@@ -123,10 +124,10 @@ class QueryRecords:
             total=total,
         )
 
-    def _ranked(self, query: str, auth: AuthContext, limit: int) -> Found:
+    def _ranked(self, given: RecordArguments, auth: AuthContext, limit: int) -> Found:
         return hybrid_search(
             self._index,
-            Query(query, auth, self._sources),
+            Query(given.query, auth, self._sources, given.language),
             [VECTOR, TEXT],
             {VECTOR: limit, TEXT: limit},
             limit,

@@ -22,6 +22,7 @@ class SearchArguments(Value):
     query: str = Field(min_length=1, max_length=8000)
     limit: int | None = Field(None, ge=1, le=100)
     extended: bool = False
+    language: str | None = Field(None, max_length=8)
 
 
 class Search:
@@ -71,7 +72,7 @@ class Search:
         }
         if given.limit is not None:
             limits = {name: max(limit, given.limit) for name, limit in limits.items()}
-        query = Query(given.query, auth, self._sources)
+        query = Query(given.query, auth, self._sources, given.language)
         keep = max(top_k, *limits.values()) if given.extended else top_k
         found = hybrid_search(self._index, query, self._channels, limits, keep)
         return ToolResult(

@@ -36,7 +36,7 @@ class SearchClassic:
         """Return the best permitted chunks of the elected document."""
         given = checked(self.name, SearchArguments, arguments, auth, deadline)
         settings = self._index.settings
-        query = Query(given.query, auth)
+        query = Query(given.query, auth, language=given.language)
         found = classic_search(
             self._index, query, settings.vector_k_extended, given.limit or settings.top_k
         )

@@ -38,7 +38,12 @@ class ClassicReasoner(RulesReasoner):
             query=part.search_text,
             language=understanding.language,
             wants="list" if understanding.intent == "recommend" else "text",
-            calls=[Call(tool="search_classic", arguments={"query": part.search_text})],
+            calls=[
+                Call(
+                    tool="search_classic",
+                    arguments={"query": part.search_text, "language": understanding.language},
+                )
+            ],
         )
         return Plan(questions=[question])
 

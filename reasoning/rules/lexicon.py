@@ -65,10 +65,16 @@ class Lexicon:
         return self._messages[name]
 
     def answer_kind(self, text: str) -> AnswerKind:
-        """Say what kind of answer a question wants; the kind whose word comes first wins."""
+        """Say what kind of answer a question wants; its first question word decides.
+
+        A later one only joins a clause, as "when" does in "what happens when …".
+        """
+        leading = self.search("question", text)
+        limit = leading.start() if leading else len(text)
         found: list[tuple[int, AnswerKind]] = []
         for kind in KINDS:
-            if match := self.search(kind, text):
+            match = self.search(kind, text)
+            if match and match.start() <= limit:
                 found.append((match.start(), kind))
         if found:
             return min(found)[1]

@@ -54,13 +54,13 @@ def calls_for(query: str, language: str, tools: Sequence[ToolSpec]) -> list[Call
     recent = lexicon(language).search("recent", query) is not None
     for spec in tools:
         if spec.base != RECORDS:
-            calls.append(Call(tool=spec.name, arguments={"query": query}))
+            calls.append(Call(tool=spec.name, arguments={"query": query, "language": language}))
             continue
         conditions = field_conditions(query, language, spec)
         if not conditions and not spec.scoped:
             continue
         # The words may name values of different kinds of records, so no condition is a must.
-        arguments: dict[str, Any] = {"where": conditions, "match": "most"}
+        arguments: dict[str, Any] = {"where": conditions, "match": "most", "language": language}
         if spec.scoped:
             arguments["query"] = query
         newest = date_field(info.name for info in spec.fields)

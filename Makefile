@@ -1,0 +1,49 @@
+# Two commands on a fresh machine: `make demo` and `make test`. `make` alone lists all.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PACKAGES := core models stores ingest retrievers tools reasoning nodes graph evals serve cli
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint format docs studio bench clean
+
+help: ## list the commands
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+
+setup: $(INSTALLED) ## create .venv and install all that demo and tests need (again: instant)
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Carrel needs Python 3.11 or newer; this is $$($(PYTHON) --version). Run: make setup PYTHON=python3.11" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,studio]'
+	$(BIN)/python -m models.prepare
+	@touch $(INSTALLED)
+
+demo: setup ## ingest the sample corpora and answer questions from them, step by step
+	@$(BIN)/carrel demo
+
+test: setup lint ## lint, type-check and run all tests
+	$(BIN)/python -m pytest -q
+
+lint: setup ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: setup ## format the code and fix what can be fixed
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+docs: setup ## write the generated parts of docs/ and README.md anew
+	$(BIN)/python -m cli.docs
+
+studio: setup ## start the LangGraph development server for Studio
+	$(BIN)/langgraph dev --no-browser
+
+bench: setup ## measure speed beside its floor (minutes)
+	$(BIN)/python -m benchmarks.speed
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis *.egg-info .langgraph_api
