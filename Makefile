@@ -40,7 +40,7 @@ docs: setup ## write the generated parts of docs/ and README.md anew
 	$(BIN)/python -m cli.docs
 
 studio: setup ## start the LangGraph development server for Studio
-	$(BIN)/langgraph dev --no-browser
+	LANGGRAPH_CLI_NO_ANALYTICS=1 $(BIN)/langgraph dev --no-browser
 
 bench: setup ## measure speed beside its floor (minutes)
 	$(BIN)/python -m benchmarks.speed

@@ -93,7 +93,10 @@ def run_ingest(
     from graph.session import Session
     from ingest.pipeline import Pipeline
 
-    with Session(settings, create=True, needs_embedder=True) as session, StageBars(quiet) as progress:
+    with (
+        Session(settings, create=True, needs_embedder=True) as session,
+        StageBars(quiet) as progress,
+    ):
         assert session.embedder is not None  # noqa: S101 - needs_embedder says so
         target = session.store.writer.open_collection(tenant, collection, loaded)
         index = session.index(target)

@@ -18,9 +18,7 @@ Data = Annotated[
     typer.Option("--data", help="Data directory (or CARREL_DATA).", show_default=False),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
-CollectionName = Annotated[
-    str, typer.Option("--collection", "-c", help="Collection of documents.")
-]
+CollectionName = Annotated[str, typer.Option("--collection", "-c", help="Collection of documents.")]
 Tenant = Annotated[str, typer.Option("--tenant", help="Tenant the caller belongs to.")]
 User = Annotated[str, typer.Option("--user", help="Who is asking.")]
 Roles = Annotated[

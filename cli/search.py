@@ -26,6 +26,10 @@ from core.errors import CallerError
 
 TOOLS = {"hybrid": "search", "vector": "search_vector", "keyword": "search_text"}
 SHOWN = 300
+RESULT_KEYS = (
+    *("document_id", "source", "chunk_id", "score", "text", "title", "section", "page"),
+    *("language", "version", "updated_at", "scores", "metadata"),
+)
 
 
 def search(
@@ -71,9 +75,7 @@ def search(
 
 
 def _result(item: dict[str, Any]) -> dict[str, Any]:
-    names = ("document_id", "source", "chunk_id", "score", "text", "title", "section", "page")
-    names += ("language", "version", "updated_at", "scores", "metadata")
-    return {name: item[name] for name in names}
+    return {name: item[name] for name in RESULT_KEYS}
 
 
 def _print(results: list[dict[str, Any]], warnings: list[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
@@ -51,8 +51,9 @@ def build_graph(
         output_schema=OutputState,
     )
     for node in NODES:
-        name = node.__name__  # type: ignore[attr-defined]
-        builder.add_node(name, wrap(node) if wrap else node)
+        name = node.__name__
+        # LangGraph's overloads know Runtime nodes only as decorated functions, not as a tuple's items.
+        builder.add_node(name, cast(Any, wrap(node) if wrap else node))
     builder.add_edge(START, "understand")
     builder.add_conditional_edges("understand", after_understand)
     builder.add_edge("plan", "retrieve")

@@ -68,8 +68,7 @@ def checked_question(question: str, settings: Settings) -> str:
         )
     if len(text) > settings.max_question_chars:
         raise CallerError(
-            f"a question has at most {settings.max_question_chars} characters"
-            " (max_question_chars)",
+            f"a question has at most {settings.max_question_chars} characters (max_question_chars)",
             value=f"{len(text)} characters",
             hint="ask a shorter question, or ingest the text as a document",
         )

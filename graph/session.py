@@ -7,7 +7,7 @@ import sqlite3
 import uuid
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
@@ -120,9 +120,9 @@ class Session:
                 stream_mode=["updates", "values"],
             ):
                 if mode == "values":
-                    state = dict(data)
+                    state = cast(dict[str, Any], data)
                     continue
-                for update in data.values():
+                for update in cast(dict[str, Any], data).values():
                     for step in (update or {}).get("trail", []):
                         trail.append(step)
                         if on_step is not None:

@@ -25,10 +25,10 @@ from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import load
 from ingest.loaders.sandbox import Sandbox
 from ingest.types import LoadFailure, ParsedDocument
-from models.embeddings import Embedder
+from models.embeddings import Embedder, Vectors
 from stores.catalogue import Collection
 from stores.store import Store
-from stores.writer import DocumentRow, FileRow, Vector
+from stores.writer import DocumentRow, FileRow
 
 FORMAT_VERSION = 1  # raise it when loaders, cleaning or splitting change what is stored
 MEGABYTE = 1 << 20
@@ -71,7 +71,7 @@ class _Batch:
 
 
 Progress = Callable[[str, int, int], None]
-_Embedding = Future[dict[str, Vector]]
+_Embedding = Future[dict[str, Vectors]]
 
 
 class Pipeline:
@@ -220,7 +220,7 @@ class Pipeline:
         row = self._store.writer.files(self._collection).get(relative)
         return row is None or Path(row.path).exists()
 
-    def _embed(self, documents: Sequence[DocumentRow]) -> dict[str, Vector]:
+    def _embed(self, documents: Sequence[DocumentRow]) -> dict[str, Vectors]:
         texts = {
             chunk.content_hash: embedded_text(document.title, chunk.section, chunk.text)
             for document in documents

@@ -63,9 +63,7 @@ def _rebuild_fulltext(store: Store, progress: Progress) -> int:
     return total
 
 
-def _embed_missing(
-    store: Store, embedder: Embedder, settings: Settings, progress: Progress
-) -> int:
+def _embed_missing(store: Store, embedder: Embedder, settings: Settings, progress: Progress) -> int:
     """Embed the chunks that have no vector of this model, a batch at a time."""
     missing = (
         "FROM chunks c JOIN documents d ON d.id = c.document WHERE NOT EXISTS"

@@ -28,13 +28,20 @@ class Embedder(Protocol):
     """
 
     @property
-    def model_id(self) -> str: ...
+    def model_id(self) -> str:
+        """Return the name of the model and its weights."""
+
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """Return the length of a vector."""
+
     @property
-    def languages(self) -> frozenset[str] | None: ...
+    def languages(self) -> frozenset[str] | None:
+        """Return the languages the model was made for."""
+
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return a float32 array of shape (len(texts), dimension), rows of length 1."""
+
     def embed_query(self, text: str) -> Vectors:
         """Return one unit vector of shape (dimension,)."""
 

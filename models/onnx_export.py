@@ -54,7 +54,7 @@ def _export(model_dir: Path, target: Path) -> None:
         from transformers import AutoModel
         from transformers.utils import logging as transformers_logging
 
-        transformers_logging.disable_progress_bar()
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         encoder = AutoModel.from_pretrained(  # eager attention is what the tracer can follow
             str(model_dir), local_files_only=True, attn_implementation="eager"
         ).eval()
@@ -64,7 +64,9 @@ def _export(model_dir: Path, target: Path) -> None:
                 super().__init__()
                 self.encoder = encoder
 
-            def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
+            def forward(
+                self, input_ids: torch.Tensor, attention_mask: torch.Tensor
+            ) -> torch.Tensor:
                 hidden = self.encoder(
                     input_ids=input_ids, attention_mask=attention_mask
                 ).last_hidden_state

@@ -28,7 +28,9 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         warnings=list(dict.fromkeys(state.get("warnings") or [])),
     )
     step = Step(
-        node="refuse", decision=reason.value, reason=text.splitlines()[0],
+        node="refuse",
+        decision=reason.value,
+        reason=text.splitlines()[0],
         ms=context.elapsed(began).ms,
     )
     return {

@@ -68,9 +68,7 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
 
 def _run(context: Context, call: Call, started: float, warnings: list[str]) -> ToolResult:
     try:
-        return context.tools.run(
-            call.tool, call.arguments, context.auth, context.deadline(started)
-        )
+        return context.tools.run(call.tool, call.arguments, context.auth, context.deadline(started))
     except CallerError as error:
         # One refused call must not end the run: the others may still find the answer.
         warnings.append(f"{call.tool}: {error}")

@@ -74,6 +74,4 @@ def _decide(
 
 
 def _best_grade(state: State, question_id: str) -> int:
-    return max(
-        (item.grades.get(question_id, 0) for item in state.get("evidence") or []), default=0
-    )
+    return max((item.grades.get(question_id, 0) for item in state.get("evidence") or []), default=0)

@@ -65,7 +65,7 @@ def cleared(state: State) -> Update:
 
     Messages stay: they are the history.
     """
-    plain = {
+    plain: Update = {
         "plan": None,
         "answer": None,
         "draft": None,
@@ -74,7 +74,7 @@ def cleared(state: State) -> Update:
         "drafts": 0,
         "unsupported": [],
     }
-    reduced: dict[str, list[object]] = {"evidence": [], "closed": [], "warnings": []}
+    reduced: Update = {"evidence": [], "closed": [], "warnings": []}
     held = {key for key, value in state.items() if value}
     return {key: empty for key, empty in plain.items() if key in held} | {
         key: Overwrite(empty) for key, empty in reduced.items() if key in held

@@ -52,8 +52,6 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     warnings = list(dict.fromkeys(state.get("warnings") or []))
     warnings += [f"dropped an unsupported sentence: {reason}" for _, reason in dropped]
     warnings += [f"not found: {part}" for part in missing]
-    answer = Answer(
-        text=text, claims=kept, stop_reason=reason, missing=missing, warnings=warnings
-    )
+    answer = Answer(text=text, claims=kept, stop_reason=reason, missing=missing, warnings=warnings)
     update |= {"answer": answer, "messages": [AIMessage(content=text)]}
     return update

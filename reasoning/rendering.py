@@ -83,7 +83,9 @@ def render_answer(
     return "\n".join(lines)
 
 
-def render_refusal(query: Understanding, plan: Plan | None, tools: Sequence[str], why: StopReason) -> str:
+def render_refusal(
+    query: Understanding, plan: Plan | None, tools: Sequence[str], why: StopReason
+) -> str:
     """Say honestly that nothing answers, what was looked for, where, and why it ended."""
     words = lexicon(query.language)
     reasons = WHY[words.language]

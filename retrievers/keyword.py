@@ -16,9 +16,7 @@ def keyword_search(index: Index, query: Query, limit: int) -> Ranking:
     """
     languages = index.store.catalogue.languages(index.collection.id)
     terms = query_terms(query.text, languages)[:MAX_TERMS]
-    hits = index.store.fulltext.search(
-        query.auth, index.collection.id, terms, limit, query.sources
-    )
+    hits = index.store.fulltext.search(query.auth, index.collection.id, terms, limit, query.sources)
     if not hits:
         return []
     least = hits[0][1] * index.settings.text_cutoff

@@ -39,9 +39,11 @@ class Catalogue:
 
     def index_version(self) -> int:
         """Return the number that grows with every change of the index."""
-        row = self._database.read().execute(
-            "SELECT value FROM meta WHERE key = 'index_version'"
-        ).fetchone()
+        row = (
+            self._database.read()
+            .execute("SELECT value FROM meta WHERE key = 'index_version'")
+            .fetchone()
+        )
         return int(row[0])
 
     def collections(self, tenant: str | None = None) -> list[Collection]:
@@ -54,9 +56,11 @@ class Catalogue:
 
     def collection(self, tenant: str, name: str) -> Collection:
         """Return one collection, or say which ones the tenant has."""
-        row = self._database.read().execute(
-            "SELECT * FROM collections WHERE tenant = ? AND name = ?", (tenant, name)
-        ).fetchone()
+        row = (
+            self._database.read()
+            .execute("SELECT * FROM collections WHERE tenant = ? AND name = ?", (tenant, name))
+            .fetchone()
+        )
         if row is None:
             names = ", ".join(c.name for c in self.collections(tenant)) or "none yet"
             raise CallerError(

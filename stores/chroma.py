@@ -16,7 +16,6 @@ from core.errors import OperatorError
 
 if TYPE_CHECKING:
     import numpy as np
-    from chromadb.api import ClientAPI
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float32]
@@ -34,9 +33,9 @@ class ChromaVectors:
         self._folder = folder
         self._model = hashlib.sha256(model.encode()).hexdigest()[:8]
         self._batch = batch
-        self._client: ClientAPI | None = None
+        self._client: Any = None  # chromadb's Client, whose protocol lacks close()
 
-    def client(self) -> ClientAPI:
+    def client(self) -> Any:  # noqa: ANN401 - chromadb's own type
         """Open the index with telemetry off."""
         if self._client is None:
             import chromadb

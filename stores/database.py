@@ -6,10 +6,12 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from core.errors import OperatorError
 from stores.migrations import apply_migrations
+from stores.permissions import MATCHES
 
 BUSY_MS = 5000
 
@@ -25,11 +27,17 @@ class Database:
         self._write_lock = threading.RLock()
         try:
             self._writer = self._connect()
+        except sqlite3.DatabaseError as error:
+            raise damaged(path, error) from None
+        try:
             self._writer.execute("PRAGMA journal_mode=WAL")
             self._writer.execute("PRAGMA synchronous=FULL")
             apply_migrations(self._writer)
-        except sqlite3.DatabaseError as error:
-            raise damaged(path, error) from None
+        except BaseException as error:
+            self._writer.close()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise damaged(path, error) from None
+            raise
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -39,6 +47,7 @@ class Database:
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute("PRAGMA secure_delete=ON")
+        connection.create_function(MATCHES, 2, fnmatchcase, deterministic=True)
         return connection
 
     def read(self) -> sqlite3.Connection:

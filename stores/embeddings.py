@@ -19,6 +19,9 @@ else:
     Vector = Any
 
 
+ROUNDING = 1e-5  # more than two ways of adding up one cosine in float32 can differ
+
+
 def known_hashes(connection: sqlite3.Connection, model: str, hashes: Iterable[str]) -> set[str]:
     """Return which text hashes already have a vector of this model."""
     wanted = list(dict.fromkeys(hashes))
@@ -29,7 +32,8 @@ def known_hashes(connection: sqlite3.Connection, model: str, hashes: Iterable[st
         found.update(
             row[0]
             for row in connection.execute(
-                f"SELECT content_hash FROM embeddings WHERE model = ? AND content_hash IN ({marks})",
+                "SELECT content_hash FROM embeddings"
+                f" WHERE model = ? AND content_hash IN ({marks})",
                 (model, *part),
             )
         )
@@ -80,13 +84,14 @@ class ExactVectors:
         candidates = np.flatnonzero(allowed)
         if not len(candidates):
             return []
-        scores = matrix.rows[candidates] @ vector
-        top = _best(scores, limit)
+        top = candidates[_best(matrix.rows[candidates] @ vector, limit)]
+        # A matrix product gives equal rows scores that differ in the last bits; row sums tie.
+        scores = (matrix.rows[top] * vector).sum(axis=1)
         pairs = [
             (matrix.chunk_ids[row], score)
-            for row, score in zip(candidates[top].tolist(), scores[top].tolist(), strict=True)
+            for row, score in zip(top.tolist(), scores.tolist(), strict=True)
         ]
-        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))
+        return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
     def _matrix(self, collection_id: int, version: int) -> _Matrix:
         import numpy as np
@@ -94,12 +99,16 @@ class ExactVectors:
         cached = self._matrices.get(collection_id)
         if cached is not None and cached.version == version:
             return cached
-        rows = self._database.read().execute(
-            """SELECT c.chunk_id, c.document, e.vector FROM chunks c
+        rows = (
+            self._database.read()
+            .execute(
+                """SELECT c.chunk_id, c.document, e.vector FROM chunks c
                JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
                WHERE c.collection_id = ? ORDER BY c.id""",
-            (self._model, collection_id),
-        ).fetchall()
+                (self._model, collection_id),
+            )
+            .fetchall()
+        )
         data = b"".join(row[2] for row in rows)
         matrix = _Matrix(
             version=version,
@@ -116,7 +125,8 @@ def _best(scores: Any, limit: int) -> Any:  # noqa: ANN401 - numpy arrays
 
     if limit >= len(scores):
         return np.arange(len(scores))
-    return np.argpartition(-scores, limit)[:limit]
+    least = np.partition(scores, len(scores) - limit)[len(scores) - limit]
+    return np.flatnonzero(scores >= least - ROUNDING)  # with all that tie for the last place
 
 
 def vectors_of(

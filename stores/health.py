@@ -82,9 +82,7 @@ def _without_vector(store: Store, connection: sqlite3.Connection) -> int:
     )
 
 
-def _vectors(
-    store: Store, connection: sqlite3.Connection, chunks: int, problems: list[str]
-) -> int:
+def _vectors(store: Store, connection: sqlite3.Connection, chunks: int, problems: list[str]) -> int:
     report = canary.probe(store.folder / "chroma", store.model_id, _sample(store, connection))
     if "error" in report:
         problems.append(f"the vector index: {report['error']}; run `carrel reindex`")

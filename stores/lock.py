@@ -19,7 +19,8 @@ class OwnerLock:
 
     def __init__(self, data_dir: Path, *, wait_s: float) -> None:
         """Prepare the lock; nothing is locked until `acquire`."""
-        self._lock = FileLock(str(data_dir / "owner.lock"))
+        # Not bound to a thread: a server opens and closes its store on different ones.
+        self._lock = FileLock(str(data_dir / "owner.lock"), thread_local=False)
         self._owner = data_dir / "owner.json"
         self._data_dir = data_dir
         self._wait_s = wait_s

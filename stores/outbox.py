@@ -14,7 +14,9 @@ Progress = Callable[[int], None]
 class Outbox:
     """Drain pending changes into Chroma, and rebuild everything when asked."""
 
-    def __init__(self, database: Database, chroma: ChromaVectors, model: str, *, batch: int) -> None:
+    def __init__(
+        self, database: Database, chroma: ChromaVectors, model: str, *, batch: int
+    ) -> None:
         """Move `batch` vectors of `model` at a time."""
         self._database = database
         self._chroma = chroma

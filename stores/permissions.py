@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from core.auth import AuthContext
 
 Parameters = dict[str, object]
+MATCHES = "source_matches"  # fnmatch.fnmatchcase(source, pattern), registered by stores.database
+GROUP = 100
 
 
 def permission_filter(
@@ -46,4 +48,15 @@ def _any_pattern(parameters: Parameters, prefix: str, patterns: Sequence[str]) -
         return "0"  # confined to nothing: fail closed
     names = [f"{prefix}{i}" for i in range(len(patterns))]
     parameters.update(zip(names, patterns, strict=True))
-    return "(" + " OR ".join(f"d.source GLOB :{name}" for name in names) + ")"
+    tests = [_match(name, pattern) for name, pattern in zip(names, patterns, strict=True)]
+    while len(tests) > 1:  # in groups, since SQLite limits the depth of an expression
+        groups = [tests[start : start + GROUP] for start in range(0, len(tests), GROUP)]
+        tests = [f"({' OR '.join(group)})" for group in groups]
+    return tests[0]
+
+
+def _match(name: str, pattern: str) -> str:
+    """Use SQLite's own GLOB where it means the same: its sets are negated by ^, a shell's by !."""
+    if "[" in pattern or "\x00" in pattern:
+        return f"{MATCHES}(d.source, :{name})"
+    return f"d.source GLOB :{name}"

@@ -18,9 +18,10 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.types import FieldInfo, Value
 from stores.database import Database
-from stores.permissions import Parameters, permission_filter
+from stores.permissions import MATCHES, Parameters, permission_filter
 
 READABLE = {"documents", "document_acl", "record_fields"}
+FUNCTIONS = {"count", "min", "max", "glob", "instr", MATCHES}
 PROGRESS_STEPS = 10_000
 EXAMPLES = 200
 
@@ -28,7 +29,7 @@ Operator = Literal["=", "contains", "<", "<=", ">", ">="]
 
 
 class Condition(Value):
-    """Compare one field; `contains` and `=` ignore case, the others compare numbers."""
+    """Compare one field; `contains` and `=` ignore case, the others (and `=` 7) compare numbers."""
 
     field: str = Field(min_length=1, max_length=100)
     op: Operator = "contains"
@@ -141,7 +142,7 @@ def _authorize(
         return sqlite3.SQLITE_OK
     if action == sqlite3.SQLITE_READ and first in READABLE:
         return sqlite3.SQLITE_OK
-    if action == sqlite3.SQLITE_FUNCTION and second in {"count", "min", "max", "glob", "instr"}:
+    if action == sqlite3.SQLITE_FUNCTION and second in FUNCTIONS:
         return sqlite3.SQLITE_OK
     return sqlite3.SQLITE_DENY
 
@@ -149,8 +150,10 @@ def _authorize(
 def _clause(condition: Condition, n: int, parameters: Parameters) -> str:
     parameters[f"w_field{n}"] = condition.field
     match = f"SELECT 1 FROM record_fields f WHERE f.document = d.id AND f.name = :w_field{n}"
-    if condition.op in ("=", "contains"):
-        parameters[f"w_value{n}"] = str(condition.value).casefold()
+    value = condition.value
+    if condition.op == "contains" or (condition.op == "=" and isinstance(value, str)):
+        text = value if isinstance(value, str) else f"{value:.15g}"
+        parameters[f"w_value{n}"] = text.casefold()
         test = (
             f"f.folded = :w_value{n}"
             if condition.op == "="
@@ -158,7 +161,7 @@ def _clause(condition: Condition, n: int, parameters: Parameters) -> str:
         )
         return f"EXISTS ({match} AND {test})"
     try:
-        parameters[f"w_value{n}"] = float(condition.value)
+        parameters[f"w_value{n}"] = float(value)
     except ValueError:
         raise CallerError(
             f"'{condition.op}' compares numbers", value=condition.value, hint="give a number"

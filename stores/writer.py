@@ -132,9 +132,7 @@ class Writer:
                 _insert(connection, collection, document)
             _bump(connection)
 
-    def finish_file(
-        self, collection: Collection, file: FileRow, document_ids: set[str]
-    ) -> None:
+    def finish_file(self, collection: Collection, file: FileRow, document_ids: set[str]) -> None:
         """Note a file as done and drop the documents it no longer contains."""
         with self._database.write() as connection:
             rows = connection.execute(

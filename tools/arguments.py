@@ -31,6 +31,4 @@ def checked(
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "arguments"
-        raise ToolError(
-            f"tool {tool}: {place}: {first['msg']}", value=first.get("input")
-        ) from None
+        raise ToolError(f"tool {tool}: {place}: {first['msg']}", value=first.get("input")) from None

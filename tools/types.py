@@ -19,7 +19,8 @@ class ToolError(CallerError):
 class ToolResult:
     """Hold what one call returned, and what was enforced.
 
-    `notes` say how the search was done. `auth_filter` is the caller's filter as the trace records it; `hidden` counts rows that an index
+    `notes` say how the search was done. `auth_filter` is the caller's filter as the trace records
+    it; `hidden` counts rows that an index
     returned and the catalogue did not permit; `total` is how many rows a record query matched.
     """
 

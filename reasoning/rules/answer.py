@@ -61,9 +61,7 @@ def ranked_sentences(
         (_worth(sentence, wanted, question), sentence)
         for sentence in relevance.sentences(wanted, evidence)
     ]
-    return sorted(
-        scored, key=lambda pair: (-pair[0], pair[1].evidence.chunk_id, pair[1].start)
-    )
+    return sorted(scored, key=lambda pair: (-pair[0], pair[1].evidence.chunk_id, pair[1].start))
 
 
 def _worth(sentence: Sentence, wanted: Wanted, question: SubQuestion) -> float:

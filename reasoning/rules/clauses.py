@@ -48,9 +48,7 @@ def _coordinated(sentence: str, words: Lexicon) -> list[str]:
         return _merge([part.strip() for part in _cuts_unspaced(sentence, words)], words)
     joiner = words.alternatives("joiner")
     starts = f"(?:{words.alternatives('question')}|{words.alternatives('auxiliary')})"
-    cut = re.compile(
-        rf"(?:\s*,\s*(?:{joiner}\s+)*|\s+(?:{joiner}\s+)+)(?={starts})", re.IGNORECASE
-    )
+    cut = re.compile(rf"(?:\s*,\s*(?:{joiner}\s+)*|\s+(?:{joiner}\s+)+)(?={starts})", re.IGNORECASE)
     return _merge([part.strip() for part in cut.split(sentence)], words)
 
 

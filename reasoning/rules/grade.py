@@ -30,9 +30,7 @@ def _near(sentence: Sentence, held: Sentence) -> bool:
     return sentence.score >= 0.8 * held.score
 
 
-def _grade(
-    wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: Settings
-) -> Grade:
+def _grade(wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: Settings) -> Grade:
     if sentence is None:
         return Grade(evidence_id=item.evidence_id, grade=OFF_TOPIC, reason="no sentence in it")
     score = sentence.score

@@ -28,9 +28,7 @@ class RulesReasoner:
 
     name = "rules"
 
-    def __init__(
-        self, settings: Settings, weights: TermWeights, embedder: Embedder | None
-    ) -> None:
+    def __init__(self, settings: Settings, weights: TermWeights, embedder: Embedder | None) -> None:
         """Weigh words by `weights`, the rarity of terms in the collection that is asked."""
         self._settings = settings
         self._weights = weights

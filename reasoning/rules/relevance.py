@@ -37,8 +37,12 @@ UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word ne
 RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}: (?=\S)")
 SENTENCE_MARKS = (".", "!", "?", "。", "！", "？", "…")
 DIGITS = re.compile(r"\d")
-YEAR_OR_DATE = re.compile(r"\d{3,4}|\d{1,2}[./-]\d{1,2}|[零〇一二三四五六七八九十]{2,}年|\d+年|世纪|century|век|століт|столет")
-CAPITALISED = re.compile(r"(?<=\s)[^\W\d_a-zа-яёіїєґ][\w'’-]+|[\u4e00-\u9fff]|[A-Z][a-z]*[A-Z]\w*", re.UNICODE)
+YEAR_OR_DATE = re.compile(
+    r"\d{3,4}|\d{1,2}[./-]\d{1,2}|[零〇一二三四五六七八九十]{2,}年|\d+年|世纪|century|век|століт|столет"
+)
+CAPITALISED = re.compile(
+    r"(?<=\s)[^\W\d_a-zа-яёіїєґ][\w'’-]+|[\u4e00-\u9fff]|[A-Z][a-z]*[A-Z]\w*", re.UNICODE
+)
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,9 @@ class Relevance:
             weight *= ENTITY_WEIGHT if group & named else 1.0
             groups.append((group, _synonyms(group, words), weight))
         unused = self._weights([UNUSED_TERM])[UNUSED_TERM]
-        absent = [w for group, _, w in groups[: len(own)] if min(rarity[t] for t in group) >= unused]
+        absent = [
+            w for group, _, w in groups[: len(own)] if min(rarity[t] for t in group) >= unused
+        ]
         return Wanted(
             groups=tuple(groups),
             own=len(own),
@@ -224,9 +230,7 @@ def _lexical(wanted: Wanted, item: Evidence) -> list[Sentence]:
                 matched.add(number)
         lexical = covered / total
         kind = has_kind(wanted.wants, text, words)
-        found.append(
-            Sentence(item, start, end, lexical, lexical, None, frozenset(matched), kind)
-        )
+        found.append(Sentence(item, start, end, lexical, lexical, None, frozenset(matched), kind))
     return found
 
 

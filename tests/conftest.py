@@ -1,0 +1,75 @@
+"""Fixtures for all tests.
+
+No test touches the user's data: `CARREL_DATA` is a fresh folder in each, and no other `CARREL_`
+variable is set. The cache alone is the user's own, where the exported embedder file survives
+between runs (making it takes seconds). The network is closed by pytest-socket (pyproject.toml).
+
+- `embedder`: the deterministic fake of fakes.py, any language.
+- `store`: an empty data directory, open, for that embedder's model.
+- `open_store`: opens one with other settings or again: `open_store(vector_exact_limit=0)`.
+- `collection`: the collection "main" of tenant "acme" in `store`.
+- `index`: makes a retrievers.types.Index of a collection (by default `collection`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fakes import FakeEmbedder
+
+from core.profile import Profile
+from core.settings import PREFIX, Settings
+from retrievers.types import Index
+from stores.catalogue import Collection
+from stores.store import Store
+
+CACHE_VARIABLE = PREFIX + "CACHE"
+
+
+@pytest.fixture(autouse=True)
+def no_user_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith(PREFIX)]:
+        if name != CACHE_VARIABLE:
+            monkeypatch.delenv(name)
+    monkeypatch.setenv(PREFIX + "DATA", str(tmp_path / "data"))
+
+
+@pytest.fixture
+def embedder() -> FakeEmbedder:
+    return FakeEmbedder()
+
+
+@pytest.fixture
+def open_store(tmp_path: Path, embedder: FakeEmbedder) -> Iterator[Callable[..., Store]]:
+    opened: list[Store] = []
+
+    def open_it(**values: object) -> Store:
+        settings = Settings(**{"data": tmp_path / "data", **values})
+        opened.append(Store(settings, embedder.model_id, create=True))
+        return opened[-1]
+
+    yield open_it
+    for store in opened:
+        store.close()
+
+
+@pytest.fixture
+def store(open_store: Callable[..., Store]) -> Store:
+    return open_store()
+
+
+@pytest.fixture
+def collection(store: Store) -> Collection:
+    return store.writer.open_collection("acme", "main", Profile(name="default"))
+
+
+@pytest.fixture
+def index(store: Store, collection: Collection, embedder: FakeEmbedder) -> Callable[..., Index]:
+    def make(searched: Collection = collection, **values: object) -> Index:
+        settings = Settings(**{"data": store.folder, **values})
+        return Index(store, searched, embedder, settings)
+
+    return make

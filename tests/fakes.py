@@ -1,0 +1,117 @@
+"""Fakes and builders that tests share.
+
+`FakeEmbedder` gives a unit vector made of the words of a text: equal words, equal vector, and
+more words in common, a larger cosine. `document` builds the row of one document from its texts,
+one chunk each, without any loader; `write` stores rows with their vectors in one transaction.
+
+    store, embedder = ...                         # fixtures of conftest.py
+    books = store.writer.open_collection("acme", "books", None)
+    write(store, books, [document(books, "a", "The cat sat.")], embedder)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from stores.catalogue import Collection
+from stores.store import Store
+from stores.writer import ChunkRow, DocumentRow
+
+DIMENSION = 32
+
+
+class FakeEmbedder:
+    """Embed by hashing words; deterministic on every machine and instant."""
+
+    dimension = DIMENSION
+
+    def __init__(self, languages: frozenset[str] | None = None, model_id: str = "fake") -> None:
+        self.languages = languages
+        self.model_id = model_id
+
+    def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
+        rows = [self.embed_query(text) for text in texts]
+        return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
+
+    def embed_query(self, text: str) -> np.ndarray:
+        words = text.casefold().split() or [""]
+        total = np.sum([_word_vector(word) for word in sorted(words)], axis=0)
+        return (total / np.linalg.norm(total)).astype(np.float32)
+
+
+def _word_vector(word: str) -> np.ndarray:
+    raw = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=DIMENSION).digest()
+    return np.frombuffer(raw, dtype=np.uint8).astype(np.float64) - 127.3
+
+
+def short_hash(*parts: object) -> str:
+    """Hash parts into the form that ids have."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+
+
+def document(
+    collection: Collection,
+    name: str,
+    *texts: str,
+    source: str | None = None,
+    title: str = "",
+    version: str = "",
+    acl: Iterable[str] = (),
+    fields: Mapping[str, str | float | list[str]] | None = None,
+    language: str = "en",
+    metadata: Mapping[str, object] | None = None,
+) -> DocumentRow:
+    """Build a document, one chunk per text; with `fields` (even empty) it is a record."""
+    where = (collection.tenant, collection.name, name)
+    chunks = [
+        ChunkRow(
+            chunk_id=short_hash(*where, version, ordinal),
+            ordinal=ordinal,
+            text=text,
+            kind="text",
+            section="",
+            page=None,
+            tokens=len(text.split()),
+            content_hash=short_hash(text),
+        )
+        for ordinal, text in enumerate(texts)
+    ]
+    rows = [
+        (field, str(item), item if isinstance(item, (int, float)) else None)
+        for field, value in (fields or {}).items()
+        for item in (value if isinstance(value, list) else [value])
+    ]
+    return DocumentRow(
+        key=short_hash(*where),
+        document_id=name,
+        file=name,
+        source=name if source is None else source,
+        title=title,
+        format="text",
+        language=language,
+        is_record=fields is not None,
+        version=version,
+        updated_at="",
+        content_hash=short_hash(*where, version, texts, title, source, sorted(acl)),
+        metadata=dict(metadata or {}),
+        fields=rows,
+        chunks=chunks,
+        acl=frozenset(acl),
+    )
+
+
+def write(
+    store: Store, collection: Collection, documents: Sequence[DocumentRow], embedder: FakeEmbedder
+) -> None:
+    """Store documents and the vectors of their chunks; Chroma learns of them on a drain only."""
+    texts = {chunk.content_hash: chunk.text for row in documents for chunk in row.chunks}
+    vectors = dict(zip(texts, embedder.embed_documents(list(texts.values())), strict=True))
+    store.writer.write_documents(collection, documents, embedder.model_id, vectors)
+
+
+def remove(store: Store, collection: Collection, names: Iterable[str]) -> None:
+    """Remove documents by the name they were built with."""
+    store.writer.forget_files(collection, names)

@@ -1,0 +1,311 @@
+"""No tool ever returns a row that its caller may not see, whatever the caller asks.
+
+The oracle `may_see` is written anew from the rules, over the generated documents alone. All
+examples share one data directory, so the rows of every earlier example are foreign rows too.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+from fakes import FakeEmbedder, document, short_hash, write
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from core.auth import AuthContext
+from core.errors import PolicyError
+from core.profile import Profile, ToolProfile
+from core.settings import Settings
+from retrievers.types import Index
+from stores.catalogue import Collection
+from stores.store import Store
+from tools.toolbox import Toolbox
+from tools.types import ToolResult
+
+EXAMPLES = 250
+LEAST_CALLS = 2000
+TENANTS = ("red", "blue", "green")
+ROLES = ("staff", "boss", "guest")
+USERS = ("ann", "bob")
+VERSIONS = ("", "1.0", "2.0")
+SOURCES = ("a/1.md", "a/2.md", "a/[x].md", "a/x.md", "b/1.md", "b/sub/2.md", "c.csv#7", "^.md")
+PATTERNS = (
+    "*",
+    "a/*",
+    "b/*",
+    "*.md",
+    "a/?.md",
+    "[ab]/*",
+    "[!a]*",
+    "[^a]*",
+    "a/[[]x].md",
+    "a/[x].md",
+    "a/[",
+    "c.csv#[0-9]",
+    "nothing",
+)
+SHARED = "harbour"  # in every document
+WORDS = ("ship", "crane", "rope", "pilot", "tide")
+SCOPED = (("scoped_search", "search"), ("scoped_text", "search_text"), ("scoped", "query_records"))
+
+
+@dataclass(frozen=True)
+class Doc:
+    tenant: str
+    collection: str
+    name: str
+    source: str
+    acl: frozenset[str]
+    version: str
+    record: bool
+    words: tuple[tuple[str, ...], ...]
+    secret: str
+
+
+def chunk_ids(doc: Doc) -> list[str]:
+    where = (doc.tenant, doc.collection, doc.name)
+    return [short_hash(*where, doc.version, n) for n in range(len(doc.words))]
+
+
+def may_see(doc: Doc, auth: AuthContext, collection: Collection, scope: tuple[str, ...]) -> bool:
+    mine = doc.tenant == auth.tenant == collection.tenant and doc.collection == collection.name
+    named = not doc.acl or bool(doc.acl & (auth.roles | {f"user:{auth.user}"}))
+    allowed = auth.allowed_sources is None or any(
+        fnmatchcase(doc.source, pattern) for pattern in auth.allowed_sources
+    )
+    fits = auth.version_policy == "any" or doc.version in ("", auth.version_policy)
+    scoped = not scope or any(fnmatchcase(doc.source, pattern) for pattern in scope)
+    return mine and named and allowed and fits and scoped
+
+
+principals = st.sampled_from([*ROLES, *(f"user:{user}" for user in USERS)])
+docs = st.builds(
+    Doc,
+    tenant=st.sampled_from(TENANTS),
+    collection=st.sampled_from(["x", "y"]),
+    name=st.uuids().map(str),
+    source=st.sampled_from(SOURCES),
+    acl=st.frozensets(principals, max_size=2),
+    version=st.sampled_from(VERSIONS),
+    record=st.booleans(),
+    words=st.lists(
+        st.lists(st.sampled_from(WORDS), max_size=3).map(tuple), min_size=1, max_size=3
+    ).map(tuple),
+    secret=st.sampled_from(["s1", "s2", "s3", "s4"]),
+)
+callers = st.builds(
+    AuthContext,
+    tenant=st.sampled_from(TENANTS),
+    user=st.sampled_from(USERS),
+    roles=st.frozensets(st.sampled_from(ROLES), max_size=2),
+    allowed_sources=st.none() | st.lists(st.sampled_from(PATTERNS), max_size=2).map(tuple),
+    version_policy=st.sampled_from(["any", "any", "1.0", "2.0", "3.0"]),
+)
+scopes = st.lists(st.sampled_from(PATTERNS), max_size=2).map(tuple)
+conditions = st.lists(
+    st.one_of(
+        st.fixed_dictionaries(
+            {
+                "field": st.just("secret"),
+                "op": st.sampled_from(["=", "contains"]),
+                "value": st.sampled_from(["s1", "S2", "s", "' OR 1=1 --", "%", ""]),
+            }
+        ),
+        st.fixed_dictionaries(
+            {
+                "field": st.just("year"),
+                "op": st.sampled_from(["<", "<=", ">", ">="]),
+                "value": st.sampled_from([0, 1, 2.5, "2"]),
+            }
+        ),
+    ),
+    max_size=3,
+)
+queries = st.lists(st.sampled_from([*WORDS, SHARED, "unheard", '"', "OR", "*"]), min_size=1).map(
+    " ".join
+)
+
+
+class World:
+    """One data directory that all examples write to, each under collections of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.embedder = FakeEmbedder()
+        self.settings = Settings(data=folder, text_cutoff=0)
+        self.store = Store(self.settings, self.embedder.model_id, create=True)
+        self.calls = 0
+        self._numbers = itertools.count()
+
+    def fill(
+        self, written: list[Doc], scope: tuple[str, ...]
+    ) -> tuple[list[Doc], list[Collection]]:
+        """Write the documents; return them with the collections they got."""
+        number = next(self._numbers)
+        tools = [
+            ToolProfile(name=name, base=base, purpose="for the test", sources=list(scope))
+            for name, base in SCOPED
+        ]
+        profile = Profile(name="p", tools=tools)
+        placed: list[Doc] = []
+        collections = []
+        for tenant, short in sorted({(doc.tenant, doc.collection) for doc in written}):
+            name = f"{short}{number}"
+            collection = self.store.writer.open_collection(tenant, name, profile)
+            collections.append(collection)
+            rows = []
+            for doc in written:
+                if (doc.tenant, doc.collection) == (tenant, short):
+                    kept = Doc(**{**doc.__dict__, "collection": name})
+                    placed.append(kept)
+                    rows.append(self.row(collection, kept))
+            write(self.store, collection, rows, self.embedder)
+        return placed, collections
+
+    @staticmethod
+    def row(collection: Collection, doc: Doc):
+        texts = [f"{SHARED} {' '.join(words)} {n} {doc.name}" for n, words in enumerate(doc.words)]
+        fields = {"secret": doc.secret, "year": float(doc.secret[1])} if doc.record else None
+        return document(
+            collection,
+            doc.name,
+            *texts,
+            source=doc.source,
+            acl=doc.acl,
+            version=doc.version,
+            fields=fields,
+        )
+
+    def toolbox(self, collection: Collection) -> Toolbox:
+        return Toolbox(Index(self.store, collection, self.embedder, self.settings))
+
+    def run(
+        self, tools: Toolbox, auth: AuthContext, name: str, arguments: dict[str, object]
+    ) -> ToolResult:
+        self.calls += 1
+        return tools.run(name, arguments, auth, time.monotonic() + 60)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = World(tmp_path_factory.mktemp("world"))
+    yield made
+    made.store.close()
+
+
+def test_no_tool_returns_a_row_its_caller_may_not_see(world: World) -> None:
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[Phase.generate],  # examples are small, and shrinking takes minutes
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(
+        written=st.lists(docs, min_size=1, max_size=8),
+        auth=callers,
+        scope=scopes,
+        query=queries,
+        where=conditions,
+        most=st.booleans(),
+        order_by=st.sampled_from([None, "year", "secret"]),
+        descending=st.booleans(),
+        place=st.integers(0, 5),
+    )
+    def check(written, auth, scope, query, where, most, order_by, descending, place):
+        placed, collections = world.fill(written, scope)
+        collection = collections[place % len(collections)]
+        tools = world.toolbox(collection)
+        seen = {c for d in placed if may_see(d, auth, collection, ()) for c in chunk_ids(d)}
+        within = {c for d in placed if may_see(d, auth, collection, scope) for c in chunk_ids(d)}
+        fields = {
+            spec.name: {info.name: info.examples for info in spec.fields}
+            for spec in tools.specs(auth)
+        }
+
+        def rows(name: str, arguments: dict[str, object], permitted: set[str]) -> set[str]:
+            result = world.run(tools, auth, name, arguments)
+            returned = {item.chunk_id for item in result.evidence}
+            assert returned <= permitted, (name, arguments)
+            assert result.hidden == 0, (name, arguments)
+            return returned
+
+        # Everything that a word finds is found, when the limit allows.
+        assert rows("search_text", {"query": SHARED, "limit": 100}, seen) == seen
+        assert rows("search_vector", {"query": SHARED, "limit": 100}, seen) == seen
+        assert rows("scoped_text", {"query": SHARED, "limit": 100}, within) == within
+        for name in ("search_text", "search_vector", "search", "search_classic"):
+            rows(name, {"query": query, "extended": place > 2}, seen)
+        rows("scoped_search", {"query": query}, within)
+
+        for name, permitted, bounds in (
+            ("query_records", seen, ()),
+            ("scoped", within, scope),
+        ):
+            records = [d for d in placed if d.record and may_see(d, auth, collection, bounds)]
+            assert set(fields[name].get("secret", [])) == {d.secret for d in records}
+            everything = rows(name, {"limit": 100}, permitted)
+            assert everything == {chunk_ids(d)[0] for d in records}
+            if not records:  # nobody may ask for a field that is not shown
+                continue
+            asked = {"where": where, "match": "most" if most else "all", "limit": 100}
+            found = rows(name, asked, permitted)
+            assert found == {chunk_ids(d)[0] for d in records if meets(d, where, most)}
+            ordered = {**asked, "order_by": order_by, "descending": descending, "query": query}
+            rows(name, ordered, permitted)
+
+        for doc in placed[:3]:
+            for chunk in chunk_ids(doc)[:1]:
+                expected = set(chunk_ids(doc)[:3]) if chunk in seen else set()
+                assert rows("read_document", {"chunk_id": chunk, "reach": 2}, seen) == expected
+
+    began = time.monotonic()
+    check()
+    assert world.calls >= LEAST_CALLS
+    assert time.monotonic() - began < 60
+
+
+def meets(doc: Doc, where: list[dict[str, object]], most: bool) -> bool:
+    """Decide a record query in plain Python."""
+    year = float(doc.secret[1])
+    results = []
+    for condition in where:
+        value = condition["value"]
+        match condition["op"]:
+            case "=":
+                results.append(doc.secret == str(value).casefold())
+            case "contains":
+                results.append(str(value).casefold() in doc.secret)
+            case "<":
+                results.append(year < float(value))
+            case "<=":
+                results.append(year <= float(value))
+            case ">":
+                results.append(year > float(value))
+            case ">=":
+                results.append(year >= float(value))
+    return not results or (any(results) if most else all(results))
+
+
+@pytest.mark.parametrize("missing", [None, {"tenant": "red"}, "red"])
+def test_no_tool_runs_without_a_verified_caller(world: World, missing: object) -> None:
+    collection = world.store.writer.open_collection("red", "unverified", None)
+    tools = world.toolbox(collection)
+    calls: dict[str, dict[str, object]] = {
+        "search": {"query": "x"},
+        "search_vector": {"query": "x"},
+        "search_text": {"query": "x"},
+        "search_classic": {"query": "x"},
+        "query_records": {},
+        "read_document": {"chunk_id": "x"},
+    }
+    assert {spec.name for spec in tools.specs(AuthContext(tenant="red"))} == set(calls)
+    for name, arguments in calls.items():
+        with pytest.raises(PolicyError, match="verified caller"):
+            tools.run(name, arguments, missing, time.monotonic() + 60)
