@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sqlite3
 import sys
 from importlib import metadata
 from typing import Annotated
 
-import click
 import typer
 
 from cli import ask, chat, config, demo, doctor, ingest, reindex, search, trace
@@ -16,11 +16,11 @@ from cli.output import fail
 from core.errors import CarrelError
 
 INTERRUPTED = 130
+WRONG_USE = 2
 
 app = typer.Typer(
     name="carrel",
     help="Ask your own documents and get a cited answer, or an honest refusal.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -53,42 +53,63 @@ def root(
 
 def main() -> None:
     """Run the command line; every error is one line on stderr and an exit code."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that is not UTF-8
     sys.exit(run())
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(arguments, standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
+        code = app(given or ["--help"], prog_name="carrel", standalone_mode=False)
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        fail(_usage(error))
         return error.exit_code
-    except click.exceptions.Abort:
-        return INTERRUPTED
-    except KeyboardInterrupt:
-        fail("interrupted; what was finished is kept")
+    except typer.Abort:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _reader_left()
+    except SystemExit as error:  # Typer's way out of a broken pipe
+        if isinstance(error.__context__, BrokenPipeError):
+            return _reader_left()
+        raise
     except CarrelError as error:
         fail(str(error))
         return error.exit_code
     except Exception as error:  # the last door: a traceback never reaches a user
         return _unexpected(error)
+    if code == INTERRUPTED:  # Typer turns a KeyboardInterrupt into this
+        fail("interrupted; what was finished is kept. run it again to go on.")
+    if not given:
+        return WRONG_USE
     return code if isinstance(code, int) else 0
+
+
+def _usage(error: typer.TyperException) -> str:
+    """Say what is wrong with the command, and which help to read."""
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "carrel"
+    return f"{error.format_message().rstrip('.')}. `{command} --help` shows the usage."
+
+
+def _reader_left() -> int:
+    """End quietly when the program that read the output has ended, as `head` does."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    return 0
 
 
 def _unexpected(error: Exception) -> int:
     if os.environ.get("CARREL_DEBUG"):
         raise error
     if isinstance(error, sqlite3.Error):
-        from pathlib import Path
-
         from core.settings import load_settings
         from stores.database import damaged
+        from stores.store import CATALOGUE
 
-        explained = damaged(Path(load_settings()[0].data) / "catalogue.sqlite3", error)
+        explained = damaged(load_settings()[0].data / CATALOGUE, error)
         fail(str(explained))
         return explained.exit_code
     if isinstance(error, OSError) and error.errno == 28:  # ENOSPC

@@ -19,7 +19,9 @@ from cli.options import (
     Steps,
     Tenant,
     User,
+    opened,
     settings_from,
+    storable,
 )
 from cli.output import print_json, stderr, stdout, warn
 from core.errors import CallerError
@@ -49,14 +51,11 @@ def ask(
     if pipeline not in PIPELINES:
         raise CallerError("--pipeline is agentic or classic", value=pipeline)
     settings = settings_from(data, changes)
-    checked_question(question, settings)
+    question = checked_question(storable(question), settings)
     auth = caller(AuthContext, tenant, user, role)
-
-    from graph.session import Session
-
     err = stderr()
     on_step = (lambda step: err.print(step_line(step))) if steps else None
-    with Session(settings) as session:
+    with opened(settings) as session:
         run = session.ask(
             question,
             auth,

@@ -16,7 +16,9 @@ from cli.options import (
     Steps,
     Tenant,
     User,
+    opened,
     settings_from,
+    storable,
 )
 from cli.output import fail, stderr
 
@@ -36,14 +38,13 @@ def chat(
     """Ask question after question; /new forgets the dialogue, /quit leaves."""
     from core.auth import AuthContext
     from core.errors import CallerError
-    from graph.session import Session
     from reasoning.types import Turn
 
     auth = caller(AuthContext, tenant, user, role)
     history: list[Turn] = []
     err = stderr()
     on_step = (lambda step: err.print(step_line(step))) if steps else None
-    with Session(settings_from(data, changes)) as session:
+    with opened(settings_from(data, changes)) as session:
         session.store.catalogue.collection(tenant, collection)
         err.print(f"[dim]{collection}: ask a question; /new starts over, /quit leaves[/dim]")
         while (question := _read()) not in LEAVE | {None}:
@@ -69,4 +70,4 @@ def _read() -> str | None:
         line = sys.stdin.readline()
     except KeyboardInterrupt:
         return None
-    return line.strip() if line else None
+    return storable(line).strip() if line else None

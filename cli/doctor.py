@@ -5,16 +5,15 @@ from __future__ import annotations
 import typer
 from rich.markup import escape
 
-from cli.options import Data, Json, settings_from
+from cli.options import Data, Json, opened, settings_from
 from cli.output import print_json, stdout
 
 
 def doctor(data: Data = None, as_json: Json = False) -> None:
     """Check the catalogue, the full-text index and the vectors; exit code 1 names problems."""
-    from graph.session import Session
     from stores.health import examine
 
-    with Session(settings_from(data)) as session:
+    with opened(settings_from(data)) as session:
         report = examine(session.store)
         report["problems"] += session.warnings
         report["ok"] = not report["problems"]

@@ -17,8 +17,9 @@ from cli.options import (
     Set,
     Tenant,
     flags_from,
+    opened,
 )
-from cli.output import print_json, stderr, stdout
+from cli.output import fail, print_json, stderr, stdout
 from core.errors import CallerError
 
 if TYPE_CHECKING:
@@ -60,7 +61,23 @@ def ingest(
     else:
         print_summary(summary, collection)
     if not summary.ok:
+        fail(_nothing(summary))
         raise typer.Exit(1)
+
+
+def _nothing(summary: Summary) -> str:
+    """Say why nothing was ingested."""
+    if failed := len(summary.failed):
+        first = summary.failed[0]
+        return (
+            f"nothing could be ingested: {failed} failed, the first is {first.path}"
+            f" ({first.reason}). correct them and run it again."
+        )
+    if left_out := len(summary.left_out):
+        return f"nothing could be ingested: {left_out} left out. choose another profile."
+    from ingest.loaders.formats import known_formats
+
+    return f"there is no file to ingest below these paths. name files of a known format: {known_formats()}."
 
 
 def run_ingest(
@@ -90,11 +107,10 @@ def run_ingest(
     loaded = load_profile(profile) if profile else None
     settings, _ = load_settings(flags, loaded.settings if loaded else None)
 
-    from graph.session import Session
     from ingest.pipeline import Pipeline
 
     with (
-        Session(settings, create=True, needs_embedder=True) as session,
+        opened(settings, create=True, needs_embedder=True) as session,
         StageBars(quiet) as progress,
     ):
         assert session.embedder is not None  # noqa: S101 - needs_embedder says so

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from core.errors import CallerError
 from core.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from graph.session import Session
 
 DEFAULT_COLLECTION = "default"
 DEFAULT_TENANT = "default"
@@ -34,6 +39,26 @@ Steps = Annotated[bool, typer.Option("--steps", "-s", help="Print the steps as t
 def settings_from(data: Path | None, changes: list[str] | None = None) -> Settings:
     """Return the settings that flags and environment give."""
     return load_settings(flags_from(data, changes))[0]
+
+
+@contextmanager
+def opened(
+    settings: Settings, *, create: bool = False, needs_embedder: bool = False
+) -> Iterator[Session]:
+    """Open a session whose SQLite errors name this data directory and what to do."""
+    from graph.session import Session
+    from stores.database import explained
+
+    with (
+        Session(settings, create=create, needs_embedder=needs_embedder) as session,
+        explained(session.store.database.path),
+    ):
+        yield session
+
+
+def storable(text: str) -> str:
+    """Return a text without the halves of characters that no UTF-8 file can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def flags_from(data: Path | None, changes: list[str] | None) -> dict[str, Any]:

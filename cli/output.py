@@ -22,7 +22,8 @@ def stderr() -> Console:
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - anything JSON can hold
     """Print one JSON object; characters that UTF-8 cannot hold are replaced."""
-    text = json.dumps(value, ensure_ascii=False)
+    unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    text = json.dumps(value, ensure_ascii=not unicode)
     sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from cli.ingest import StageBars
-from cli.options import Data, Json, Set, settings_from
+from cli.options import Data, Json, Set, opened, settings_from
 from cli.output import print_json, stdout
 
 
 def reindex(data: Data = None, changes: Set = None, as_json: Json = False) -> None:
     """Rebuild the full-text and vector indexes from the catalogue."""
-    from graph.session import Session
     from ingest.reindex import rebuild
 
     settings = settings_from(data, changes)
-    with Session(settings, needs_embedder=True) as session, StageBars(as_json) as progress:
+    with opened(settings, needs_embedder=True) as session, StageBars(as_json) as progress:
         assert session.embedder is not None  # noqa: S101 - needs_embedder says so
         report = rebuild(session.store, session.embedder, settings, progress)
     if as_json:

@@ -19,7 +19,9 @@ from cli.options import (
     Set,
     Tenant,
     User,
+    opened,
     settings_from,
+    storable,
 )
 from cli.output import print_json, stdout, warn
 from core.errors import CallerError
@@ -53,12 +55,9 @@ def search(
     if pipeline not in TOOLS:
         raise CallerError("--pipeline is hybrid, vector or keyword", value=pipeline)
     settings = settings_from(data, changes)
-    text = checked_question(query, settings)
+    text = checked_question(storable(query), settings)
     auth = caller(AuthContext, tenant, user, role)
-
-    from graph.session import Session
-
-    with Session(settings) as session:
+    with opened(settings) as session:
         context = session.context(auth, collection)
         found = context.tools.run(
             TOOLS[pipeline],

@@ -8,9 +8,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from cli.ask import print_answer
+from cli.ask import caller, print_answer
 from cli.draw import path_picture, shortened, step_table
-from cli.options import DEFAULT_TENANT, Data, Json, Tenant, User, settings_from
+from cli.options import DEFAULT_TENANT, Data, Json, Tenant, User, settings_from, storable
 from cli.output import print_json, stdout
 
 NEWEST = 15
@@ -27,20 +27,27 @@ def trace(
     as_json: Json = False,
 ) -> None:
     """Show the steps of a run, with the filter of every tool call, and the path it took."""
-    from stores.database import Database
+    from core.auth import AuthContext
+    from stores.database import Database, explained
     from stores.lock import OwnerLock
     from stores.runs import Runs
     from stores.store import CATALOGUE, check_folder
 
+    auth = caller(AuthContext, tenant, user, None)
     settings = settings_from(data)
     folder = settings.data.expanduser()
     check_folder(folder, create=False)
-    with OwnerLock(folder, wait_s=settings.lock_wait_s):
-        runs = Runs(Database(folder / CATALOGUE))
-        newest = runs.newest(tenant, user, NEWEST) if run is None else []
-        record = runs.load(tenant, user, run) if run is not None else None
+    catalogue = folder / CATALOGUE
+    with OwnerLock(folder, wait_s=settings.lock_wait_s), explained(catalogue):
+        database = Database(catalogue)
+        try:
+            runs = Runs(database)
+            newest = runs.newest(auth.tenant, auth.user, NEWEST) if run is None else []
+            found = None if run is None else runs.load(auth.tenant, auth.user, storable(run))
+        finally:
+            database.close()
     out = stdout()
-    if record is None:
+    if found is None:
         if as_json:
             print_json({"runs": [item.model_dump(exclude={"trail", "result"}) for item in newest]})
             return
@@ -54,15 +61,15 @@ def trace(
         out.print(table)
         return
     if as_json:
-        print_json(record.model_dump())
+        print_json(found.model_dump())
         return
-    out.print(f"[bold]{escape(record.question)}[/bold]")
+    out.print(f"[bold]{escape(found.question)}[/bold]")
     out.print(
-        f"[dim]{record.collection} · {record.pipeline} · {record.created_at}"
-        f" · index version {record.index_version}[/dim]\n"
+        f"[dim]{found.collection} · {found.pipeline} · {found.created_at}"
+        f" · index version {found.index_version}[/dim]\n"
     )
-    out.print(step_table(record.trail))
+    out.print(step_table(found.trail))
     out.print()
-    out.print(path_picture(record.trail, max(60, out.width)), markup=False)
+    out.print(path_picture(found.trail, max(60, out.width)), markup=False)
     out.print()
-    print_answer(record.result)
+    print_answer(found.result)

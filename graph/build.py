@@ -52,7 +52,7 @@ def build_graph(
     )
     for node in NODES:
         name = node.__name__
-        # LangGraph's overloads know Runtime nodes only as decorated functions, not as a tuple's items.
+        # LangGraph's overloads know such nodes as plain functions, not as items of a tuple.
         builder.add_node(name, cast(Any, wrap(node) if wrap else node))
     builder.add_edge(START, "understand")
     builder.add_conditional_edges("understand", after_understand)

@@ -13,7 +13,7 @@ from stores.catalogue import Collection
 from stores.writer import ChunkRow, DocumentRow
 
 CHARACTERS_PER_TOKEN = 4
-LANGUAGE_SAMPLE = 4000
+LANGUAGE_SAMPLE = 1500
 # ISO 639-1 codes a document may declare; "language" can also mean a programming language.
 ISO_CODES = frozenset(
     "af am an ar as az be bg bn br bs ca cs cy da de dz el en eo es et eu fa fi fo fr ga gl gu he"

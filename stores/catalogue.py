@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from core.auth import AuthContext
+from core.auth import AuthContext, checked_name
 from core.errors import CallerError
 from core.profile import Profile
 from core.types import Evidence
@@ -56,6 +56,7 @@ class Catalogue:
 
     def collection(self, tenant: str, name: str) -> Collection:
         """Return one collection, or say which ones the tenant has."""
+        checked_name("collection", name)
         row = (
             self._database.read()
             .execute("SELECT * FROM collections WHERE tenant = ? AND name = ?", (tenant, name))

@@ -117,6 +117,8 @@ class ChromaVectors:
             self._client.close()
             self._client = None
         shutil.rmtree(self._folder, ignore_errors=True)
+        if self._folder.is_symlink() or self._folder.is_file():
+            self._folder.unlink()
 
     def close(self) -> None:
         """Let go of the files."""

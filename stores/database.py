@@ -79,9 +79,26 @@ class Database:
             connection.close()
 
 
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn the SQLite errors of a block into one that says what the operator must do."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # a mistake in this code, not in the file
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, error) from error
+
+
 def damaged(path: Path, error: sqlite3.Error) -> OperatorError:
     """Explain a SQLite error as what the operator must do."""
     text = str(error)
+    if "fts_" in text or getattr(error, "sqlite_errorname", "") == "SQLITE_CORRUPT_VTAB":
+        return OperatorError(
+            "the full-text index is damaged",
+            value=f"{path} ({text})",
+            hint="the documents are safe; `carrel reindex` makes the index anew",
+        )
     if "full" in text:
         return OperatorError(
             "the disk is full", value=str(path.parent), hint="free some space and run it again"

@@ -19,6 +19,8 @@ from stores.permissions import permission_filter
 # Punctuation inside analysed terms (code identifiers, versions) must not split them again.
 TOKENIZER = "unicode61 remove_diacritics 0 tokenchars ''.-_+#@/:&$%*~^=<>!?|\\''"
 
+SHADOWS = ("data", "idx", "content", "docsize", "config")  # the tables behind an FTS5 table
+
 
 def table(collection_id: int) -> str:
     """Return the table name of a collection; the id is a number from the catalogue."""
@@ -38,9 +40,20 @@ def create_table(connection: sqlite3.Connection, collection_id: int) -> None:
 
 
 def drop_table(connection: sqlite3.Connection, collection_id: int) -> None:
-    """Drop the tables of a collection."""
-    connection.execute(f"DROP TABLE IF EXISTS {table(collection_id)}_terms")
-    connection.execute(f"DROP TABLE IF EXISTS {table(collection_id)}")
+    """Drop the tables of a collection, also those that are too damaged to be opened."""
+    name = table(collection_id)
+    try:
+        connection.execute(f"DROP TABLE IF EXISTS {name}_terms")
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+    except sqlite3.DatabaseError:
+        # SQLite opens a virtual table to drop it, so take it out of the schema by hand.
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute(
+            "DELETE FROM sqlite_schema WHERE name IN (?, ?)", (name, f"{name}_terms")
+        )
+        connection.execute("PRAGMA writable_schema=RESET")
+        for part in SHADOWS:
+            connection.execute(f"DROP TABLE IF EXISTS {name}_{part}")
 
 
 def insert(

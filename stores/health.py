@@ -55,6 +55,7 @@ def _fulltext_rows(store: Store, connection: sqlite3.Connection, problems: list[
     for collection in store.catalogue.collections():
         try:
             rows = store.fulltext.rows(collection.id)
+            store.fulltext.inverse_frequencies(collection.id, ["a"])
             with store.database.write() as writer:
                 name = table(collection.id)
                 writer.execute(f"INSERT INTO {name} ({name}) VALUES ('integrity-check')")

@@ -11,7 +11,7 @@ from types import TracebackType
 
 from filelock import FileLock, Timeout
 
-from core.errors import DataLockedError
+from core.errors import DataLockedError, OperatorError
 
 
 class OwnerLock:
@@ -34,6 +34,12 @@ class OwnerLock:
                 "one process at a time uses a data directory",
                 value=f"{self._data_dir} is in use by {self._owner_name()}",
                 hint="wait for it to end, or give another directory with --data",
+            ) from None
+        except (OSError, NotImplementedError) as error:
+            raise OperatorError(
+                "the data directory must be writable and its file system must have locks",
+                value=f"{self._data_dir} ({getattr(error, 'strerror', None) or error})",
+                hint="correct its permissions, or give another directory with --data",
             ) from None
         command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:2]])
         owner = {"pid": os.getpid(), "command": command, "since": time.strftime("%H:%M:%S")}

@@ -99,13 +99,22 @@ def check_folder(folder: Path, *, create: bool) -> None:
     try:
         if create:
             folder.mkdir(parents=True, exist_ok=True)
-        missing = not (folder / CATALOGUE).is_file()
+        catalogue = folder / CATALOGUE
+        # An empty file is all that is left when the first ingest was killed at its start.
+        missing = not catalogue.is_file() or not catalogue.stat().st_size
+        replaced = missing and catalogue.exists() and not catalogue.is_file()
     except OSError as error:
         raise OperatorError(
             "the data directory must be a folder that can be written",
             value=f"{folder} ({error.strerror})",
             hint="correct its permissions, or give another directory with --data",
         ) from None
+    if replaced:
+        raise OperatorError(
+            "the catalogue must be a file",
+            value=str(catalogue),
+            hint="restore it from a backup, or move it away and ingest again",
+        )
     if missing and not create:
         raise OperatorError(
             "there is no data here yet",

@@ -54,8 +54,13 @@ def refusal(name: str) -> str:
     target = _CONVERT_TO.get(suffix)
     if target:
         return f"format {suffix} is not supported yet; convert it to {target}"
-    known = " ".join(sorted(_BY_SUFFIX))
-    return f"format {suffix or 'without an extension'} is not supported; known formats: {known}"
+    shown = suffix or "without an extension"
+    return f"format {shown} is not supported; known formats: {known_formats()}"
+
+
+def known_formats() -> str:
+    """Return the extensions that are read, for a message."""
+    return " ".join(sorted(_BY_SUFFIX))
 
 
 def is_unsupported_document(name: str) -> bool:

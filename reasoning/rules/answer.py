@@ -13,11 +13,13 @@ from reasoning.rules.relevance import (
     Sentence,
     Wanted,
     evidence_languages,
+    heading_fit,
 )
 
 KIND_BONUS = 0.12
-LANGUAGE_BONUS = 0.1
+LANGUAGE_BONUS = 0.15
 GRADE_BONUS = 0.05
+HEADING_BONUS = 0.15
 QUESTION_PENALTY = 0.25
 FRAGMENT_PENALTY = 0.15
 FRAGMENT_CHARACTERS = 12
@@ -72,6 +74,7 @@ def _worth(sentence: Sentence, wanted: Wanted, question: SubQuestion) -> float:
         worth += KIND_BONUS if sentence.has_kind else -KIND_BONUS
     if sentence.evidence.language == wanted.language:
         worth += LANGUAGE_BONUS
+    worth += HEADING_BONUS * heading_fit(wanted, sentence.evidence)
     worth += GRADE_BONUS * sentence.evidence.grades.get(question.id, 0)
     if text.rstrip().endswith(("?", "？")):
         worth -= QUESTION_PENALTY

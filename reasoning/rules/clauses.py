@@ -19,10 +19,10 @@ def split_clauses(text: str, words: Lexicon, limit: int) -> list[str]:
     """
     clauses: list[str] = []
     context = ""
-    for sentence in _sentences(text):
+    for sentence, asks in _sentences(text):
         for clause in _coordinated(sentence, words):
             joined = f"{context} {clause}".strip()
-            if words.is_question(clause):
+            if asks or words.is_question(clause):
                 clauses.append(joined)
                 context = ""
             else:
@@ -37,18 +37,29 @@ def split_clauses(text: str, words: Lexicon, limit: int) -> list[str]:
     return clauses
 
 
-def _sentences(text: str) -> list[str]:
-    parts = [part.strip() for part in SENTENCE_END.split(text)]
-    return [part for part in parts if part]
+def _sentences(text: str) -> list[tuple[str, bool]]:
+    """Cut a text into sentences, each with whether it ends with a question mark."""
+    parts, start = [], 0
+    for end in [*SENTENCE_END.finditer(text), None]:
+        part = text[start : end.start() if end else len(text)].strip()
+        if part:
+            parts.append((part, end is not None and any(mark in end.group() for mark in "?？")))
+        start = end.end() if end else len(text)
+    return parts
 
 
 def _coordinated(sentence: str, words: Lexicon) -> list[str]:
     """Split "who maintains it and what does it cost" where a new question begins."""
     if words.language == UNSPACED:
         return _merge([part.strip() for part in _cuts_unspaced(sentence, words)], words)
-    joiner = words.alternatives("joiner")
-    starts = f"(?:{words.alternatives('question')}|{words.alternatives('auxiliary')})"
-    cut = re.compile(rf"(?:\s*,\s*(?:{joiner}\s+)*|\s+(?:{joiner}\s+)+)(?={starts})", re.IGNORECASE)
+    joiner, asked = words.alternatives("joiner"), words.alternatives("question")
+    starts = f"(?:{asked}|{words.alternatives('auxiliary')})"
+    # "and on which …" asks; ", on which …" without a conjunction only describes.
+    after = rf"\s*(?:,\s*|\s)(?:{joiner}\s+)+"
+    led = rf"{words.alternatives('preposition')}\s+{asked}"
+    cut = re.compile(
+        rf"(?:\s*,\s*(?:{joiner}\s+)*|{after})(?={starts})|{after}(?={led})", re.IGNORECASE
+    )
     return _merge([part.strip() for part in cut.split(sentence)], words)
 
 

@@ -198,6 +198,17 @@ def missing_entities(wanted: Wanted, evidence: Evidence) -> bool:
     return not any(name & present for name in wanted.entity_terms)
 
 
+def heading_fit(wanted: Wanted, item: Evidence) -> float:
+    """Return the share of a title's or last heading's words that the question asks for, 0..1."""
+    asked = {term for group, _, _ in wanted.groups for term in group}
+    fits = [0.0]
+    for text in (item.title, item.section.rpartition(" › ")[2]):
+        words = set(content_terms(text, item.language)) if text else set()
+        if words:
+            fits.append(len(words & asked) / len(words))
+    return max(fits)
+
+
 def _heading(item: Evidence) -> str:
     """Return what stands above a chunk: title, heading path, and the record's keywords."""
     keywords = item.metadata.get("keywords")

@@ -7,7 +7,7 @@ import re
 from core.language.analysis import analyze, content_terms
 from core.language.identifiers import find_identifiers
 from core.language.stopwords import stopwords
-from reasoning.rules.lexicon import Lexicon
+from reasoning.rules.lexicon import UNSPACED, Lexicon
 
 WORD = re.compile(r"[^\W_][\w'’.+#/-]*[^\W_]|[^\W_]", re.UNICODE)
 QUOTED = re.compile(r"[\"“«„‘「『《]([^\"”»“’」』》]{2,60})[\"”»“’」』》]")
@@ -50,9 +50,11 @@ def topic(text: str, words: Lexicon) -> str:
     """Return the phrase a question is about, for later clauses that leave it out.
 
     The question is cut at stop words and question words; the last run of content words that holds
-    an entity wins, else the last run.
+    an entity wins, else the last run (in Chinese the first).
     """
     runs = content_runs(text, words)
+    if words.language == UNSPACED:
+        runs.reverse()  # "A 的 B" is the B of A: what it is about comes first
     names = [name.casefold() for name in entities(text, words)]
     named = [run for run in runs if any(name in run.casefold() for name in names)]
     if named:
@@ -63,6 +65,8 @@ def topic(text: str, words: Lexicon) -> str:
 def focus(text: str, words: Lexicon) -> str:
     """Return the first thing a question names, such as "salary" in "what is the salary of …"."""
     runs = content_runs(text, words)
+    if words.language == UNSPACED:
+        runs.reverse()
     return runs[0] if runs else ""
 
 

@@ -58,14 +58,11 @@ def _stand_alone(question: str, parts: Sequence[Part]) -> str:
 
 
 def _earlier_topic(history: Sequence[Turn]) -> str:
-    """Return the newest topic of the earlier questions."""
-    for turn in reversed(history):
+    """Return the topic that the earlier questions end with; one that says none leaves it."""
+    subject = ""
+    for turn in history:
         words = lexicon(detect_language(turn.question))
-        complete = [
-            clause
-            for clause in split_clauses(turn.question, words, max(1, len(turn.question)))
-            if not is_elliptical(clause, words)
-        ]
-        if subject := next((t for t in (topic(c, words) for c in reversed(complete)) if t), ""):
-            return subject
-    return ""
+        for clause in split_clauses(turn.question, words, max(1, len(turn.question))):
+            if not (subject and is_elliptical(clause, words)):
+                subject = topic(clause, words) or subject
+    return subject

@@ -201,9 +201,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
 def test_no_tool_returns_a_row_its_caller_may_not_see(world: World) -> None:
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
-        database=None,
-        derandomize=True,
         phases=[Phase.generate],  # examples are small, and shrinking takes minutes
         suppress_health_check=list(HealthCheck),
     )

@@ -1,0 +1,1 @@
+"""Measured benchmarks; timed checks live here and never in tests."""

@@ -1,0 +1,30 @@
+"""The real embedded model, loaded once, and a rule-based reasoner over evidence made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from builders import weights_for
+
+from core.settings import Settings
+from core.types import Evidence
+from graph.session import open_embedder
+from models.embedding_cache import CachedEmbedder
+from models.embeddings import Embedder
+from reasoning.rules.reasoner import RulesReasoner
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Embedder:
+    return CachedEmbedder(open_embedder(Settings()), 4096)
+
+
+@pytest.fixture(scope="session")
+def rules(minilm: Embedder) -> Callable[..., RulesReasoner]:
+    """Make the reasoner of a collection that holds `evidence` alone."""
+
+    def make(evidence: Sequence[Evidence] = (), **values: object) -> RulesReasoner:
+        return RulesReasoner(Settings(**values), weights_for(evidence), minilm)
+
+    return make

@@ -1,0 +1,191 @@
+"""Extractive answers: whole sentences, exact spans, one item per document in a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from builders import asking, graded, piece
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.language.sentences import sentence_spans
+from core.types import Draft, Evidence, Plan, SubQuestion, Understanding
+from reasoning.rules.answer import is_sentence
+from reasoning.rules.reasoner import RulesReasoner
+
+Rules = Callable[..., RulesReasoner]
+DOSE = asking("What is the highest dose of morphine for an adult?", wants="number")
+KNOWN = Understanding(question=DOSE.text, language="en")
+
+
+def draft(rules: Rules, questions: list[SubQuestion], evidence: list[Evidence], **v: object) -> Draft:
+    return rules(evidence, **v).answer(KNOWN, Plan(questions=questions), evidence)
+
+
+def check_spans(made: Draft, evidence: list[Evidence]) -> None:
+    by_id = {item.evidence_id: item for item in evidence}
+    for claim in made.claims:
+        (citation,) = claim.citations
+        item = by_id[citation.evidence_id]
+        assert item.text[citation.start : citation.end] == citation.quote
+        assert claim.text == " ".join(citation.quote.split())
+        assert (citation.chunk_id, citation.document_id, citation.source) == (
+            item.chunk_id,
+            item.document_id,
+            item.source,
+        )
+        ends = {span for span in sentence_spans(item.text)}
+        assert any(citation.end == end and citation.start >= start for start, end in ends)
+
+
+@pytest.mark.parametrize(
+    ("question", "evidence", "answer"),
+    [
+        (
+            DOSE,
+            piece("Soup is served. The highest dose of morphine for an adult is 20 mg. Ask us."),
+            "The highest dose of morphine for an adult is 20 mg.",
+        ),
+        (
+            asking("Какая наибольшая доза морфина?", "ru", wants="number"),
+            piece("Суп готов. Наибольшая доза морфина составляет 20 мг.", "ru"),
+            "Наибольшая доза морфина составляет 20 мг.",
+        ),
+        (
+            asking("Яка найбільша доза морфіну?", "uk", wants="number"),
+            piece("Суп готовий. Найбільша доза морфіну становить 20 мг.", "uk"),
+            "Найбільша доза морфіну становить 20 мг.",
+        ),
+        (
+            asking("吗啡的最大剂量是多少？", "zh", wants="number"),
+            piece("食堂供应汤。吗啡的最大剂量是 20 毫克。", "zh"),
+            "吗啡的最大剂量是 20 毫克。",
+        ),
+        (
+            DOSE,
+            piece("The highest dose\nof morphine for an adult\nis 20 mg.", title="Doses"),
+            "The highest dose of morphine for an adult is 20 mg.",
+        ),
+    ],
+)
+def test_the_best_sentence_is_the_claim(
+    question: SubQuestion, evidence: Evidence, answer: str, rules: Rules
+) -> None:
+    item = graded(evidence)
+    made = draft(rules, [question], [item])
+    assert made.claims[0].text == answer
+    assert made.missing == []
+    check_spans(made, [item])
+
+
+def test_a_question_in_a_document_is_no_answer(rules: Rules) -> None:
+    item = graded(
+        piece(
+            "What is the highest dose of morphine for an adult of 70 kg? "
+            "The highest dose of morphine for an adult is 20 mg."
+        )
+    )
+    made = draft(rules, [DOSE], [item])
+    assert made.claims[0].text == "The highest dose of morphine for an adult is 20 mg."
+
+
+def test_evidence_in_the_language_of_the_question_comes_first(rules: Rules) -> None:
+    question = asking("XR9 dose mg", "en", wants="number")
+    english = graded(piece("XR9 dose: 20 mg, once daily.", "en"))
+    russian = graded(piece("XR9 dose: 20 mg, раз в день.", "ru"))
+    made = draft(rules, [question], [russian, english], claims_per_question=1)
+    assert made.claims[0].citations[0].chunk_id == english.chunk_id
+
+
+def test_claims_do_not_repeat_each_other(rules: Rules) -> None:
+    text = "The highest dose of morphine for an adult is 20 mg."
+    evidence = [graded(piece(text, title=str(place))) for place in range(4)]
+    made = draft(rules, [DOSE], evidence, claims_per_question=5)
+    assert [claim.text for claim in made.claims] == [text]
+
+
+def test_a_second_claim_adds_words_of_the_question(rules: Rules) -> None:
+    question = asking("How many beds and how many nurses does the ward have?", wants="number")
+    item = graded(piece("The ward has 12 beds. The ward has 5 nurses. The ward has a door."))
+    made = draft(rules, [question], [item])
+    assert {claim.text for claim in made.claims} == {
+        "The ward has 12 beds.",
+        "The ward has 5 nurses.",
+    }
+
+
+def test_a_part_without_graded_evidence_is_named_as_missing(rules: Rules) -> None:
+    other = asking("Who leads surgery?", wants="person").model_copy(update={"id": "q2"})
+    item = graded(piece("The highest dose of morphine for an adult is 20 mg."))
+    weak = graded(piece("Surgery is on the second floor with Room Nine."), 1, "q2")
+    made = draft(rules, [DOSE, other], [item, weak])
+    assert made.missing == ["Who leads surgery?"]
+    assert {claim.question_id for claim in made.claims} == {"q1"}
+
+
+def test_no_evidence_gives_no_claim(rules: Rules) -> None:
+    assert draft(rules, [DOSE], []) == Draft(claims=[], missing=[DOSE.text])
+
+
+def test_a_list_has_one_item_per_document_and_at_most_so_many(rules: Rules) -> None:
+    question = asking("What can I read on botany?", wants="list")
+    evidence = [
+        graded(
+            piece(f"A book on botany for all, number {n}. It is about botany.", document_key=str(n // 2))
+        )
+        for n in range(12)
+    ]
+    made = draft(rules, [question], evidence, list_items=4)
+    keys = [
+        next(i.document_key for i in evidence if i.chunk_id == claim.citations[0].chunk_id)
+        for claim in made.claims
+    ]
+    assert len(keys) == 4
+    assert len(set(keys)) == 4
+    check_spans(made, evidence)
+
+
+def test_findings_hold_a_value_of_the_wanted_kind(rules: Rules) -> None:
+    item = graded(piece("The dose is written on a card. The highest dose of morphine is 20 mg."))
+    found = rules([item]).extract(DOSE, [item])
+    assert [finding.value for finding in found] == ["The highest dose of morphine is 20 mg."]
+    assert item.text[found[0].start : found[0].end] == found[0].value
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The ward is open.", True),
+        ('He said "the ward is open."', True),
+        ("病房夜间开放，白天也开放。", True),
+        ("Opening hours", False),
+        ("Yes.", False),
+        ("| a | b |", False),
+    ],
+)
+def test_headings_and_rows_are_no_sentences(text: str, expected: bool) -> None:
+    assert is_sentence(text) is expected
+
+
+WORDS = "The ward. has 12 beds! Где врач? 床位 20 张。 \n\n - | e.g. Dr. No… «тут» dose, 3.5 mg;".split(" ")
+
+
+@settings(max_examples=60, deadline=None)
+@given(texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=15).map(" ".join), min_size=1, max_size=3))
+def test_every_claim_quotes_its_chunk_exactly(texts: list[str]) -> None:
+    from builders import weights_for
+
+    from core.settings import Settings
+
+    evidence = [graded(piece(text, title=str(place))) for place, text in enumerate(texts)]
+    reasoner = RulesReasoner(Settings(), weights_for(evidence), None)
+    question = asking("How many beds has the ward?", wants="number")
+    made = reasoner.answer(KNOWN, Plan(questions=[question]), evidence)
+    by_id = {item.evidence_id: item for item in evidence}
+    for claim in made.claims:
+        (citation,) = claim.citations
+        text = by_id[citation.evidence_id].text
+        assert text[citation.start : citation.end] == citation.quote
+    quotes = [claim.text for claim in made.claims]
+    assert len(quotes) == len(set(quotes))

@@ -1,0 +1,178 @@
+"""Grades 0..3 of evidence made by hand, in four languages, and what caps them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from builders import asking, piece
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.types import AnswerKind, Evidence, SubQuestion
+from models.embeddings import Embedder
+from reasoning.rules.reasoner import RulesReasoner
+
+Rules = Callable[..., RulesReasoner]
+
+CASES = {
+    "en": (
+        asking("What is the highest dose of morphine for an adult?", wants="number"),
+        piece("The highest dose of morphine for an adult is 20 mg. It is given by a nurse."),
+        piece("Morphine is kept in a locked cupboard. A nurse counts it every evening."),
+        piece("The canteen serves soup and bread from noon. Cakes are sold on Fridays."),
+    ),
+    "ru": (
+        asking("Какая наибольшая доза морфина для взрослого?", "ru"),
+        piece("Наибольшая доза морфина для взрослого составляет 20 мг.", "ru"),
+        piece("Морфин хранят в запертом шкафу. Его пересчитывают каждый вечер.", "ru"),
+        piece("В столовой с полудня подают суп и хлеб.", "ru"),
+    ),
+    "uk": (
+        asking("Яка найбільша доза морфіну для дорослого?", "uk"),
+        piece("Найбільша доза морфіну для дорослого становить 20 мг.", "uk"),
+        piece("Морфін тримають у замкненій шафі. Його рахують щовечора.", "uk"),
+        piece("В їдальні з полудня подають суп і хліб.", "uk"),
+    ),
+    "zh": (
+        asking("成人吗啡的最大剂量是多少？", "zh", wants="number"),
+        piece("成人吗啡的最大剂量是 20 毫克。", "zh"),
+        piece("吗啡锁在柜子里。护士每天晚上清点。", "zh"),
+        piece("食堂中午供应面包和汤。", "zh"),
+    ),
+}
+
+
+def grades(rules: Rules, question: SubQuestion, *evidence: Evidence) -> list[int]:
+    given = rules(evidence).grade(question, evidence)
+    assert [grade.evidence_id for grade in given] == [item.evidence_id for item in evidence]
+    assert all(grade.reason for grade in given)
+    return [grade.grade for grade in given]
+
+
+@pytest.mark.parametrize("language", CASES)
+def test_an_exact_answer_is_3_its_topic_less_and_a_foreign_topic_0(
+    language: str, rules: Rules
+) -> None:
+    question, exact, related, foreign = CASES[language]
+    exact_grade, related_grade, foreign_grade = grades(rules, question, exact, related, foreign)
+    assert exact_grade == 3
+    assert related_grade in (0, 1, 2)
+    assert related_grade < exact_grade
+    assert foreign_grade == 0
+
+
+def test_the_same_meaning_in_other_words_is_found(rules: Rules) -> None:
+    question = asking("How do I get rid of a wasp nest?")
+    same, foreign = (
+        piece("To remove a hornets' colony, call the pest control service."),
+        piece("The roof of the boiler house was painted green."),
+    )
+    first, second = grades(rules, question, same, foreign)
+    assert first > second == 0
+
+
+def test_evidence_that_names_something_else_is_capped(rules: Rules) -> None:
+    question = asking("What is the capacity of the Kepler ward?")
+    right = piece("The capacity of the Kepler ward is 12 beds.")
+    wrong = piece("The capacity of the Tycho ward is 30 beds.")
+    assert grades(rules, question, right, wrong) == [3, 1]
+
+
+def test_a_heading_may_name_what_the_sentence_leaves_out(rules: Rules) -> None:
+    question = asking("What is the capacity of the Kepler ward?")
+    item = piece("The capacity of the ward is 12 beds.", title="Kepler ward")
+    assert grades(rules, question, item)[0] >= 2
+
+
+@pytest.mark.parametrize(
+    ("wants", "question", "holds", "lacks"),
+    [
+        (
+            "number",
+            "How many beds does the ward have?",
+            "The ward does have 12 beds.",
+            "The ward does have beds.",
+        ),
+        (
+            "person",
+            "Who leads the ward for children?",
+            "The ward for children is what Marta Diaz leads.",
+            "the ward for children has somebody who leads.",
+        ),
+        (
+            "date",
+            "When was the ward for children opened?",
+            "The ward for children was opened in 1998.",
+            "The ward for children was opened by a singer.",
+        ),
+    ],
+)
+def test_evidence_without_the_wanted_kind_is_capped(
+    wants: AnswerKind, question: str, holds: str, lacks: str, rules: Rules
+) -> None:
+    asked = asking(question, wants=wants)
+    with_kind, without = grades(rules, asked, piece(holds), piece(lacks))
+    assert with_kind >= 2
+    assert without <= 1
+
+
+def test_a_thing_that_no_document_mentions_is_capped(rules: Rules) -> None:
+    question = asking("What is the salary of the ward's doctors?")
+    evidence = [piece("The doctors of the ward meet at noon."), piece("Nurses work in two shifts.")]
+    first, _ = rules(evidence).grade(question, evidence)
+    assert first.grade == 1
+    assert "no document uses" in first.reason
+
+
+def test_empty_evidence_is_off_topic(rules: Rules) -> None:
+    assert grades(rules, asking("What is the dose?"), piece("---")) == [0]
+    assert rules().grade(asking("What is the dose?"), []) == []
+
+
+def test_without_an_embedder_words_alone_decide() -> None:
+    from builders import weights_for
+
+    from core.settings import Settings
+
+    question, exact, related, foreign = CASES["en"]
+    evidence = [exact, related, foreign]
+    reasoner = RulesReasoner(Settings(), weights_for(evidence), None)
+    first, second, third = (grade.grade for grade in reasoner.grade(question, evidence))
+    assert first == 3
+    assert first > second >= third == 0
+
+
+FILLERS = (
+    "The canteen serves soup.",
+    "Morphine is locked away.",
+    "A nurse counts the keys.",
+    "Who counts the doses?",
+    "Cakes are sold on Fridays",
+    "Room 12",
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    around=st.lists(st.sampled_from(FILLERS), max_size=4, unique=True),
+    place=st.integers(0, 4),
+)
+def test_adding_the_answer_never_lowers_the_grade(
+    around: list[str], place: int, minilm: Embedder
+) -> None:
+    from builders import weights_of
+
+    from core.settings import Settings
+
+    question, exact, *_ = CASES["en"]
+    answer = "The highest dose of morphine for an adult is 20 mg."
+    weights = weights_of([(exact.text, "en"), *((text, "en") for text in FILLERS)])
+    reasoner = RulesReasoner(Settings(), weights, minilm)
+    more = [*around[:place], answer, *around[place:]]
+    before, after = (
+        reasoner.grade(question, [piece(" ".join(texts) or "-")])[0].grade
+        for texts in (around, more)
+    )
+    assert after >= before
+    assert after >= 2

@@ -1,0 +1,131 @@
+"""What a person reads: marks in the printed order, lists, and refusals in four languages."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from builders import asking, citing, piece
+
+from core.types import Evidence, Plan, StopReason, Understanding
+from reasoning.rendering import WHY, numbered_sources, render_answer, render_refusal
+
+FIRST = piece("The ward has 12 beds. It is open at night.")
+SECOND = piece("Marta Diaz leads the ward.")
+KNOWN = Understanding(question="?", language="en")
+LANGUAGES = ("en", "ru", "uk", "zh")
+
+
+def answer(questions: list[str], claims: list[tuple[Evidence, str, str]], **values: object) -> str:
+    asked = [asking(text).model_copy(update={"id": f"q{n}"}) for n, text in enumerate(questions, 1)]
+    made = [citing(i, quote).model_copy(update={"question_id": q}) for i, quote, q in claims]
+    missing = values.pop("missing", [])
+    known = KNOWN.model_copy(update=values)
+    return render_answer(known, Plan(questions=asked), made, missing, [FIRST, SECOND])
+
+
+def test_marks_count_up_in_the_order_that_is_printed() -> None:
+    claims = [
+        (SECOND, "Marta Diaz leads the ward.", "q1"),
+        (FIRST, "The ward has 12 beds.", "q1"),
+        (FIRST, "It is open at night.", "q1"),
+    ]
+    text = answer(["Who leads the ward?"], claims)
+    assert text == (
+        "Marta Diaz leads the ward. [1] The ward has 12 beds. [2] It is open at night. [2]"
+    )
+
+
+def test_parts_have_a_block_each_and_share_the_numbers() -> None:
+    claims = [
+        (FIRST, "The ward has 12 beds.", "q1"),
+        (SECOND, "Marta Diaz leads the ward.", "q2"),
+        (FIRST, "It is open at night.", "q3"),
+    ]
+    text = answer(["How many beds", "who leads it", "is it open"], claims)
+    assert text.splitlines() == [
+        "How many beds",
+        "  The ward has 12 beds. [1]",
+        "who leads it",
+        "  Marta Diaz leads the ward. [2]",
+        "is it open",
+        "  It is open at night. [1]",
+    ]
+    assert re.findall(r"\[(\d)\]", text) == ["1", "2", "1"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_missing_parts_are_named_in_the_language_of_the_question(language: str) -> None:
+    text = answer(
+        ["How many beds", "what is the price"],
+        [(FIRST, "The ward has 12 beds.", "q1")],
+        missing=["what is the price"],
+        language=language,
+    )
+    assert "what is the price" in text.splitlines()[-1]
+    first_word = {"en": "Not found", "ru": "Не найдено", "uk": "Не знайдено", "zh": "未找到"}
+    assert text.splitlines()[-1].startswith(first_word[language])
+
+
+def test_an_item_of_a_list_names_its_work() -> None:
+    item = piece(
+        "A book for all.",
+        title="Plants",
+        metadata={"authors": ["A. Gray", "B. White"], "year": 1898},
+    )
+    question = asking("What can I read?", wants="list")
+    text = render_answer(
+        KNOWN, Plan(questions=[question]), [citing(item, "A book for all.")], [], [item]
+    )
+    assert text == "1. Plants (A. Gray, B. White, 1898): A book for all. [1]"
+
+
+def test_the_same_chunk_has_one_number() -> None:
+    claims = [citing(FIRST, "The ward has 12 beds."), citing(SECOND, SECOND.text)]
+    claims.append(citing(FIRST, "It is open at night."))
+    assert numbered_sources(claims) == {FIRST.chunk_id: 1, SECOND.chunk_id: 2}
+
+
+REFUSALS = {
+    "en": ("I found nothing", "no passage is relevant enough"),
+    "ru": ("не нашлось ответа", "нет достаточно близких фрагментов"),
+    "uk": ("не знайшлося відповіді", "немає достатньо близьких фрагментів"),
+    "zh": ("没有找到", "没有足够相关的段落"),
+}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_refusal_says_what_where_and_why(language: str) -> None:
+    plan = Plan(questions=[asking("who leads it", about="Kepler ward")])
+    known = KNOWN.model_copy(update={"language": language})
+    text = render_refusal(
+        known, plan, ["search", "staff", "search"], StopReason.no_relevant_evidence
+    )
+    nothing, why = REFUSALS[language]
+    assert nothing in text
+    assert why in text
+    assert "search, staff" in text
+    assert text.count("search") == 1
+    assert "who leads it Kepler ward" in text
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_reason_to_refuse_has_its_own_words(language: str) -> None:
+    named = {
+        StopReason.no_relevant_evidence,
+        StopReason.unsupported_answer,
+        StopReason.max_steps,
+        StopReason.max_tool_calls,
+        StopReason.max_tokens,
+        StopReason.timeout,
+    }
+    assert named <= set(WHY[language])
+    assert len(set(WHY[language].values())) == len(WHY[language])
+    known = KNOWN.model_copy(update={"language": language})
+    for reason in named:
+        assert WHY[language][reason] in render_refusal(known, None, [], reason)
+
+
+def test_a_language_without_a_lexicon_is_answered_in_english() -> None:
+    known = KNOWN.model_copy(update={"language": "fi"})
+    assert "I found nothing" in render_refusal(known, None, [], StopReason.timeout)

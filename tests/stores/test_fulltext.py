@@ -1,0 +1,224 @@
+"""Full text: any query is only words, identifiers are found whole, statistics are per collection."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from math import log
+
+import pytest
+from fakes import FakeEmbedder, document, remove, write
+from hypothesis import given
+from hypothesis import strategies as st
+from rank_bm25 import BM25Okapi
+
+from core.auth import AuthContext
+from core.language.analysis import query_terms, terms
+from retrievers.keyword import MAX_TERMS, keyword_search
+from retrievers.types import Index, Query
+from stores.catalogue import Collection
+from stores.fulltext import match_expression
+from stores.store import Store
+
+ANN = AuthContext(tenant="acme", user="ann")
+
+
+@pytest.fixture
+def search(index: Callable[..., Index]) -> Callable[..., list[str]]:
+    """Return the document ids that a query finds, best first."""
+
+    def run(query: str, limit: int = 50, **values: object) -> list[str]:
+        searched = index(**values)
+        ranking = keyword_search(searched, Query(query, ANN), limit)
+        found = searched.store.catalogue.evidence(ANN, searched.collection.id, list(dict(ranking)))
+        return [found[key].document_id for key, _ in ranking]
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        'harbour"',
+        '"harbour',
+        "NEAR(harbour, 2)",
+        "harbour*",
+        "-harbour",
+        "body:harbour",
+        "{title body}: harbour",
+        "^harbour",
+        "harbour AND",
+        "NOT harbour",
+        "harbour) OR (",
+        "harbour'; DROP TABLE chunks; --",
+        "harbour\x00",
+        "\x00harbour",
+        "😀 harbour 😀",
+        "harbour " * 10_000,
+        "harbour " + " ".join(f"filler{n}" for n in range(10_000)),
+        "+harbour \\ % _",
+    ],
+)
+def test_operators_in_a_query_are_only_words(
+    store: Store, collection: Collection, embedder: FakeEmbedder, search, query: str
+) -> None:
+    rows = [document(collection, "a", "the harbour"), document(collection, "b", "the forest")]
+    write(store, collection, rows, embedder)
+    assert search(query) == ["a"]
+    assert store.fulltext.rows(collection.id) == 2
+
+
+@pytest.mark.parametrize("query", ["", " ", '"', '""', "*", "-", "(", ":", "\x00", "😀", "…", "'"])
+def test_a_query_without_words_finds_nothing(
+    store: Store, collection: Collection, embedder: FakeEmbedder, search, query: str
+) -> None:
+    write(store, collection, [document(collection, "a", 'the " harbour * - ( :')], embedder)
+    assert search(query) == []
+
+
+def test_any_text_can_be_indexed_and_searched(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    @given(text=st.text(max_size=60), query=st.text(max_size=60))
+    def check(text: str, query: str) -> None:
+        write(store, collection, [document(collection, "a", text)], embedder)
+        for words in (query, text):
+            asked = query_terms(words, {"en"})[:MAX_TERMS]
+            found = store.fulltext.search(ANN, collection.id, asked, 5)
+            assert len(found) <= 1
+            shared = {t for group in asked for t in group} & set(terms(text, "en"))
+            if not shared:
+                assert found == []
+
+    check()
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("client.pay.v2", "dotted"),
+        ("ERR_42-7", "code"),
+        ("user@example.org", "mail"),
+        ("/var/log/app.log", "path"),
+        ("3.11.4", "version"),
+        ("C++", "language"),
+    ],
+)
+def test_an_identifier_is_found_whole(
+    store: Store, collection: Collection, embedder: FakeEmbedder, search, query: str, expected: str
+) -> None:
+    texts = {
+        "dotted": "Call client.pay.v2 once.",
+        "decoy": "The client must pay, v2 or not. Error 42, see 7. C is a language.",
+        "code": "It fails with ERR_42-7.",
+        "mail": "Write to user@example.org today.",
+        "path": "Look into /var/log/app.log first.",
+        "version": "Needs 3.11.4 at least.",
+        "language": "Written in C++ long ago.",
+    }
+    rows = [document(collection, name, text) for name, text in texts.items()]
+    write(store, collection, rows, embedder)
+    assert search(query)[0] == expected
+
+
+def test_title_and_keywords_weigh_more_than_the_body(
+    store: Store, collection: Collection, embedder: FakeEmbedder, search
+) -> None:
+    rows = [
+        document(collection, "body", "harbour words one two three"),
+        document(collection, "keyword", "other words one two", metadata={"keywords": ["harbour"]}),
+        document(collection, "title", "other words one two three", title="Harbour"),
+        *(document(collection, f"f{n}", "filler words one two three four") for n in range(9)),
+    ]
+    write(store, collection, rows, embedder)
+    assert search("harbour", text_cutoff=0) == ["title", "keyword", "body"]
+
+
+def test_hits_far_below_the_best_are_cut_off(
+    store: Store, collection: Collection, embedder: FakeEmbedder, search
+) -> None:
+    rows = [
+        document(collection, "best", "harbour crane pilot tide"),
+        document(collection, "weak", "crane " + " ".join(f"w{n}" for n in range(200))),
+        *(document(collection, f"f{n}", "other text") for n in range(9)),
+    ]
+    write(store, collection, rows, embedder)
+    assert search("harbour crane pilot tide", text_cutoff=0) == ["best", "weak"]
+    assert search("harbour crane pilot tide", text_cutoff=0.3) == ["best"]
+
+
+def test_equal_scores_come_in_the_order_of_their_ids(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    rows = [document(collection, f"d{n}", "same text") for n in range(7)]
+    write(store, collection, rows, embedder)
+    found = store.fulltext.search(ANN, collection.id, [{"same"}], 4)
+    assert [key for key, _ in found] == sorted(row.chunks[0].chunk_id for row in rows)[:4]
+
+
+def test_inverse_frequencies_count_this_collection_alone(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    rows = [document(collection, f"d{n}", "tide" if n else "tide rope") for n in range(4)]
+    write(store, collection, rows, embedder)
+    expected = {"tide": log(1 + 4 / 5), "rope": log(1 + 4 / 2), "unheard": log(1 + 4 / 1)}
+    wanted = ["rope", "tide", "unheard", "rope"]
+    assert store.fulltext.inverse_frequencies(collection.id, wanted) == pytest.approx(expected)
+    other = store.writer.open_collection("rival", "main", None)
+    write(store, other, [document(other, f"o{n}", "rope unheard") for n in range(9)], embedder)
+    assert store.fulltext.inverse_frequencies(collection.id, wanted) == pytest.approx(expected)
+
+
+def test_scores_do_not_depend_on_another_collection(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    write(
+        store,
+        collection,
+        [document(collection, f"d{n}", f"rope {n} tide") for n in range(3)],
+        embedder,
+    )
+    before = store.fulltext.search(ANN, collection.id, [{"rope"}], 5)
+    other = store.writer.open_collection("acme", "other", None)
+    write(store, other, [document(other, f"o{n}", "rope rope") for n in range(5)], embedder)
+    assert store.fulltext.search(ANN, collection.id, [{"rope"}], 5) == before != []
+
+
+def test_removed_text_is_neither_found_nor_counted(
+    store: Store, collection: Collection, embedder: FakeEmbedder, search
+) -> None:
+    rows = [document(collection, name, "rope") for name in ("a", "b")]
+    write(store, collection, rows, embedder)
+    remove(store, collection, ["a"])
+    assert search("rope") == ["b"]
+    assert store.fulltext.rows(collection.id) == 1
+    weight = store.fulltext.inverse_frequencies(collection.id, ["rope"])["rope"]
+    assert weight == pytest.approx(log(1 + 1 / 2))
+
+
+def test_terms_are_quoted() -> None:
+    assert match_expression([{"b", "a"}, {'say "hi"'}]) == '"a" OR "b" OR "say ""hi"""'
+    assert match_expression([]) == ""
+
+
+def test_the_order_is_that_of_bm25(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    """SQLite and rank_bm25 use one formula; with k1 = 1.2, b = 0.75 they differ in the idf alone.
+
+    SQLite takes log((N - n + 0.5) / (n + 0.5)) as rank_bm25 does, floored at 1e-6 where a term is
+    in more than half of the chunks, so the words of the pool are kept rarer than that.
+    """
+    rng = random.Random(3)
+    words = [f"zq{n}" for n in range(60)]
+    texts = [" ".join(rng.choices(words, k=rng.randint(5, 25))) for _ in range(80)]
+    rows = [document(collection, f"d{n:02}", text) for n, text in enumerate(texts)]
+    write(store, collection, rows, embedder)
+    oracle = BM25Okapi([terms(text, "en") for text in texts], k1=1.2, b=0.75)
+    ids = [row.chunks[0].chunk_id for row in rows]
+    for _ in range(50):
+        query = rng.sample(words, 3)
+        found = store.fulltext.search(ANN, collection.id, [set(terms(w, "en")) for w in query], 80)
+        scores = oracle.get_scores([term for word in query for term in terms(word, "en")])
+        expected = {key: score for key, score in zip(ids, scores, strict=True) if score > 0}
+        assert dict(found) == pytest.approx(expected)

@@ -1,0 +1,122 @@
+"""Writing documents: replaced whole, removed whole, counted by the index version."""
+
+from __future__ import annotations
+
+import pytest
+from fakes import FakeEmbedder, document, remove, write
+
+from core.auth import AuthContext
+from core.profile import Profile
+from stores.catalogue import Collection
+from stores.store import Store
+from stores.writer import FileRow, keyword_text
+
+ANN = AuthContext(tenant="acme")
+OWNED = ("documents", "document_acl", "chunks", "record_fields")
+
+
+def count(store: Store, table: str) -> int:
+    return store.database.read().execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+
+
+def test_writing_twice_is_writing_once(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    row = document(collection, "a", "one", "two", acl=["boss"], fields={"x": 1})
+    write(store, collection, [row], embedder)
+    before = {table: count(store, table) for table in OWNED}
+    write(store, collection, [row], embedder)
+    assert {table: count(store, table) for table in OWNED} == before
+    assert before == {"documents": 1, "document_acl": 1, "chunks": 2, "record_fields": 1}
+
+
+def test_a_replaced_document_leaves_nothing_of_the_old(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    old = document(collection, "a", "one", "two", acl=["ceo"], fields={"x": 1, "y": 2})
+    write(store, collection, [old], embedder)
+    write(store, collection, [document(collection, "a", "three")], embedder)
+    assert [count(store, table) for table in OWNED] == [1, 0, 1, 0]
+    assert store.fulltext.rows(collection.id) == 1
+
+
+def test_forgetting_a_file_removes_all_that_was_in_it(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    rows = [document(collection, n, "one", acl=["ceo"], fields={"x": 1}) for n in ("a", "b")]
+    write(store, collection, rows, embedder)
+    remove(store, collection, ["a", "b"])
+    assert [count(store, table) for table in OWNED] == [0, 0, 0, 0]
+    assert store.fulltext.rows(collection.id) == 0
+
+
+def test_a_failed_write_changes_nothing(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    write(store, collection, [document(collection, "a", "one")], embedder)
+    version = store.catalogue.index_version()
+    twice = document(collection, "b", "new", "new")
+    broken = document(collection, "c", "x")
+    object.__setattr__(broken.chunks[0], "chunk_id", twice.chunks[0].chunk_id)
+    with pytest.raises(Exception, match="UNIQUE"):
+        write(store, collection, [document(collection, "a", "changed"), twice, broken], embedder)
+    assert store.catalogue.index_version() == version
+    assert [count(store, table) for table in OWNED] == [1, 0, 1, 0]
+    found = store.fulltext.search(ANN, collection.id, [{"one"}], 5)
+    assert len(found) == 1
+
+
+def test_every_change_raises_the_index_version(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    versions = [store.catalogue.index_version()]
+    write(store, collection, [document(collection, "a", "one")], embedder)
+    versions.append(store.catalogue.index_version())
+    remove(store, collection, ["a"])
+    versions.append(store.catalogue.index_version())
+    assert versions == sorted(set(versions))
+    write(store, collection, [], embedder)
+    assert store.catalogue.index_version() == versions[-1]
+
+
+def test_a_finished_file_drops_the_documents_it_no_longer_has(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    rows = [document(collection, name, name) for name in ("a", "b")]
+    for row in rows:
+        object.__setattr__(row, "file", "both.md")
+    write(store, collection, rows, embedder)
+    file = FileRow("both.md", "/x/both.md", "f1", [{"record": "c", "reason": "broken"}])
+    store.writer.finish_file(collection, file, {"b"})
+    assert set(store.writer.document_hashes(collection)) == {"b"}
+    assert store.writer.files(collection) == {"both.md": file}
+    assert store.writer.totals(collection, ["both.md", "other.md"]) == (1, 1)
+
+
+def test_a_collection_keeps_its_profile_until_another_is_given(store: Store) -> None:
+    first = store.writer.open_collection("acme", "main", Profile(name="first"))
+    assert store.writer.open_collection("acme", "main", None) == first
+    changed = store.writer.open_collection("acme", "main", Profile(name="second"))
+    assert (changed.id, changed.profile.name) == (first.id, "second")
+    assert store.catalogue.collection("acme", "main") == changed
+
+
+def test_only_an_empty_collection_is_dropped(store: Store, embedder: FakeEmbedder) -> None:
+    full = store.writer.open_collection("acme", "full", None)
+    write(store, full, [document(full, "a", "one")], embedder)
+    for collection in (full, store.writer.open_collection("acme", "empty", None)):
+        store.writer.drop_collection_if_empty(collection)
+    assert [c.name for c in store.catalogue.collections("acme")] == ["full"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "text"),
+    [
+        ("{}", ""),
+        ('{"keywords": ["a", "b"], "authors": "c"}', "a b c"),
+        ('{"keywords": null, "authors": [1]}', "1"),
+        ('{"keywords": {"a": 1}}', ""),
+    ],
+)
+def test_keywords_and_authors_are_indexed(metadata: str, text: str) -> None:
+    assert keyword_text(metadata) == text

@@ -1,0 +1,266 @@
+"""Each tool: its arguments, its limits, what it withholds and what it tells."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from fakes import FakeEmbedder, document, remove, write
+
+from core.auth import AuthContext
+from core.errors import CallerError
+from core.profile import Profile, ToolProfile
+from retrievers.types import Index
+from stores.catalogue import Collection
+from stores.store import Store
+from tools.toolbox import Toolbox
+from tools.types import ToolError, ToolResult
+
+ANN = AuthContext(tenant="acme", user="ann")
+GENERAL = ["search", "search_vector", "search_text", "query_records"]
+Run = Callable[..., ToolResult]
+
+
+@pytest.fixture
+def run(index: Callable[..., Index]) -> Run:
+    def call(name: str, auth: AuthContext = ANN, **arguments: object) -> ToolResult:
+        return Toolbox(index()).run(name, arguments, auth, time.monotonic() + 60)
+
+    return call
+
+
+def names(result: ToolResult) -> list[str]:
+    return [item.document_id for item in result.evidence]
+
+
+@pytest.fixture
+def many(store: Store, collection: Collection, embedder: FakeEmbedder) -> Collection:
+    rows = [
+        document(collection, f"d{n:02}", f"harbour {n}", fields={"year": 1900 + n})
+        for n in range(30)
+    ]
+    write(store, collection, rows, embedder)
+    return collection
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "count"),
+    [
+        ("search_vector", {}, 5),
+        ("search_vector", {"extended": True}, 15),
+        ("search_text", {}, 5),
+        ("search_text", {"extended": True}, 10),
+        ("search_vector", {"limit": 1}, 1),
+        ("search_text", {"limit": 20}, 20),
+        ("search", {"limit": 20}, 20),
+        ("search_classic", {}, 1),
+    ],
+)
+def test_how_many_results_a_search_gives(run: Run, many, name, arguments, count) -> None:
+    assert len(run(name, query="harbour", **arguments).evidence) == count
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"), [({}, 5), ({"extended": True}, 15), ({"limit": 2}, 2)]
+)
+def test_how_many_records_a_query_gives(run: Run, many, arguments, count) -> None:
+    result = run("query_records", order_by="year", **arguments)
+    assert names(result) == [f"d{29 - n}" for n in range(count)]
+    assert result.total == 30
+    assert [item.score for item in result.evidence] == [1 / (1 + n) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("search", {}),
+        ("search", {"query": ""}),
+        ("search", {"query": "x" * 8001}),
+        ("search", {"query": "x", "limit": 0}),
+        ("search", {"query": "x", "limit": 101}),
+        ("search", {"query": "x", "tenant": "rival"}),
+        ("search_text", {"query": "x", "roles": ["boss"]}),
+        ("search_vector", {"query": 5}),
+        ("search_classic", {"query": "x", "sources": ["*"]}),
+        ("query_records", {"limit": 101}),
+        ("query_records", {"where": [{"field": "a", "op": "LIKE", "value": "x"}]}),
+        ("query_records", {"where": [{"field": "a", "value": "x"}] * 9}),
+        ("query_records", {"user": {"tenant": "rival"}}),
+        ("read_document", {"chunk_id": ""}),
+        ("read_document", {"chunk_id": "x", "reach": 6}),
+    ],
+)
+def test_wrong_arguments_are_refused_in_one_line(run: Run, name: str, arguments) -> None:
+    with pytest.raises(ToolError, match=f"tool {name}: ") as caught:
+        run(name, **arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_query_with_half_a_character_is_refused(run: Run, collection: Collection) -> None:
+    with pytest.raises(ToolError, match="query"):
+        run("search_text", query="harbour \ud800")
+
+
+def test_an_unknown_tool_is_answered_with_the_known_ones(run: Run) -> None:
+    with pytest.raises(ToolError, match="drop_tables.*search_text"):
+        run("drop_tables")
+
+
+@pytest.mark.parametrize("name", [*GENERAL, "search_classic", "read_document"])
+def test_a_call_after_the_deadline_is_refused(index: Callable[..., Index], name: str) -> None:
+    with pytest.raises(ToolError, match="time of this run"):
+        Toolbox(index()).run(name, {"query": "x"}, ANN, time.monotonic() - 1)
+
+
+def test_an_unknown_field_is_answered_with_the_visible_ones(
+    run: Run, store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    rows = [
+        document(collection, "a", "text", fields={"title": "a"}),
+        document(collection, "b", "text", fields={"salary": "9"}, acl=["boss"]),
+    ]
+    write(store, collection, rows, embedder)
+    for asked in ({"where": [{"field": "salary", "value": "9"}]}, {"order_by": "salary"}):
+        with pytest.raises(ToolError, match=r"salary\. fields: title\."):
+            run("query_records", **asked)
+        boss = AuthContext(tenant="acme", roles=frozenset({"boss"}))
+        assert "b" in names(run("query_records", boss, **asked))
+
+
+def test_neighbours_are_read_in_order_with_the_nearest_scored_best(
+    run: Run, store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    row = document(collection, "d", *"abcdefg")
+    write(store, collection, [row], embedder)
+    result = run("read_document", chunk_id=row.chunks[3].chunk_id, reach=2)
+    assert [item.text for item in result.evidence] == list("bcdef")
+    assert [item.score for item in result.evidence] == [1 / 3, 1 / 2, 1, 1 / 2, 1 / 3]
+    assert names(run("read_document", chunk_id=row.chunks[0].chunk_id, reach=0)) == ["d"]
+    assert run("read_document", chunk_id="unknown").evidence == []
+
+
+def test_each_result_says_what_was_enforced(run: Run, many: Collection) -> None:
+    auth = AuthContext(
+        tenant="acme", user="ann", roles=frozenset({"b", "a"}), allowed_sources=("d0*",)
+    )
+    for name in ("search", "search_text", "search_vector", "search_classic"):
+        result = run(name, auth, query="harbour")
+        assert result.auth_filter.items() >= auth.describe().items()
+        assert {item.tool for item in result.evidence} == {name}
+        assert all(name.startswith("d0") for name in names(result))
+    assert run("query_records", auth).auth_filter["roles"] == ["a", "b"]
+
+
+def test_a_profile_renames_scopes_and_replaces_tools(
+    store: Store, index: Callable[..., Index], embedder: FakeEmbedder
+) -> None:
+    scoped = ToolProfile(
+        name="search_books", base="search_text", purpose="Books only.", sources=["books/*"]
+    )
+    replaced = ToolProfile(
+        name="search_text", base="search_text", purpose="Only the guide.", sources=["guide.md"]
+    )
+    profile = Profile(name="p", tools=[scoped, replaced])
+    collection = store.writer.open_collection("acme", "scoped", profile)
+    rows = [document(collection, n, "harbour") for n in ("books/a", "guide.md", "other.md")]
+    write(store, collection, rows, embedder)
+    tools = Toolbox(index(collection))
+    specs = {spec.name: spec for spec in tools.specs(ANN)}
+    assert set(specs) == {*GENERAL, "search_books", "read_document", "search_classic"}
+    assert {name for name, spec in specs.items() if spec.scoped} == {"search_books", "search_text"}
+    for name, expected in (("search_books", ["books/a"]), ("search_text", ["guide.md"])):
+        result = tools.run(name, {"query": "harbour"}, ANN, time.monotonic() + 60)
+        assert names(result) == expected
+        assert result.auth_filter["sources"] == (
+            ["books/*"] if name == "search_books" else ["guide.md"]
+        )
+
+
+def test_every_spec_carries_a_schema_that_is_closed(index: Callable[..., Index]) -> None:
+    for spec in Toolbox(index()).specs(ANN):
+        assert spec.arguments["additionalProperties"] is False
+        assert not {"tenant", "user", "roles", "auth"} & set(spec.arguments["properties"])
+        assert spec.purpose.endswith(".")
+
+
+class LyingIndex:
+    """Return every chunk of every tenant, as a damaged or stale index might."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def search(self, collection_id, vector, limit, visible, version):
+        rows = self._store.database.read().execute("SELECT chunk_id FROM chunks ORDER BY chunk_id")
+        return [("gone", 1.0), *((row[0], 0.9) for row in rows)]
+
+
+@pytest.mark.parametrize("name", ["search_vector", "search", "search_classic", "query_records"])
+def test_rows_of_a_lying_index_are_withheld_and_counted(
+    run: Run, store: Store, collection: Collection, embedder: FakeEmbedder, name: str
+) -> None:
+    rival = store.writer.open_collection("rival", "main", None)
+    write(store, rival, [document(rival, "foreign", "harbour")], embedder)
+    rows = [
+        document(collection, "mine", "harbour", fields={"x": 1}),
+        document(collection, "closed", "harbour", acl=["boss"], fields={"x": 1}),
+    ]
+    write(store, collection, rows, embedder)
+    store.exact = LyingIndex(store)
+    result = run(name, query="harbour")
+    assert set(names(result)) == {"mine"}
+    assert result.hidden >= 3
+
+
+def test_a_chroma_row_of_a_removed_or_closed_document_is_withheld_and_counted(
+    open_store: Callable[..., Store], embedder: FakeEmbedder
+) -> None:
+    """Row ids are used again, so a stale vector can point at a document that is open."""
+    store = open_store(vector_exact_limit=0)
+    collection = store.writer.open_collection("acme", "main", None)
+    write(store, collection, [document(collection, n, f"harbour {n}") for n in "ab"], embedder)
+    store.outbox.drain()
+    remove(store, collection, ["a", "b"])
+    later = [document(collection, n, f"other {n}") for n in "cd"]
+    closed = document(collection, "b", "harbour b", acl=["boss"])
+    write(store, collection, [*later, closed], embedder)
+    settings = store._settings
+    tools = Toolbox(Index(store, collection, embedder, settings))
+    for auth, expected in (
+        (ANN, []),
+        (AuthContext(tenant="acme", roles=frozenset({"boss"})), ["b"]),
+    ):
+        asked = {"query": "harbour a"}
+        result = tools.run("search_vector", asked, auth, time.monotonic() + 60)
+        assert names(result) == expected
+        assert result.hidden == 2 - len(expected)
+    store.outbox.drain()
+    result = tools.run("search_vector", {"query": "harbour a"}, ANN, time.monotonic() + 60)
+    assert sorted(names(result)) == ["c", "d"]
+    assert result.hidden == 0
+
+
+def test_without_an_embedder_words_still_find(
+    store: Store, many: Collection, index: Callable[..., Index]
+) -> None:
+    keyword_only = Index(store, many, None, index().settings)
+    tools = Toolbox(keyword_only)
+    deadline = time.monotonic() + 60
+    found = tools.run("search", {"query": "harbour 7"}, ANN, deadline)
+    assert names(found)[0] == "d07"
+    assert found.notes
+    assert tools.run("search_vector", {"query": "harbour 7"}, ANN, deadline).evidence == []
+    assert names(tools.run("search_classic", {"query": "harbour 7"}, ANN, deadline)) == ["d07"]
+
+
+@pytest.mark.parametrize(
+    ("order", "message"), [({"order_by": "nothing"}, "a field must exist")]
+)
+def test_errors_of_a_tool_are_the_callers(run: Run, many, order, message) -> None:
+    with pytest.raises(CallerError, match=message):
+        run("query_records", **order)
+
+
+def test_rare_terms_weigh_more(index: Callable[..., Index], many: Collection) -> None:
+    weights = Toolbox(index()).term_weights()(["harbour", "7", "unheard"])
+    assert weights["harbour"] < weights["7"] < weights["unheard"]
