@@ -106,7 +106,7 @@ def warm_speed(folder: Path, questions: list[str]) -> dict[str, Any]:
         }
         for tool in ("search", "search_vector", "search_text"):
             report[tool] = percentiles(
-                [timed(lambda q=q: search(tool, q + " ")) for q in questions]
+                [timed(partial(search, tool, question + " ")) for question in questions]
             )
         asked: list[float] = []
         answered: list[float] = []

@@ -92,7 +92,9 @@ def _usage(error: typer.TyperException) -> str:
     """Say what is wrong with the command, and which help to read."""
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "carrel"
-    return f"{error.format_message().rstrip('.')}. `{command} --help` shows the usage."
+    message = error.format_message()
+    end = "" if message.endswith((".", "?")) else "."
+    return f"{message}{end} `{command} --help` shows the usage."
 
 
 def _reader_left() -> int:

@@ -77,7 +77,7 @@ def _nothing(summary: Summary) -> str:
         return f"nothing could be ingested: {left_out} left out. choose another profile."
     from ingest.loaders.formats import known_formats
 
-    return f"there is no file to ingest below these paths. name files of a known format: {known_formats()}."
+    return f"there is no file to ingest below these paths. known formats: {known_formats()}."
 
 
 def run_ingest(

@@ -27,7 +27,8 @@ class AuthContext(Value):
     """Carry the caller's rights into every tool.
 
     `allowed_sources` are source patterns (shell globs) the caller is confined to, None for all of
-    the tenant's; `version_policy` is "any", "latest" or an exact document version.
+    the tenant's; `version_policy` is "any" or one exact document version (documents that declare
+    none are seen under both).
     """
 
     tenant: str

@@ -81,7 +81,7 @@ def load_profile(name_or_path: str) -> Profile:
         raise CallerError(
             f"profile {path.name}: {place}: {first['msg']}", hint="correct the file"
         ) from None
-    except (yaml.YAMLError, UnicodeDecodeError, OSError) as error:
+    except (yaml.YAMLError, UnicodeDecodeError, OSError, RecursionError) as error:
         raise CallerError(
             f"profile {path.name} is not valid YAML", value=str(error), hint="correct the file"
         ) from None

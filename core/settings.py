@@ -56,7 +56,7 @@ class Settings(BaseSettings):
         None, description="Languages another embedder serves (ISO 639-1); unset means any."
     )
     embedder_threads: int = Field(2, ge=1, le=64, description="Threads of the embedded model.")
-    embedder_batch: int = Field(32, ge=1, le=1024, description="Texts per embedding batch.")
+    embedder_batch: int = Field(16, ge=1, le=1024, description="Texts per embedding batch.")
     embedder_cache: int = Field(
         4096, ge=1, description="Vectors of questions and sentences that are remembered."
     )
@@ -217,11 +217,14 @@ def _setting_error(
     profile: dict[str, Any],
 ) -> CallerError:
     first = error.errors()[0]
-    name = str(first["loc"][0]) if first["loc"] else "settings"
+    advice = "`carrel config` lists every setting and its range"
+    if not first["loc"]:  # a rule that several settings break together
+        return CallerError(first["msg"].removeprefix("Value error, "), hint=advice)
+    name = str(first["loc"][0])
     where = "flag" if name in flags else PREFIX + name.upper() if name in environment else "profile"
     value = {**profile, **environment, **flags}.get(name)
     return CallerError(
         f"setting '{name}' ({where}): {first['msg']}",
         value=value,
-        hint="`carrel config` lists every setting and its range",
+        hint=advice,
     )

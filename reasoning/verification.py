@@ -11,11 +11,12 @@ from collections.abc import Mapping
 
 from core.language.analysis import content_terms, terms
 from core.language.detect import detect_language
+from core.language.stopwords import stopwords
 from core.types import Claim, Evidence
 from reasoning.rules.lexicon import lexicon
 
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-NAME = re.compile(r"(?<=[\w,;] )[^\W\d_a-zа-яёіїєґ][\w'’-]{2,}", re.UNICODE)
+WORD = re.compile(r"[^\W_][\w'’-]+")
 LEAST_OVERLAP = 0.6
 
 
@@ -37,21 +38,29 @@ def unsupported_reason(claim: Claim, evidence: Mapping[str, Evidence]) -> str:
 
 
 def _difference(claim: str, quoted: str) -> str:
-    missing = set(NUMBER.findall(claim)) - set(NUMBER.findall(quoted))
+    language = detect_language(quoted)
+    held = set(terms(quoted, language))
+    missing = _numbers(claim, language) - _numbers(quoted, language)
     if missing:
         return f"the number {sorted(missing)[0]} is not in the quote"
-    folded = quoted.casefold()
-    for name in NAME.findall(claim):
-        if name.casefold() not in folded:
+    written = {word.casefold() for word in WORD.findall(quoted)}
+    for name in (word for word in WORD.findall(claim) if word[0].isupper()):
+        known = name.casefold() in written | stopwords(language)
+        if not known and not held.issuperset(terms(name, language)):
             return f"the name {name} is not in the quote"
-    language = detect_language(quoted)
     if _negations(claim, language) != _negations(quoted, language) and claim not in quoted:
         return "the claim and the quote differ in negation"
     said = set(content_terms(claim, language))
-    shared = said & set(terms(quoted, language))
+    shared = said & held
     if said and len(shared) / len(said) < LEAST_OVERLAP:
         return f"only {len(shared)} of {len(said)} words are in the quote"
     return ""
+
+
+def _numbers(text: str, language: str) -> set[str]:
+    """Return the numbers of a text, in digits and in words."""
+    in_words = re.findall(lexicon(language).alternatives("numeral"), text, re.IGNORECASE)
+    return {*NUMBER.findall(text), *(word.casefold() for word in in_words)}
 
 
 def _negations(text: str, language: str) -> bool:

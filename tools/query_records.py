@@ -23,8 +23,8 @@ class RecordArguments(Value):
     """Say which records: all conditions must hold; the newest or largest first when ordered.
 
     With `match` "most", one condition is enough and records that meet more come first.
-    `query` adds up to `limit` records of the tool's scope that fit these words, after those that
-    meet the conditions; with a query and no condition, only they are returned.
+    `query` adds up to `limit` passages of the tool's scope that fit these words, after the records
+    that meet the conditions; with a query and no condition, only they are returned.
     """
 
     where: list[Condition] = Field(default_factory=list, max_length=8)

@@ -60,7 +60,7 @@ def weights_for(evidence: Sequence[Evidence]) -> TermWeights:
     return weights_of([(f"{item.title} {item.text}", item.language) for item in evidence])
 
 
-def citing(item: Evidence, quote: str, text: str | None = None, **changes: object) -> Claim:
+def citing(item: Evidence, quote: str, text: str | None = None, /, **changes: object) -> Claim:
     """Build a claim that quotes an item; `changes` spoil the citation."""
     start = max(0, item.text.find(quote))
     given = {

@@ -19,7 +19,9 @@ DOSE = asking("What is the highest dose of morphine for an adult?", wants="numbe
 KNOWN = Understanding(question=DOSE.text, language="en")
 
 
-def draft(rules: Rules, questions: list[SubQuestion], evidence: list[Evidence], **v: object) -> Draft:
+def draft(
+    rules: Rules, questions: list[SubQuestion], evidence: list[Evidence], **v: object
+) -> Draft:
     return rules(evidence, **v).answer(KNOWN, Plan(questions=questions), evidence)
 
 
@@ -132,7 +134,10 @@ def test_a_list_has_one_item_per_document_and_at_most_so_many(rules: Rules) -> N
     question = asking("What can I read on botany?", wants="list")
     evidence = [
         graded(
-            piece(f"A book on botany for all, number {n}. It is about botany.", document_key=str(n // 2))
+            piece(
+                f"A book on botany for all, number {n}. It is about botany.",
+                document_key=str(n // 2),
+            )
         )
         for n in range(12)
     ]
@@ -168,11 +173,19 @@ def test_headings_and_rows_are_no_sentences(text: str, expected: bool) -> None:
     assert is_sentence(text) is expected
 
 
-WORDS = "The ward. has 12 beds! Где врач? 床位 20 张。 \n\n - | e.g. Dr. No… «тут» dose, 3.5 mg;".split(" ")
+WORDS = (
+    "The ward. has 12 beds! Где врач? 床位 20 张。 \n\n - | e.g. Dr. No… «тут» dose, 3.5 mg;".split(
+        " "
+    )
+)
 
 
 @settings(max_examples=60, deadline=None)
-@given(texts=st.lists(st.lists(st.sampled_from(WORDS), max_size=15).map(" ".join), min_size=1, max_size=3))
+@given(
+    texts=st.lists(
+        st.lists(st.sampled_from(WORDS), max_size=15).map(" ".join), min_size=1, max_size=3
+    )
+)
 def test_every_claim_quotes_its_chunk_exactly(texts: list[str]) -> None:
     from builders import weights_for
 

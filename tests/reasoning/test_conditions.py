@@ -13,7 +13,9 @@ SPEC = ToolSpec(
     base="query_records",
     purpose="Staff.",
     fields=[
-        FieldInfo(name="department", type="text", examples=["Surgery", "Eye Surgery", "Night Ward"]),
+        FieldInfo(
+            name="department", type="text", examples=["Surgery", "Eye Surgery", "Night Ward"]
+        ),
         FieldInfo(name="head", type="text", examples=["Анна Петрова", "李明", "O. Kovalenko"]),
         FieldInfo(name="year", type="number", examples=["1998", "2004", "7"]),
         FieldInfo(name="floor", type="number", examples=["3"]),

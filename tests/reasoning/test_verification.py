@@ -45,6 +45,8 @@ def said(language: str, quote: str, text: str) -> str:
             "number 15",
         ),
         ("zh", "夜间病房有 12 张床位。", "夜间病房有 21 张床位。", "number 21"),
+        ("en", "It is open at night.", "It is open one night.", "number one"),
+        ("zh", "病房允许探视。", "三个病房允许探视。", "number 三"),
     ],
 )
 def test_a_wrong_number(language: str, quote: str, text: str, reason: str) -> None:
@@ -72,6 +74,14 @@ def test_a_wrong_number(language: str, quote: str, text: str, reason: str) -> No
             "У відділенні лікаря Шевченка 12 ліжок.",
             "Шевченка",
         ),
+        (
+            "en",
+            "The ward of Doctor Adams has 12 beds.",
+            "Baker ward has 12 beds.",
+            "Baker",
+        ),
+        ("en", "The ward of Doctor Adams has 12 beds.", "The ward of Li has 12 beds.", "Li"),
+        ("en", "The ward of Doctor Adams has 12 beds.", "The ward of Ada has 12 beds.", "Ada"),
     ],
 )
 def test_a_wrong_name(language: str, quote: str, text: str, name: str) -> None:
@@ -158,8 +168,8 @@ def test_one_bad_citation_spoils_the_claim() -> None:
             "It is open at night.",
             "The unit accepts emergency patients around the clock, all week.",
         ),
-        ("ru", "Оно открыто ночью.", "Подразделение принимает пациентов круглые сутки."),
-        ("uk", "Воно відчинене вночі.", "Підрозділ приймає пацієнтів цілодобово щодня."),
+        ("ru", "Оно открыто ночью.", "Оно принимает пациентов круглые сутки."),
+        ("uk", "Воно відчинене вночі.", "Воно приймає пацієнтів цілодобово щодня."),
         ("zh", "病房允许探视。", "医院全天接收急诊患者。"),
     ],
 )
@@ -205,7 +215,9 @@ SENTENCES = st.one_of(
 
 
 @settings(max_examples=200, deadline=None)
-@given(before=st.text(LETTERS, max_size=20), sentence=SENTENCES, after=st.text(LETTERS, max_size=20))
+@given(
+    before=st.text(LETTERS, max_size=20), sentence=SENTENCES, after=st.text(LETTERS, max_size=20)
+)
 def test_a_verbatim_sentence_is_always_supported(before: str, sentence: str, after: str) -> None:
     item = piece(f"{before} {sentence} {after}")
     start = len(before) + 1
@@ -221,7 +233,9 @@ def test_a_number_that_is_not_quoted_is_never_supported(sentence: str, number: i
 
 
 @settings(max_examples=100, deadline=None)
-@given(text=st.text(max_size=40), quote=st.text(max_size=20), start=st.integers(), end=st.integers())
+@given(
+    text=st.text(max_size=40), quote=st.text(max_size=20), start=st.integers(), end=st.integers()
+)
 def test_an_invented_span_is_never_supported(text: str, quote: str, start: int, end: int) -> None:
     item = piece(text)
     claim = citing(item, quote, start=start, end=end)

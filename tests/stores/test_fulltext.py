@@ -1,4 +1,4 @@
-"""Full text: any query is only words, identifiers are found whole, statistics are per collection."""
+"""Full text: a query is only words, identifiers stay whole, statistics are per collection."""
 
 from __future__ import annotations
 

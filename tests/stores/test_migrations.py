@@ -113,9 +113,7 @@ def test_an_older_catalogue_gets_what_is_missing(
     assert schema(connection) == TABLES
 
 
-def test_a_newer_catalogue_is_refused(
-    store: Store, open_store: Callable[..., Store]
-) -> None:
+def test_a_newer_catalogue_is_refused(store: Store, open_store: Callable[..., Store]) -> None:
     with store.database.write() as connection:
         connection.execute("INSERT INTO migrations VALUES ('m999_future', '')")
     store.close()

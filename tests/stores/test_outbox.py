@@ -17,8 +17,7 @@ def in_chroma(store: Store, collection: Collection) -> dict[str, int]:
     """Return the document row id of each chunk id that Chroma holds."""
     found = store.chroma._collection(collection.id).get(include=["metadatas"])
     return {
-        key: meta["document"]
-        for key, meta in zip(found["ids"], found["metadatas"], strict=True)
+        key: meta["document"] for key, meta in zip(found["ids"], found["metadatas"], strict=True)
     }
 
 

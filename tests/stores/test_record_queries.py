@@ -119,9 +119,7 @@ def test_the_total_counts_all_that_match(store: Store, books: Collection) -> Non
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
-def test_sql_in_a_value_or_a_name_is_data(
-    store: Store, books: Collection, find, text: str
-) -> None:
+def test_sql_in_a_value_or_a_name_is_data(store: Store, books: Collection, find, text: str) -> None:
     counts = "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM documents)"
     before = tuple(store.database.read().execute(counts).fetchone())
     assert find(("title", "=", text)) == []

@@ -253,9 +253,7 @@ def test_without_an_embedder_words_still_find(
     assert names(tools.run("search_classic", {"query": "harbour 7"}, ANN, deadline)) == ["d07"]
 
 
-@pytest.mark.parametrize(
-    ("order", "message"), [({"order_by": "nothing"}, "a field must exist")]
-)
+@pytest.mark.parametrize(("order", "message"), [({"order_by": "nothing"}, "a field must exist")])
 def test_errors_of_a_tool_are_the_callers(run: Run, many, order, message) -> None:
     with pytest.raises(CallerError, match=message):
         run("query_records", **order)

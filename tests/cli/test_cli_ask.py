@@ -1,0 +1,211 @@
+"""`carrel ask`, `search` and `trace`: the answer, its shape, the exit code, who may see what."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import FILES, HEIGHT, Carrel, Done, built_library, in_process, write_files
+
+NOT_THERE = "Who won the sailing regatta in Lisbon in 1974?"
+
+
+@pytest.fixture
+def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
+    return in_process(capsys, monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built_library(tmp_path_factory.getbasetemp())
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where `guarded_files` are ingested."""
+    return tmp_path_factory.mktemp("guarded")
+
+
+@pytest.fixture
+def shared(guarded: Path, carrel: Carrel) -> Path:
+    """Ingest one file for all, one for editors, and one of another tenant."""
+    data = guarded / "data"
+    if data.exists():
+        return data
+    files = write_files(
+        guarded,
+        {
+            "open/owl.md": "# Owls\n\nAn owl hunts at night.\n",
+            "closed/budget.md": "# Budget\n\nThe secret budget of the museum is 900 euros.\n",
+            "other/mole.md": "# Moles\n\nA mole digs eleven tunnels every day.\n",
+        },
+    )
+    assert carrel("ingest", files / "open", data=data).code == 0
+    assert carrel("ingest", files / "closed", "--acl", "editor, chief", data=data).code == 0
+    assert carrel("ingest", files / "other", "--tenant", "zoo", data=data).code == 0
+    return data
+
+
+def test_an_answer_has_the_promised_shape(carrel: Carrel, library: Path) -> None:
+    done = carrel("ask", HEIGHT, "--json", data=library)
+    assert (done.code, done.err) == (0, "")
+    run = done.json
+    assert not run["refused"]
+    assert "42 mm" in run["answer"]
+    assert run["stop_reason"] == "enough_evidence"
+    assert set(run["usage"]) >= {"steps", "tool_calls", "tokens", "ms"}
+    assert isinstance(run["warnings"], list)
+    texts = {item["evidence_id"]: item["text"] for item in run["evidence"]}
+    citations = [citation for claim in run["claims"] for citation in claim["citations"]]
+    assert citations
+    for citation in citations:
+        quoted = texts[citation["evidence_id"]][citation["start"] : citation["end"]]
+        assert quoted == citation["quote"]
+    assert citations[0]["document_id"] == citations[0]["source"] == "guide/candle.md"
+
+
+def test_a_question_without_an_answer_is_refused(carrel: Carrel, library: Path) -> None:
+    done = carrel("ask", NOT_THERE, "--json", data=library)
+    assert done.code == 3
+    assert done.json["refused"]
+    assert done.json["claims"] == []
+    assert carrel("ask", NOT_THERE, data=library).code == 3
+
+
+def test_an_answer_for_people_names_its_source(carrel: Carrel, library: Path) -> None:
+    done = carrel("ask", HEIGHT, "--steps", data=library)
+    assert "42 mm" in done.out
+    assert "[1] guide/candle.md · Candles › Burning" in done.out
+    assert "retrieve" in done.err and "retrieve" not in done.out
+
+
+@pytest.mark.parametrize("pipeline", ["agentic", "classic"])
+def test_both_pipelines_answer(carrel: Carrel, library: Path, pipeline: str) -> None:
+    done = carrel("ask", HEIGHT, "--pipeline", pipeline, "--json", data=library)
+    assert done.code == 0
+    assert done.json["claims"][0]["citations"][0]["document_id"] == "guide/candle.md"
+
+
+@pytest.mark.parametrize(
+    ("question", "source"),
+    [
+        ("Какой объём чайника?", "guide/чайник.txt"),
+        ("Скільки хвилин печуть хліб?", "guide/bread.html"),
+        ("红茶的冲泡时间是多少?", "guide/tea.md"),
+    ],
+)
+def test_other_languages(carrel: Carrel, library: Path, question: str, source: str) -> None:
+    done = carrel("search", question, "--json", data=library)
+    assert done.json["results"][0]["source"] == source
+    assert carrel("ask", question, "--json", data=library).code in (0, 3)
+
+
+@pytest.mark.parametrize("pipeline", ["hybrid", "vector", "keyword"])
+def test_search_ranks_passages(carrel: Carrel, library: Path, pipeline: str) -> None:
+    done = carrel("search", "melted wax", "--pipeline", pipeline, "-k", 3, "--json", data=library)
+    assert (done.code, done.err) == (0, "")
+    results = done.json["results"]
+    assert 1 <= len(results) <= 3
+    assert results[0]["document_id"] == "guide/candle.md"
+    assert set(results[0]) >= {"document_id", "source", "chunk_id", "score", "text"}
+    scores = [result["score"] for result in results]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_search_without_a_hit_is_no_error(carrel: Carrel, library: Path) -> None:
+    done = carrel("search", "zzyzx", "--pipeline", "keyword", data=library)
+    assert (done.code, done.out) == (0, "nothing found\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ['NEAR("wax" AND -)*^:', 'wax" OR "', "title:wax NOT *", "wax; DROP TABLE chunks --", "(((wax"],
+)
+def test_search_operators_are_only_words(carrel: Carrel, library: Path, words: str) -> None:
+    done = carrel("search", words, "--pipeline", "keyword", "--json", data=library)
+    assert done.json["results"][0]["document_id"] == "guide/candle.md"
+
+
+def test_another_tenant_sees_nothing(carrel: Carrel, shared: Path) -> None:
+    assert "mole" not in carrel("search", "mole", "--json", data=shared).out
+    question = "How many tunnels does a mole dig every day?"
+    assert carrel("ask", question, "--json", data=shared).json["refused"]
+    own = carrel("ask", question, "--tenant", "zoo", "--json", data=shared)
+    assert own.code == 0
+    assert "eleven" in own.json["answer"]
+    run = own.json["run_id"]
+    carrel("trace", run, data=shared).failed(2, run)
+    carrel("trace", run, "--tenant", "zoo", "--user", "eve", data=shared).failed(2, run)
+    listed = carrel("trace", "--json", data=shared).json["runs"]
+    assert run not in {item["run_id"] for item in listed}
+    assert carrel("trace", run[:8], "--tenant", "zoo", "--json", data=shared).code == 0
+    carrel("ask", question, "--tenant", "nobody", data=shared).failed(2, "default", "none yet")
+
+
+def test_only_the_named_roles_see_a_guarded_document(carrel: Carrel, shared: Path) -> None:
+    question = "What is the secret budget of the museum?"
+
+    def ask(*arguments: str) -> Done:
+        return carrel("ask", question, "--json", *arguments, data=shared)
+
+    assert "900" not in ask().out
+    assert "900" not in ask("--role", "reader").out
+    assert "900" not in ask("--user", "editor").out
+    assert "900 euros" in ask("--role", "reader", "--role", "editor").json["answer"]
+    assert "900 euros" in ask("--role", "chief").json["answer"]
+    hits = carrel("search", "secret budget", "--json", data=shared).json["results"]
+    assert "closed" not in json.dumps(hits) and "900" not in json.dumps(hits)
+
+
+def test_trace_shows_a_run(carrel: Carrel, library: Path) -> None:
+    asked = carrel("ask", HEIGHT, "--user", "tess", "--json", data=library).json["run_id"]
+    listed = carrel("trace", "--user", "tess", data=library)
+    assert asked in listed.out and "height" in listed.out
+    shown = carrel("trace", "last", "--user", "tess", data=library)
+    assert shown.code == 0
+    assert "understand" in shown.out and "tenant=default" in shown.out
+    assert "●" in shown.out and "╮" in shown.out
+    record = carrel("trace", asked[:6], "--user", "tess", "--json", data=library).json
+    assert record["run_id"] == asked
+    assert record["trail"][0]["node"] == "understand"
+    carrel("trace", "nope", data=library).failed(2, "nope", "carrel trace")
+    carrel("trace", "%", data=library).failed(2, "%")
+
+
+def test_config_says_where_values_come_from(
+    carrel: Carrel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = tmp_path / "p.yaml"
+    profile.write_text("name: p\nsettings: {top_k: 7, vector_k: 8, text_k: 9}\n")
+    monkeypatch.setenv("CARREL_VECTOR_K", "11")
+    monkeypatch.setenv("CARREL_TOPK", "1")
+    found = carrel("config", "--profile", profile, "--set", "text_k=12", "--json").json
+    rows = {name: (row["value"], row["origin"]) for name, row in found["settings"].items()}
+    assert rows["top_k"] == (7, "profile")
+    assert rows["vector_k"] == (11, "environment")
+    assert rows["text_k"] == (12, "flag")
+    assert rows["records_k"][1] == "default"
+    assert rows["data"] == (str(tmp_path / "data"), "environment")
+    assert found["unknown_variables"] == ["CARREL_TOPK"]
+    table = carrel("config", "--set", "text_k=12", "--data", tmp_path / "elsewhere")
+    assert "text_k" in table.out and "flag" in table.out
+    assert "CARREL_TOPK" in table.err
+
+
+def test_files_of_the_corpus_keep_their_description(library: Path, carrel: Carrel) -> None:
+    def first(words: str) -> dict[str, object]:
+        results = carrel("search", words, "--json", data=library).json["results"]
+        return dict(results[0])
+
+    candle = first("melted wax wick")
+    assert candle["title"] == "Candles"
+    assert candle["section"] == "Candles › Burning"
+    assert candle["language"] == "en"
+    assert candle["metadata"]["authors"] == ["Ann Wick"]  # type: ignore[index]
+    walrus = first("walrus sleeps")
+    assert (walrus["document_id"], walrus["version"]) == ("n1", "2")
+    assert first("Хліб печуть")["language"] == "uk"
+    assert first("绿茶")["language"] == "zh"
+    assert first("чайник")["language"] == "ru"
+    assert len(FILES) == 6

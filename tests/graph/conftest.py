@@ -1,0 +1,87 @@
+"""The sample corpora, ingested once, and the graph run on them with parts of the test's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.ingest import run_ingest
+from core.auth import AuthContext
+from core.settings import load_settings
+from graph.build import build_graph
+from graph.context import make_context
+from graph.session import Session
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+CORPORA = (
+    # paths, collection, profile, tenant, roles
+    (["xpay"], "xpay", "xpay", "default", ""),
+    (["library"], "library", "library", "default", ""),
+    (["other_tenant"], "xpay", "xpay", "ypay", ""),
+    (["library/guide.md", "library/guide.zh.md"], "closed", None, "default", "secret"),
+)
+
+
+@pytest.fixture(scope="session")
+def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """Open a data directory with both corpora, another tenant's tickets and a closed collection."""
+    data = tmp_path_factory.mktemp("examples")
+    for paths, collection, profile, tenant, acl in CORPORA:
+        summary = run_ingest(
+            [EXAMPLES / path for path in paths],
+            collection,
+            profile=profile,
+            tenant=tenant,
+            acl=acl,
+            prune=False,
+            flags={"data": data},
+            quiet=True,
+        )
+        assert summary.ok
+    settings, _ = load_settings({"data": data})
+    with Session(settings) as session:
+        yield session
+
+
+@pytest.fixture
+def run(examples: Session) -> Callable[..., dict[str, Any]]:
+    """Run the graph once and return its whole state.
+
+    `budget` changes limits of the settings' budget; `reasoner` may replace the rules: it is given
+    them and returns the reasoner to use.
+    """
+
+    def once(
+        question: str,
+        collection: str = "xpay",
+        *,
+        budget: dict[str, float] | None = None,
+        reasoner: Callable[[Any], Any] | None = None,
+        clock: Callable[[], float] | None = None,
+        tenant: str = "default",
+    ) -> dict[str, Any]:
+        made = examples.context(AuthContext(tenant=tenant), collection)
+        limits = made.settings.budget().model_copy(update=budget or {})
+        values: dict[str, Any] = {"clock": clock} if clock else {}
+        context = make_context(
+            made.auth,
+            made.tools,
+            reasoner(made.reasoner) if reasoner else made.reasoner,
+            made.settings,
+            budget=limits,
+            **values,
+        )
+        state: dict[str, Any] = {}
+        for data in build_graph().stream(
+            {"question": question},
+            context=context,
+            config={"recursion_limit": 4 * limits.steps + 10},
+            stream_mode="values",
+        ):
+            state = dict(data)
+        return state
+
+    return once

@@ -1,0 +1,77 @@
+"""Follow-up questions through the history."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.auth import AuthContext
+from graph.session import Session
+from reasoning.types import Turn
+
+AUTH = AuthContext(tenant="default")
+
+
+@pytest.mark.parametrize(
+    ("earlier", "question", "expected", "source"),
+    [
+        (
+            ["What is the maximum timeout of the XPay refund API?"],
+            "And who maintains it?",
+            "Payments Gateway",
+            "services.jsonl#svc-refund-api",
+        ),
+        (
+            ["XPay 退款接口的 timeout 最大是多少？"],
+            "那谁维护它?",
+            "支付网关团队",
+            "services.jsonl#svc-refund-api",
+        ),
+        (
+            ["What is the XPay ledger?", "Who maintains the XPay payout API?"],
+            "on which services does it depend?",
+            "settlement",
+            "services.jsonl#svc-payout-api",
+        ),
+    ],
+)
+def test_a_follow_up_is_answered_about_the_earlier_topic(
+    earlier: list[str], question: str, expected: str, source: str, examples: Session
+) -> None:
+    history = [Turn(text, "An answer.") for text in earlier]
+    run = examples.ask(question, AUTH, "xpay", history=history)
+    assert expected in run.result["answer"]
+    assert {c["source"] for claim in run.result["claims"] for c in claim["citations"]} == {source}
+
+
+def test_a_complete_question_ignores_the_history(examples: Session) -> None:
+    history = [Turn("What is the default timeout of the XPay payout API?", "120 seconds")]
+    question = "What is the default timeout of the order query API?"
+    alone, after = (
+        examples.ask(question, AUTH, "xpay", history=turns) for turns in ([], history)
+    )
+    assert alone.result["claims"] == after.result["claims"]
+
+
+def test_the_answer_of_a_turn_is_no_evidence(examples: Session) -> None:
+    history = [Turn("Who maintains the XPay moon base?", "Dr. Nobody maintains the XPay moon base.")]
+    run = examples.ask("Who maintains the XPay moon base?", AUTH, "xpay", history=history)
+    assert "Nobody" not in run.result["answer"]
+
+
+def test_without_history_a_follow_up_is_a_question_of_its_own(examples: Session) -> None:
+    run = examples.ask("And who maintains it?", AUTH, "xpay")
+    step = run.trail[0]
+    assert step.arguments["history"] == 0
+    assert step.arguments["parts"] == ["And who maintains it"]
+
+
+def test_a_turn_of_a_chat_sees_the_turns_before(examples: Session) -> None:
+    history: list[Turn] = []
+    for question, expected in [
+        ("What is the default timeout of the XPay payout API?", "120 seconds"),
+        ("And who maintains it?", "Payout Operations"),
+        ("and who is on call for it?", "payout-rota"),
+    ]:
+        run = examples.ask(question, AUTH, "xpay", history=history)
+        assert expected in run.result["answer"]
+        history.append(Turn(question, run.result["answer"]))

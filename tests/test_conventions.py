@@ -1,0 +1,228 @@
+"""The conventions of the code, read from its syntax trees and checked on a running graph."""
+
+from __future__ import annotations
+
+import ast
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fakes import FakeEmbedder, document, write
+from langgraph.runtime import Runtime
+
+import graph.build
+from core.auth import AuthContext
+from core.settings import Settings
+from graph.build import NODES, build_graph
+from graph.context import Context, make_context
+from graph.state import State, Update, state_keys
+from reasoning.rules.reasoner import RulesReasoner
+from retrievers.types import Index
+from stores.store import Store
+from tools.toolbox import Toolbox
+
+ROOT = Path(__file__).resolve().parents[1]
+BELOW = {
+    "core": [],
+    "models": ["core"],
+    "stores": ["core"],
+    "ingest": ["core", "models", "stores"],
+    "retrievers": ["core", "models", "stores"],
+    "tools": ["core", "models", "stores", "retrievers"],
+    "reasoning": ["core", "models"],
+    "nodes": ["core", "tools", "reasoning", "graph.state", "graph.context"],
+    "graph": ["core", "models", "stores", "retrievers", "tools", "reasoning", "nodes"],
+}
+ENTRIES = ["evals", "serve", "cli"]
+ROOMS = [*BELOW, *ENTRIES]
+WITHOUT_LANGGRAPH = ["core", "models", "stores", "ingest", "retrievers", "tools", "reasoning"]
+MAY_BUILD = ("graph/session.py", "graph/studio.py", *(f"{room}/" for room in ENTRIES))
+
+
+def files(*rooms: str) -> list[Path]:
+    return sorted(path for room in rooms for path in (ROOT / room).rglob("*.py"))
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield all modules that a file imports anywhere, `from a import b` as "a" and "a.b"."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: imports are absolute"
+            yield str(node.module)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def within(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+@pytest.mark.parametrize("room", BELOW)
+def test_a_room_imports_only_what_is_below_it(room: str) -> None:
+    allowed = [room, *BELOW[room]]
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for path in files(room)
+        for module in imports(path)
+        if module.split(".")[0] in ROOMS
+        and not any(within(module, package) or within(package, module) for package in allowed)
+    ]
+    assert wrong == []
+
+
+def test_nothing_imports_what_is_above_all() -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {module}"
+        for room, above in (("evals", ["serve", "cli"]), ("serve", ["evals", "cli"]))
+        for path in files(room)
+        for module in imports(path)
+        if module.split(".")[0] in above
+    ]
+    assert wrong == []
+
+
+def test_only_nodes_and_graph_know_langgraph() -> None:
+    wrong = [
+        str(path.relative_to(ROOT))
+        for path in files(*WITHOUT_LANGGRAPH)
+        if any(within(module, "langgraph") for module in imports(path))
+    ]
+    assert wrong == []
+
+
+def test_only_entry_points_build_the_graph() -> None:
+    wrong = [
+        name
+        for path in files(*ROOMS)
+        if not (name := path.relative_to(ROOT).as_posix()).startswith(MAY_BUILD)
+        and any(within(module, "graph.build") for module in imports(path))
+    ]
+    assert wrong == []
+
+
+def test_the_graph_package_is_empty() -> None:
+    """Re-exports here would make every node import the whole graph."""
+    assert (ROOT / "graph" / "__init__.py").read_bytes() == b""
+
+
+def test_the_packages_listed_are_those_that_exist() -> None:
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    found = {path.parent.relative_to(ROOT).as_posix().replace("/", ".") for path in files(*ROOMS)}
+    assert set(listed["tool"]["setuptools"]["packages"]) == found | {"profiles"}
+
+
+def undocumented(path: Path) -> Iterator[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    if path.read_bytes() and not ast.get_docstring(tree):
+        yield f"{path.relative_to(ROOT)}"
+    protocols = {
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and any(ast.unparse(b) == "Protocol" for b in node.bases)
+    }
+    attributes = {
+        member
+        for protocol in protocols
+        for member in protocol.body
+        if isinstance(member, ast.FunctionDef) and member.decorator_list
+    }
+    classes = [n for n in tree.body if isinstance(n, ast.ClassDef) and not n.name.startswith("_")]
+    for owner in [tree, *classes]:
+        for node in owner.body:
+            named = isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            if not named or node.name.startswith("_") or node in attributes:
+                continue
+            if not ast.get_docstring(node):
+                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+
+
+def test_everything_public_has_a_docstring() -> None:
+    assert [place for path in files(*ROOMS) for place in undocumented(path)] == []
+
+
+def test_every_node_is_named_by_its_file() -> None:
+    named = {node.__name__: node.__module__ for node in NODES}
+    assert named == {name: f"nodes.{name}" for name in named}
+    assert {path.stem for path in files("nodes")} - {"__init__"} == set(named)
+
+
+QUESTIONS = [
+    ("Where is the harbour?", Settings(data=ROOT)),
+    ("Where is the harbour? And how high is the tower?", Settings(data=ROOT)),
+    ("Who invented the telephone?", Settings(data=ROOT)),
+    ("Where is the harbour?", Settings(data=ROOT, budget_tool_calls=0)),
+]
+
+
+@pytest.fixture
+def tools(store: Store, embedder: FakeEmbedder) -> Toolbox:
+    collection = store.writer.open_collection("acme", "main", None)
+    texts = {
+        "harbour": "The harbour is in the north of the town. It opened in 1900.",
+        "tower": "The tower is 80 metres high. It stands on the hill.",
+    }
+    rows = [document(collection, name, text, title=name) for name, text in texts.items()]
+    write(store, collection, rows, embedder)
+    return Toolbox(Index(store, collection, embedder, Settings(data=store.folder)))
+
+
+def test_every_node_writes_keys_of_the_state_alone(tools: Toolbox, embedder: FakeEmbedder) -> None:
+    """LangGraph drops any other key without a word."""
+    written: dict[str, set[str]] = {}
+
+    def watched(node: graph.build.Node) -> graph.build.Node:
+        def run(state: State, runtime: Runtime[Context]) -> Update:
+            update = node(state, runtime)
+            written.setdefault(node.__name__, set()).update(update)
+            return update
+
+        run.__name__ = node.__name__
+        return run
+
+    built = build_graph(watched)
+    for question, settings in QUESTIONS:
+        reasoner = RulesReasoner(settings, tools.term_weights(), embedder)
+        context = make_context(
+            AuthContext(tenant="acme"), tools, reasoner, settings, clock=time.monotonic
+        )
+        result = built.invoke({"question": question}, context=context)
+        assert result["answer"].text
+        assert result["trail"]
+    assert {
+        name: keys - state_keys() for name, keys in written.items() if keys - state_keys()
+    } == {}
+    assert set(written) >= {node.__name__ for node in NODES} - {"plan"}
+
+
+def literal_keys(path: Path) -> Iterator[str]:
+    """Yield the keys of the update that a node's function builds, as far as it spells them."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == path.stem)
+    for node in ast.walk(function):
+        if isinstance(node, ast.Return):
+            for inner in ast.walk(node):
+                if isinstance(inner, ast.Dict) and inner in top_dicts(node):
+                    yield from (k.value for k in inner.keys if isinstance(k, ast.Constant))
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        for target in targets:
+            if isinstance(target, ast.Subscript) and ast.unparse(target.value) == "update":
+                assert isinstance(target.slice, ast.Constant)
+                yield target.slice.value
+
+
+def top_dicts(returned: ast.Return) -> list[ast.expr]:
+    """Return the dicts that a statement like `return update | {...}` joins."""
+    parts: list[ast.expr] = [returned.value] if returned.value else []
+    while any(isinstance(part, ast.BinOp) for part in parts):
+        joined = next(part for part in parts if isinstance(part, ast.BinOp))
+        parts.remove(joined)
+        parts += [joined.left, joined.right]
+    return parts
+
+
+@pytest.mark.parametrize("node", [node.__name__ for node in NODES])
+def test_the_keys_a_node_spells_are_keys_of_the_state(node: str) -> None:
+    assert set(literal_keys(ROOT / "nodes" / f"{node}.py")) <= state_keys()
