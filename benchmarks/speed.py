@@ -106,7 +106,7 @@ def warm_speed(folder: Path, questions: list[str]) -> dict[str, Any]:
         }
         for tool in ("search", "search_vector", "search_text"):
             report[tool] = percentiles(
-                [timed(partial(search, tool, question + " ")) for question in questions]
+                [timed(partial(search, tool, f"{question} {tool}")) for question in questions]
             )
         asked: list[float] = []
         answered: list[float] = []

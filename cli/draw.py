@@ -48,26 +48,42 @@ def step_line(step: Step) -> str:
 
 
 def step_table(trail: Sequence[Step]) -> Table:
-    """Return all steps as a table with what each tool was asked and allowed."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("#", "node", "for", "decision", "why or what was asked", "evidence", "ms"):
-        table.add_column(title, justify="right" if title in ("#", "ms") else "left")
+    """Return all steps as a table: what was decided, why, and how long it took."""
+    table = _table("#", "node", "for", "decision", "why", "ms")
     for number, step in enumerate(trail, start=1):
-        best = ", ".join(f"{key[:8]} {score:g}" for key, score in step.evidence[:3])
-        more = f" +{len(step.evidence) - 3}" if len(step.evidence) > 3 else ""
-        asked = _arguments(step.arguments) if step.tool else step.reason
-        if step.auth_filter:
-            asked += f" · {filter_text(step.auth_filter)}"
-        what = f"{step.tool}: {step.decision}" if step.tool else step.decision
         table.add_row(
             str(number),
             f"[{COLOURS.get(step.node, 'white')}]{step.node}[/]",
             step.question_id,
-            escape(shortened(what, 60)),
-            escape(shortened(asked, 160)),
-            best + more,
+            escape(shortened(f"{step.tool}: {step.decision}" if step.tool else step.decision, 80)),
+            escape(shortened(step.reason, 200)),
             f"{step.ms:.1f}",
         )
+    return table
+
+
+def call_table(trail: Sequence[Step]) -> Table:
+    """Return all tool calls as a table: what was asked, what was enforced, what came back."""
+    table = _table("#", "tool", "asked", "enforced", "evidence (best first)")
+    for number, step in enumerate(trail, start=1):
+        if not step.tool:
+            continue
+        best = ", ".join(f"{key[:8]} {score:.2f}" for key, score in step.evidence[:3])
+        more = f" +{len(step.evidence) - 3}" if len(step.evidence) > 3 else ""
+        table.add_row(
+            str(number),
+            step.tool,
+            escape(shortened(_arguments(step.arguments), 160)),
+            escape(filter_text(step.auth_filter)),
+            best + more,
+        )
+    return table
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in titles:
+        table.add_column(title, justify="right" if title in ("#", "ms") else "left")
     return table
 
 

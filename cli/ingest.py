@@ -17,6 +17,7 @@ from cli.options import (
     Set,
     Tenant,
     flags_from,
+    named_path,
     opened,
 )
 from cli.output import fail, print_json, stderr, stdout
@@ -29,7 +30,12 @@ SHOWN_FAILURES = 20
 
 
 def ingest(
-    paths: Annotated[list[Path], typer.Argument(help="Files and folders.", show_default=False)],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Files and folders.", show_default=False, parser=named_path, metavar="paths"
+        ),
+    ],
     collection: CollectionName = DEFAULT_COLLECTION,
     profile: Annotated[
         str | None, typer.Option("--profile", help="Profile: a built-in name or a YAML file.")

@@ -15,12 +15,28 @@ from core.settings import Settings, load_settings
 if TYPE_CHECKING:
     from graph.session import Session
 
+
+def named_path(text: str) -> Path:
+    """Return a path; an empty one, mostly a variable that is not set, would mean this folder."""
+    if not text.strip():
+        raise CallerError(
+            "a path must be named", value=repr(text), hint="give '.' for the current folder"
+        )
+    return Path(text)
+
+
 DEFAULT_COLLECTION = "default"
 DEFAULT_TENANT = "default"
 
 Data = Annotated[
     Path | None,
-    typer.Option("--data", help="Data directory (or CARREL_DATA).", show_default=False),
+    typer.Option(
+        "--data",
+        help="Data directory (or CARREL_DATA).",
+        show_default=False,
+        parser=named_path,
+        metavar="<path>",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
 CollectionName = Annotated[str, typer.Option("--collection", "-c", help="Collection of documents.")]

@@ -9,11 +9,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from cli.ask import caller, print_answer
-from cli.draw import path_picture, shortened, step_table
+from cli.draw import call_table, path_picture, shortened, step_table
 from cli.options import DEFAULT_TENANT, Data, Json, Tenant, User, settings_from, storable
 from cli.output import print_json, stdout
 
 NEWEST = 15
+PIPED_WIDTH = 160
 
 
 def trace(
@@ -47,6 +48,8 @@ def trace(
         finally:
             database.close()
     out = stdout()
+    if not out.is_terminal:
+        out.width = PIPED_WIDTH  # a file has no edge to wrap at
     if found is None:
         if as_json:
             print_json({"runs": [item.model_dump(exclude={"trail", "result"}) for item in newest]})
@@ -69,7 +72,9 @@ def trace(
         f" · index version {found.index_version}[/dim]\n"
     )
     out.print(step_table(found.trail))
-    out.print()
-    out.print(path_picture(found.trail, max(60, out.width)), markup=False)
+    out.print("\n[bold]Tool calls[/bold]")
+    out.print(call_table(found.trail))
+    out.print("\n[bold]Path[/bold]")
+    out.print(path_picture(found.trail, max(60, min(out.width, 120))), markup=False)
     out.print()
     print_answer(found.result)

@@ -27,9 +27,9 @@ class CarrelError(Exception):
         self.hint = hint
         parts = [rule.rstrip(".")]
         if value is not None:
-            parts[0] += f": {shorten(value)}"
+            parts[0] += f": {shorten(value) or repr(value)}"
         if hint:
-            parts.append(hint.rstrip("."))
+            parts.append(hint[0].upper() + hint[1:].rstrip("."))
         super().__init__(". ".join(parts) + ".")
 
 

@@ -18,7 +18,10 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     context = runtime.context
     began = context.clock()
     draft = state.get("draft")
-    evidence = {item.evidence_id: item for item in state.get("evidence") or []}
+    # What was graded off topic was never offered, so nothing may rest on it.
+    evidence = {
+        item.evidence_id: item for item in state.get("evidence") or [] if item.best_grade >= 2
+    }
     kept: list[Claim] = []
     dropped: list[tuple[Claim, str]] = []
     for claim in draft.claims if draft else []:

@@ -28,7 +28,7 @@ def unsupported_reason(claim: Claim, evidence: Mapping[str, Evidence]) -> str:
     for citation in claim.citations:
         item = evidence.get(citation.evidence_id)
         if item is None or item.chunk_id != citation.chunk_id:
-            return "it cites evidence that was not found in this run"
+            return "it cites evidence that this run did not find relevant"
         if not 0 <= citation.start < citation.end <= len(item.text):
             return "a cited span lies outside its chunk"
         if item.text[citation.start : citation.end] != citation.quote:

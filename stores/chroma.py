@@ -46,8 +46,15 @@ class ChromaVectors:
                     str(self._folder), settings=Settings(anonymized_telemetry=False)
                 )
             except BaseException as error:
+                self._forget_half_started()
                 raise _rebuildable(error) from error
         return self._client
+
+    def _forget_half_started(self) -> None:
+        """Chroma hands a client that failed to start to the next one that asks for the folder."""
+        from chromadb.api.shared_system_client import SharedSystemClient
+
+        SharedSystemClient._identifier_to_system.pop(str(self._folder), None)
 
     def _collection(self, collection_id: int) -> Any:  # noqa: ANN401 - chromadb's own type
         name = f"collection-{int(collection_id)}-{self._model}"

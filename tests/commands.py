@@ -208,7 +208,9 @@ def index_of(data: Path) -> Index:
     vectors: list[tuple[Any, ...]] = []
     if (data / "chroma" / "chroma.sqlite3").exists():
         with closing(sqlite3.connect(data / "chroma" / "chroma.sqlite3")) as connection:
-            vectors = connection.execute("SELECT embedding_id FROM embeddings").fetchall()
+            made = "SELECT 1 FROM sqlite_schema WHERE name = 'embeddings'"
+            if connection.execute(made).fetchone():  # else it was killed while it was made
+                vectors = connection.execute("SELECT embedding_id FROM embeddings").fetchall()
     chunks = query(data, "SELECT chunk_id FROM chunks")
     assert len(full_text) == len(set(full_text))
     assert len(vectors) == len(set(vectors))

@@ -18,7 +18,7 @@ ELLIPTICAL_TERMS = 2
 def entities(text: str, words: Lexicon) -> list[str]:
     """Return names in a question: quoted, code identifiers, abbreviations, capitalised words.
 
-    A capitalised first word counts only when it is a name by its form (XPay, JAX), since every
+    A capitalised first word counts only when it is a name by its form (GmbH, JAX), since every
     sentence begins with a capital.
     """
     found = [match.group(1).strip() for match in QUOTED.finditer(text)]

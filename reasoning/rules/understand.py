@@ -16,7 +16,7 @@ def understand(question: str, history: Sequence[Turn], max_parts: int) -> Unders
     """Return the stand-alone question with its parts.
 
     A part that leaves out what it is about gets the topic of the part before it, or of the newest
-    question in the history: "and who maintains it?" about "XPay refund API".
+    question in the history: "and who maintains it?" about "north ward".
     """
     language = detect_language(question)
     words = lexicon(language)

@@ -13,7 +13,6 @@ from core.auth import AuthContext
 from core.budget import Budget, Usage
 from core.types import StopReason
 from graph.session import Session
-from nodes.stop_condition import stop_condition  # noqa: F401 - the node under test by name
 
 PLAIN = "What is the default timeout of the order query API?"
 THREE = (

@@ -46,14 +46,14 @@ def test_a_follow_up_is_answered_about_the_earlier_topic(
 def test_a_complete_question_ignores_the_history(examples: Session) -> None:
     history = [Turn("What is the default timeout of the XPay payout API?", "120 seconds")]
     question = "What is the default timeout of the order query API?"
-    alone, after = (
-        examples.ask(question, AUTH, "xpay", history=turns) for turns in ([], history)
-    )
+    alone, after = (examples.ask(question, AUTH, "xpay", history=turns) for turns in ([], history))
     assert alone.result["claims"] == after.result["claims"]
 
 
 def test_the_answer_of_a_turn_is_no_evidence(examples: Session) -> None:
-    history = [Turn("Who maintains the XPay moon base?", "Dr. Nobody maintains the XPay moon base.")]
+    history = [
+        Turn("Who maintains the XPay moon base?", "Dr. Nobody maintains the XPay moon base.")
+    ]
     run = examples.ask("Who maintains the XPay moon base?", AUTH, "xpay", history=history)
     assert "Nobody" not in run.result["answer"]
 

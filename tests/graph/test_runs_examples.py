@@ -128,7 +128,9 @@ def test_a_reading_list_names_works_about_the_subject(examples: Session) -> None
     run = ask(examples, "library", "What can I read on physics without mathematics?")
     lines = run.result["answer"].splitlines()
     assert 1 <= len(lines) <= 5
-    assert all(re.match(rf"{place}\. .+ \(.+, \d{{4}}\): ", line) for place, line in enumerate(lines, 1))
+    assert all(
+        re.match(rf"{place}\. .+ \(.+, \d{{4}}\): ", line) for place, line in enumerate(lines, 1)
+    )
     assert len(set(cited(run))) == len(lines)
 
 

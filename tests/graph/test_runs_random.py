@@ -14,8 +14,11 @@ from reasoning.types import Turn
 
 AUTH = AuthContext(tenant="default")
 WORDS = st.sampled_from(
-    "what who when refund XPay timeout ? and , . кто когда книга и хто де 谁 退款 多少 ？ 最近 XP-4221 "
-    "docs/* \" ' ( ) * OR NEAR NOT -- ; % _ \\ {x} ${y} <b> 1861 physics Alice \u200b \u202e 😀".split(" ")
+    (
+        "what who when refund XPay timeout ? and , . кто когда книга и хто де 谁 退款 多少 ？ 最近"
+        " XP-4221 docs/* \" ' ( ) * OR NEAR NOT -- ; % _ \\ {x} ${y} <b> 1861 physics Alice"
+        " \u200b \u202e 😀"
+    ).split(" ")
 )
 QUESTIONS = st.one_of(
     st.text(min_size=1, max_size=40),
@@ -60,9 +63,7 @@ def test_any_question_ends_in_an_answer_or_a_refusal(
         assert result["refused"]
 
 
-@pytest.mark.parametrize(
-    "question", ["", "   ", "?!", "\x00", "…", "word " * 1000], ids=range(6)
-)
+@pytest.mark.parametrize("question", ["", "   ", "?!", "\x00", "…", "word " * 1000], ids=range(6))
 def test_what_is_no_question_is_the_callers_error(question: str, examples: Session) -> None:
     with pytest.raises(CallerError):
         examples.ask(question, AUTH, "xpay")

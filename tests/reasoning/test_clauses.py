@@ -121,7 +121,7 @@ def test_every_entry_of_a_lexicon_is_text(language: str) -> None:
 
 
 FRAGMENTS = st.sampled_from(
-    "who what when и кто когда де хто 谁 多少 吗 和 and or , . ? ？ ， 、 \n ; 3.5 v2.1 cat кот 猫 it".split(
+    "who what when и кто когда де хто 谁 多少 吗 和 and or , . ? ？ ， 、 \n ; 3.5 v2.1 猫".split(
         " "
     )
 )

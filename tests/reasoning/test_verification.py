@@ -139,9 +139,9 @@ def test_a_citation_must_be_exact() -> None:
         ({"start": start, "end": start}, "outside"),
         ({"start": start + 9, "end": start}, "outside"),
         ({"start": 10**9, "end": 10**9 + 5}, "outside"),
-        ({"evidence_id": "invented"}, "not found in this run"),
-        ({"evidence_id": ""}, "not found in this run"),
-        ({"chunk_id": "another"}, "not found in this run"),
+        ({"evidence_id": "invented"}, "did not find relevant"),
+        ({"evidence_id": ""}, "did not find relevant"),
+        ({"chunk_id": "another"}, "did not find relevant"),
     ]:
         assert reason in verdict(citing(item, quote, **spoiled), item), spoiled
 
@@ -206,7 +206,7 @@ SENTENCES = st.one_of(
     st.text(LETTERS, min_size=1, max_size=60),
     st.lists(
         st.sampled_from(
-            "The ward has not 12,5 beds at 10:30 и не открыто Петров ні лікар 病房 没有 床位 3.14 e.g.".split()
+            "The ward has not 12,5 beds at 10:30 и не открыто Петров ні 病房 没有 3.14 e.g.".split()
         ),
         min_size=1,
         max_size=12,

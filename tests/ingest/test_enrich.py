@@ -1,0 +1,120 @@
+"""Ids, hashes, language and fields of a document's rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.profile import Profile
+from ingest.enrich import digest, embedded_text, enrich, estimate_tokens
+from ingest.types import Block, ParsedDocument
+from stores.catalogue import Collection
+from stores.writer import DocumentRow
+
+BOOKS = Collection(id=1, tenant="acme", name="books", profile=Profile(name="default"))
+
+
+def row(
+    collection: Collection = BOOKS, acl: frozenset[str] = frozenset(), **given: Any
+) -> DocumentRow:
+    values: dict[str, Any] = {
+        "document_id": "a.md",
+        "source": "a.md",
+        "title": "Herons",
+        "format": "markdown",
+        "blocks": [Block(text="A heron fishes in the shallow water of the river.")],
+    }
+    document = ParsedDocument(**{**values, **given})
+    return enrich(document, collection, "a.md", chunk_size=400, overlap=50, acl=acl)
+
+
+def test_equal_input_gives_equal_rows() -> None:
+    assert row() == row()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"title": "Storks"},
+        {"blocks": [Block(text="A stork stands.")]},
+        {"metadata": {"authors": ["Ann"]}},
+        {"fields": {"year": 1}},
+        {"acl": frozenset({"editor"})},
+    ],
+)
+def test_whatever_is_stored_changes_the_hash(change: dict[str, Any]) -> None:
+    assert row(**change).content_hash != row().content_hash
+    assert row(**change).key == row().key
+
+
+def test_tenant_collection_and_version_make_other_chunk_ids() -> None:
+    ids = {
+        found.chunks[0].chunk_id
+        for found in (
+            row(),
+            row(Collection(1, "zoo", "books", BOOKS.profile)),
+            row(Collection(1, "acme", "notes", BOOKS.profile)),
+            row(metadata={"version": "1"}),
+            row(metadata={"version": "2"}),
+        )
+    }
+    assert len(ids) == 5
+
+
+@pytest.mark.parametrize(
+    ("declared", "language"),
+    [("de", "de"), ("DE-at", "de"), ("pt_BR", "pt"), ("python", "en"), ("", "en"), (None, "en")],
+)
+def test_a_declared_language_wins_when_it_is_one(declared: object, language: str) -> None:
+    assert row(metadata={"language": declared}).language == language
+
+
+def test_code_does_not_decide_the_language() -> None:
+    blocks = [
+        Block(text="Цапля ловит рыбу в реке."),
+        Block(text="for i in range(9): x()", kind="code"),
+    ]
+    assert row(blocks=blocks).language == "ru"
+
+
+def test_fields_become_rows_with_numbers() -> None:
+    fields = {
+        "year": "1861",
+        "tags": ["a", "", None, "b"],
+        "price": 1.5,
+        "sold": True,
+        "note": None,
+    }
+    assert row(fields=fields).fields == [
+        ("year", "1861", 1861.0),
+        ("tags", "a", None),
+        ("tags", "b", None),
+        ("price", "1.5", 1.5),
+        ("sold", "True", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("title", "section", "text", "expected"),
+    [
+        ("Guide", "Limits", "Ten.", "Guide › Limits\nTen."),
+        ("Guide", "Guide › Limits", "Ten.", "Guide › Limits\nTen."),
+        ("", "Limits", "Ten.", "Limits\nTen."),
+        ("Guide", "", "Ten.", "Guide\nTen."),
+        ("Guide", "", "Guide to ten.", "Guide to ten."),
+        ("", "", "Ten.", "Ten."),
+    ],
+)
+def test_what_is_embedded(title: str, section: str, text: str, expected: str) -> None:
+    assert embedded_text(title, section, text) == expected
+
+
+def test_digest_keeps_its_parts_apart_and_survives_odd_characters() -> None:
+    assert digest("ab", "c") != digest("a", "bc") != digest("abc")
+    assert len(digest("\ud800", length=24)) == 24
+    assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+
+
+def test_tokens_are_never_zero() -> None:
+    assert [estimate_tokens(text) for text in ("", "a", "x" * 40, "茶" * 4)] == [1, 1, 10, 3]

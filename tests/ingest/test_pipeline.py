@@ -1,0 +1,302 @@
+"""Ingest and ingest again: what is unchanged, changed, removed, doubled, unreadable or guarded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import DOCUMENTS, FILES, Index, index_of, pdf, query, write_files
+from fakes import FakeEmbedder
+
+from core.errors import OperatorError
+from core.settings import Settings
+from ingest.pipeline import Pipeline, Progress, Summary
+from stores.catalogue import Collection
+from stores.store import Store
+
+Ingest = Callable[..., Summary]
+
+
+@pytest.fixture
+def ingest(store: Store, embedder: FakeEmbedder, collection: Collection) -> Ingest:
+    """Return a function that ingests paths and checks that all indexes agree afterwards."""
+
+    def run(
+        *paths: Path,
+        prune: bool = False,
+        acl: Sequence[str] = (),
+        progress: Progress | None = None,
+        into: Collection | None = None,
+        **values: Any,
+    ) -> Summary:
+        settings = Settings(**{"data": store.folder, **values})
+        pipeline = Pipeline(
+            store,
+            embedder,
+            settings,
+            into or collection,
+            acl=frozenset(acl),
+            progress=progress,
+        )
+        summary = pipeline.run(paths, prune=prune)
+        assert index_of(store.folder).consistent
+        return summary
+
+    return run
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    return write_files(tmp_path / "corpus")
+
+
+def texts(store: Store) -> str:
+    return "\n".join(row[0] for row in query(store.folder, "SELECT text FROM chunks"))
+
+
+def names(store: Store) -> set[str]:
+    return {row[0] for row in query(store.folder, "SELECT document_id FROM documents")}
+
+
+def reasons(summary: Summary) -> dict[str, str]:
+    return {failure.path: failure.reason for failure in summary.failed}
+
+
+def test_all_is_indexed_once(ingest: Ingest, corpus: Path, store: Store) -> None:
+    first = ingest(corpus)
+    assert (first.files, first.indexed, first.unchanged, first.failed) == (6, 6, 0, [])
+    assert (first.documents, first.ok) == (DOCUMENTS, True)
+    before = index_of(store.folder)
+    assert first.chunks == len(before.chunks)
+    version = store.catalogue.index_version()
+    second = ingest(corpus)
+    assert (second.indexed, second.unchanged, second.ok) == (0, 6, True)
+    assert (second.documents, second.chunks) == (first.documents, first.chunks)
+    assert index_of(store.folder) == before
+    assert store.catalogue.index_version() == version
+
+
+def test_a_changed_file_replaces_its_chunks(ingest: Ingest, corpus: Path, store: Store) -> None:
+    ingest(corpus)
+    others = index_of(store.folder).documents
+    path = corpus / "guide" / "candle.md"
+    path.write_text("# Candles\n\nA torch of tallow smokes.\n", encoding="utf-8")
+    summary = ingest(corpus)
+    assert (summary.indexed, summary.unchanged, summary.documents) == (1, 5, DOCUMENTS)
+    assert "tallow" in texts(store) and "42 mm" not in texts(store)
+    for table in ("fts_1_content",):
+        rows = query(store.folder, f"SELECT * FROM {table}")
+        assert "wick" not in str(rows) and "tallow" in str(rows)
+    changed = index_of(store.folder).documents - others
+    assert {row[0] for row in changed} == {"guide/candle.md"}
+
+
+def test_a_touched_file_is_unchanged(ingest: Ingest, corpus: Path) -> None:
+    ingest(corpus)
+    (corpus / "books.csv").touch()
+    assert ingest(corpus).unchanged == 6
+
+
+def test_a_record_that_is_gone_disappears(ingest: Ingest, corpus: Path, store: Store) -> None:
+    ingest(corpus)
+    notes = corpus / "notes.jsonl"
+    notes.write_text(notes.read_text(encoding="utf-8").split("\n")[0] + "\n", encoding="utf-8")
+    summary = ingest(corpus)
+    assert (summary.indexed, summary.documents) == (1, DOCUMENTS - 1)
+    assert "n1" in names(store) and "n2" not in names(store)
+    assert "owl" not in texts(store).lower()
+
+
+def test_only_the_changed_record_is_written_again(
+    ingest: Ingest, corpus: Path, store: Store
+) -> None:
+    ingest(corpus)
+    before = dict(query(store.folder, "SELECT document_id, id FROM documents"))
+    notes = corpus / "notes.jsonl"
+    notes.write_text(notes.read_text(encoding="utf-8").replace("at night", "by day"))
+    ingest(corpus)
+    after = dict(query(store.folder, "SELECT document_id, id FROM documents"))
+    assert {name for name, row in after.items() if before[name] != row} == {"n2"}
+
+
+def test_a_removed_file_stays_until_it_is_pruned(
+    ingest: Ingest, corpus: Path, store: Store
+) -> None:
+    ingest(corpus)
+    (corpus / "guide" / "tea.md").unlink()
+    summary = ingest(corpus)
+    assert (summary.removed, summary.documents) == (0, DOCUMENTS - 1)
+    assert "guide/tea.md" in names(store)
+    pruned = ingest(corpus, prune=True)
+    assert (pruned.removed, pruned.unchanged) == (1, 5)
+    assert "guide/tea.md" not in names(store)
+    assert ingest(corpus, prune=True).removed == 0
+
+
+def test_a_moved_file_is_one_document(ingest: Ingest, corpus: Path, store: Store) -> None:
+    ingest(corpus)
+    corpus.rename(corpus.parent / "moved")
+    summary = ingest(corpus.parent / "moved", prune=True)
+    assert (summary.unchanged, summary.documents, summary.removed) == (6, DOCUMENTS, 0)
+    assert len(names(store)) == DOCUMENTS
+
+
+@pytest.mark.parametrize("content", [b"", b"\x00\x01\x02\xff" * 500])
+def test_a_file_that_breaks_keeps_its_old_documents(
+    ingest: Ingest, corpus: Path, store: Store, content: bytes
+) -> None:
+    ingest(corpus)
+    before = index_of(store.folder)
+    path = corpus / "guide" / "candle.md"
+    path.write_bytes(content)
+    for _ in range(2):
+        summary = ingest(corpus, prune=True)
+        assert list(reasons(summary)) == ["guide/candle.md"]
+        assert (summary.indexed, summary.unchanged, summary.ok) == (0, 5, True)
+        assert summary.documents == DOCUMENTS
+        assert index_of(store.folder) == before
+    path.write_text(FILES["guide/candle.md"], encoding="utf-8")
+    assert ingest(corpus).failed == []
+    assert index_of(store.folder) == before
+
+
+def test_a_bad_record_does_not_cost_the_good_ones(
+    ingest: Ingest, corpus: Path, store: Store
+) -> None:
+    with (corpus / "notes.jsonl").open("a", encoding="utf-8") as notes:
+        notes.write('not json\n[1]\n{"_id": "n1", "text": "twice"}\n{"_id": "n3", "text": "ok"}\n')
+    summary = ingest(corpus)
+    assert summary.indexed == 6
+    assert sorted(reasons(summary)) == ["notes.jsonl:3", "notes.jsonl:4", "notes.jsonl:5"]
+    assert "'n1' is already used on line 1" in reasons(summary)["notes.jsonl:5"]
+    assert {"n1", "n2", "n3"} <= names(store)
+    again = ingest(corpus)  # what failed is told again, though the file is unchanged
+    assert (again.unchanged, reasons(again)) == (6, reasons(summary))
+
+
+def test_an_id_that_another_file_has_is_reported(
+    ingest: Ingest, corpus: Path, store: Store
+) -> None:
+    line = json.dumps({"_id": "n1", "text": "A seal is not a walrus."})
+    (corpus / "zoo.jsonl").write_text(line + "\n" + line.replace("n1", "z1") + "\n")
+    summary = ingest(corpus)
+    ((where, reason),) = reasons(summary).items()
+    assert where == "zoo.jsonl#n1"
+    assert "'n1'" in reason and "notes.jsonl" in reason
+    assert "z1" in names(store)
+    assert "walrus sleeps" in texts(store)
+
+
+def test_the_same_name_in_two_folders_is_two_documents(
+    ingest: Ingest, tmp_path: Path, store: Store
+) -> None:
+    one = write_files(tmp_path / "one", {"a.md": "# One\n\nThe first text.\n"})
+    two = write_files(tmp_path / "two", {"a.md": "# Two\n\nThe second text.\n"})
+    ingest(one)
+    ingest(two)
+    assert names(store) == {"a.md", "two/a.md"}
+    assert "first text" in texts(store) and "second text" in texts(store)
+    assert ingest(one).unchanged == ingest(two).unchanged == 1
+    both = ingest(one, two)
+    assert both.ok and both.documents >= 2
+
+
+def test_a_new_access_list_is_written(ingest: Ingest, corpus: Path, store: Store) -> None:
+    def guarded() -> set[str]:
+        return {row[0] for row in query(store.folder, "SELECT principal FROM document_acl")}
+
+    ingest(corpus)
+    assert guarded() == set()
+    summary = ingest(corpus, acl=["editor", "chief"])
+    assert (summary.indexed, summary.unchanged) == (6, 0)
+    assert guarded() == {"editor", "chief"}
+    assert query(store.folder, "SELECT count(*) FROM documents WHERE is_open = 1") == [(0,)]
+    assert ingest(corpus, acl=["chief", "editor"]).unchanged == 6
+    ingest(corpus)
+    assert guarded() == set()
+
+
+@pytest.mark.parametrize("change", [{"chunk_size": 120, "chunk_overlap": 20}])
+def test_other_settings_write_again(ingest: Ingest, corpus: Path, change: dict[str, int]) -> None:
+    ingest(corpus)
+    assert ingest(corpus, **change).unchanged == 0
+    assert ingest(corpus, **change).unchanged == 6
+
+
+def test_ids_are_the_same_everywhere(
+    ingest: Ingest, corpus: Path, store: Store, open_store: Callable[..., Store],
+    embedder: FakeEmbedder, tmp_path: Path,
+) -> None:  # fmt: skip
+    ingest(corpus)
+    ingest(corpus, ingest_batch=1)
+    other = open_store(data=tmp_path / "other")
+    target = other.writer.open_collection("acme", "main", None)
+    settings = Settings(data=other.folder, ingest_batch=2, vector_batch=1)
+    Pipeline(other, embedder, settings, target).run([corpus])
+    assert index_of(other.folder) == index_of(store.folder)
+
+
+def test_tenants_and_collections_share_no_ids(ingest: Ingest, corpus: Path, store: Store) -> None:
+    ingest(corpus)
+    for tenant, name in (("zoo", "main"), ("acme", "second")):
+        summary = ingest(corpus, into=store.writer.open_collection(tenant, name, None))
+        assert (summary.indexed, summary.documents) == (6, DOCUMENTS)
+    assert query(store.folder, "SELECT count(*), count(DISTINCT key) FROM documents") == [
+        (3 * DOCUMENTS, 3 * DOCUMENTS)
+    ]
+
+
+def test_what_describes_a_document_is_kept(ingest: Ingest, corpus: Path, store: Store) -> None:
+    (corpus / "paper.pdf").write_bytes(pdf("Heron paper, first page.", "Heron paper, second page."))
+    ingest(corpus)
+    rows = query(
+        store.folder,
+        "SELECT document_id, title, language, format, is_record, metadata, version FROM documents",
+    )
+    found = {row[0]: row[1:] for row in rows}
+    assert found["guide/candle.md"][:4] == ("Candles", "en", "markdown", 0)
+    assert json.loads(found["guide/candle.md"][4])["authors"] == ["Ann Wick"]
+    assert found["guide/bread.html"][:3] == ("Хліб", "uk", "html")
+    assert found["guide/чайник.txt"][1] == "ru"
+    assert found["guide/tea.md"][:2] == ("茶", "zh")
+    assert found["b1"][0] == "The Chemical History of a Candle" and found["b1"][3] == 1
+    assert found["n1"][5] == "2"
+    pages = query(
+        store.folder,
+        "SELECT page FROM chunks c JOIN documents d ON d.id = c.document"
+        " WHERE document_id = 'paper.pdf' ORDER BY ordinal",
+    )
+    assert pages == [(1,), (2,)]
+    sections = query(store.folder, "SELECT section FROM chunks WHERE text LIKE '%42 mm%'")
+    assert sections == [("Candles › Burning",)]
+    years = query(store.folder, "SELECT number FROM record_fields WHERE name = 'year'")
+    assert sorted(years) == [(1704.0,), (1861.0,)]
+
+
+def test_texts_below_the_profile_s_length_are_left_out(
+    ingest: Ingest, corpus: Path, store: Store
+) -> None:
+    write_files(corpus, {"short.md": "Hm.\n"})
+    summary = ingest(corpus, min_text_words=3)
+    assert [item.path for item in summary.left_out] == ["short.md"]
+    assert "short.md" not in names(store)
+
+
+def test_too_little_disk_stops_before_anything_is_written(
+    ingest: Ingest, corpus: Path, store: Store
+) -> None:
+    before: Index = index_of(store.folder)
+    with pytest.raises(OperatorError, match="MB free at"):
+        ingest(corpus, min_free_mb=10**9)
+    assert index_of(store.folder) == before
+
+
+def test_progress_counts_files_and_vectors(ingest: Ingest, corpus: Path) -> None:
+    seen: list[tuple[str, int, int]] = []
+    ingest(corpus, progress=lambda stage, done, total: seen.append((stage, done, total)))
+    files = [done for stage, done, total in seen if stage == "files" and total == 6]
+    assert files == sorted(files) and files[-1] == 6
+    assert [done == total for stage, done, total in seen if stage == "vectors"][-1]

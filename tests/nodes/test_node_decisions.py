@@ -1,0 +1,248 @@
+"""Single nodes on states made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+
+from core.auth import AuthContext
+from core.budget import Usage
+from core.settings import Settings
+from core.types import (
+    Call,
+    Citation,
+    Claim,
+    Draft,
+    Evidence,
+    Plan,
+    StopReason,
+    SubQuestion,
+    Understanding,
+)
+from graph.context import make_context
+from graph.state import state_keys
+from nodes.generate import generate
+from nodes.plan import plan
+from nodes.refuse import refuse
+from nodes.retrieve import retrieve
+from nodes.rewrite import rewrite
+from nodes.stop_condition import stop_condition
+from nodes.understand import question_and_history, understand
+from nodes.verify import verify
+from reasoning.rules.reasoner import RulesReasoner
+from tools.toolbox import Toolbox
+
+CALL = Call(tool="search_text", arguments={"query": "beds"})
+Q1 = SubQuestion(id="q1", text="How many beds", query="How many beds", language="en", calls=[CALL])
+Q2 = Q1.model_copy(update={"id": "q2", "text": "Who leads it"})
+TEXT = "The ward has 12 beds."
+
+
+def found(grade: int, question_id: str = "q1") -> Evidence:
+    return Evidence(
+        evidence_id=f"e{grade}",
+        chunk_id=f"c{grade}",
+        document_id="d",
+        document_key="k",
+        source="ward.txt",
+        title="",
+        text=TEXT,
+        language="en",
+        grades={question_id: grade},
+    )
+
+
+def state(**values: object) -> Any:  # noqa: ANN401
+    return {
+        "query": Understanding(question="How many beds?", language="en"),
+        "plan": Plan(questions=[Q1]),
+        "current": "q1",
+        "started": 0.0,
+        "usage": Usage(steps=3),
+        **values,
+    }
+
+
+@pytest.fixture
+def runtime(index: Callable[..., Any]) -> Callable[..., Any]:
+    def make(**values: object) -> Any:  # noqa: ANN401
+        searched = index()
+        settings = Settings(**{"data": searched.settings.data, **values})
+        tools = Toolbox(searched)
+        reasoner = RulesReasoner(settings, tools.term_weights(), None)
+        context = make_context(
+            AuthContext(tenant="acme"), tools, reasoner, settings, clock=lambda: 1.0
+        )
+        return SimpleNamespace(context=context)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("grade", "attempts", "outcome"),
+    [(3, 0, "enough"), (2, 0, "enough"), (1, 0, "weak"), (0, 1, "weak"), (0, 2, "never")],
+)
+def test_stop_condition_weighs_grades_and_attempts(
+    grade: int, attempts: int, outcome: str, runtime: Callable[..., Any]
+) -> None:
+    made = stop_condition(
+        state(evidence=[found(grade)], attempts={"q1": attempts}), runtime(max_rewrites=2)
+    )
+    assert made["outcome"] == outcome
+    assert made["closed"] == ([] if outcome == "weak" else ["q1"])
+
+
+@pytest.mark.parametrize(
+    ("grade", "closed", "outcome", "reason"),
+    [
+        (3, [], "next", "enough_evidence"),
+        (3, ["q2"], "enough", "required_fields_missing"),
+        (0, ["q2"], "never", "no_relevant_evidence"),
+    ],
+)
+def test_stop_condition_looks_at_all_parts(
+    grade: int, closed: list[str], outcome: str, reason: str, runtime: Callable[..., Any]
+) -> None:
+    both = state(
+        plan=Plan(questions=[Q1, Q2]), evidence=[found(grade)], closed=closed, attempts={"q1": 2}
+    )
+    made = stop_condition(both, runtime())
+    assert (made["outcome"], made["stop_reason"]) == (outcome, reason)
+
+
+@pytest.mark.parametrize(
+    ("usage", "reason"),
+    [
+        (Usage(steps=60), "max_steps"),
+        (Usage(tool_calls=24), "max_tool_calls"),
+        (Usage(tokens=60_000), "max_tokens"),
+        (Usage(ms=110_000.0), "timeout"),
+    ],
+)
+@pytest.mark.parametrize("grade", [0, 3])
+def test_a_limit_ends_the_search(
+    usage: Usage, reason: str, grade: int, runtime: Callable[..., Any]
+) -> None:
+    made = stop_condition(state(usage=usage, evidence=[found(grade)]), runtime())
+    assert made["outcome"] == ("enough" if grade else "never")
+    assert made["stop_reason"] == reason
+    assert made["warnings"] == [f"stopped early: {reason}"]
+
+
+def test_retrieve_stays_within_the_calls_left(runtime: Callable[..., Any]) -> None:
+    question = Q1.model_copy(update={"calls": [CALL] * 5})
+    made = retrieve(state(plan=Plan(questions=[question]), usage=Usage(tool_calls=22)), runtime())
+    assert len(made["trail"]) == 2
+    assert made["usage"].tool_calls == 2
+    none = retrieve(state(usage=Usage(tool_calls=24)), runtime())
+    assert [step.decision for step in none["trail"]] == ["no call"]
+    assert none["usage"].tool_calls == 0
+
+
+def test_a_refused_call_is_a_warning(runtime: Callable[..., Any]) -> None:
+    bad = Q1.model_copy(update={"calls": [Call(tool="search_text", arguments={"tenant": "ypay"})]})
+    made = retrieve(state(plan=Plan(questions=[bad])), runtime())
+    assert made["evidence"] == []
+    assert made["trail"][0].auth_filter["tenant"] == "acme"
+    assert "search_text" in made["warnings"][0]
+
+
+def test_an_exhausted_rewrite_leaves_no_calls(runtime: Callable[..., Any]) -> None:
+    made_runtime = runtime()
+    reasoner = SimpleNamespace(rewrite=lambda *_: None)
+    context = SimpleNamespace(
+        **{**vars(made_runtime.context), "reasoner": reasoner},
+        elapsed=made_runtime.context.elapsed,
+    )
+    made = rewrite(state(), SimpleNamespace(context=context))  # type: ignore[arg-type]
+    assert made["plan"].questions[0].calls == []
+    assert made["attempts"] == {"q1": context.settings.max_rewrites}
+    assert made["trail"][0].decision == "no rewrite"
+
+
+def test_generate_is_offered_relevant_and_unrejected_evidence_only(
+    runtime: Callable[..., Any],
+) -> None:
+    evidence = [found(0), found(1), found(2), found(3)]
+    made = generate(state(evidence=evidence, unsupported=["e3"]), runtime())
+    cited = {c.evidence_id for claim in made["draft"].claims for c in claim.citations}
+    assert cited <= {"e2"}
+    assert made["drafts"] == 1
+
+
+@pytest.mark.parametrize(("grade", "kept"), [(3, True), (2, True), (1, False), (0, False)])
+def test_verify_accepts_relevant_evidence_only(
+    grade: int, kept: bool, runtime: Callable[..., Any]
+) -> None:
+    citation = Citation(
+        evidence_id=f"e{grade}",
+        document_id="d",
+        source="ward.txt",
+        chunk_id=f"c{grade}",
+        start=0,
+        end=len(TEXT),
+        quote=TEXT,
+    )
+    claim = Claim(text=TEXT, citations=[citation], question_id="q1")
+    made = verify(
+        state(
+            evidence=[found(grade)],
+            draft=Draft(claims=[claim]),
+            stop_reason=StopReason.enough_evidence,
+        ),
+        runtime(),
+    )
+    assert ("answer" in made) is kept
+    if not kept:
+        assert made["unsupported"] == [f"e{grade}"]
+        assert made["stop_reason"] == "unsupported_answer"
+
+
+def test_a_chat_is_read_as_turns() -> None:
+    messages = [
+        SystemMessage("Ignore this."),
+        HumanMessage("First?"),
+        AIMessage("One."),
+        HumanMessage("unanswered"),
+        HumanMessage("Second?"),
+        AIMessage("Two."),
+        AIMessage("More."),
+        HumanMessage("Third?"),
+    ]
+    waiting, turns = question_and_history(messages)
+    assert waiting == "Third?"
+    assert [(turn.question, turn.answer) for turn in turns] == [
+        ("First?", "One."),
+        ("Second?", "Two."),
+    ]
+    assert question_and_history([]) == ("", [])
+
+
+def test_understand_plans_a_plain_question_and_leaves_others_to_the_planner(
+    runtime: Callable[..., Any],
+) -> None:
+    plain = understand({"question": "How many beds are there?"}, runtime())
+    assert plain["current"] == "q1"
+    both = understand({"question": "How many beds are there? Who leads it?"}, runtime())
+    assert "plan" not in both
+    made = plan({**both, "question": "x"}, runtime())  # type: ignore[typeddict-item]
+    assert made["current"] == "q1"
+    assert len(made["plan"].questions) == 2
+    following = plan({**both, **made, "closed": ["q1"]}, runtime())  # type: ignore[typeddict-item]
+    assert following["current"] == "q2"
+
+
+def test_every_update_holds_state_keys_only(runtime: Callable[..., Any]) -> None:
+    made = runtime()
+    full = state(
+        evidence=[found(3)],
+        stop_reason=StopReason.no_relevant_evidence,
+        draft=Draft(claims=[]),
+        trail=[],
+    )
+    for node in (retrieve, stop_condition, rewrite, generate, verify, refuse, plan):
+        assert set(node(full, made)) <= state_keys(), node.__name__
