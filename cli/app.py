@@ -82,7 +82,7 @@ def run(arguments: list[str] | None = None) -> int:
     except Exception as error:  # the last door: a traceback never reaches a user
         return _unexpected(error)
     if code == INTERRUPTED:  # Typer turns a KeyboardInterrupt into this
-        fail("interrupted; what was finished is kept. run it again to go on.")
+        fail("interrupted; what was finished is kept. Run it again to go on.")
     if not given:
         return WRONG_USE
     return code if isinstance(code, int) else 0

@@ -77,13 +77,13 @@ def _nothing(summary: Summary) -> str:
         first = summary.failed[0]
         return (
             f"nothing could be ingested: {failed} failed, the first is {first.path}"
-            f" ({first.reason}). correct them and run it again."
+            f" ({first.reason}). Correct them and run it again."
         )
     if left_out := len(summary.left_out):
-        return f"nothing could be ingested: {left_out} left out. choose another profile."
+        return f"nothing could be ingested: {left_out} left out. Choose another profile."
     from ingest.loaders.formats import known_formats
 
-    return f"there is no file to ingest below these paths. known formats: {known_formats()}."
+    return f"there is no file to ingest below these paths. Known formats: {known_formats()}."
 
 
 def run_ingest(

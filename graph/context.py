@@ -59,7 +59,7 @@ def make_context(
 
 def checked_question(question: str, settings: Settings) -> str:
     """Return the question without surrounding space, or say what is wrong with it."""
-    text = question.strip().replace("\x00", "")
+    text = question.encode("utf-8", "replace").decode("utf-8").strip().replace("\x00", "")
     if not any(character.isalnum() for character in text):
         raise CallerError(
             "a question needs at least one word",

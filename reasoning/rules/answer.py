@@ -14,12 +14,15 @@ from reasoning.rules.relevance import (
     Wanted,
     evidence_languages,
     heading_fit,
+    subject_fit,
 )
 
 KIND_BONUS = 0.12
 LANGUAGE_BONUS = 0.15
 GRADE_BONUS = 0.05
 HEADING_BONUS = 0.15
+# A sentence about another thing of the same kind; worse when the question calls it by name.
+SUBJECT_PENALTY, NAMED_PENALTY = 0.25, 0.5
 QUESTION_PENALTY = 0.25
 FRAGMENT_PENALTY = 0.15
 FRAGMENT_CHARACTERS = 12
@@ -41,14 +44,16 @@ def answer(
     """Return claims for every sub-question that has evidence; name the others as missing."""
     claims: list[Claim] = []
     missing: list[str] = []
+    said: set[tuple[str, int]] = set()
     for question in plan.questions:
         usable = [item for item in evidence if item.grades.get(question.id, 0) >= 2]
         if question.wants == "list":
             found = _items(question, usable, relevance, settings)
         else:
-            found = _sentences(question, usable, relevance, settings)
+            found = _sentences(question, usable, relevance, settings, said)
         if found:
             claims += found
+            said |= {(c.chunk_id, c.start) for claim in found for c in claim.citations}
         else:
             missing.append(question.text)
     return Draft(claims=claims, missing=missing)
@@ -74,6 +79,8 @@ def _worth(sentence: Sentence, wanted: Wanted, question: SubQuestion) -> float:
         worth += KIND_BONUS if sentence.has_kind else -KIND_BONUS
     if sentence.evidence.language == wanted.language:
         worth += LANGUAGE_BONUS
+    penalty = NAMED_PENALTY if wanted.entity_terms else SUBJECT_PENALTY
+    worth -= penalty * (1 - subject_fit(wanted, sentence))
     worth += HEADING_BONUS * heading_fit(wanted, sentence.evidence)
     worth += GRADE_BONUS * sentence.evidence.grades.get(question.id, 0)
     if text.rstrip().endswith(("?", "？")):
@@ -94,10 +101,16 @@ def _sentences(
     evidence: Sequence[Evidence],
     relevance: Relevance,
     settings: Settings,
+    said: set[tuple[str, int]],
 ) -> list[Claim]:
+    """Return the best sentences; one already said is said again only when nothing else answers."""
     chosen: list[Sentence] = []
     best = 0.0
-    for worth, sentence in ranked_sentences(question, evidence, relevance):
+    ranked = ranked_sentences(question, evidence, relevance)
+    new = [pair for pair in ranked if (pair[1].evidence.chunk_id, pair[1].start) not in said]
+    if ranked and (not new or new[0][0] < SECOND_SHARE * ranked[0][0]):
+        new = ranked
+    for worth, sentence in new:
         if not chosen:
             best = worth
         elif worth < SECOND_SHARE * best or not _adds(sentence, chosen):

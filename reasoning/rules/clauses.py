@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
+from core.language.sentences import sentence_spans
 from reasoning.rules.lexicon import UNSPACED, Lexicon
 
-# A full stop ends a sentence only before a space, so that "v2.1" and "jax.lax" stay whole.
-SENTENCE_END = re.compile(r"[?？!！。；;]+|(?<=[^\W\d])\.(?=\s)|\n+")
+# A full stop is left to the sentence splitter, which knows initials, versions and "e.g.".
+SENTENCE_END = re.compile(r"[?？!！。；;]+|\n+")
 COMMA = re.compile(r"[,，、]")
 
 
@@ -41,11 +42,14 @@ def _sentences(text: str) -> list[tuple[str, bool]]:
     """Cut a text into sentences, each with whether it ends with a question mark."""
     parts, start = [], 0
     for end in [*SENTENCE_END.finditer(text), None]:
-        part = text[start : end.start() if end else len(text)].strip()
-        if part:
-            parts.append((part, end is not None and any(mark in end.group() for mark in "?？")))
+        part = text[start : end.start() if end else len(text)]
+        spans = sentence_spans(part)
+        parts += [(part[a:b].rstrip(". "), False) for a, b in spans[:-1]]
+        if spans:
+            last = part[spans[-1][0] : spans[-1][1]].rstrip(". ")
+            parts.append((last, end is not None and any(mark in end.group() for mark in "?？")))
         start = end.end() if end else len(text)
-    return parts
+    return [(part, asks) for part, asks in parts if part]
 
 
 def _coordinated(sentence: str, words: Lexicon) -> list[str]:
@@ -77,14 +81,14 @@ def _cuts_unspaced(sentence: str, words: Lexicon) -> list[str]:
 
 
 def _merge(parts: list[str], words: Lexicon) -> list[str]:
-    """Put a part that asks nothing in front of the next one that does."""
+    """Put a part that asks nothing, or names nothing ("whom or what …"), in front of the next."""
     merged: list[str] = []
     waiting = ""
-    for part in parts:
-        if not part:
-            continue
+    given = [part for part in parts if part]
+    for place, part in enumerate(given):
         part = f"{waiting} {part}".strip()
-        if words.is_question(part):
+        last = place == len(given) - 1
+        if words.is_question(part) and (last or _names_something(part, words)):
             merged.append(part)
             waiting = ""
         else:
@@ -95,3 +99,9 @@ def _merge(parts: list[str], words: Lexicon) -> list[str]:
         else:
             merged.append(waiting)
     return merged
+
+
+def _names_something(part: str, words: Lexicon) -> bool:
+    for name in ("question", "auxiliary", "joiner"):
+        part = words.remove(name, part)
+    return any(character.isalnum() for character in part)

@@ -10,7 +10,9 @@ from reasoning.rules.relevance import Relevance, Sentence, Wanted, missing_entit
 
 # When no document of the collection uses this share of a question's words, or the word for what
 # it asks about, only a sentence that clearly means the same can answer it.
-ABSENT, SAME_MEANING = 0.4, 0.65
+ABSENT, SAME_MEANING = 0.4, 0.7
+# A number or a date is there or not; a person or a place may be named by a common word.
+CHECKED_KINDS = ("number", "date")
 OFF_TOPIC, RELATED, PARTLY, ANSWERS = range(4)
 
 
@@ -50,7 +52,9 @@ def _grade(wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: 
         level, reason = RELATED, f"{reason}; names nothing the question names"
     if level >= PARTLY and _never_written(wanted, sentence):
         level, reason = RELATED, f"{reason}; no document uses {wanted.absent:.0%} of the words"
-    if level >= PARTLY and not sentence.has_kind:
+    if level >= PARTLY and not sentence.matched and (sentence.semantic or 0.0) < SAME_MEANING:
+        level, reason = RELATED, f"{reason}; none of the words asked about is in it"
+    if level >= PARTLY and wanted.wants in CHECKED_KINDS and not sentence.has_kind:
         level, reason = RELATED, f"{reason}; holds no {wanted.wants}"
     return Grade(evidence_id=item.evidence_id, grade=level, reason=reason)
 

@@ -13,7 +13,7 @@ from core.language.sentences import sentence_spans
 from core.types import AnswerKind, Evidence, SubQuestion, TermWeights
 from models.embeddings import Embedder
 from reasoning.rules.lexicon import Lexicon, lexicon
-from reasoning.rules.topic import entities, focus
+from reasoning.rules.topic import entities, focus, topic
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,8 @@ class Wanted:
 
     The first `own` groups are the sub-question's own words, the others its carried topic's;
     `absent` is the share of the own words' weight that the whole collection never uses, and
-    `focus_absent` tells that the first thing the question names is among them.
+    `focus_absent` tells that the first thing the question names is among them. `subject` holds the
+    terms of the phrase the question is about ("the XPay payments API").
     """
 
     groups: tuple[tuple[frozenset[str], frozenset[str], float], ...]
@@ -59,6 +60,7 @@ class Wanted:
     absent: float
     focus_absent: bool
     entity_terms: tuple[frozenset[str], ...]
+    subject: frozenset[str]
     vector: Vector | None
     language: str
     wants: AnswerKind
@@ -100,7 +102,7 @@ class Relevance:
         """Analyse a sub-question under the languages of the evidence."""
         words = lexicon(question.language)
         known = languages | {question.language}
-        own = query_terms(steering_removed(question.text, words), known)
+        own = query_terms(asking_removed(question.text, words), known)
         carried = [g for g in query_terms(question.about, known) if g not in own]
         if not own:
             own, carried = carried, []
@@ -111,7 +113,9 @@ class Relevance:
         names = tuple(
             frozenset(terms(name, question.language)) for name in entities(question.text, words)
         )
-        named = {term for name in names for term in name}
+        # The words around a name belong to it: "payments" in "the XPay payments API".
+        subject = frozenset(content_terms(topic(question.text, words), question.language))
+        named = {term for name in names for term in name} | (subject if names else frozenset())
         groups = []
         for group, share in [(g, 1.0) for g in own] + [(g, TOPIC_WEIGHT) for g in carried]:
             weight = min(rarity[term] for term in group) * share
@@ -127,6 +131,7 @@ class Relevance:
             absent=sum(absent) / (sum(w for _, _, w in groups[: len(own)]) or 1.0),
             focus_absent=self._unused(focus(question.text, words), question.language, unused),
             entity_terms=names,
+            subject=subject,
             vector=self._vector(question),
             language=question.language,
             wants=question.wants,
@@ -178,14 +183,38 @@ def steering_removed(text: str, words: Lexicon) -> str:
     return text
 
 
-def has_kind(kind: AnswerKind, text: str, words: Lexicon) -> bool:
-    """Tell whether a text contains a value of the wanted kind; text and yes/no always do."""
+def asking_removed(text: str, words: Lexicon) -> str:
+    """Take out the question words too; nothing is left of a clause such as "and when"."""
+    stripped = steering_removed(text, words)
+    for name in ("question", "auxiliary", "joiner"):
+        stripped = words.remove(name, stripped)
+    return stripped if any(character.isalnum() for character in stripped) else ""
+
+
+def subject_fit(wanted: Wanted, sentence: Sentence) -> float:
+    """Return the share of the subject's words in a sentence and the headings above it, 0..1."""
+    if not wanted.subject:
+        return 1.0
+    item = sentence.evidence
+    present = {*_chunk_terms(sentence.text, item.language)}
+    present |= {*_chunk_terms(_heading(item), item.language)}
+    return len(wanted.subject & present) / len(wanted.subject)
+
+
+def has_kind(
+    kind: AnswerKind, text: str, words: Lexicon, asked: frozenset[str] = frozenset()
+) -> bool:
+    """Tell whether a text contains a value of the wanted kind; text and yes/no always do.
+
+    A person or place needs a name that is not among the terms `asked`.
+    """
     if kind == "number":
         return DIGITS.search(text) is not None or words.search("numeral", text) is not None
     if kind == "date":
         return YEAR_OR_DATE.search(text) is not None
     if kind in ("person", "place"):
-        return CAPITALISED.search(f" {text}") is not None
+        names = CAPITALISED.findall(f" {text}")
+        return any(not asked.issuperset(terms(name, words.language)) for name in names)
     return True
 
 
@@ -199,14 +228,16 @@ def missing_entities(wanted: Wanted, evidence: Evidence) -> bool:
 
 
 def heading_fit(wanted: Wanted, item: Evidence) -> float:
-    """Return the share of a title's or last heading's words that the question asks for, 0..1."""
+    """Return how much of a title, and of it or its last heading, the question asks for, 0..1.
+
+    The title counts in full, so that the section "Timeout" of another document is no match.
+    """
     asked = {term for group, _, _ in wanted.groups for term in group}
-    fits = [0.0]
+    fits = []
     for text in (item.title, item.section.rpartition(" › ")[2]):
         words = set(content_terms(text, item.language)) if text else set()
-        if words:
-            fits.append(len(words & asked) / len(words))
-    return max(fits)
+        fits.append(len(words & asked) / len(words) if words else 0.0)
+    return (fits[0] + max(fits)) / 2
 
 
 def _heading(item: Evidence) -> str:
@@ -220,6 +251,7 @@ def _lexical(wanted: Wanted, item: Evidence) -> list[Sentence]:
     heading = frozenset(_chunk_terms(_heading(item), item.language))
     chunk = frozenset(_chunk_terms(item.text, item.language))
     words = lexicon(item.language)
+    asked = frozenset(term for group, _, _ in wanted.groups for term in group)
     total = wanted.total or 1.0
     # An item of a list is a whole document, so its words may stand in any of its sentences.
     in_chunk = IN_HEADING if wanted.wants == "list" else IN_CHUNK
@@ -240,7 +272,7 @@ def _lexical(wanted: Wanted, item: Evidence) -> list[Sentence]:
             if share > IN_CHUNK and number < wanted.own:
                 matched.add(number)
         lexical = covered / total
-        kind = has_kind(wanted.wants, text, words)
+        kind = has_kind(wanted.wants, text, words, asked)
         found.append(Sentence(item, start, end, lexical, lexical, None, frozenset(matched), kind))
     return found
 

@@ -100,7 +100,7 @@ def test_an_interrupted_question_is_kept_as_cancelled(library: Path, tmp_path: P
     )
     assert done.returncode == 130
     assert done.stdout == ""
-    assert done.stderr == "carrel: interrupted; what was finished is kept. run it again to go on.\n"
+    assert done.stderr == "carrel: interrupted; what was finished is kept. Run it again to go on.\n"
     ((result,),) = query(data, "SELECT result FROM runs ORDER BY rowid DESC LIMIT 1")
     assert json.loads(result)["stop_reason"] == "cancelled"
 
