@@ -106,6 +106,7 @@ def _sentences(
     """Return the best sentences; one already said is said again only when nothing else answers."""
     chosen: list[Sentence] = []
     best = 0.0
+    wanted = relevance.wanted(question, evidence_languages(evidence))
     ranked = ranked_sentences(question, evidence, relevance)
     new = [pair for pair in ranked if (pair[1].evidence.chunk_id, pair[1].start) not in said]
     if ranked and (not new or new[0][0] < SECOND_SHARE * ranked[0][0]):
@@ -115,6 +116,8 @@ def _sentences(
             best = worth
         elif worth < SECOND_SHARE * best or not _adds(sentence, chosen):
             continue
+        elif subject_fit(wanted, sentence) < subject_fit(wanted, chosen[0]):
+            continue  # about another thing than the first
         chosen.append(sentence)
         if len(chosen) >= settings.claims_per_question:
             break

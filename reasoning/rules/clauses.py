@@ -88,7 +88,7 @@ def _merge(parts: list[str], words: Lexicon) -> list[str]:
     for place, part in enumerate(given):
         part = f"{waiting} {part}".strip()
         last = place == len(given) - 1
-        if words.is_question(part) and (last or _names_something(part, words)):
+        if words.is_question(part) and (last or words.names_something(part)):
             merged.append(part)
             waiting = ""
         else:
@@ -99,9 +99,3 @@ def _merge(parts: list[str], words: Lexicon) -> list[str]:
         else:
             merged.append(waiting)
     return merged
-
-
-def _names_something(part: str, words: Lexicon) -> bool:
-    for name in ("question", "auxiliary", "joiner"):
-        part = words.remove(name, part)
-    return any(character.isalnum() for character in part)

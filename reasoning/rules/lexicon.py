@@ -82,6 +82,12 @@ class Lexicon:
             return "yesno"
         return "text"
 
+    def names_something(self, text: str) -> bool:
+        """Tell whether a clause has more than words that ask; "and when" has not."""
+        for name in ("question", "auxiliary", "joiner"):
+            text = self.remove(name, text)
+        return any(character.isalnum() for character in text)
+
     def asks_yes_or_no(self, text: str) -> bool:
         """Tell whether a clause can be answered by yes or no."""
         if self.language in ANYWHERE:

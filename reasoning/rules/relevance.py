@@ -52,7 +52,7 @@ class Wanted:
     The first `own` groups are the sub-question's own words, the others its carried topic's;
     `absent` is the share of the own words' weight that the whole collection never uses, and
     `focus_absent` tells that the first thing the question names is among them. `subject` holds the
-    terms of the phrase the question is about ("the XPay payments API").
+    terms of the phrase the question is about ("the Acme payments API").
     """
 
     groups: tuple[tuple[frozenset[str], frozenset[str], float], ...]
@@ -102,7 +102,9 @@ class Relevance:
         """Analyse a sub-question under the languages of the evidence."""
         words = lexicon(question.language)
         known = languages | {question.language}
-        own = query_terms(asking_removed(question.text, words), known)
+        own = []
+        if words.names_something(steering_removed(question.text, words)):
+            own = query_terms(steering_removed(question.text, words), known)
         carried = [g for g in query_terms(question.about, known) if g not in own]
         if not own:
             own, carried = carried, []
@@ -113,7 +115,7 @@ class Relevance:
         names = tuple(
             frozenset(terms(name, question.language)) for name in entities(question.text, words)
         )
-        # The words around a name belong to it: "payments" in "the XPay payments API".
+        # The words around a name belong to it: "payments" in "the Acme payments API".
         subject = frozenset(content_terms(topic(question.text, words), question.language))
         named = {term for name in names for term in name} | (subject if names else frozenset())
         groups = []
@@ -181,14 +183,6 @@ def steering_removed(text: str, words: Lexicon) -> str:
     for name in ("recommend", "recent", "filler"):
         text = words.remove(name, text)
     return text
-
-
-def asking_removed(text: str, words: Lexicon) -> str:
-    """Take out the question words too; nothing is left of a clause such as "and when"."""
-    stripped = steering_removed(text, words)
-    for name in ("question", "auxiliary", "joiner"):
-        stripped = words.remove(name, stripped)
-    return stripped if any(character.isalnum() for character in stripped) else ""
 
 
 def subject_fit(wanted: Wanted, sentence: Sentence) -> float:

@@ -45,8 +45,8 @@ def test_only_a_lock_is_worth_another_try() -> None:
         ({"value": "x"}, "the rule: x."),
         ({"value": 5}, "the rule: 5."),
         ({"value": 0}, "the rule: 0."),
-        ({"hint": "do that."}, "the rule. do that."),
-        ({"value": ["a"], "hint": "do that"}, "the rule: ['a']. do that."),
+        ({"hint": "do that."}, "the rule. Do that."),
+        ({"value": ["a"], "hint": "do that"}, "the rule: ['a']. Do that."),
     ],
 )
 def test_the_parts_become_one_line(given_parts, text: str) -> None:

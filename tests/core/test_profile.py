@@ -61,5 +61,5 @@ def test_a_broken_profile_is_one_line(tmp_path: Path, content: bytes, message: s
 
 @pytest.mark.parametrize("name", ["unheard", "", "../profiles/default", "a/b.yaml", "~"])
 def test_an_unknown_profile_is_answered_with_the_known_ones(name: str) -> None:
-    with pytest.raises(CallerError, match="built-in: default, library, xpay"):
+    with pytest.raises(CallerError, match="Built-in: default, library, xpay"):
         load_profile(name)

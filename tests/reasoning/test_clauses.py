@@ -78,7 +78,7 @@ def test_each_question_becomes_a_clause(language: str, text: str, count: int) ->
     ("language", "text", "expected"),
     [
         ("en", "I am a nurse. What dose is allowed?", ["I am a nurse What dose is allowed"]),
-        ("en", "What dose is allowed? I am a nurse.", ["What dose is allowed I am a nurse."]),
+        ("en", "What dose is allowed? I am a nurse.", ["What dose is allowed I am a nurse"]),
         ("ru", "Я медсестра. Какая доза разрешена?", ["Я медсестра Какая доза разрешена"]),
         ("uk", "Я медсестра. Яка доза дозволена?", ["Я медсестра Яка доза дозволена"]),
         ("zh", "我是护士。最大剂量是多少？", ["我是护士 最大剂量是多少"]),

@@ -117,7 +117,7 @@ def test_a_newer_catalogue_is_refused(store: Store, open_store: Callable[..., St
     with store.database.write() as connection:
         connection.execute("INSERT INTO migrations VALUES ('m999_future', '')")
     store.close()
-    with pytest.raises(OperatorError, match="m999_future.*upgrade"):
+    with pytest.raises(OperatorError, match="m999_future.*Upgrade"):
         open_store()
     with sqlite3.connect(store.folder / "catalogue.sqlite3") as direct:  # it kept no lock
         direct.execute("DELETE FROM migrations WHERE name = 'm999_future'")

@@ -122,7 +122,7 @@ def test_an_unknown_field_is_answered_with_the_visible_ones(
     ]
     write(store, collection, rows, embedder)
     for asked in ({"where": [{"field": "salary", "value": "9"}]}, {"order_by": "salary"}):
-        with pytest.raises(ToolError, match=r"salary\. fields: title\."):
+        with pytest.raises(ToolError, match=r"salary\. Fields: title\."):
             run("query_records", **asked)
         boss = AuthContext(tenant="acme", roles=frozenset({"boss"}))
         assert "b" in names(run("query_records", boss, **asked))
