@@ -22,7 +22,7 @@ LANGUAGE_BONUS = 0.15
 GRADE_BONUS = 0.05
 HEADING_BONUS = 0.15
 # A sentence about another thing of the same kind; worse when the question calls it by name.
-SUBJECT_PENALTY, NAMED_PENALTY = 0.25, 0.5
+SUBJECT_PENALTY, NAMED_PENALTY = 0.2, 0.4
 QUESTION_PENALTY = 0.25
 FRAGMENT_PENALTY = 0.15
 FRAGMENT_CHARACTERS = 12

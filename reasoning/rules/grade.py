@@ -37,7 +37,7 @@ def _grade(wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: 
         return Grade(evidence_id=item.evidence_id, grade=OFF_TOPIC, reason="no sentence in it")
     score = sentence.score
     reason = f"best sentence scores {score:.2f} ({len(sentence.matched)} of "
-    reason += f"{len(wanted.groups)} words"
+    reason += f"{wanted.own} words"
     reason += f", cosine {sentence.semantic:.2f})" if sentence.semantic is not None else ")"
     level = (
         ANSWERS

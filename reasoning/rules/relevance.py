@@ -32,7 +32,7 @@ ENTITY_WEIGHT = 1.5
 # Cosines of all-MiniLM-L6-v2 between a question and a sentence: unrelated below, same above.
 COSINE_LOW, COSINE_HIGH = 0.25, 0.75
 SEMANTIC_SHARE = 0.45
-EMBEDDED_SENTENCES = 24
+EMBEDDED_SENTENCES = 16
 UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
 RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}: (?=\S)")
 SENTENCE_MARKS = (".", "!", "?", "。", "！", "？", "…")

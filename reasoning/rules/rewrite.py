@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from core.language.analysis import content_terms
+from core.language.analysis import analyze, content_terms
 from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import Call, Evidence, Rewrite, SubQuestion, TermWeights
@@ -14,7 +14,7 @@ from reasoning.rules.lexicon import lexicon
 from reasoning.rules.plan import calls_for, general_tools
 from reasoning.rules.relevance import steering_removed
 
-FEEDBACK_TERMS = 4
+FEEDBACK_TERMS, FEEDBACK_DOCUMENTS = 4, 3
 READ_AROUND = 2
 
 
@@ -86,11 +86,14 @@ def _feedback(
     """Return the most telling words of the best evidence (pseudo-relevance feedback)."""
     asked = set(content_terms(core, language))
     counts: Counter[str] = Counter()
-    for item in evidence[:3]:
+    written: dict[str, str] = {}
+    for item in evidence[:FEEDBACK_DOCUMENTS]:
         counts.update(set(content_terms(item.text, item.language)) - asked)
+        for token in analyze(item.text, item.language):
+            written.setdefault(token.term, item.text[token.start : token.end])
     rarity = weights(list(counts))
     ranked = sorted(counts, key=lambda term: (-counts[term] * rarity[term], term))
-    return ranked[:FEEDBACK_TERMS]
+    return [written.get(term, term) for term in ranked[:FEEDBACK_TERMS]]
 
 
 def _similarity(original: str, proposed: str, language: str, embedder: Embedder | None) -> float:
