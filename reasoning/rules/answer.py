@@ -7,15 +7,9 @@ from collections.abc import Sequence
 from core.settings import Settings
 from core.types import Citation, Claim, Draft, Evidence, Finding, Plan, SubQuestion, Understanding
 from reasoning.rules.plan import wants_value
-from reasoning.rules.relevance import (
-    RECORD_LABEL,
-    Relevance,
-    Sentence,
-    Wanted,
-    evidence_languages,
-    heading_fit,
-    subject_fit,
-)
+from reasoning.rules.relevance import Relevance, evidence_languages
+from reasoning.rules.sentences import RECORD_LABEL, Sentence, heading_fit, subject_fit
+from reasoning.rules.wanted import Wanted
 
 KIND_BONUS = 0.12
 LANGUAGE_BONUS = 0.15

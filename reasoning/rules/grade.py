@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from core.settings import Settings
 from core.types import Evidence, Grade
-from reasoning.rules.relevance import Relevance, Sentence, Wanted, missing_entities
+from reasoning.rules.relevance import Relevance
+from reasoning.rules.sentences import Sentence, missing_entities
+from reasoning.rules.wanted import Wanted
 
 # When no document of the collection uses this share of a question's words, or the word for what
 # it asks about, only a sentence that clearly means the same can answer it.

@@ -12,7 +12,7 @@ from core.types import Call, Evidence, Rewrite, SubQuestion, TermWeights
 from models.embeddings import Embedder
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.plan import calls_for, general_tools
-from reasoning.rules.relevance import steering_removed
+from reasoning.rules.wanted import steering_removed
 
 FEEDBACK_TERMS, FEEDBACK_DOCUMENTS = 4, 3
 READ_AROUND = 2

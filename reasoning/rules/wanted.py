@@ -1,0 +1,139 @@
+"""What a sub-question looks for: groups of equivalent words, weighed by how rare they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from core.language.analysis import content_terms, query_terms, terms
+from core.types import AnswerKind, SubQuestion, TermWeights
+from models.embeddings import Embedder
+from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.topic import entities, focus, topic
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+else:
+    Vector = Any
+
+TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause
+ENTITY_WEIGHT = 1.5
+UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
+# Terms that are equivalent, terms that are nearly so, and what finding one of them is worth.
+Group = tuple[frozenset[str], frozenset[str], float]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Hold what a sub-question looks for: groups of equivalent terms with their weights.
+
+    The first `own` groups are the sub-question's own words, the others its carried topic's;
+    `absent` is the share of the own words' weight that the whole collection never uses, and
+    `focus_absent` tells that the first thing the question names is among them. `subject` holds the
+    terms of the phrase the question is about ("the Acme payments API").
+    """
+
+    groups: tuple[Group, ...]
+    own: int
+    absent: float
+    focus_absent: bool
+    entity_terms: tuple[frozenset[str], ...]
+    subject: frozenset[str]
+    vector: Vector | None
+    language: str
+    wants: AnswerKind
+
+    @property
+    def total(self) -> float:
+        """Return the weight of everything that is looked for."""
+        return sum(weight for _, _, weight in self.groups)
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """Return every term that is looked for, synonyms left out."""
+        return frozenset(term for group, _, _ in self.groups for term in group)
+
+
+def analyse(
+    question: SubQuestion,
+    languages: frozenset[str],
+    weights: TermWeights,
+    embedder: Embedder | None,
+) -> Wanted:
+    """Analyse a sub-question under the languages of the evidence.
+
+    Its vector is left out where the embedder does not serve its language.
+    """
+    words = lexicon(question.language)
+    own, carried = _own_and_carried(question, words, languages | {question.language})
+    rarity = weights(sorted({term for group in (*own, *carried) for term in group}))
+    names = tuple(
+        frozenset(terms(name, question.language)) for name in entities(question.text, words)
+    )
+    # The words around a name belong to it: "payments" in "the Acme payments API".
+    subject = frozenset(content_terms(topic(question.text, words), question.language))
+    named = {term for name in names for term in name} | (subject if names else frozenset())
+    groups: list[Group] = []
+    for group, share in [(g, 1.0) for g in own] + [(g, TOPIC_WEIGHT) for g in carried]:
+        weight = min(rarity[term] for term in group) * share
+        weight *= ENTITY_WEIGHT if group & named else 1.0
+        groups.append((group, _synonyms(group, words), weight))
+    unused = weights([UNUSED_TERM])[UNUSED_TERM]
+    mine = groups[: len(own)]
+    absent = sum(w for group, _, w in mine if min(rarity[t] for t in group) >= unused)
+    in_focus = content_terms(focus(question.text, words), question.language)
+    focus_weights = weights(in_focus).values() if in_focus else ()
+    return Wanted(
+        groups=tuple(groups),
+        own=len(own),
+        absent=absent / (sum(w for _, _, w in mine) or 1.0),
+        focus_absent=bool(focus_weights) and min(focus_weights) >= unused,
+        entity_terms=names,
+        subject=subject,
+        vector=_vector(question, embedder),
+        language=question.language,
+        wants=question.wants,
+    )
+
+
+def _own_and_carried(
+    question: SubQuestion, words: Lexicon, languages: frozenset[str]
+) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+    """Return the word groups of the clause itself, and those of the topic it leaves out."""
+    own: list[frozenset[str]] = []
+    text = steering_removed(question.text, words)
+    if words.names_something(text):
+        own = query_terms(text, languages)
+    carried = [group for group in query_terms(question.about, languages) if group not in own]
+    if not own:
+        own, carried = carried, []
+    return own or query_terms(question.query, languages), carried
+
+
+def _vector(question: SubQuestion, embedder: Embedder | None) -> Vector | None:
+    if embedder is None:
+        return None
+    if embedder.languages is not None and question.language not in embedder.languages:
+        return None
+    return embedder.embed_query(f"{question.text} {question.about}".strip())
+
+
+def steering_removed(text: str, words: Lexicon) -> str:
+    """Take out the words that steer a question but name nothing it is about."""
+    for name in ("recommend", "recent", "filler"):
+        text = words.remove(name, text)
+    return text
+
+
+@lru_cache(maxsize=1024)
+def _synonyms(group: frozenset[str], words: Lexicon) -> frozenset[str]:
+    related: set[str] = set()
+    for synonyms in words.synonyms:
+        analysed = {term for word in synonyms for term in terms(word, words.language)}
+        if analysed & group:
+            related |= analysed
+    return frozenset(related - group)
