@@ -119,7 +119,7 @@ def run_ingest(
         opened(settings, create=True, needs_embedder=True) as session,
         StageBars(quiet) as progress,
     ):
-        assert session.embedder is not None  # noqa: S101 - needs_embedder says so
+        assert session.embedder is not None  # needs_embedder says so
         target = session.store.writer.open_collection(tenant, collection, loaded)
         index = session.index(target)
         pipeline = Pipeline(

@@ -10,7 +10,7 @@ from core.language.detect import detect_language
 from ingest.split import split_document
 from ingest.types import ParsedDocument
 from stores.catalogue import Collection
-from stores.writer import ChunkRow, DocumentRow
+from stores.rows import ChunkRow, DocumentRow
 
 CHARACTERS_PER_TOKEN = 4
 LANGUAGE_SAMPLE = 1500

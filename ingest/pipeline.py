@@ -7,31 +7,29 @@ good by running the same command again.
 
 from __future__ import annotations
 
-import hashlib
-import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.errors import CarrelError, OperatorError
+from core.errors import CarrelError
 from core.language.analysis import terms
 from core.settings import Settings
 from ingest.clean import clean_document
 from ingest.discover import SourceFile, discover
-from ingest.enrich import digest, embedded_text, enrich
+from ingest.enrich import embedded_text, enrich
+from ingest.files import check_disk, fingerprint, unique_relative
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import load
 from ingest.loaders.sandbox import Sandbox
 from ingest.types import LoadFailure, ParsedDocument
 from models.embeddings import Embedder, Vectors
 from stores.catalogue import Collection
+from stores.rows import DocumentRow, FileRow
 from stores.store import Store
-from stores.writer import DocumentRow, FileRow
 
 FORMAT_VERSION = 1  # raise it when loaders, cleaning or splitting change what is stored
-MEGABYTE = 1 << 20
 
 
 @dataclass
@@ -110,10 +108,13 @@ class Pipeline:
         started = time.monotonic()
         sources, failures = discover(paths)
         summary = Summary(files=len(sources) + len(failures), failed=list(failures))
-        self._check_disk(sources)
+        check_disk(sources, self._store.folder, self._settings.min_free_mb)
         self._store.outbox.drain()  # what an interrupted run left behind
         known = self._store.writer.files(self._collection)
-        files = [self._identify(source, known) for source in sources]
+        files = [
+            _File(source, self._fingerprint(source.path), unique_relative(source, known))
+            for source in sources
+        ]
         changed: list[_File] = []
         for file in files:
             row = known.get(file.relative)
@@ -259,30 +260,11 @@ class Pipeline:
 
         self._store.outbox.drain(advance)
 
-    def _identify(self, source: SourceFile, known: dict[str, FileRow]) -> _File:
-        """Give a file a name that no other existing file of the collection has."""
-        relative, folder = source.relative, source.path.resolve().parent
-        for _ in range(len(relative.split("/")) - 1):
-            folder = folder.parent
-        path = str(source.path.resolve())
-        while (row := known.get(relative)) is not None and row.path != path:
-            if not Path(row.path).exists() or not folder.name:
-                break  # the file was moved here
-            relative, folder = f"{folder.name}/{relative}", folder.parent
-        return _File(source, self._fingerprint(source.path), relative)
-
     def _fingerprint(self, path: Path) -> str:
-        content = hashlib.sha256()
-        try:
-            if path.stat().st_size <= self._settings.max_file_mb * MEGABYTE:
-                with path.open("rb") as handle:
-                    while block := handle.read(MEGABYTE):
-                        content.update(block)
-        except OSError as error:
-            content.update(str(error).encode())
         settings = self._settings
-        return digest(
-            content.hexdigest(),
+        return fingerprint(
+            path,
+            settings.max_file_mb,
             FORMAT_VERSION,
             self._embedder.model_id,
             settings.chunk_size,
@@ -291,22 +273,6 @@ class Pipeline:
             self._limits.model_dump(),
             sorted(self._acl),
         )
-
-    def _check_disk(self, sources: Sequence[SourceFile]) -> None:
-        size = 0
-        for source in sources:
-            try:
-                size += source.path.stat().st_size
-            except OSError:
-                continue  # reported by the loader
-        needed = self._settings.min_free_mb + 3 * size // MEGABYTE
-        free = shutil.disk_usage(self._store.folder).free // MEGABYTE
-        if free < needed:
-            raise OperatorError(
-                f"ingest needs {needed} MB of free disk (min_free_mb and three times the input)",
-                value=f"{free} MB free at {self._store.folder}",
-                hint="free some space, or give another directory with --data",
-            )
 
 
 def _count(file: _File, summary: Summary) -> None:

@@ -77,7 +77,7 @@ class Catalogue:
         """Return the row ids of all documents the caller may see."""
         condition, parameters = permission_filter(auth, collection_id, sources)
         rows = self._database.read().execute(
-            f"SELECT d.id FROM documents d WHERE {condition}",  # noqa: S608 - bound parameters
+            f"SELECT d.id FROM documents d WHERE {condition}",  # bound parameters
             parameters,
         )
         return {row[0] for row in rows}

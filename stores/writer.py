@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from core.profile import Profile
@@ -17,51 +16,7 @@ from stores import fulltext
 from stores.catalogue import Collection
 from stores.database import Database
 from stores.embeddings import Vector, known_hashes, store_vectors
-
-
-@dataclass(frozen=True)
-class ChunkRow:
-    """Hold one chunk as it is stored; `content_hash` is of the text that is embedded."""
-
-    chunk_id: str
-    ordinal: int
-    text: str
-    kind: str
-    section: str
-    page: int | None
-    tokens: int
-    content_hash: str
-
-
-@dataclass(frozen=True)
-class DocumentRow:
-    """Hold one document as it is stored; `acl` empty means open to the whole tenant."""
-
-    key: str
-    document_id: str
-    file: str
-    source: str
-    title: str
-    format: str
-    language: str
-    is_record: bool
-    version: str
-    updated_at: str
-    content_hash: str
-    metadata: dict[str, Any]
-    fields: list[tuple[str, str, float | None]]
-    chunks: list[ChunkRow]
-    acl: frozenset[str] = field(default_factory=frozenset)
-
-
-@dataclass(frozen=True)
-class FileRow:
-    """Hold what is known of an ingested file; `failures` are its records that failed."""
-
-    relative: str
-    path: str
-    fingerprint: str
-    failures: list[dict[str, str]]
+from stores.rows import ChunkRow, DocumentRow, FileRow
 
 
 class Writer:
@@ -259,7 +214,7 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
         ),
     )
     row_id = cursor.lastrowid
-    assert row_id is not None  # noqa: S101 - an INSERT always has one
+    assert row_id is not None  # an INSERT always has one
     connection.executemany(
         "INSERT INTO document_acl VALUES (?, ?)", [(row_id, role) for role in document.acl]
     )
@@ -272,30 +227,37 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
     )
     keywords = keyword_text(json.dumps(document.metadata, ensure_ascii=False))
     for chunk in document.chunks:
-        cursor = connection.execute(
-            """INSERT INTO chunks (chunk_id, document, collection_id, ordinal, text, kind, section,
-               page, tokens, content_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-            (
-                chunk.chunk_id,
-                row_id,
-                collection.id,
-                chunk.ordinal,
-                chunk.text,
-                chunk.kind,
-                chunk.section,
-                chunk.page,
-                chunk.tokens,
-                chunk.content_hash,
-            ),
-        )
-        rowid = cursor.lastrowid
-        assert rowid is not None  # noqa: S101 - an INSERT always has one
+        rowid = _insert_chunk(connection, collection.id, row_id, chunk)
         parts = (document.title, keywords, chunk.section, chunk.text)
         fulltext.insert(connection, collection.id, rowid, parts, document.language)
-        connection.execute(
-            "INSERT OR REPLACE INTO outbox VALUES (?, ?, 'upsert')",
-            (chunk.chunk_id, collection.id),
-        )
+
+
+def _insert_chunk(
+    connection: sqlite3.Connection, collection_id: int, document: int, chunk: ChunkRow
+) -> int:
+    """Insert a chunk, tell the outbox, and return the row id."""
+    cursor = connection.execute(
+        """INSERT INTO chunks (chunk_id, document, collection_id, ordinal, text, kind, section,
+           page, tokens, content_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            chunk.chunk_id,
+            document,
+            collection_id,
+            chunk.ordinal,
+            chunk.text,
+            chunk.kind,
+            chunk.section,
+            chunk.page,
+            chunk.tokens,
+            chunk.content_hash,
+        ),
+    )
+    connection.execute(
+        "INSERT OR REPLACE INTO outbox VALUES (?, ?, 'upsert')", (chunk.chunk_id, collection_id)
+    )
+    rowid = cursor.lastrowid
+    assert rowid is not None  # an INSERT always has one
+    return rowid
 
 
 def keyword_text(metadata: str) -> str:

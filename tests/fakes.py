@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from stores.catalogue import Collection
+from stores.rows import ChunkRow, DocumentRow
 from stores.store import Store
-from stores.writer import ChunkRow, DocumentRow
 
 DIMENSION = 32
 

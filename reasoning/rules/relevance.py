@@ -42,7 +42,7 @@ class Relevance:
     def _with_meaning(
         self, wanted: Wanted, vector: Vector, found: Sequence[Sentence]
     ) -> list[Sentence]:
-        assert self._embedder is not None  # noqa: S101 - a vector was made with it
+        assert self._embedder is not None  # a vector was made with it
         chosen = _spread(found, EMBEDDED_SENTENCES)
         vectors = self._embedder.embed_documents([_in_context(sentence) for sentence in chosen])
         cosines = (vectors @ vector).tolist()

@@ -10,7 +10,7 @@ from core.profile import Profile
 from ingest.enrich import digest, embedded_text, enrich, estimate_tokens
 from ingest.types import Block, ParsedDocument
 from stores.catalogue import Collection
-from stores.writer import DocumentRow
+from stores.rows import DocumentRow
 
 BOOKS = Collection(id=1, tenant="acme", name="books", profile=Profile(name="default"))
 

@@ -8,8 +8,9 @@ from fakes import FakeEmbedder, document, remove, write
 from core.auth import AuthContext
 from core.profile import Profile
 from stores.catalogue import Collection
+from stores.rows import FileRow
 from stores.store import Store
-from stores.writer import FileRow, keyword_text
+from stores.writer import keyword_text
 
 ANN = AuthContext(tenant="acme")
 OWNED = ("documents", "document_acl", "chunks", "record_fields")

@@ -1,0 +1,66 @@
+"""Files as an ingest sees them: a name of their own, a fingerprint, and room on the disk."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from core.errors import OperatorError
+from ingest.discover import SourceFile
+from ingest.enrich import digest
+from stores.rows import FileRow
+
+MEGABYTE = 1 << 20
+
+
+def unique_relative(source: SourceFile, known: Mapping[str, FileRow]) -> str:
+    """Return a relative path that no other existing file of the collection has.
+
+    A path that belongs to another file gets the names of the folders above it until it is its own;
+    a file that is gone from its old place gives its name up.
+    """
+    relative, folder = source.relative, source.path.resolve().parent
+    for _ in range(len(relative.split("/")) - 1):
+        folder = folder.parent
+    path = str(source.path.resolve())
+    while (row := known.get(relative)) is not None and row.path != path:
+        if not Path(row.path).exists() or not folder.name:
+            break  # the file was moved here
+        relative, folder = f"{folder.name}/{relative}", folder.parent
+    return relative
+
+
+def fingerprint(path: Path, max_file_mb: int, *decisive: object) -> str:
+    """Hash a file's bytes with everything else that decides what is stored of it.
+
+    A file over the limit is not read, since it will be refused.
+    """
+    content = hashlib.sha256()
+    try:
+        if path.stat().st_size <= max_file_mb * MEGABYTE:
+            with path.open("rb") as handle:
+                while block := handle.read(MEGABYTE):
+                    content.update(block)
+    except OSError as error:
+        content.update(str(error).encode())
+    return digest(content.hexdigest(), *decisive)
+
+
+def check_disk(sources: Sequence[SourceFile], folder: Path, min_free_mb: int) -> None:
+    """Refuse to start without `min_free_mb` and three times the input of free disk."""
+    size = 0
+    for source in sources:
+        try:
+            size += source.path.stat().st_size
+        except OSError:
+            continue  # reported by the loader
+    needed = min_free_mb + 3 * size // MEGABYTE
+    free = shutil.disk_usage(folder).free // MEGABYTE
+    if free < needed:
+        raise OperatorError(
+            f"ingest needs {needed} MB of free disk (min_free_mb and three times the input)",
+            value=f"{free} MB free at {folder}",
+            hint="free some space, or give another directory with --data",
+        )
