@@ -26,6 +26,19 @@ from ingest.enrich import embedded_text
 from ingest.pipeline import Pipeline
 from stores.chroma import ChromaVectors
 
+# Nothing in the examples answers these, so they are searched, rewritten twice, and refused.
+FOREIGN = (
+    "How deep is the lake under the ice of the southern glacier?",
+    "Which vaccine protects cattle against foot and mouth disease?",
+    "When did the railway across the northern desert open?",
+    "What is the melting point of tungsten carbide?",
+    "Who won the chess tournament held in Buenos Aires?",
+    "How many violins did the workshop in Cremona sell last spring?",
+    "What wing loading is typical of a supersonic glider?",
+    "Which enzymes break down cellulose in termites?",
+    "How is the salinity of the Baltic changing?",
+    "What did the tax reform of the Song dynasty change?",
+)
 CARREL = [str(Path(sys.executable).with_name("carrel"))]
 
 
@@ -108,16 +121,14 @@ def warm_speed(folder: Path, questions: list[str]) -> dict[str, Any]:
             report[tool] = percentiles(
                 [timed(partial(search, tool, f"{question} {tool}")) for question in questions]
             )
-        asked: list[float] = []
-        answered: list[float] = []
-        for question in questions:
-            began = time.perf_counter()
-            run = session.ask(question, auth, "default")
-            asked.append((time.perf_counter() - began) * 1000)
-            if not run.result["refused"]:
-                answered.append(asked[-1])
-        report["ask"] = percentiles(asked)
-        report["ask_answered"] = percentiles(answered or asked)
+        for name, asked in (("ask", questions), ("ask_foreign", FOREIGN)):
+            spent, refused = [], 0
+            for question in asked:
+                began = time.perf_counter()
+                run = session.ask(question, auth, "default")
+                spent.append((time.perf_counter() - began) * 1000)
+                refused += bool(run.result["refused"])
+            report[name] = {**percentiles(spent), "refused": refused}
     return report
 
 
