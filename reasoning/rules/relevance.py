@@ -14,9 +14,9 @@ from reasoning.rules.wanted import Vector, Wanted, analyse
 COSINE_LOW, COSINE_HIGH = 0.25, 0.75
 SEMANTIC_SHARE = 0.45
 EMBEDDED_SENTENCES = 16
-# A sentence that covers less of the words could answer only with a cosine above 0.7, which
-# sentences that share so few words do not reach; embedding it would cost more than it finds.
-LEAST_WORDS = 0.15
+# A sentence that covers less of the words could answer only with a cosine above 0.7, which few
+# reach, so only the first few such sentences are embedded: a paraphrase may share no word.
+LEAST_WORDS, FEW = 0.15, 2
 
 
 class Relevance:
@@ -48,11 +48,12 @@ class Relevance:
         assert self._embedder is not None  # a vector was made with it
         chosen = _spread(found, EMBEDDED_SENTENCES)
         worth_it = [sentence for sentence in chosen if sentence.lexical >= LEAST_WORDS]
+        unlikely = [sentence for sentence in chosen if sentence.lexical < LEAST_WORDS]
+        worth_it += unlikely[:FEW]
         vectors = self._embedder.embed_documents([_in_context(sentence) for sentence in worth_it])
         scored = [
             replace(sentence, score=(1 - SEMANTIC_SHARE) * sentence.lexical)
-            for sentence in chosen
-            if sentence.lexical < LEAST_WORDS
+            for sentence in unlikely[FEW:]
         ]
         for sentence, cosine in zip(worth_it, (vectors @ vector).tolist(), strict=True):
             meaning = min(1.0, max(0.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW)))
