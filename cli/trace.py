@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -12,6 +14,9 @@ from cli.ask import caller, print_answer
 from cli.draw import call_table, path_picture, shortened, step_table
 from cli.options import DEFAULT_TENANT, Data, Json, Tenant, User, settings_from, storable
 from cli.output import print_json, stdout
+
+if TYPE_CHECKING:
+    from core.trace import RunRecord
 
 NEWEST = 15
 PIPED_WIDTH = 160
@@ -47,34 +52,47 @@ def trace(
             found = None if run is None else runs.load(auth.tenant, auth.user, storable(run))
         finally:
             database.close()
+    if as_json and found is None:
+        print_json({"runs": [item.model_dump(exclude={"trail", "result"}) for item in newest]})
+    elif as_json and found is not None:
+        print_json(found.model_dump())
+    elif found is None:
+        print_runs(newest)
+    else:
+        print_run(found)
+
+
+def print_runs(runs: Sequence[RunRecord]) -> None:
+    """Print the newest runs, a line each."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("run", "when", "collection", "ended", "question"):
+        table.add_column(title)
+    for item in runs:
+        ended = str(item.result.get("stop_reason"))
+        question = escape(shortened(item.question, 70))
+        table.add_row(item.run_id, item.created_at[:19], item.collection, ended, question)
+    _wide().print(table)
+
+
+def print_run(run: RunRecord) -> None:
+    """Print the steps, the tool calls, the path and the answer of one run."""
+    out = _wide()
+    out.print(f"[bold]{escape(run.question)}[/bold]")
+    out.print(
+        f"[dim]{run.collection} · {run.pipeline} · {run.created_at}"
+        f" · index version {run.index_version}[/dim]\n"
+    )
+    out.print(step_table(run.trail))
+    out.print("\n[bold]Tool calls[/bold]")
+    out.print(call_table(run.trail))
+    out.print("\n[bold]Path[/bold]")
+    out.print(path_picture(run.trail, max(60, min(out.width, 120))), markup=False)
+    out.print()
+    print_answer(run.result)
+
+
+def _wide() -> Console:
     out = stdout()
     if not out.is_terminal:
         out.width = PIPED_WIDTH  # a file has no edge to wrap at
-    if found is None:
-        if as_json:
-            print_json({"runs": [item.model_dump(exclude={"trail", "result"}) for item in newest]})
-            return
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        for title in ("run", "when", "collection", "ended", "question"):
-            table.add_column(title)
-        for item in newest:
-            ended = str(item.result.get("stop_reason"))
-            question = escape(shortened(item.question, 70))
-            table.add_row(item.run_id, item.created_at[:19], item.collection, ended, question)
-        out.print(table)
-        return
-    if as_json:
-        print_json(found.model_dump())
-        return
-    out.print(f"[bold]{escape(found.question)}[/bold]")
-    out.print(
-        f"[dim]{found.collection} · {found.pipeline} · {found.created_at}"
-        f" · index version {found.index_version}[/dim]\n"
-    )
-    out.print(step_table(found.trail))
-    out.print("\n[bold]Tool calls[/bold]")
-    out.print(call_table(found.trail))
-    out.print("\n[bold]Path[/bold]")
-    out.print(path_picture(found.trail, max(60, min(out.width, 120))), markup=False)
-    out.print()
-    print_answer(found.result)
+    return out

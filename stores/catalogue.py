@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from core.auth import AuthContext, checked_name
@@ -86,19 +86,8 @@ class Catalogue:
         self, auth: AuthContext, collection_id: int, chunk_ids: Sequence[str]
     ) -> dict[str, Evidence]:
         """Return the chunks of these ids that the caller may see, by id; others are left out."""
-        condition, parameters = permission_filter(auth, collection_id)
-        found: dict[str, Evidence] = {}
-        for start in range(0, len(chunk_ids), MAX_VARIABLES):
-            part = chunk_ids[start : start + MAX_VARIABLES]
-            marks = ", ".join(f":c{i}" for i in range(len(part)))
-            bound = {**parameters, **{f"c{i}": value for i, value in enumerate(part)}}
-            rows = self._database.read().execute(
-                f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN documents d ON d.id = c.document"
-                f" WHERE c.chunk_id IN ({marks}) AND {condition}",
-                bound,
-            )
-            found.update((row["chunk_id"], _evidence(row)) for row in rows)
-        return found
+        rows = self._permitted(auth, collection_id, "c.chunk_id", chunk_ids)
+        return {row["chunk_id"]: _evidence(row) for row in rows}
 
     def neighbours(
         self, auth: AuthContext, collection_id: int, chunk_id: str, reach: int
@@ -119,20 +108,23 @@ class Catalogue:
         self, auth: AuthContext, collection_id: int, documents: Iterable[int]
     ) -> dict[int, Evidence]:
         """Return the first chunk of each document row id the caller may see."""
+        rows = self._permitted(auth, collection_id, "c.ordinal = 0 AND d.id", list(documents))
+        return {row["document"]: _evidence(row) for row in rows}
+
+    def _permitted(
+        self, auth: AuthContext, collection_id: int, column: str, values: Sequence[object]
+    ) -> Iterator[sqlite3.Row]:
+        """Yield the chunks whose `column` (SQL of this class) has one of the values."""
         condition, parameters = permission_filter(auth, collection_id)
-        wanted = list(documents)
-        found: dict[int, Evidence] = {}
-        for start in range(0, len(wanted), MAX_VARIABLES):
-            part = wanted[start : start + MAX_VARIABLES]
-            marks = ", ".join(f":d{i}" for i in range(len(part)))
-            bound = {**parameters, **{f"d{i}": value for i, value in enumerate(part)}}
-            rows = self._database.read().execute(
+        for start in range(0, len(values), MAX_VARIABLES):
+            part = values[start : start + MAX_VARIABLES]
+            marks = ", ".join(f":v{i}" for i in range(len(part)))
+            bound = {**parameters, **{f"v{i}": value for i, value in enumerate(part)}}
+            yield from self._database.read().execute(
                 f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN documents d ON d.id = c.document"
-                f" WHERE c.ordinal = 0 AND d.id IN ({marks}) AND {condition}",
+                f" WHERE {column} IN ({marks}) AND {condition}",
                 bound,
             )
-            found.update((row["document"], _evidence(row)) for row in rows)
-        return found
 
     def languages(self, collection_id: int) -> frozenset[str]:
         """Return the languages of a collection's documents."""
