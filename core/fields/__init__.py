@@ -1,0 +1,1 @@
+"""The settings themselves, a file per group; `core.settings` merges and validates them."""

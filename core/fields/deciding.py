@@ -1,0 +1,28 @@
+"""Settings: say how evidence is graded and questions are answered."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, Field
+
+
+class DecidingFields(BaseModel):
+    """Say how evidence is graded and questions are answered."""
+
+    grade_answers: float = Field(
+        0.75, ge=0, le=1, description="Evidence at or above this score answers (grade 3)."
+    )
+    grade_partly: float = Field(
+        0.5, ge=0, le=1, description="Evidence at or above this score partly answers (grade 2)."
+    )
+    grade_related: float = Field(
+        0.3, ge=0, le=1, description="Evidence at or above this score is related (grade 1)."
+    )
+    max_rewrites: int = Field(2, ge=0, le=3, description="Rewrites of one sub-question at most.")
+    drift_similarity: float = Field(
+        0.6, ge=0, le=1, description="A rewrite less similar to its question is thrown away."
+    )
+    max_sub_questions: int = Field(5, ge=1, le=10, description="Sub-questions of one question.")
+    claims_per_question: int = Field(2, ge=1, le=10, description="Sentences per sub-answer.")
+    list_items: int = Field(5, ge=1, le=20, description="Items of a recommended list.")
+    max_question_chars: int = Field(4000, ge=10, description="Longest question accepted.")
+    history_turns: int = Field(6, ge=0, le=50, description="Earlier turns a question may use.")
