@@ -7,8 +7,8 @@ from collections import defaultdict
 from dataclasses import replace
 
 from core.types import Evidence
-from retrievers.hybrid import TEXT, VECTOR, Found, hybrid_search
-from retrievers.types import Index, Query
+from retrievers.hybrid import TEXT, VECTOR, hybrid_search
+from retrievers.types import Found, Index, Query
 from retrievers.vector import serves
 
 GLOB = re.compile(r"([*?\[])")

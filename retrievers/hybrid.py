@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
-from core.types import Evidence
 from retrievers.fusion import weighted_fusion
 from retrievers.keyword import keyword_search
-from retrievers.types import Index, Query, Ranking
+from retrievers.types import Found, Index, Query, Ranking
 from retrievers.vector import serves, vector_search
 
 VECTOR = "vector"
@@ -17,19 +15,6 @@ CHANNELS: dict[str, Callable[[Index, Query, int], Ranking]] = {
     VECTOR: vector_search,
     TEXT: keyword_search,
 }
-
-
-@dataclass
-class Found:
-    """Hold evidence, best first, and what a caller should know about the search.
-
-    `notes` say how the search was done. `hidden` counts rows that a channel returned and the
-    catalogue did not permit; it is 0 unless an index is stale.
-    """
-
-    evidence: list[Evidence] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    hidden: int = 0
 
 
 def hybrid_search(

@@ -1,15 +1,26 @@
-"""Ranked chunks, and what every retriever needs."""
+"""Ranked chunks, stages over ranked evidence, and what every retriever needs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from core.auth import AuthContext
 from core.settings import Settings
+from core.types import Evidence
 from models.embeddings import Embedder
+from models.reranker import Reranker
 from stores.catalogue import Collection
 from stores.store import Store
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float32]
+else:
+    Vector = Any
 
 Ranking = list[tuple[str, float]]
 
@@ -18,23 +29,71 @@ Ranking = list[tuple[str, float]]
 class Index:
     """Name the collection that is searched and the models that search it.
 
-    Without an embedder (its files are missing or broken) only keywords are searched.
+    Without an embedder (its files are missing or broken) only keywords are searched. `second` is
+    the embedder that votes beside it in the classic pipeline.
     """
 
     store: Store
     collection: Collection
     embedder: Embedder | None
     settings: Settings
+    reranker: Reranker | None = None
+    second: Embedder | None = None
 
 
 @dataclass(frozen=True)
 class Query:
     """Hold one search under one caller's rights; `sources` are patterns of the tool's scope.
 
-    `language` is the question's, None when nobody has looked yet.
+    `language` is the question's, None when nobody has looked yet. `deadline` is in
+    `time.monotonic()` seconds; stages that only improve a ranking are left out after it.
     """
 
     text: str
     auth: AuthContext
     sources: Sequence[str] = ()
     language: str | None = None
+    deadline: float | None = None
+
+
+@dataclass(frozen=True)
+class Searched:
+    """Hold what the stages of one search share: the index, the query and its vector.
+
+    `vector` is None when the embedder is missing or does not serve the query's language.
+    `distance` is that of the best hit, 1 − cosine, None without vectors.
+    """
+
+    index: Index
+    query: Query
+    vector: Vector | None = None
+    distance: float | None = None
+
+
+@dataclass(frozen=True)
+class StageStep:
+    """Say what one stage did: evidence before and after, milliseconds, and a note for people."""
+
+    name: str
+    before: int
+    after: int
+    ms: float
+    note: str = ""
+
+
+@dataclass
+class Found:
+    """Hold evidence, best first, and what a caller should know about the search.
+
+    `notes` say how the search was done. `hidden` counts rows that a channel returned and the
+    catalogue did not permit; it is 0 unless an index is stale. `stages` is the trace.
+    """
+
+    evidence: list[Evidence] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    hidden: int = 0
+    stages: list[StageStep] = field(default_factory=list)
+
+
+# A stage takes ranked evidence, best first, and returns it re-ranked, cut or widened, with a note.
+Stage = Callable[[Searched, list[Evidence]], tuple[list[Evidence], str]]

@@ -10,8 +10,8 @@ from pydantic import Field
 from core.auth import AuthContext
 from core.tool_spec import ToolSpec
 from core.types import Evidence, Value
-from retrievers.hybrid import TEXT, VECTOR, Found, hybrid_search
-from retrievers.types import Index, Query
+from retrievers.hybrid import TEXT, VECTOR, hybrid_search
+from retrievers.types import Found, Index, Query
 from stores.records import Condition
 from tools.arguments import checked
 from tools.types import ToolError, ToolResult

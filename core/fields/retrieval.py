@@ -9,6 +9,7 @@ class RetrievalFields(BaseModel):
     """Say how evidence is searched and ranked."""
 
     top_k: int = Field(10, ge=1, le=100, description="Results of a search.")
+    pool: int = Field(100, ge=1, le=1000, description="Candidates each channel gives to fusion.")
     vector_k: int = Field(5, ge=1, description="Vector candidates of a tool call.")
     vector_k_extended: int = Field(15, ge=1, description="The same after a rewrite.")
     text_k: int = Field(5, ge=1, description="BM25 candidates of a tool call.")

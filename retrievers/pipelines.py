@@ -1,0 +1,19 @@
+"""The retrieval pipelines by name, as `search` and the evaluations run them."""
+
+from __future__ import annotations
+
+from retrievers.classic import classic_search
+from retrievers.hybrid import TEXT, VECTOR, hybrid_search
+from retrievers.types import Found, Index, Query
+
+CHANNELS = {"hybrid": (VECTOR, TEXT), "vector": (VECTOR,), "keyword": (TEXT,)}
+PIPELINES = (*CHANNELS, "classic")
+
+
+def run_pipeline(index: Index, query: Query, pipeline: str, top_k: int) -> Found:
+    """Return the `top_k` best permitted chunks under one of PIPELINES."""
+    if pipeline == "classic":
+        return classic_search(index, query, index.settings.vector_k_extended, top_k)
+    channels = CHANNELS[pipeline]
+    depth = max(top_k, index.settings.pool)
+    return hybrid_search(index, query, channels, dict.fromkeys(channels, depth), top_k)
