@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from cli import ask, chat, config, demo, doctor, ingest, reindex, search, trace
+from cli import eval as evaluation
 from cli.output import fail
 from core.errors import CarrelError
 
@@ -34,6 +35,7 @@ app.command("trace")(trace.trace)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)
+app.add_typer(evaluation.app, name="eval")
 
 
 def _version(asked: bool) -> None:

@@ -80,10 +80,26 @@ def call_table(trail: Sequence[Step]) -> Table:
     return table
 
 
+def stage_table(trail: Sequence[Step]) -> Table:
+    """Return the stages of all searches as a table; a search's number is its step's."""
+    table = _table("#", "stage", "in", "out", "ms", "note")
+    for number, step in enumerate(trail, start=1):
+        for place, stage in enumerate(step.stages):
+            table.add_row(
+                "" if place else str(number),
+                stage.name,
+                str(stage.before),
+                str(stage.after),
+                f"{stage.ms:.1f}",
+                escape(shortened(stage.note, 120)),
+            )
+    return table
+
+
 def _table(*titles: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in titles:
-        table.add_column(title, justify="right" if title in ("#", "ms") else "left")
+        table.add_column(title, justify="right" if title in ("#", "ms", "in", "out") else "left")
     return table
 
 

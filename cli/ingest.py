@@ -129,6 +129,7 @@ def run_ingest(
             target,
             acl=roles,
             progress=progress,
+            second=session.second,
         )
         try:
             return pipeline.run(paths, prune=prune)
@@ -174,6 +175,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "removed": summary.removed,
         "failed": [failure.model_dump() for failure in summary.failed],
         "left_out": [failure.model_dump() for failure in summary.left_out],
+        "notes": summary.notes,
         "documents": summary.documents,
         "chunks": summary.chunks,
         "seconds": summary.seconds,
@@ -196,3 +198,5 @@ def print_summary(summary: Summary, collection: str) -> None:
         out.print(f"  … {len(summary.failed) - SHOWN_FAILURES} more; --json lists all")
     for failure in summary.left_out[:SHOWN_FAILURES]:
         out.print(f"  [yellow]left out[/yellow] {escape(failure.path)}: {escape(failure.reason)}")
+    for note in summary.notes:
+        out.print(f"  [yellow]note[/yellow] {escape(note)}")

@@ -14,7 +14,7 @@ def reindex(data: Data = None, changes: Set = None, as_json: Json = False) -> No
     settings = settings_from(data, changes)
     with opened(settings, needs_embedder=True) as session, StageBars(as_json) as progress:
         assert session.embedder is not None  # needs_embedder says so
-        report = rebuild(session.store, session.embedder, settings, progress)
+        report = rebuild(session.store, session.embedder, settings, progress, session.second)
     if as_json:
         print_json(report)
         return

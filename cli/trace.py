@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from cli.ask import caller, print_answer
-from cli.draw import call_table, path_picture, shortened, step_table
+from cli.draw import call_table, path_picture, shortened, stage_table, step_table
 from cli.options import DEFAULT_TENANT, Data, Json, Tenant, User, settings_from, storable
 from cli.output import print_json, stdout
 
@@ -85,6 +85,9 @@ def print_run(run: RunRecord) -> None:
     out.print(step_table(run.trail))
     out.print("\n[bold]Tool calls[/bold]")
     out.print(call_table(run.trail))
+    if any(step.stages for step in run.trail):
+        out.print("\n[bold]Stages of the searches[/bold]")
+        out.print(stage_table(run.trail))
     out.print("\n[bold]Path[/bold]")
     out.print(path_picture(run.trail, max(60, min(out.width, 120))), markup=False)
     out.print()

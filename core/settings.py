@@ -15,10 +15,13 @@ from core.budget import Budget
 from core.errors import CallerError
 from core.fields.budget import BudgetFields
 from core.fields.deciding import DecidingFields
+from core.fields.evaluation import EvaluationFields
 from core.fields.ingest import IngestFields
 from core.fields.models import ModelFields
 from core.fields.places import PlaceFields
 from core.fields.retrieval import RetrievalFields
+from core.fields.segments import SegmentFields
+from core.fields.selection import SelectionFields
 from core.fields.studio import StudioFields
 
 PREFIX = "CARREL_"
@@ -28,8 +31,11 @@ Origin = Literal["flag", "environment", "profile", "default"]
 
 class Settings(  # pydantic lists the fields of the last base first
     StudioFields,
+    EvaluationFields,
     BudgetFields,
     DecidingFields,
+    SelectionFields,
+    SegmentFields,
     RetrievalFields,
     IngestFields,
     ModelFields,

@@ -9,11 +9,22 @@ from pydantic import Field
 from core.types import Value
 
 
+class StageStep(Value):
+    """Say what one stage of a search did: evidence before and after, milliseconds, a note."""
+
+    name: str
+    before: int
+    after: int
+    ms: float
+    note: str = ""
+
+
 class Step(Value):
     """Record one decision or tool call.
 
     `evidence` lists (evidence id, score) pairs, best first; `auth_filter` is what the tool
-    enforced; `usage` is what the step itself spent; `ms` is the time the step took.
+    enforced; `usage` is what the step itself spent; `ms` is the time the step took; `stages`
+    are those of a search, in order.
     """
 
     node: str
@@ -26,6 +37,7 @@ class Step(Value):
     evidence: list[tuple[str, float]] = Field(default_factory=list)
     usage: dict[str, float] = Field(default_factory=dict)
     ms: float = 0.0
+    stages: list[StageStep] = Field(default_factory=list)
 
 
 class RunRecord(Value):

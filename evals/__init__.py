@@ -1,1 +1,1 @@
-"""Measure and examine: the health of a data directory, and later datasets, metrics and reports."""
+"""Measure: data sets, metrics, intervals, comparisons of pipelines, and human ratings."""

@@ -20,7 +20,9 @@ from core.types import Answer, Evidence, StopReason
 from graph.build import build_graph
 from graph.context import Context, checked_question, make_context
 from models.embedding_cache import CachedEmbedder
-from models.embeddings import Embedder, load_embedder
+from models.embeddings import Embedder
+from models.loading import open_embedder, open_reranker, open_second
+from models.reranker import Reranker
 from reasoning.rules.classic import ClassicReasoner
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
@@ -32,17 +34,6 @@ from tools.toolbox import Toolbox
 
 PipelineName = Literal["agentic", "classic"]
 NO_MODEL = "none"
-
-
-def open_embedder(settings: Settings) -> Embedder:
-    """Load the embedder that the settings name."""
-    return load_embedder(
-        settings.embedder,
-        cache_dir=settings.cache.expanduser(),
-        threads=settings.embedder_threads,
-        batch_size=settings.embedder_batch,
-        languages=settings.embedder_languages,
-    )
 
 
 class Session:
@@ -67,6 +58,14 @@ class Session:
         self.remembering = (
             CachedEmbedder(self.embedder, settings.embedder_cache) if self.embedder else None
         )
+        self.second: Embedder | None = None
+        try:
+            self.second = open_second(settings)
+        except ModelError as error:
+            if needs_embedder:
+                raise
+            self.warnings.append(f"one embedder alone: {error}")
+        self._rerankers: dict[str, Reranker | None] = {}
         self._graph = build_graph()
 
     def index(self, collection: Collection) -> Index:
@@ -78,7 +77,26 @@ class Session:
         if inherited:
             given = {name: getattr(settings, name) for name in fixed}
             settings, _ = load_settings(given, inherited)
-        return Index(self.store, collection, self.remembering, settings)
+        second = CachedEmbedder(self.second, settings.embedder_cache) if self.second else None
+        return Index(
+            self.store,
+            collection,
+            self.remembering,
+            settings,
+            reranker=self._reranker(settings),
+            second=second,
+        )
+
+    def _reranker(self, settings: Settings) -> Reranker | None:
+        """Load the re-ranker once; a broken one leaves the order of the search."""
+        if settings.reranker not in self._rerankers:
+            found = None
+            try:
+                found = open_reranker(settings)
+            except ModelError as error:
+                self.warnings.append(f"no re-ranking: {error}")
+            self._rerankers[settings.reranker] = found
+        return self._rerankers[settings.reranker]
 
     def context(
         self, auth: AuthContext, collection: str, pipeline: PipelineName = "agentic"

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from core.language.detect import detect_language
+from ingest.chunkers.choice import Chunkers
 from ingest.split import split_document
 from ingest.types import ParsedDocument
 from stores.catalogue import Collection
@@ -34,11 +35,12 @@ def estimate_tokens(text: str) -> int:
     return max(1, len(text.encode("utf-8", "replace")) // CHARACTERS_PER_TOKEN)
 
 
-def embedded_text(title: str, section: str, text: str) -> str:
-    """Return what is embedded: a chunk under its document's title and heading path."""
+def embedded_text(title: str, section: str, text: str, context: str = "") -> str:
+    """Return what is embedded: a chunk under its title and heading path, then its context."""
     heading = section if not title or section.startswith(title) else f"{title} › {section}"
     heading = heading.strip(" ›")
-    return text if not heading or text.startswith(heading) else f"{heading}\n{text}"
+    headed = text if not heading or text.startswith(heading) else f"{heading}\n{text}"
+    return f"{headed}\n{context}" if context else headed
 
 
 def enrich(
@@ -46,19 +48,19 @@ def enrich(
     collection: Collection,
     file: str,
     *,
-    chunk_size: int,
-    overlap: int,
+    chunkers: Chunkers,
     acl: frozenset[str],
+    context: str = "",
 ) -> DocumentRow:
-    """Split a document and give everything its id.
+    """Split a document and give everything its id; `context` is text of its neighbours.
 
     The content hash covers all that decides the stored rows, so an equal hash means unchanged.
     """
-    content_hash = digest(document.model_dump(), chunk_size, overlap, sorted(acl))
+    content_hash = digest(document.model_dump(), chunkers.key, sorted(acl), context)
     version = str(document.metadata.get("version") or "")
     language = _language(document)
     chunks = []
-    for chunk in split_document(document, chunk_size=chunk_size, overlap=overlap):
+    for chunk in split_document(document, chunkers.choose(language)):
         chunk_id = digest(
             collection.tenant,
             collection.name,
@@ -77,7 +79,10 @@ def enrich(
                 section=chunk.section,
                 page=chunk.page,
                 tokens=estimate_tokens(chunk.text),
-                content_hash=digest(embedded_text(document.title, chunk.section, chunk.text)),
+                content_hash=digest(
+                    embedded_text(document.title, chunk.section, chunk.text, context)
+                ),
+                context=context,
             )
         )
     return DocumentRow(

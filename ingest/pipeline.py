@@ -7,16 +7,20 @@ good by running the same command again.
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from core.errors import CarrelError
+from core.errors import CarrelError, ModelError
 from core.language.analysis import terms
 from core.settings import Settings
+from ingest.chunkers.choice import Chunkers
 from ingest.clean import clean_document
+from ingest.context import with_context
 from ingest.discover import SourceFile, discover
 from ingest.enrich import embedded_text, enrich
 from ingest.files import check_disk, fingerprint, unique_relative
@@ -24,17 +28,21 @@ from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import load
 from ingest.loaders.sandbox import Sandbox
 from ingest.types import LoadFailure, ParsedDocument
+from ingest.vectors import embed_missing, passage_vectors
 from models.embeddings import Embedder, Vectors
 from stores.catalogue import Collection
 from stores.rows import DocumentRow, FileRow
 from stores.store import Store
 
-FORMAT_VERSION = 1  # raise it when loaders, cleaning or splitting change what is stored
+FORMAT_VERSION = 2  # raise it when loaders, cleaning or splitting change what is stored
 
 
 @dataclass
 class Summary:
-    """Say what an ingest did; `documents` and `chunks` are what the files amount to now."""
+    """Say what an ingest did; `documents` and `chunks` are what the files amount to now.
+
+    `notes` say what was done otherwise than the settings ask.
+    """
 
     files: int = 0
     indexed: int = 0
@@ -42,6 +50,7 @@ class Summary:
     removed: int = 0
     failed: list[LoadFailure] = field(default_factory=list)
     left_out: list[LoadFailure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     documents: int = 0
     chunks: int = 0
     seconds: float = 0.0
@@ -84,14 +93,19 @@ class Pipeline:
         *,
         acl: frozenset[str] = frozenset(),
         progress: Progress | None = None,
+        second: Embedder | None = None,
     ) -> None:
         """Write to `collection`; documents get the access list `acl`, empty for the whole tenant.
 
+        `second` is an embedder whose vectors are kept beside the first one's.
         `progress(stage, done, total)` is called as files and vectors are done.
         """
         self._store = store
         self._embedder = embedder
+        self._second = second
         self._settings = settings
+        self._model_lock = threading.Lock()  # a tokenizer does not serve two threads at once
+        self._chunkers = Chunkers(settings, embedder, self._embed_sentences)
         self._collection = collection
         self._acl = acl
         self._progress = progress or (lambda stage, done, total: None)
@@ -128,6 +142,8 @@ class Pipeline:
             gone = set(known) - {file.relative for file in files}
             summary.removed = self._store.writer.forget_files(self._collection, gone)
         self._drain()
+        self._embed_second()
+        summary.notes = self._chunkers.notes
         summary.documents, summary.chunks = self._store.writer.totals(
             self._collection, [file.relative for file in files]
         )
@@ -166,29 +182,20 @@ class Pipeline:
         sandbox: Sandbox,
         summary: Summary,
         stored: dict[str, tuple[str, str]],
-    ) -> Iterable[DocumentRow]:
-        source = SourceFile(path=file.source.path, relative=file.relative)
-        for item in load(source, self._limits, sandbox):
-            if isinstance(item, LoadFailure):
-                file.failures.append(item)
-                continue
-            document = clean_document(item)
-            if problem := self._unusable(document, file, stored):
-                place = document.source
-                if problem.startswith("left out"):
-                    summary.left_out.append(LoadFailure(path=place, reason=problem))
-                else:
-                    file.failures.append(LoadFailure(path=place, reason=problem))
-                continue
+    ) -> Iterator[DocumentRow]:
+        usable = self._usable(file, sandbox, summary, stored)
+        for document, context in with_context(usable, self._settings):
             try:
                 row = enrich(
                     document,
                     self._collection,
                     file.relative,
-                    chunk_size=self._settings.chunk_size,
-                    overlap=self._settings.chunk_overlap,
+                    chunkers=self._chunkers,
                     acl=self._acl,
+                    context=context,
                 )
+            except ModelError:
+                raise  # no fault of the document
             except CarrelError as error:
                 file.failures.append(LoadFailure(path=document.source, reason=str(error)))
                 continue
@@ -201,6 +208,30 @@ class Pipeline:
             stored[document.document_id] = (file.relative, row.content_hash)
             if not unchanged:
                 yield row
+
+    def _usable(
+        self,
+        file: _File,
+        sandbox: Sandbox,
+        summary: Summary,
+        stored: dict[str, tuple[str, str]],
+    ) -> Iterator[ParsedDocument]:
+        """Yield the cleaned documents of a file that are to be kept; note the others."""
+        source = SourceFile(path=file.source.path, relative=file.relative)
+        for item in load(source, self._limits, sandbox):
+            if isinstance(item, LoadFailure):
+                file.failures.append(item)
+                continue
+            document = clean_document(item)
+            problem = self._unusable(document, file, stored)
+            if not problem:
+                yield document
+                continue
+            failure = LoadFailure(path=document.source, reason=problem)
+            if problem.startswith("left out"):
+                summary.left_out.append(failure)
+            else:
+                file.failures.append(failure)
 
     def _unusable(
         self, document: ParsedDocument, file: _File, stored: dict[str, tuple[str, str]]
@@ -223,13 +254,27 @@ class Pipeline:
 
     def _embed(self, documents: Sequence[DocumentRow]) -> dict[str, Vectors]:
         texts = {
-            chunk.content_hash: embedded_text(document.title, chunk.section, chunk.text)
+            chunk.content_hash: embedded_text(
+                document.title, chunk.section, chunk.text, chunk.context
+            )
             for document in documents
             for chunk in document.chunks
         }
         missing = sorted(self._store.writer.missing_vectors(self._embedder.model_id, texts))
-        vectors = self._embedder.embed_documents([texts[key] for key in missing])
-        return dict(zip(missing, vectors, strict=True))
+        with self._model_lock:
+            return passage_vectors(self._embedder, {key: texts[key] for key in missing})
+
+    def _embed_sentences(self, texts: Sequence[str]) -> Vectors:
+        """Embed for a chunker, while a batch may be under way in the other thread."""
+        with self._model_lock:
+            return self._embedder.embed_documents(texts)
+
+    def _embed_second(self) -> None:
+        """Keep the second embedder's vectors of all that this collection holds."""
+        if self._second is not None:
+            advance = partial(self._progress, "second")
+            batch = self._settings.ingest_batch
+            embed_missing(self._store, self._second, batch, advance, self._collection.id)
 
     def _write(self, waiting: tuple[_Batch, _Embedding] | None) -> None:
         if waiting is None:
@@ -267,8 +312,7 @@ class Pipeline:
             settings.max_file_mb,
             FORMAT_VERSION,
             self._embedder.model_id,
-            settings.chunk_size,
-            settings.chunk_overlap,
+            self._chunkers.key,
             settings.min_text_words,
             self._limits.model_dump(),
             sorted(self._acl),

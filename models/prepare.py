@@ -6,19 +6,15 @@ import sys
 
 from core.errors import CarrelError
 from core.settings import load_settings
-from models.embeddings import EMBEDDED, load_embedder
+from models.embeddings import EMBEDDED
+from models.loading import open_embedder
 
 
 def main() -> int:
     """Export the embedded model into the cache; return an exit code."""
     try:
-        settings, _ = load_settings()
-        embedder = load_embedder(
-            EMBEDDED,
-            cache_dir=settings.cache.expanduser(),
-            threads=settings.embedder_threads,
-            batch_size=settings.embedder_batch,
-        )
+        settings, _ = load_settings({"embedder": EMBEDDED})
+        embedder = open_embedder(settings)
     except CarrelError as error:
         print(f"carrel: {error}", file=sys.stderr)  # noqa: T201 - run by make
         return error.exit_code

@@ -44,6 +44,7 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
                 auth_filter=result.auth_filter,
                 evidence=[(item.evidence_id, round(item.score, 4)) for item in result.evidence],
                 ms=context.elapsed(began).ms,
+                stages=result.stages,
             )
         )
     if not steps:

@@ -10,8 +10,13 @@ CHANNELS = {"hybrid": (VECTOR, TEXT), "vector": (VECTOR,), "keyword": (TEXT,)}
 PIPELINES = (*CHANNELS, "classic")
 
 
-def run_pipeline(index: Index, query: Query, pipeline: str, top_k: int) -> Found:
-    """Return the `top_k` best permitted chunks under one of PIPELINES."""
+def run_pipeline(
+    index: Index, query: Query, pipeline: str, top_k: int, *, choose: bool = True
+) -> Found:
+    """Return the `top_k` best permitted chunks under one of PIPELINES.
+
+    Without `choose`, nothing cuts the ranking to what an answer should read.
+    """
     if pipeline == "classic":
         return classic_search(index, query, index.settings.vector_k_extended, top_k)
     channels = CHANNELS[pipeline]

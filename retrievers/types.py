@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from core.auth import AuthContext
 from core.settings import Settings
+from core.trace import StageStep
 from core.types import Evidence
 from models.embeddings import Embedder
 from models.reranker import Reranker
@@ -25,12 +26,20 @@ else:
 Ranking = list[tuple[str, float]]
 
 
+class PassageWriter(Protocol):
+    """Write what a passage that answers a question might say."""
+
+    def write_passage(self, question: str, language: str) -> str:
+        """Return a short passage; "" or ModelError when there is none."""
+
+
 @dataclass(frozen=True)
 class Index:
     """Name the collection that is searched and the models that search it.
 
     Without an embedder (its files are missing or broken) only keywords are searched. `second` is
-    the embedder that votes beside it in the classic pipeline.
+    the embedder that votes beside it in the classic pipeline, `writer` what writes passages for
+    weak searches.
     """
 
     store: Store
@@ -39,6 +48,7 @@ class Index:
     settings: Settings
     reranker: Reranker | None = None
     second: Embedder | None = None
+    writer: PassageWriter | None = None
 
 
 @dataclass(frozen=True)
@@ -58,7 +68,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Searched:
-    """Hold what the stages of one search share: the index, the query and its vector.
+    """Hold what the stages of one search share: the index, the query, its vector.
 
     `vector` is None when the embedder is missing or does not serve the query's language.
     `distance` is that of the best hit, 1 − cosine, None without vectors.
@@ -69,16 +79,12 @@ class Searched:
     vector: Vector | None = None
     distance: float | None = None
 
+    def vectors(self, chunk_ids: Sequence[str]) -> Vector:
+        """Return the unit vectors of chunks, shape (n, dimension), zeros where one is missing."""
+        import numpy as np
 
-@dataclass(frozen=True)
-class StageStep:
-    """Say what one stage did: evidence before and after, milliseconds, and a note for people."""
-
-    name: str
-    before: int
-    after: int
-    ms: float
-    note: str = ""
+        rows = self.index.store.hot.vectors(self.index.collection.id, chunk_ids)
+        return np.asarray(np.nan_to_num(rows, nan=0.0))
 
 
 @dataclass

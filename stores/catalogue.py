@@ -83,10 +83,17 @@ class Catalogue:
         return {row[0] for row in rows}
 
     def evidence(
-        self, auth: AuthContext, collection_id: int, chunk_ids: Sequence[str]
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        chunk_ids: Sequence[str],
+        sources: Sequence[str] = (),
     ) -> dict[str, Evidence]:
-        """Return the chunks of these ids that the caller may see, by id; others are left out."""
-        rows = self._permitted(auth, collection_id, "c.chunk_id", chunk_ids)
+        """Return the chunks of these ids that the caller may see, by id; others are left out.
+
+        `sources` are the patterns of a tool's scope, empty for all.
+        """
+        rows = self._permitted(auth, collection_id, "c.chunk_id", chunk_ids, sources)
         return {row["chunk_id"]: _evidence(row) for row in rows}
 
     def neighbours(
@@ -112,10 +119,15 @@ class Catalogue:
         return {row["document"]: _evidence(row) for row in rows}
 
     def _permitted(
-        self, auth: AuthContext, collection_id: int, column: str, values: Sequence[object]
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        column: str,
+        values: Sequence[object],
+        sources: Sequence[str] = (),
     ) -> Iterator[sqlite3.Row]:
         """Yield the chunks whose `column` (SQL of this class) has one of the values."""
-        condition, parameters = permission_filter(auth, collection_id)
+        condition, parameters = permission_filter(auth, collection_id, sources)
         for start in range(0, len(values), MAX_VARIABLES):
             part = values[start : start + MAX_VARIABLES]
             marks = ", ".join(f":v{i}" for i in range(len(part)))

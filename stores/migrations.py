@@ -117,3 +117,43 @@ def m003_runs(connection: sqlite3.Connection) -> None:
             result TEXT NOT NULL, trail TEXT NOT NULL)"""
     )
     connection.execute("CREATE INDEX runs_owner ON runs (tenant, user, created_at)")
+
+
+@migration
+def m004_segments(connection: sqlite3.Connection) -> None:
+    """Name the search segments, note what died after they were built, never reuse a row id."""
+    for statement in (
+        """CREATE TABLE sentence_vectors (
+            content_hash TEXT NOT NULL, model TEXT NOT NULL, vectors BLOB NOT NULL,
+            PRIMARY KEY (content_hash, model)) WITHOUT ROWID""",
+        "CREATE TABLE segments (collection_id INTEGER PRIMARY KEY, name TEXT NOT NULL)",
+        """CREATE TABLE dead_chunks (
+            collection_id INTEGER NOT NULL, id INTEGER NOT NULL,
+            PRIMARY KEY (collection_id, id)) WITHOUT ROWID""",
+        """CREATE TRIGGER chunks_dead AFTER DELETE ON chunks BEGIN
+            INSERT OR IGNORE INTO dead_chunks VALUES (OLD.collection_id, OLD.id); END""",
+        """CREATE TRIGGER collections_dead AFTER DELETE ON collections BEGIN
+            DELETE FROM segments WHERE collection_id = OLD.id;
+            DELETE FROM dead_chunks WHERE collection_id = OLD.id; END""",
+        # All that the permission filter reads, so that it need not visit the documents.
+        """CREATE INDEX documents_visible
+            ON documents (collection_id, tenant, is_open, version, language, source)""",
+    ):
+        connection.execute(statement)
+    for table in ("collections", "documents", "chunks"):
+        connection.execute(
+            f"INSERT INTO meta SELECT 'last_{table}', coalesce(max(id), 0) FROM {table}"
+        )
+        connection.execute(
+            f"""CREATE TRIGGER {table}_new AFTER INSERT ON {table} BEGIN
+                SELECT RAISE(ABORT, 'a row id of {table} was used again')
+                    WHERE NEW.id <= (SELECT CAST(value AS INTEGER) FROM meta
+                                     WHERE key = 'last_{table}');
+                UPDATE meta SET value = NEW.id WHERE key = 'last_{table}'; END"""
+        )
+
+
+@migration
+def m005_context(connection: sqlite3.Connection) -> None:
+    """Keep with each chunk the neighbours' text that is searched with it."""
+    connection.execute("ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''")

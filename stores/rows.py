@@ -8,7 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ChunkRow:
-    """Hold one chunk as it is stored; `content_hash` is of the text that is embedded."""
+    """Hold one chunk as it is stored; `content_hash` is of the text that is embedded.
+
+    `context` is text of neighbouring documents: searched with the chunk, never shown as its own.
+    """
 
     chunk_id: str
     ordinal: int
@@ -18,6 +21,7 @@ class ChunkRow:
     page: int | None
     tokens: int
     content_hash: str
+    context: str = ""
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from stores import fulltext
 from stores.catalogue import Collection
 from stores.database import Database
 from stores.embeddings import Vector, known_hashes, store_vectors
+from stores.row_ids import next_id
 from stores.rows import ChunkRow, DocumentRow, FileRow
 
 
@@ -37,8 +38,8 @@ class Writer:
                     Profile.model_validate_json(stored[0]) if stored else Profile(name="default")
                 )
             connection.execute(
-                """INSERT INTO collections (tenant, name, profile, created_at)
-                   VALUES (?, ?, ?, datetime('now'))
+                f"""INSERT INTO collections (id, tenant, name, profile, created_at)
+                   VALUES ({next_id("collections")}, ?, ?, ?, datetime('now'))
                    ON CONFLICT (tenant, name) DO UPDATE SET profile = excluded.profile""",
                 (tenant, name, profile.model_dump_json()),
             )
@@ -192,9 +193,10 @@ def _remove(connection: sqlite3.Connection, collection_id: int, row_id: int | No
 
 def _insert(connection: sqlite3.Connection, collection: Collection, document: DocumentRow) -> None:
     cursor = connection.execute(
-        """INSERT INTO documents (key, collection_id, tenant, document_id, file, source, title,
+        f"""INSERT INTO documents (id, key, collection_id, tenant, document_id, file, source, title,
            format, language, is_record, is_open, version, updated_at, content_hash, metadata,
-           indexed_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))""",
+           indexed_at) VALUES ({next_id("documents")},
+           ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))""",
         (
             document.key,
             collection.id,
@@ -228,7 +230,8 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
     keywords = keyword_text(json.dumps(document.metadata, ensure_ascii=False))
     for chunk in document.chunks:
         rowid = _insert_chunk(connection, collection.id, row_id, chunk)
-        parts = (document.title, keywords, chunk.section, chunk.text)
+        body = searched_text(chunk.text, chunk.context)
+        parts = (document.title, keywords, chunk.section, body)
         fulltext.insert(connection, collection.id, rowid, parts, document.language)
 
 
@@ -237,8 +240,9 @@ def _insert_chunk(
 ) -> int:
     """Insert a chunk, tell the outbox, and return the row id."""
     cursor = connection.execute(
-        """INSERT INTO chunks (chunk_id, document, collection_id, ordinal, text, kind, section,
-           page, tokens, content_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        f"""INSERT INTO chunks (id, chunk_id, document, collection_id, ordinal, text, kind, section,
+           page, tokens, content_hash, context)
+           VALUES ({next_id("chunks")}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (
             chunk.chunk_id,
             document,
@@ -250,6 +254,7 @@ def _insert_chunk(
             chunk.page,
             chunk.tokens,
             chunk.content_hash,
+            chunk.context,
         ),
     )
     connection.execute(
@@ -258,6 +263,14 @@ def _insert_chunk(
     rowid = cursor.lastrowid
     assert rowid is not None  # an INSERT always has one
     return rowid
+
+
+def searched_text(text: str, context: str) -> str:
+    """Return what full text indexes as the body of a chunk: its own text, then its context.
+
+    The body weighs least of all columns, so a neighbour's word never counts like a heading.
+    """
+    return f"{text}\n{context}" if context else text
 
 
 def keyword_text(metadata: str) -> str:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from core.auth import AuthContext
 from core.tool_spec import ToolSpec
+from core.trace import StageStep
 from core.types import Evidence, Value
 from retrievers.hybrid import TEXT, VECTOR, hybrid_search
 from retrievers.types import Found, Index, Query
@@ -88,6 +89,7 @@ class QueryRecords:
         )
         evidence: list[Evidence] = []
         total, hidden = None, 0
+        stages: list[StageStep] = []
         if given.where or not given.query.strip():
             rows, total = store.records.find(
                 auth,
@@ -103,7 +105,8 @@ class QueryRecords:
             evidence = [chunks[row] for row in rows if row in chunks]
             hidden = len(rows) - len(evidence)
         if given.query.strip():
-            found = self._ranked(given, auth, limit)
+            found = self._ranked(given, auth, limit, deadline)
+            stages = found.stages
             known = {item.chunk_id for item in evidence}
             evidence += [item for item in found.evidence if item.chunk_id not in known]
             hidden += found.hidden
@@ -120,14 +123,17 @@ class QueryRecords:
                 for place, item in enumerate(evidence)
             ],
             auth_filter={**auth.describe(), "sources": list(self._sources)},
+            stages=stages,
             hidden=hidden,
             total=total,
         )
 
-    def _ranked(self, given: RecordArguments, auth: AuthContext, limit: int) -> Found:
+    def _ranked(
+        self, given: RecordArguments, auth: AuthContext, limit: int, deadline: float
+    ) -> Found:
         return hybrid_search(
             self._index,
-            Query(given.query, auth, self._sources, given.language),
+            Query(given.query, auth, self._sources, given.language, deadline),
             [VECTOR, TEXT],
             {VECTOR: limit, TEXT: limit},
             limit,

@@ -72,12 +72,13 @@ class Search:
         }
         if given.limit is not None:
             limits = {name: max(limit, given.limit) for name, limit in limits.items()}
-        query = Query(given.query, auth, self._sources, given.language)
+        query = Query(given.query, auth, self._sources, given.language, deadline)
         keep = max(top_k, *limits.values()) if given.extended else top_k
         found = hybrid_search(self._index, query, self._channels, limits, keep)
         return ToolResult(
             evidence=[item.model_copy(update={"tool": self.name}) for item in found.evidence],
             auth_filter={**auth.describe(), "sources": list(self._sources)},
             notes=found.notes,
+            stages=found.stages,
             hidden=found.hidden,
         )

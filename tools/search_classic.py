@@ -36,13 +36,14 @@ class SearchClassic:
         """Return the best permitted chunks of the elected document."""
         given = checked(self.name, SearchArguments, arguments, auth, deadline)
         settings = self._index.settings
-        query = Query(given.query, auth, language=given.language)
+        query = Query(given.query, auth, language=given.language, deadline=deadline)
         found = classic_search(
-            self._index, query, settings.vector_k_extended, given.limit or settings.top_k
+            self._index, query, settings.classic_k, given.limit or settings.top_k
         )
         return ToolResult(
             evidence=[item.model_copy(update={"tool": self.name}) for item in found.evidence],
             auth_filter=auth.describe(),
             notes=found.notes,
+            stages=found.stages,
             hidden=found.hidden,
         )

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.tool_spec import ToolSpec
+from core.trace import StageStep
 from core.types import Evidence
 
 
@@ -19,14 +20,15 @@ class ToolError(CallerError):
 class ToolResult:
     """Hold what one call returned, and what was enforced.
 
-    `notes` say how the search was done. `auth_filter` is the caller's filter as the trace records
-    it; `hidden` counts rows that an index
-    returned and the catalogue did not permit; `total` is how many rows a record query matched.
+    `notes` say how the search was done, `stages` what each of its stages did. `auth_filter` is the
+    caller's filter as the trace records it; `hidden` counts rows that an index returned and the
+    catalogue did not permit; `total` is how many rows a record query matched.
     """
 
     evidence: list[Evidence] = field(default_factory=list)
     auth_filter: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    stages: list[StageStep] = field(default_factory=list)
     hidden: int = 0
     total: int | None = None
 

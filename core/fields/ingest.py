@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from typing import Literal, Self
+
+from pydantic import BaseModel, Field, model_validator
+
+ChunkerName = Literal["sentence", "fixed", "semantic", "structural"]
 
 
 class IngestFields(BaseModel):
     """Say how documents are read and cut."""
 
+    chunker: ChunkerName = Field(
+        "sentence",
+        description="How text is cut: 'sentence', 'fixed', 'semantic' or 'structural'.",
+    )
     chunk_size: int = Field(1000, ge=100, le=32000, description="Characters per chunk at most.")
     chunk_overlap: int = Field(100, ge=0, description="Characters repeated between chunks.")
+    semantic_similarity: float = Field(
+        0.58, ge=0, le=1, description="Cosine to the chunk so far at which a sentence joins it."
+    )
+    semantic_min: int = Field(
+        120, ge=1, description="Characters below which a semantic chunk takes the next sentence."
+    )
+    semantic_max: int = Field(500, ge=20, description="Characters of a semantic chunk at most.")
+    structural_max: int = Field(
+        32_000,
+        ge=100,
+        le=200_000,
+        description="Characters up to which a section or a function stays whole (4 are a token).",
+    )
+    merge_short: bool = Field(
+        False, description="Embed and index short documents with the text of their neighbours."
+    )
+    merge_short_chars: int = Field(
+        500, ge=1, description="Documents with fewer characters are short ones."
+    )
+    merge_max: int = Field(
+        1200, ge=100, description="Characters of a short document and its neighbours at most."
+    )
     min_text_words: int = Field(
         0, ge=0, description="Leave out full texts with fewer words (library profile: 200)."
     )
@@ -22,3 +52,12 @@ class IngestFields(BaseModel):
     parse_memory_mb: int = Field(2048, ge=128, description="Memory to parse one PDF or DOCX.")
     ingest_batch: int = Field(256, ge=1, le=5000, description="Chunks per write to the catalogue.")
     vector_batch: int = Field(500, ge=1, le=500, description="Vectors per write to Chroma.")
+
+    @model_validator(mode="after")
+    def _sizes_agree(self) -> Self:
+        if self.semantic_min > self.semantic_max:
+            raise ValueError(
+                f"semantic_min ({self.semantic_min}) must be at most semantic_max"
+                f" ({self.semantic_max})"
+            )
+        return self

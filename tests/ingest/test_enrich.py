@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from core.profile import Profile
+from core.settings import Settings
+from ingest.chunkers.choice import Chunkers
 from ingest.enrich import digest, embedded_text, enrich, estimate_tokens
 from ingest.types import Block, ParsedDocument
 from stores.catalogue import Collection
@@ -16,7 +19,10 @@ BOOKS = Collection(id=1, tenant="acme", name="books", profile=Profile(name="defa
 
 
 def row(
-    collection: Collection = BOOKS, acl: frozenset[str] = frozenset(), **given: Any
+    collection: Collection = BOOKS,
+    acl: frozenset[str] = frozenset(),
+    context: str = "",
+    **given: Any,
 ) -> DocumentRow:
     values: dict[str, Any] = {
         "document_id": "a.md",
@@ -26,7 +32,8 @@ def row(
         "blocks": [Block(text="A heron fishes in the shallow water of the river.")],
     }
     document = ParsedDocument(**{**values, **given})
-    return enrich(document, collection, "a.md", chunk_size=400, overlap=50, acl=acl)
+    chunkers = Chunkers(Settings(data=Path("unused"), chunk_size=400, chunk_overlap=50))
+    return enrich(document, collection, "a.md", chunkers=chunkers, acl=acl, context=context)
 
 
 def test_equal_input_gives_equal_rows() -> None:
@@ -41,6 +48,7 @@ def test_equal_input_gives_equal_rows() -> None:
         {"metadata": {"authors": ["Ann"]}},
         {"fields": {"year": 1}},
         {"acl": frozenset({"editor"})},
+        {"context": "← Storks stand."},
     ],
 )
 def test_whatever_is_stored_changes_the_hash(change: dict[str, Any]) -> None:
@@ -108,6 +116,7 @@ def test_fields_become_rows_with_numbers() -> None:
 )
 def test_what_is_embedded(title: str, section: str, text: str, expected: str) -> None:
     assert embedded_text(title, section, text) == expected
+    assert embedded_text(title, section, text, "→ Next.") == f"{expected}\n→ Next."
 
 
 def test_digest_keeps_its_parts_apart_and_survives_odd_characters() -> None:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import OperatorError
+from ingest.chunkers.sentence import SentenceChunker
 from ingest.split import ChunkText, split_document
 from ingest.types import Block, BlockKind, ParsedDocument
 
@@ -26,7 +27,7 @@ def document(*blocks: Block) -> ParsedDocument:
 
 
 def split(*blocks: Block, size: int = 60, overlap: int = 0) -> list[ChunkText]:
-    return split_document(document(*blocks), chunk_size=size, overlap=overlap)
+    return split_document(document(*blocks), SentenceChunker(size, overlap))
 
 
 def squeeze(text: str) -> str:

@@ -1,16 +1,18 @@
-"""Contract of Embedder: the fake, the embedded model and a sentence-transformers folder alike."""
+"""Contract of Embedder: the fake, the embedded model and sentence-transformers folders alike."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from fakes import FakeEmbedder
 
 from core.errors import ModelError
-from core.settings import Settings
-from models.embeddings import Embedder, OnnxEmbedder, load_embedder
+from models.embeddings import Embedder, load_embedder
+from models.identity import Prompts
 
 TEXTS = [
     "The harbour is open.",
@@ -18,50 +20,34 @@ TEXTS = [
     "",
     "😀 日本語 \x00",
     "word " * 1000,
+    "half of a pair \ud800",
     "The harbour is open.",
 ]
+FOLDERS = {
+    "bert, onnx": ("bert", "mean", 0, "onnx"),
+    "bert, torch": ("bert", "mean", 0, "torch"),
+    "bert of cls, onnx": ("bert", "cls", 0, "onnx"),
+    "roberta, onnx": ("roberta", "mean", 0, "onnx"),
+    "xlm-roberta, onnx": ("xlm-roberta", "cls", 0, "onnx"),
+    "distilbert, onnx": ("distilbert", "mean", 0, "onnx"),
+    "mpnet, auto": ("mpnet", "mean", 0, "auto"),
+    "bert with a dense layer, auto": ("bert", "mean", 8, "auto"),
+    "bert of max, auto": ("bert", "max", 0, "auto"),
+}
 
 
-@pytest.fixture(scope="module")
-def embedded() -> Embedder:
-    settings = Settings()
-    return load_embedder("embedded", cache_dir=settings.cache, threads=1, batch_size=4)
-
-
-@pytest.fixture(scope="module")
-def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Make a sentence-transformers model of a few random weights."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-    from transformers import BertConfig, BertModel, BertTokenizer
-
-    folder = tmp_path_factory.mktemp("tiny")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "harbour", "forest", "word", "."]
-    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
-    BertTokenizer(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=64,
-    )
-    BertModel(config).save_pretrained(folder)
-    encoder = Transformer(str(folder), max_seq_length=32)
-    saved = folder / "model"
-    SentenceTransformer(modules=[encoder, Pooling(16)], device="cpu").save(str(saved))
-    return saved
-
-
-@pytest.fixture(params=["fake", "embedded", "folder"])
-def any_embedder(request: pytest.FixtureRequest) -> Embedder:
+@pytest.fixture(params=["fake", "embedded", *FOLDERS])
+def any_embedder(
+    request: pytest.FixtureRequest, make_model: Callable[..., Path], model_cache: Path
+) -> Embedder:
     if request.param == "fake":
         return FakeEmbedder()
     if request.param == "embedded":
         return request.getfixturevalue("embedded")
-    folder = request.getfixturevalue("tiny_folder")
-    return load_embedder(str(folder), cache_dir=folder, threads=1, batch_size=4)
+    *model, backend = FOLDERS[request.param]
+    return load_embedder(
+        str(make_model(*model)), cache_dir=model_cache, threads=1, batch_size=4, backend=backend
+    )
 
 
 def test_vectors_are_unit_rows_of_the_named_dimension(any_embedder: Embedder) -> None:
@@ -99,8 +85,7 @@ def test_the_model_has_a_name(any_embedder: Embedder) -> None:
 def test_the_embedded_model_is_english_and_named_by_its_weights(embedded: Embedder) -> None:
     assert embedded.languages == {"en"}
     assert embedded.dimension == 384
-    name, _, digest = embedded.model_id.partition("@")
-    assert (name, len(digest)) == ("all-MiniLM-L6-v2", 12)
+    assert embedded.model_id == "all-MiniLM-L6-v2@ad404e0d5b24"
 
 
 def test_the_embedded_model_puts_meaning_before_words(embedded: Embedder) -> None:
@@ -109,25 +94,38 @@ def test_the_embedded_model_puts_meaning_before_words(embedded: Embedder) -> Non
     assert rows[0] > rows[1] + 0.3
 
 
-def test_a_folder_serves_the_languages_that_settings_name(tiny_folder: Path) -> None:
-    given = {"cache_dir": tiny_folder, "threads": 1, "batch_size": 4}
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_onnx_and_torch_give_the_same_vectors(
+    make_model: Callable[..., Path], model_cache: Path, pooling: str
+) -> None:
+    given: dict[str, Any] = {
+        "cache_dir": model_cache,
+        "threads": 1,
+        "batch_size": 2,
+        "prompts": Prompts("forest ", "the "),
+    }
+    folder = str(make_model("bert", pooling))
+    onnx = load_embedder(folder, backend="onnx", **given)
+    torch = load_embedder(folder, backend="torch", **given)
+    assert onnx.model_id == torch.model_id
+    assert np.allclose(onnx.embed_documents(TEXTS), torch.embed_documents(TEXTS), atol=1e-5)
+    assert np.allclose(onnx.embed_query("word"), torch.embed_query("word"), atol=1e-5)
+
+
+def test_a_folder_serves_the_languages_that_settings_name(
+    tiny_folder: Path, model_cache: Path
+) -> None:
+    given: dict[str, Any] = {"cache_dir": model_cache, "threads": 1, "batch_size": 4}
     assert load_embedder(str(tiny_folder), **given).languages is None
     named = load_embedder(str(tiny_folder), languages=["ru", "uk"], **given)
     assert named.languages == {"ru", "uk"}
 
 
-@pytest.mark.parametrize("name", ["no-such-model-anywhere", "/nowhere/at/all"])
+@pytest.mark.parametrize("name", ["no-such-model-anywhere", "/nowhere/at/all", "a/b/c", "x" * 999])
 def test_a_missing_model_is_one_line_that_says_what_to_do(tmp_path: Path, name: str) -> None:
     with pytest.raises(ModelError, match="CARREL_EMBEDDER") as caught:
         load_embedder(name, cache_dir=tmp_path, threads=1, batch_size=1)
     assert "\n" not in str(caught.value)
-
-
-def test_an_incomplete_model_folder_is_named(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    (tmp_path / "tokenizer.json").write_text('{"model": {}}')
-    with pytest.raises(Exception, match=r"model\.safetensors|tokenizer"):
-        OnnxEmbedder(tmp_path, tmp_path, threads=1, batch_size=1)
 
 
 def test_the_fake_is_nearer_where_words_are_shared(embedder: FakeEmbedder) -> None:

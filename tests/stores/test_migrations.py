@@ -51,10 +51,14 @@ TABLES = {
         "page",
         "tokens",
         "content_hash",
+        "context",
     ],
     "record_fields": ["document", "collection_id", "name", "value", "folded", "number"],
     "embeddings": ["content_hash", "model", "vector"],
     "outbox": ["chunk_id", "collection_id", "operation"],
+    "sentence_vectors": ["content_hash", "model", "vectors"],
+    "segments": ["collection_id", "name"],
+    "dead_chunks": ["collection_id", "id"],
     "runs": [
         "run_id",
         "tenant",
@@ -68,7 +72,7 @@ TABLES = {
         "trail",
     ],
 }
-NAMES = ["m001_catalogue", "m002_embeddings", "m003_runs"]
+NAMES = ["m001_catalogue", "m002_embeddings", "m003_runs", "m004_segments", "m005_context"]
 
 
 @pytest.fixture

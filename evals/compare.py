@@ -1,0 +1,188 @@
+"""Compare pipelines query by query over one or more data sets."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from core.errors import CallerError
+from core.settings import Settings
+from evals.corpus import Progress, build_corpus
+from evals.dataset import Dataset
+from evals.retrieval import corpus_warnings
+from evals.runner import QueryRun, run_queries
+from evals.searchers import checked_pipeline
+from evals.statistics import Difference, Interval
+from evals.summary import (
+    DIGITS,
+    LATENCY,
+    Measured,
+    compared,
+    difference_json,
+    distances,
+    figures,
+    in_group,
+    language_of,
+    languages,
+    latency,
+    measured,
+    rank_groups,
+    type_of,
+    types,
+)
+
+ALL = "all data sets"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Hold what the pipelines did on the same queries; the first pipeline is the baseline.
+
+    `intervals` has one entry per pipeline; `differences` are a pipeline's figures minus the
+    baseline's, by pipeline and metric.
+    """
+
+    name: str
+    pipelines: list[Measured]
+    intervals: list[dict[str, Interval]]
+    differences: dict[str, dict[str, Difference]]
+
+    @property
+    def n(self) -> int:
+        """Return the number of queries."""
+        return len(self.pipelines[0].runs)
+
+
+@dataclass(frozen=True)
+class Section:
+    """Hold the comparison on one data set, whole and by group."""
+
+    whole: Part
+    by_type: list[Part]
+    by_language: list[Part]
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def checked_pipelines(text: str) -> list[str]:
+    """Return the pipelines of a list with commas between; at least two, each once."""
+    names = [checked_pipeline(name.strip()) for name in text.split(",") if name.strip()]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise CallerError(
+            "a comparison needs two or more different pipelines",
+            value=text,
+            hint="for example --pipelines classic,agentic",
+        )
+    return names
+
+
+def compare(
+    datasets: Sequence[Dataset], pipelines: Sequence[str], settings: Settings, progress: Progress
+) -> list[Section]:
+    """Run every pipeline on every data set; several data sets get a section of all in front."""
+    names = [dataset.name for dataset in datasets]
+    if len(set(names)) < len(names):
+        raise CallerError(
+            "the data sets must have different names",
+            value=", ".join(names),
+            hint="name each folder once, and rename one of two folders with the same name",
+        )
+    sections = [_section_of(dataset, pipelines, settings, progress) for dataset in datasets]
+    if len(sections) > 1:
+        sections.insert(0, _together(sections, settings))
+    return sections
+
+
+def _section_of(
+    dataset: Dataset, pipelines: Sequence[str], settings: Settings, progress: Progress
+) -> Section:
+    corpus = build_corpus(dataset, settings, _named(dataset.name, progress))
+    found, warnings, notes = [], corpus_warnings(dataset, corpus), []
+    for name in pipelines:
+        run = run_queries(dataset, corpus, name, _named(dataset.name, progress), distances=True)
+        found.append(measured(run))
+        warnings += [warning for warning in run.warnings if warning not in warnings]
+        notes += [f"{name}: {note}" for note in run.notes]
+    return _section(dataset.name, found, settings, warnings, notes)
+
+
+def _named(name: str, progress: Progress) -> Progress:
+    return lambda stage, done, total: progress(f"{name} {stage}", done, total)
+
+
+def _together(sections: Sequence[Section], settings: Settings) -> Section:
+    pipelines = []
+    for place, first in enumerate(sections[0].whole.pipelines):
+        same = [section.whole.pipelines[place] for section in sections]
+        runs = [run for one in same for run in one.runs]
+        rows = [row for one in same for row in one.rows]
+        pipelines.append(Measured(first.pipeline, runs, rows))
+    return _section(ALL, pipelines, settings, [], [])
+
+
+def _section(
+    name: str,
+    pipelines: list[Measured],
+    settings: Settings,
+    warnings: list[str],
+    notes: list[str],
+) -> Section:
+    runs = pipelines[0].runs
+
+    def parts(names: list[str], of: Callable[[QueryRun], str]) -> list[Part]:
+        keeps = [(group, in_group(of, group)) for group in names]
+        return [
+            _part(group, [one.part(keep) for one in pipelines], settings) for group, keep in keeps
+        ]
+
+    return Section(
+        whole=_part(name, pipelines, settings),
+        by_type=parts(types(runs), type_of),
+        by_language=parts(languages(runs), language_of),
+        warnings=warnings,
+        notes=notes,
+    )
+
+
+def _part(name: str, pipelines: list[Measured], settings: Settings) -> Part:
+    baseline = pipelines[0]
+    others = {one.pipeline: compared(one, baseline, settings) for one in pipelines[1:]}
+    return Part(name, pipelines, [one.intervals(settings) for one in pipelines], others)
+
+
+def section_json(section: Section) -> dict[str, Any]:
+    """Return a section as `carrel eval compare --json` prints it."""
+    whole = section.whole
+    found = {"dataset": whole.name, **_part_json(whole)}
+    for one in whole.pipelines:
+        found["pipelines"][one.pipeline] |= {
+            "first_relevant": rank_groups(one.runs),
+            "distance": _distance_json(one),
+        }
+    for key, parts in (("by_type", section.by_type), ("by_language", section.by_language)):
+        if parts:
+            found[key] = {part.name: _part_json(part) for part in parts}
+    return {**found, "notes": section.notes, "warnings": section.warnings}
+
+
+def _part_json(part: Part) -> dict[str, Any]:
+    return {
+        "n": part.n,
+        "pipelines": {
+            one.pipeline: {**figures(one, bounds), LATENCY: latency(one.runs)}
+            for one, bounds in zip(part.pipelines, part.intervals, strict=True)
+        },
+        "differences": {name: difference_json(found) for name, found in part.differences.items()},
+    }
+
+
+def _distance_json(of: Measured) -> dict[str, Any]:
+    relevant, other = distances(of.runs)
+    return {
+        name: {"n": len(values), "median": round(statistics.median(values), DIGITS)}
+        if values
+        else {"n": 0, "median": None}
+        for name, values in (("relevant", relevant), ("not_relevant", other))
+    }

@@ -1,0 +1,139 @@
+"""Ingest the documents of a data set once, into a directory of its own below the cache.
+
+The directory is named by a hash of all that decides its content, so another corpus, model or
+chunk size never meets an index made for this one. The ingest is journaled and always run before
+the directory is used: what is complete takes a moment, what was interrupted is completed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from core.auth import AuthContext
+from core.errors import CallerError, OperatorError
+from core.fields.ingest import IngestFields
+from core.settings import Settings
+from evals.dataset import Dataset
+from graph.session import Session
+from ingest.enrich import digest
+from ingest.pipeline import FORMAT_VERSION, Pipeline, Summary
+from models.embeddings import Embedder, Vectors
+from models.loading import open_embedder
+
+AUTH = AuthContext(tenant="evals", user="evals")
+COLLECTION = "corpus"
+FOLDER = "evals"
+BLOCK = 1 << 20
+
+# (stage, done, total); a total of 0 is not known.
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Name an ingested corpus: settings that open it, and the documents ingest left out."""
+
+    settings: Settings
+    left_out: list[str]
+    reasons: list[str]
+
+
+class CountingEmbedder:
+    """Tell how many texts an embedder has embedded, since one file is one step of an ingest."""
+
+    def __init__(self, embedder: Embedder, progress: Progress) -> None:
+        """Report to `progress` as the stage "passages"."""
+        self._embedder = embedder
+        self._progress = progress
+        self._done = 0
+        self.model_id = embedder.model_id
+        self.dimension = embedder.dimension
+        self.languages = embedder.languages
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Embed and report."""
+        vectors = self._embedder.embed_documents(texts)
+        self._done += len(texts)
+        self._progress("passages", self._done, 0)
+        return vectors
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed one question."""
+        return self._embedder.embed_query(text)
+
+
+def build_corpus(dataset: Dataset, settings: Settings, progress: Progress) -> Corpus:
+    """Ingest the corpus, or find it ingested.
+
+    Raises CallerError when nothing of it can be ingested.
+    """
+    content = _file_hash(dataset.corpus)
+    with _session(settings, dataset, content) as session:
+        assert session.embedder is not None  # needs_embedder says so
+        source = _copied(dataset.corpus, session.settings.data)
+        target = session.store.writer.open_collection(AUTH.tenant, COLLECTION, None)
+        pipeline = Pipeline(
+            session.store,
+            CountingEmbedder(session.embedder, progress),
+            session.settings,
+            target,
+            # The files are one, so that their number tells nothing.
+            progress=lambda stage, done, total: (
+                progress(stage, done, total) if stage != "files" else None
+            ),
+            second=session.second,
+        )
+        summary = pipeline.run([source])
+        ingested = set(session.store.writer.document_hashes(target))
+        opened = session.settings
+    if not ingested:
+        raise CallerError(
+            "nothing of the corpus could be ingested",
+            value=str(dataset.corpus),
+            hint=_reasons(summary)[0] if _reasons(summary) else "check the texts of its documents",
+        )
+    return Corpus(opened, sorted(dataset.document_ids - ingested), _reasons(summary))
+
+
+def _session(settings: Settings, dataset: Dataset, content: str) -> Session:
+    """Open the directory of this corpus, named by the model that `settings` choose."""
+    ingest = {name: getattr(settings, name) for name in IngestFields.model_fields}
+    model_id = open_embedder(settings).model_id
+    key = digest(content, dataset.corpus.name, FORMAT_VERSION, model_id, ingest)
+    folder = settings.cache.expanduser() / FOLDER / key / "data"
+    return Session(settings.model_copy(update={"data": folder}), create=True, needs_embedder=True)
+
+
+def _file_hash(path: Path) -> str:
+    hasher = hashlib.sha256()
+    with path.open("rb") as handle:
+        while block := handle.read(BLOCK):
+            hasher.update(block)
+    return hasher.hexdigest()
+
+
+def _copied(corpus: Path, data: Path) -> Path:
+    """Keep the corpus beside its index: ingest knows a file by its place, which may change."""
+    kept = data.parent / corpus.name
+    if kept.exists():
+        return kept
+    part = kept.with_name(kept.name + ".part")
+    try:
+        shutil.copyfile(corpus, part)
+        os.replace(part, kept)
+    except OSError as error:
+        raise OperatorError(
+            "the cache must have room for a copy of the corpus",
+            value=f"{kept} ({error.strerror or error})",
+            hint="free some space, or set CARREL_CACHE to another folder",
+        ) from None
+    return kept
+
+
+def _reasons(summary: Summary) -> list[str]:
+    return [f"{item.path}: {item.reason}" for item in [*summary.failed, *summary.left_out]]

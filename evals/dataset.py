@@ -1,0 +1,159 @@
+"""A BEIR-like data set: documents, queries and judgments, read and checked before any work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from core.errors import CallerError
+from evals.lines import find_file, object_id, read_objects
+from evals.qrels import Judgments, listed, read_qrels, unknown_documents
+
+DOCUMENT = '{"_id": "d1", "title": "…", "text": "…"}'
+QUERY = '{"_id": "q1", "text": "…"}'
+RELEVANT = 1  # the lowest grade that counts as relevant
+TYPE_KEYS = ("type", "category")
+LANGUAGE_KEYS = ("language", "lang")
+
+
+@dataclass(frozen=True)
+class JudgedQuery:
+    """Hold one query with the grades of its documents; `type` and `language` are "" if unknown.
+
+    A document that `grades` does not name is not relevant.
+    """
+
+    query_id: str
+    text: str
+    grades: dict[str, int] = field(default_factory=dict)
+    type: str = ""
+    language: str = ""
+
+    @property
+    def relevant(self) -> frozenset[str]:
+        """Return the ids of the relevant documents."""
+        return frozenset(name for name, grade in self.grades.items() if grade >= RELEVANT)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Hold what is evaluated; `unused` are queries without a relevant document or over the limit.
+
+    `corpus` is the file of documents and `document_ids` the ids in it.
+    """
+
+    name: str
+    corpus: Path
+    document_ids: frozenset[str]
+    queries: list[JudgedQuery]
+    unused: list[JudgedQuery] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def read_dataset(folder: Path, *, limit: int | None = None, allow_missing: bool = False) -> Dataset:
+    """Read a folder; the first `limit` queries with a relevant document are evaluated.
+
+    Raises CallerError on anything malformed, and on judged documents that the corpus lacks
+    unless `allow_missing`, under which nothing can find them.
+    """
+    if limit is not None and limit < 1:
+        raise CallerError("--limit must be at least 1", value=limit, hint="leave it out for all")
+    if not folder.is_dir():
+        raise CallerError(
+            "a data set is a folder", value=str(folder), hint="check the path and name it again"
+        )
+    corpus = find_file(folder, "corpus.jsonl", "corpus.jsonl.gz")
+    query_file = find_file(folder, "queries.jsonl", "queries.jsonl.gz")
+    qrels_file = find_file(folder, "qrels.tsv", "qrels/test.tsv")
+    judgments = read_qrels(qrels_file)
+    queries = _read_queries(query_file, judgments)
+    document_ids = _read_documents(corpus)
+    warnings = _unknown_queries(judgments, queries)
+    warnings += _unknown_documents(judgments, document_ids, allow_missing)
+    judged = [query for query in queries if query.relevant]
+    if not judged:
+        raise CallerError(
+            "no query has a judged relevant document",
+            value=str(qrels_file),
+            hint="compare the query ids of the two files; a relevant document has a grade above 0",
+        )
+    chosen = judged[:limit]
+    names = {query.query_id for query in chosen}
+    unused = [query for query in queries if query.query_id not in names]
+    return Dataset(folder.resolve().name, corpus, document_ids, chosen, unused, warnings)
+
+
+def _read_documents(path: Path) -> frozenset[str]:
+    places: dict[str, str] = {}
+    for place, found in read_objects(path, DOCUMENT):
+        _new_id(places, object_id(place, found, DOCUMENT), place)
+    if not places:
+        raise CallerError("the corpus must hold documents", value=str(path), hint=DOCUMENT)
+    return frozenset(places)
+
+
+def _read_queries(path: Path, judgments: Judgments) -> list[JudgedQuery]:
+    places: dict[str, str] = {}
+    queries = []
+    for place, found in read_objects(path, QUERY):
+        query_id = object_id(place, found, QUERY)
+        _new_id(places, query_id, place)
+        text = found.get("text")
+        if not isinstance(text, str) or not text.strip():
+            raise CallerError(
+                f"{place}: the query needs a text", value=text, hint=f"a line is {QUERY}"
+            )
+        queries.append(
+            JudgedQuery(
+                query_id=query_id,
+                text=text.encode("utf-8", "replace").decode("utf-8").strip(),
+                grades=judgments.get(query_id, {}),
+                type=_described(found, TYPE_KEYS),
+                language=_described(found, LANGUAGE_KEYS),
+            )
+        )
+    return queries
+
+
+def _new_id(places: dict[str, str], name: str, place: str) -> None:
+    earlier = places.setdefault(name, place)
+    if earlier != place:
+        raise CallerError(
+            f"{place}: the id is already used at {earlier}",
+            value=name,
+            hint="give every line an id of its own",
+        )
+
+
+def _described(found: dict[str, Any], keys: tuple[str, ...]) -> str:
+    metadata = found.get("metadata")
+    places = [metadata if isinstance(metadata, dict) else {}, found]
+    for key in keys:
+        for place in places:
+            value = place.get(key)
+            if isinstance(value, str | int) and str(value).strip():
+                return " ".join(str(value).split())
+    return ""
+
+
+def _unknown_queries(judgments: Judgments, queries: list[JudgedQuery]) -> list[str]:
+    known = {query.query_id for query in queries}
+    unknown = [name for name in judgments if name not in known]
+    if not unknown:
+        return []
+    return [f"{len(unknown)} judged queries are not in the queries file: {listed(unknown)}"]
+
+
+def _unknown_documents(judgments: Judgments, documents: frozenset[str], allowed: bool) -> list[str]:
+    unknown = unknown_documents(judgments, documents)
+    if not unknown:
+        return []
+    said = f"{len(unknown)} judged documents are not in the corpus"
+    if not allowed:
+        raise CallerError(
+            said,
+            value=listed(unknown),
+            hint="complete the corpus, or count them as not found with --allow-missing",
+        )
+    return [f"{said} and count as not found: {listed(unknown)}"]

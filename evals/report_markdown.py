@@ -1,0 +1,45 @@
+"""A report as Markdown, with its charts as files beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import quote
+
+from evals.report import Block, Drawing, Heading, Text
+from evals.svg import standalone
+from evals.tables import Table
+
+# Elsewhere than at the start of a line, where no text begins with them, + - and digits are plain.
+_SPECIAL = re.compile(r"([\\`*_\[\]#|~$]|^[-+=]|^\d+(?=[.)]))")
+
+
+def markdown_report(blocks: Sequence[Block], stem: str) -> tuple[str, dict[str, str]]:
+    """Return the text and its SVG files by name; `stem` is the report's name without suffix."""
+    parts: list[str] = []
+    files: dict[str, str] = {}
+    for block in blocks:
+        if isinstance(block, Drawing):
+            name = f"{stem}-{block.name}.svg"
+            files[name] = standalone(block.chart.svg, block.chart.title)
+            parts.append(f"![{escaped(block.chart.title)}]({quote(name)})")
+        elif isinstance(block, Heading):
+            parts.append(f"{'#' * block.level} {escaped(block.text)}")
+        elif isinstance(block, Text):
+            parts.append(escaped(block.text))
+        else:
+            parts.append(_table(block))
+    return "\n\n".join(parts) + "\n", files
+
+
+def _table(table: Table) -> str:
+    rule = ["---" if place < table.labels else "---:" for place in range(len(table.headers))]
+    lines = [[escaped(cell) for cell in table.headers], rule]
+    lines += [[escaped(cell) for cell in row] for row in table.rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is, on one line."""
+    flat = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", flat)

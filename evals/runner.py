@@ -1,0 +1,125 @@
+"""Run every query of a data set through one pipeline: what it ranks, and how long it takes."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass
+from itertools import cycle, islice
+
+from core.errors import CallerError
+from core.language.detect import detect_language
+from evals.corpus import AUTH, COLLECTION, Corpus, Progress
+from evals.dataset import Dataset, JudgedQuery
+from evals.searchers import Hits, Searcher, make_searcher
+from graph.session import Session
+from ingest.enrich import embedded_text
+from models.embeddings import Embedder
+from stores.database import explained
+
+UNDETERMINED = "und"
+NOTES_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class QueryRun:
+    """Hold what one query found: (document, score) pairs, best first.
+
+    `ms` is None when the query was not accepted; `distance` is 1 − cosine between the query and
+    the best chunk, None where the embedder cannot tell.
+    """
+
+    query: JudgedQuery
+    language: str
+    ranking: list[tuple[str, float]]
+    ms: float | None
+    distance: float | None = None
+
+    @property
+    def first_relevant(self) -> int | None:
+        """Return the rank, from 1, of the first relevant document."""
+        relevant = self.query.relevant
+        ranks = (rank for rank, (name, _) in enumerate(self.ranking, 1) if name in relevant)
+        return next(ranks, None)
+
+
+@dataclass(frozen=True)
+class PipelineRun:
+    """Hold the runs of all queries, in the order of the data set."""
+
+    pipeline: str
+    runs: list[QueryRun]
+    warnings: list[str]
+    notes: list[str]
+
+
+def run_queries(
+    dataset: Dataset, corpus: Corpus, pipeline: str, progress: Progress, *, distances: bool = False
+) -> PipelineRun:
+    """Run all queries of a data set; a query the pipeline does not accept finds nothing.
+
+    The session is a new one, so that no pipeline is faster for what another has left in a cache.
+    """
+    runs: list[QueryRun] = []
+    notes: Counter[str] = Counter()
+    refused: list[str] = []
+    with Session(corpus.settings) as session, explained(session.store.database.path):
+        searcher = make_searcher(session, pipeline, AUTH, COLLECTION)
+        _warm_up(searcher, dataset, corpus.settings.eval_warmup)
+        for done, query in enumerate(dataset.queries, start=1):
+            try:
+                ms, hits = _timed(searcher, query.text)
+            except CallerError as error:
+                refused.append(f"{query.query_id} ({error.rule})")
+                ms, hits = None, Hits()
+            notes.update(set(hits.notes))
+            language = query.language or detect_language(query.text)
+            distance = _distance(session.remembering, query, hits) if distances else None
+            runs.append(QueryRun(query, language, hits.documents(), ms, distance))
+            progress(pipeline, done, len(dataset.queries))
+        warnings = list(session.warnings)
+    if refused:
+        warnings.append(
+            f"{pipeline}: {len(refused)} queries were not accepted and count as nothing found, the"
+            f" first is {refused[0]}"
+        )
+    shown = [f"{note} ({n} of {len(runs)} queries)" for note, n in notes.most_common(NOTES_SHOWN)]
+    return PipelineRun(pipeline, runs, warnings, shown)
+
+
+def _timed(searcher: Searcher, text: str) -> tuple[float, Hits]:
+    started = time.perf_counter()
+    found = searcher.search(text)
+    ms = (time.perf_counter() - started) * 1000
+    return ms, searcher.deep(text, found)
+
+
+def _warm_up(searcher: Searcher, dataset: Dataset, count: int) -> None:
+    for text in warm_up_texts(dataset, count):
+        try:
+            searcher.search(text)
+        except CallerError:
+            continue  # a text that is not accepted warms nothing; the others do
+
+
+def warm_up_texts(dataset: Dataset, count: int) -> list[str]:
+    """Return texts that no evaluated query has: the vector of a timed query must not be cached.
+
+    Queries that are not evaluated come first; when there are none, two that are, joined.
+    """
+    evaluated = [query.text for query in dataset.queries]
+    unused = [query.text for query in dataset.unused if query.text not in set(evaluated)]
+    joined = [f"{a} {b}" for a, b in zip(evaluated, [*evaluated[1:], evaluated[0]], strict=True)]
+    return list(islice(cycle(unused or joined), count))
+
+
+def _distance(embedder: Embedder | None, query: JudgedQuery, found: Hits) -> float | None:
+    if embedder is None or not found.hits:
+        return None
+    served = embedder.languages
+    if served is not None and detect_language(query.text) not in served | {UNDETERMINED}:
+        return None
+    best = found.hits[0]
+    text = embedded_text(best.title, best.section, best.text)
+    similarity = embedder.embed_query(query.text) @ embedder.embed_documents([text])[0]
+    return 1.0 - float(similarity)

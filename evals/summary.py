@@ -1,0 +1,192 @@
+"""Put the runs of one pipeline into figures: means, intervals, latency, and the same per group."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from core.settings import Settings
+from evals.metrics import METRICS, Row, query_metrics
+from evals.runner import PipelineRun, QueryRun
+from evals.statistics import Difference, Interval, differences, intervals, percentile
+
+DIGITS = 6
+NO_TYPE = "(no type)"
+# Upper ends of the groups in which the rank of the first relevant document is counted.
+RANK_ENDS = (1, 2, 3, 5, 10, 100)
+NOT_FOUND = "not found"
+LATENCY = "latency_ms"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Hold the runs of one pipeline with the metrics of each."""
+
+    pipeline: str
+    runs: list[QueryRun]
+    rows: list[Row]
+
+    def mean(self, metric: str) -> float:
+        """Return the mean over the queries."""
+        return sum(row[metric] for row in self.rows) / len(self.rows)
+
+    def column(self, metric: str) -> list[float]:
+        """Return the metric of each query."""
+        return [row[metric] for row in self.rows]
+
+    def intervals(self, settings: Settings) -> dict[str, Interval]:
+        """Return the interval of each metric's mean."""
+        columns = [self.column(metric) for metric in METRICS]
+        return dict(zip(METRICS, intervals(columns, settings), strict=True))
+
+    def part(self, keep: Callable[[QueryRun], bool]) -> Measured:
+        """Return the same for some of the queries."""
+        chosen = [place for place, run in enumerate(self.runs) if keep(run)]
+        return Measured(
+            self.pipeline, [self.runs[i] for i in chosen], [self.rows[i] for i in chosen]
+        )
+
+
+def measured(run: PipelineRun) -> Measured:
+    """Return the metrics of every query of a run."""
+    rows = query_metrics(
+        [item.query.grades for item in run.runs],
+        [[document for document, _ in item.ranking] for item in run.runs],
+    )
+    return Measured(run.pipeline, run.runs, rows)
+
+
+def type_of(run: QueryRun) -> str:
+    """Return the type of a query as groups are named."""
+    return run.query.type or NO_TYPE
+
+
+def language_of(run: QueryRun) -> str:
+    """Return the language of a query."""
+    return run.language
+
+
+def types(runs: list[QueryRun]) -> list[str]:
+    """Return the types of queries, the most frequent first; none when no query has one."""
+    return _frequent(runs, type_of) if any(run.query.type for run in runs) else []
+
+
+def languages(runs: list[QueryRun]) -> list[str]:
+    """Return the languages of queries, the most frequent first; none when all have the same."""
+    found = _frequent(runs, language_of)
+    return found if len(found) > 1 else []
+
+
+def _frequent(runs: list[QueryRun], of: Callable[[QueryRun], str]) -> list[str]:
+    counts = Counter(of(run) for run in runs)
+    return sorted(counts, key=lambda name: (-counts[name], name))
+
+
+def in_group(of: Callable[[QueryRun], str], name: str) -> Callable[[QueryRun], bool]:
+    """Return a test of whether a run belongs to a group."""
+    return lambda run: of(run) == name
+
+
+def latency(runs: list[QueryRun]) -> dict[str, float | None]:
+    """Return the median and the 95th percentile in milliseconds."""
+    times = [run.ms for run in runs if run.ms is not None]
+    shares = {"p50": 0.5, "p95": 0.95}
+    if not times:
+        return dict.fromkeys(shares)
+    return {name: round(percentile(times, share), 3) for name, share in shares.items()}
+
+
+def figures(of: Measured, bounds: Mapping[str, Interval]) -> dict[str, Any]:
+    """Return n, means and intervals as JSON has them."""
+    return {
+        "n": len(of.rows),
+        "metrics": {metric: round(of.mean(metric), DIGITS) for metric in METRICS},
+        "ci": {metric: rounded(bounds[metric]) for metric in METRICS},
+    }
+
+
+def rounded(interval: Interval) -> list[float] | None:
+    """Return an interval as JSON has it."""
+    return None if interval is None else [round(end, DIGITS) for end in interval]
+
+
+def grouped(of: Measured, settings: Settings) -> dict[str, Any]:
+    """Return the figures per query type and per language, where there are such."""
+    groups: dict[str, Any] = {}
+    for key, names, kind in (
+        ("by_type", types(of.runs), type_of),
+        ("by_language", languages(of.runs), language_of),
+    ):
+        if names:
+            parts = {name: of.part(in_group(kind, name)) for name in names}
+            groups[key] = {
+                name: figures(part, part.intervals(settings)) for name, part in parts.items()
+            }
+    return groups
+
+
+def compared(first: Measured, second: Measured, settings: Settings) -> dict[str, Difference]:
+    """Return first − second per metric, and of the latency where both have one."""
+    found = differences(
+        [first.column(metric) for metric in METRICS],
+        [second.column(metric) for metric in METRICS],
+        settings,
+    )
+    named = dict(zip(METRICS, found, strict=True))
+    times = [
+        (a.ms, b.ms)
+        for a, b in zip(first.runs, second.runs, strict=True)
+        if a.ms is not None and b.ms is not None
+    ]
+    if times:
+        mine, theirs = zip(*times, strict=True)
+        named[LATENCY] = differences([mine], [theirs], settings)[0]
+    return named
+
+
+def difference_json(found: Mapping[str, Difference]) -> dict[str, Any]:
+    """Return paired comparisons as JSON has them."""
+    return {
+        metric: {
+            "difference": round(one.mean, DIGITS),
+            "ci": rounded(one.interval),
+            "p": round(one.p, DIGITS),
+            **{key: value for key, value in asdict(one).items() if key in _COUNTS},
+        }
+        for metric, one in found.items()
+    }
+
+
+_COUNTS = ("wins", "ties", "losses")
+
+
+def rank_groups(runs: list[QueryRun]) -> dict[str, int]:
+    """Count the queries by the rank of their first relevant document."""
+    names = rank_names()
+    counts = dict.fromkeys(names, 0)
+    for run in runs:
+        rank = run.first_relevant
+        place = next((i for i, end in enumerate(RANK_ENDS) if rank and rank <= end), len(RANK_ENDS))
+        counts[NOT_FOUND if rank is None else names[place]] += 1
+    return counts
+
+
+def rank_names() -> list[str]:
+    """Return the names of the groups of ranks: 1, 2, 3, 4–5, … and not found."""
+    names, start = [], 1
+    for end in RANK_ENDS:
+        names.append(str(end) if start == end else f"{start}–{end}")
+        start = end + 1
+    return [*names, f"{start}+", NOT_FOUND]
+
+
+def distances(runs: list[QueryRun]) -> tuple[list[float], list[float]]:
+    """Return the distances of the best hits that are relevant, and of those that are not."""
+    relevant: list[float] = []
+    other: list[float] = []
+    for run in runs:
+        if run.distance is not None:
+            (relevant if run.first_relevant == 1 else other).append(run.distance)
+    return relevant, other

@@ -1,0 +1,85 @@
+"""Keep sections, functions and code samples whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from core.language.lines import paragraph_spans
+from core.language.sentences import sentence_spans
+from ingest.chunkers.code import statement_units
+from ingest.chunkers.packing import check_sizes, fitting, line_spans, pack, trimmed
+from ingest.chunkers.runs import SECTION, runs
+from ingest.chunkers.sentence import SentenceChunker
+from ingest.chunkers.types import Cut, Part, Run, Span, cuts
+from ingest.types import Block
+
+
+class StructuralChunker:
+    """Make one chunk of each section: its prose, code and tables up to `most` characters.
+
+    A longer section is cut between paragraphs, code samples and rows, and a code sample keeps the
+    paragraph that introduces it. A sample of more than `most` characters is cut between functions
+    and classes, then between methods, then between lines.
+    """
+
+    def __init__(self, most: int, others: SentenceChunker) -> None:
+        """Keep up to `most` characters whole; records and annotations are left to `others`."""
+        check_sizes(most, 0)
+        self._most = most
+        self._others = others
+
+    def cut(self, blocks: Sequence[Block]) -> Iterator[Cut]:
+        """Yield the chunks of a document."""
+        for run in runs(blocks, SECTION):
+            yield from cuts(run, self._spans(run))
+
+    def _spans(self, run: Run) -> Iterable[Span]:
+        kinds = {part.kind for part in run.parts}
+        if kinds & {"annotation", "record"}:
+            return self._others.spans(run)
+        if len(run.text.strip()) <= self._most:
+            return [_shown(run.text, run.parts[0], len(run.text))]
+        return pack(list(self._with_introductions(run)), self._most)
+
+    def _with_introductions(self, run: Run) -> Iterator[Span]:
+        """Yield the units of a section, the first of a code sample with the paragraph before it."""
+        last: Span | None = None
+        for part in run.parts:
+            for number, unit in enumerate(self._units(run.text, part)):
+                if last is None:
+                    last = unit
+                elif number == 0 and part.kind == "code" and unit[1] - last[0] <= self._most:
+                    last = last[0], unit[1]
+                else:
+                    yield last
+                    last = unit
+        if last is not None:
+            yield last
+
+    def _units(self, text: str, part: Part) -> list[Span]:
+        """Locate what is never cut inside one block."""
+        if part.kind == "code" and part.end - part.start > self._most:
+            return statement_units(text, part.start, part.end, self._most)
+        if part.kind == "code":
+            return [_shown(text, part, part.end)]
+        if part.kind == "table":
+            return fitting(text, line_spans(text, part.start, part.end), self._most)
+        shown = text[part.start : part.end]
+        units: list[Span] = []
+        for start, end in paragraph_spans(shown):
+            if end - start <= self._most:
+                units.append((part.start + start, part.start + end))
+                continue
+            sentences = fitting(shown[start:end], sentence_spans(shown[start:end]), self._most)
+            offset = part.start + start
+            units += [(offset + first, offset + last) for first, last in sentences]
+        return units
+
+
+def _shown(text: str, part: Part, end: int) -> Span:
+    """Locate what a part and those after it hold; code keeps its first line's indentation."""
+    if part.kind == "text":
+        first, last = trimmed(text[part.start : end])
+        return part.start + first, part.start + last
+    lines = line_spans(text, part.start, end)
+    return lines[0][0], lines[-1][1]

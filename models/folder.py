@@ -1,0 +1,195 @@
+"""Find a model's folder and read what its own files say about it."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from core.errors import ModelError
+
+WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+CONTENT = frozenset({".json", ".txt", ".model", ".safetensors", ".bin"})
+UNLIMITED = 10**9  # tokenizers without a limit say 10**30
+OTHER_FORMATS = frozenset({"onnx", "openvino"})  # the same weights again, never read here
+HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+SHIFTED = frozenset({"roberta", "xlm-roberta", "camembert"})
+MODULE = re.compile(r"sentence_transformers\.(?:\w+\.)*(\w+)")
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """Read a model's folder lazily; `name` is its repository's or folder's last part."""
+
+    path: Path
+    name: str
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """Return config.json, empty when there is none."""
+        return self._json("config.json")
+
+    @cached_property
+    def own(self) -> dict[str, Any]:
+        """Return config_sentence_transformers.json, empty when there is none."""
+        return self._json("config_sentence_transformers.json")
+
+    @cached_property
+    def modules(self) -> list[tuple[str, str]]:
+        """Return (class, sub-folder) of the model's parts, empty without modules.json."""
+        if not (self.path / "modules.json").is_file():
+            return []
+        try:
+            rows = json.loads((self.path / "modules.json").read_text(encoding="utf-8"))
+            return [(str(row["type"]), str(row["path"])) for row in rows]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise _damaged(self.path / "modules.json") from error
+
+    @property
+    def parts(self) -> list[str]:
+        """Return the bare class names of the model's parts."""
+        return [kind.rpartition(".")[2] for kind, _ in self.modules]
+
+    @property
+    def pooling(self) -> str | None:
+        """Return "mean" or "cls", or another single mode; None when several are joined."""
+        if not self.modules:
+            return "mean"  # what sentence-transformers adds to a bare encoder
+        folders = [path for kind, path in self.modules if kind.endswith(".Pooling")]
+        values = self._json(f"{folders[0]}/config.json") if len(folders) == 1 else {}
+        if values.get("include_prompt") is False:
+            return None
+        if isinstance(values.get("pooling_mode"), str):
+            return str(values["pooling_mode"])
+        legacy = {"mean_tokens": "mean", "cls_token": "cls", "lasttoken": "lasttoken"}
+        modes = [name for name, on in values.items() if name.startswith("pooling_mode_") and on]
+        return legacy.get(modes[0].removeprefix("pooling_mode_")) if len(modes) == 1 else None
+
+    @property
+    def dimension(self) -> int | None:
+        """Return the dimension that the last pooling or dense part declares."""
+        declared = None
+        for kind, path in self.modules:
+            values = self._json(f"{path}/config.json") if path else {}
+            if kind.endswith(".Pooling") and self.pooling is not None:
+                declared = values.get("embedding_dimension", values.get("word_embedding_dimension"))
+            elif kind.endswith(".Dense"):
+                declared = values.get("out_features")
+        return declared
+
+    @property
+    def max_tokens(self) -> int | None:
+        """Return the longest text, in tokens, that the folder's files allow."""
+        config, tokenizer = self.config, self._json("tokenizer_config.json")
+        given = self._json("sentence_bert_config.json").get("max_seq_length")
+        limits = [given or tokenizer.get("model_max_length")]
+        if positions := config.get("max_position_embeddings"):
+            # RoBERTa counts positions from after the padding token.
+            shifted = config.get("model_type") in SHIFTED
+            limits.append(positions - (config.get("pad_token_id", 1) + 1 if shifted else 0))
+        found = [int(limit) for limit in limits if limit and limit < UNLIMITED]
+        return min(found) if found else None
+
+    def content(self) -> list[Path]:
+        """Return the files that decide what the model gives, in a fixed order."""
+        found = [
+            path
+            for path in sorted(self.path.rglob("*"))
+            if path.suffix in CONTENT
+            and path.is_file()
+            and not OTHER_FORMATS & set(path.relative_to(self.path).parts)
+        ]
+        safe = {path.parent for path in found if path.suffix == ".safetensors"}
+        return [path for path in found if path.suffix != ".bin" or path.parent not in safe]
+
+    def _json(self, name: str) -> dict[str, Any]:
+        path = self.path / name
+        if not path.is_file():
+            return {}
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise _damaged(path) from error
+        if not isinstance(values, dict):
+            raise _damaged(path)
+        return values
+
+
+def find_folder(name: str, *, setting: str, instead: str) -> ModelFolder:
+    """Return the folder that a setting names, or that of a hub model in the local cache.
+
+    Nothing is ever downloaded. Raises ModelError for what is not there, holds no model, or needs
+    code of its own.
+    """
+    path = Path(name).expanduser()
+    try:
+        folder = ModelFolder(path, _name_of(path.resolve())) if path.is_dir() else _cached(name)
+    except (OSError, RuntimeError):  # a name too long for a path, an unknown home folder
+        folder = None
+    hint = f"check CARREL_{setting.upper()}, or use '{instead}'"
+    if folder is None:
+        raise ModelError(
+            f"'{setting}' must be '{instead}', a model folder or a cached hub model",
+            value=name,
+            hint=hint,
+        )
+    _check_complete(folder, hint)
+    return folder
+
+
+def _name_of(path: Path) -> str:
+    """Return the repository's name of a folder inside the hub cache, else the folder's own."""
+    repository = path.parents[1].name if len(path.parts) > 2 else ""
+    return repository.rpartition("--")[2] if repository.startswith("models--") else path.name
+
+
+def _cached(name: str) -> ModelFolder | None:
+    """Look a hub name up in the local cache; a bare name belongs to sentence-transformers."""
+    if not HUB_NAME.fullmatch(name):
+        return None
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+
+    for repository in (name, f"sentence-transformers/{name}") if "/" not in name else (name,):
+        try:
+            path = snapshot_download(repository, local_files_only=True)
+        except (LocalEntryNotFoundError, HFValidationError):
+            continue
+        return ModelFolder(Path(path), repository.rpartition("/")[2])
+    return None
+
+
+def _check_complete(folder: ModelFolder, hint: str) -> None:
+    if not folder.config and not folder.modules:
+        raise ModelError(
+            "a model folder needs config.json or modules.json", value=str(folder.path), hint=hint
+        )
+    if not any(next(folder.path.rglob(pattern), None) for pattern in WEIGHTS):
+        raise ModelError(
+            "a model folder needs its weights: *.safetensors or pytorch_model.bin",
+            value=str(folder.path),
+            hint="copy the whole model",
+        )
+    foreign = [kind for kind, _ in folder.modules if not MODULE.fullmatch(kind)]
+    if foreign or (folder.config.get("auto_map") and not _known_architecture(folder.config)):
+        raise ModelError(
+            "a model that brings its own program code is never run",
+            value=f"{folder.path}: {foreign[0] if foreign else folder.config['auto_map']}",
+            hint="choose a model that transformers knows by itself",
+        )
+
+
+def _known_architecture(config: dict[str, Any]) -> bool:
+    import transformers
+
+    names = config.get("architectures") or []
+    return bool(names) and all(hasattr(transformers, str(name)) for name in names)
+
+
+def _damaged(path: Path) -> ModelError:
+    return ModelError(
+        "a model's file must be JSON", value=str(path), hint="copy the whole model again"
+    )

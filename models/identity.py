@@ -1,0 +1,76 @@
+"""What decides an embedder's vectors besides its weights, and the name that follows from both."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from models.digest import files_digest
+from models.folder import ModelFolder
+from models.table import ModelCard
+
+QUERY_NAMES = ("query", "search_query")
+PASSAGE_NAMES = ("document", "passage", "search_document")
+DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """Hold what is put before questions and passages; None leaves it to the model's files."""
+
+    query: str | None = None
+    passage: str | None = None
+
+
+@dataclass(frozen=True)
+class EmbedderSpec:
+    """Hold all that is known of an embedder before it is loaded.
+
+    `digest` is the hash of the model's files; `model_id` also changes with prompts and length.
+    """
+
+    model_id: str
+    digest: str
+    query_prompt: str
+    passage_prompt: str
+    max_tokens: int
+    languages: frozenset[str] | None
+
+
+def prompts_of(folder: ModelFolder, card: ModelCard | None, wanted: Prompts) -> tuple[str, str]:
+    """Return the prompts for questions and passages: settings, then the folder, then the table.
+
+    sentence-transformers saves empty prompts with every model, so that only others count.
+    """
+    declared = folder.own.get("prompts")
+    own = declared if isinstance(declared, Mapping) else {}
+    query, passage = _first(own, QUERY_NAMES), _first(own, PASSAGE_NAMES)
+    if not query and not passage:
+        usual = own.get(folder.own.get("default_prompt_name"), "")
+        query = card.query_prompt if card else usual
+        passage = card.passage_prompt if card else usual
+    return (
+        query if wanted.query is None else wanted.query,
+        passage if wanted.passage is None else wanted.passage,
+    )
+
+
+def _first(prompts: Mapping[str, str], names: tuple[str, ...]) -> str:
+    return next((str(prompts[name]) for name in names if prompts.get(name)), "")
+
+
+def content_digest(folder: ModelFolder, cache_dir: Path) -> str:
+    """Hash all files that decide what a model gives."""
+    files = folder.content()
+    names = [path.relative_to(folder.path).as_posix() for path in files]
+    return files_digest(files, cache_dir, names)
+
+
+def named_id(name: str, digest: str, *differing: object) -> str:
+    """Return `name@hash`; whatever differs from the plain model goes into the hash."""
+    if any(differing):
+        digest = hashlib.sha256(json.dumps([digest, *differing]).encode()).hexdigest()
+    return f"{name}@{digest[:DIGITS]}"

@@ -1,0 +1,106 @@
+"""Run an exported model: tokens of many texts in, arrays out, without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from core.errors import ModelError
+from models.folder import ModelFolder
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Say how a model is run: texts are cut at `max_tokens`, `batch_size` of them at a time."""
+
+    max_tokens: int
+    threads: int
+    batch_size: int
+
+
+class OnnxSession:
+    """Hold one ONNX file, its tokenizer and how it is batched; safe to share between threads."""
+
+    def __init__(self, onnx: Path, folder: ModelFolder, options: RunOptions) -> None:
+        """Open the file on the CPU."""
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        self._batch_size = options.batch_size
+        self._pad = folder.config.get("pad_token_id") or 0
+        self._name = folder.name
+        try:
+            self._tokenizer = Tokenizer.from_file(str(folder.path / "tokenizer.json"))
+        except Exception as error:  # tokenizers raises bare Exception
+            raise ModelError(
+                "tokenizer.json cannot be read",
+                value=f"{folder.path}: {error}",
+                hint="copy the whole model again",
+            ) from error
+        # A file may carry fixed padding, of 128 tokens in MiniLM's: 20x the time of a short query.
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(options.max_tokens)
+        wanted = onnxruntime.SessionOptions()
+        wanted.intra_op_num_threads = options.threads
+        wanted.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        wanted.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(onnx), wanted, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # onnxruntime's own errors share no public base class
+            raise ModelError(
+                "the cached model file cannot be loaded",
+                value=str(onnx),
+                hint="delete it; it is made again at the next start",
+            ) from error
+        self._inputs = [node.name for node in self._session.get_inputs()]
+        self.widths = {node.name: node.shape[-1] for node in self._session.get_outputs()}
+
+    def encode(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[Any]:
+        """Return the tokens of texts or pairs; halves of surrogate pairs become "?"."""
+        readable = [
+            _readable(text) if isinstance(text, str) else (_readable(text[0]), _readable(text[1]))
+            for text in texts
+        ]
+        encodings: list[Any] = self._tokenizer.encode_batch(readable)
+        return encodings
+
+    def run(
+        self, encodings: Sequence[Any], outputs: Sequence[str]
+    ) -> Iterator[tuple[list[int], Any]]:
+        """Yield (rows, arrays of the outputs) by batches of similar length, to spare padding."""
+        order = sorted(range(len(encodings)), key=lambda i: len(encodings[i].ids))
+        for start in range(0, len(order), self._batch_size):
+            rows = order[start : start + self._batch_size]
+            feed = self._feed([encodings[i] for i in rows])
+            try:
+                arrays = self._session.run(list(outputs), feed)
+            except Exception as error:  # as above
+                raise ModelError(
+                    "the model failed while it ran",
+                    value=f"{self._name}: {str(error).partition(chr(10))[0]}",
+                    hint="fewer texts per batch need less memory",
+                ) from error
+            yield rows, arrays
+
+    def _feed(self, encodings: Sequence[Any]) -> dict[str, Any]:
+        import numpy as np
+
+        width = max(len(encoding.ids) for encoding in encodings)
+        shape = (len(encodings), width)
+        feed = {name: np.zeros(shape, dtype=np.int64) for name in self._inputs}
+        feed["input_ids"] += self._pad
+        for line, encoding in enumerate(encodings):
+            size = len(encoding.ids)
+            feed["input_ids"][line, :size] = encoding.ids
+            feed["attention_mask"][line, :size] = 1
+            if "token_type_ids" in feed:
+                feed["token_type_ids"][line, :size] = encoding.type_ids
+        return feed
+
+
+def _readable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,56 @@
+"""What is known of widely used models: prompts, dimension, length, languages, licence."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+Kind = Literal["embedder", "cross-encoder"]
+Language = Annotated[str, Field(pattern=r"^[a-z]{2}$")]
+TABLE = Path(__file__).with_name("table.yaml")
+
+
+class ModelCard(BaseModel):
+    """Describe one model.
+
+    `max_tokens` is the longest text it was made for; `languages` are ISO 639-1 codes, None for
+    any; an embedder's prompts are put before every question or passage.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[^/\s]+/[^/\s]+$")
+    kind: Kind
+    licence: str
+    max_tokens: int = Field(ge=16)
+    dimension: int | None = Field(None, ge=1)
+    pooling: Literal["mean", "cls", "lasttoken"] | None = None
+    query_prompt: str = ""
+    passage_prompt: str = ""
+    languages: frozenset[Language] | None = None
+
+    @property
+    def short_name(self) -> str:
+        """Return the name without its owner, as a folder is usually called."""
+        return self.name.rpartition("/")[2]
+
+
+@cache
+def model_table() -> tuple[ModelCard, ...]:
+    """Return all known models, in the order of the file."""
+    import yaml
+
+    rows = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    return TypeAdapter(tuple[ModelCard, ...]).validate_python(rows)
+
+
+def find_card(name: str, kind: Kind) -> ModelCard | None:
+    """Return the card of a model by its full name or by the last part of a name or path."""
+    last = name.rstrip("/").rpartition("/")[2].casefold()
+    for card in model_table():
+        if card.kind == kind and card.short_name.casefold() == last:
+            return card
+    return None

@@ -1,0 +1,99 @@
+"""The channels of a search: which of them can speak, and the candidates they give."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from core.errors import ModelError
+from core.language.analysis import query_terms
+from core.language.detect import detect_language
+from retrievers.types import Index, Query, Vector
+from stores.segments.candidates import Candidates
+
+VECTOR = "vector"
+TEXT = "text"
+SENTENCE = "sentence"
+UNDETERMINED = "und"
+MAX_TERMS = 64
+
+
+@dataclass
+class Asked:
+    """Hold a query in the form each channel reads: words with their weights, and a vector."""
+
+    terms: list[frozenset[str]] = field(default_factory=list)
+    weights: list[float] = field(default_factory=list)
+    vector: Vector | None = None
+    notes: list[str] = field(default_factory=list)
+    broken: bool = False
+
+
+def serves(index: Index, query: Query) -> bool:
+    """Tell whether the embedder was made for the language of this query."""
+    if index.embedder is None:
+        return False
+    served = index.embedder.languages
+    if served is None:
+        return True
+    return (query.language or detect_language(query.text)) in served | {UNDETERMINED}
+
+
+def ask_channels(index: Index, query: Query, channels: Collection[str]) -> Asked:
+    """Prepare the query for the channels that can speak; the notes say which cannot, and why.
+
+    Beside the text channel, a vector channel whose embedder does not serve the question's language
+    is silent: measured, fusing an English embedder into Russian search halves its recall. Alone it
+    is asked all the same. `broken` says that there should have been a vector and was none.
+    """
+    asked = Asked()
+    if VECTOR in channels:
+        _embed(index, query, asked, alone=TEXT not in channels)
+    if TEXT in channels or asked.broken:
+        languages = index.store.hot.languages(index.collection.id)
+        asked.terms = list(query_terms(query.text, languages)[:MAX_TERMS])
+        asked.weights = term_weights(index, asked.terms)
+    return asked
+
+
+def _embed(index: Index, query: Query, asked: Asked, *, alone: bool) -> None:
+    if index.embedder is None:
+        asked.broken = True
+        asked.notes.append("keywords only: there is no embedder")
+    elif not alone and not serves(index, query):
+        asked.notes.append("keywords only: the embedder does not serve this language")
+    else:
+        try:
+            asked.vector = index.embedder.embed_query(query.text)
+        except ModelError as error:
+            asked.broken = True
+            asked.notes.append(f"keywords only: {error}")
+
+
+def term_weights(index: Index, terms: Sequence[frozenset[str]]) -> list[float]:
+    """Weigh the words of a query: those that most chunks contain count less (SPEC T5).
+
+    A word is noisy when its chunks are more than `noisy_share` of the collection. When every word
+    is, none is weighed down.
+    """
+    settings = index.settings
+    if settings.noisy_penalty == 1.0 or not terms:
+        return [1.0] * len(terms)
+    shares = index.store.hot.shares(index.collection.id, [t for group in terms for t in group])
+    noisy = [max(shares[term] for term in group) > settings.noisy_share for group in terms]
+    if all(noisy):
+        return [1.0] * len(terms)
+    return [settings.noisy_penalty if frequent else 1.0 for frequent in noisy]
+
+
+def find_candidates(index: Index, query: Query, asked: Asked, pool: int) -> Candidates:
+    """Return the best `pool` visible chunks of each channel with the scores of all channels."""
+    return index.store.hot.candidates(
+        query.auth,
+        index.collection.id,
+        terms=asked.terms,
+        term_weights=asked.weights,
+        vector=asked.vector,
+        pool=pool,
+        sources=query.sources,
+    )

@@ -1,0 +1,78 @@
+"""The entity channel: candidates that name what the question names (SPEC M3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.language.analysis import query_terms, terms
+from core.language.detect import detect_language
+from core.language.entities import entities
+from core.types import Evidence
+from models.entity_tagger import entity_tagger
+from retrievers.types import Ranking, Searched
+
+ENTITIES = "entities"
+Name = list[frozenset[str]]  # the words of a name, each with its possible index terms
+
+
+def boost_entities(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
+    """Add `weight_entities` times the share of the question's entities that evidence names.
+
+    Equal scores keep their order; `scores["entities"]` is the share.
+    """
+    shares = dict(entity_ranking(searched, evidence))
+    weight = searched.index.settings.weight_entities
+    boosted = []
+    for item in evidence:
+        share = shares.get(item.chunk_id, 0.0)
+        scores = {**item.scores, ENTITIES: share}
+        update = {"score": item.score + weight * share, "scores": scores}
+        boosted.append(item.model_copy(update=update) if share else item)
+    boosted.sort(key=lambda item: -item.score)
+    return boosted, f"{len(shares)} name entities of the question" if shares else ""
+
+
+def entity_ranking(searched: Searched, candidates: Sequence[Evidence]) -> Ranking:
+    """Return (chunk id, share) of candidates that name entities of the question, best first.
+
+    The share is that of the question's entities, each weighted by the mean rarity of its words,
+    0..1; ties by chunk id. Empty when the question or the candidates name none.
+    """
+    names = question_names(searched)
+    if not names or not candidates:
+        return []
+    weights = [_weight(searched, name) for name in names]
+    ranking: Ranking = []
+    for item in candidates:
+        text = f"{item.title}\n{item.section}\n{item.text}"
+        said = frozenset(terms(text, item.language))
+        named = [w for name, w in zip(names, weights, strict=True) if _names(said, name)]
+        if named:
+            ranking.append((item.chunk_id, sum(named) / sum(weights)))
+    return sorted(ranking, key=lambda pair: (-pair[1], pair[0]))
+
+
+def question_names(searched: Searched) -> list[Name]:
+    """Return the entities of the question as index terms, each once, in its order."""
+    index, query = searched.index, searched.query
+    language = query.language or detect_language(query.text)
+    tagger = entity_tagger(index.settings.entity_model, language)
+    languages = index.store.catalogue.languages(index.collection.id)
+    names: list[Name] = []
+    for entity in entities(query.text, language, tagger):
+        name = query_terms(entity.text, languages)
+        if name and name not in names:
+            names.append(name)
+    return names
+
+
+def _weight(searched: Searched, name: Name) -> float:
+    """Weigh a name by the mean inverse frequency of its words, the commonest reading of each."""
+    index = searched.index
+    wanted = sorted(term for word in name for term in word)
+    rarity = index.store.fulltext.inverse_frequencies(index.collection.id, wanted)
+    return sum(min(rarity[term] for term in word) for word in name) / len(name)
+
+
+def _names(said: frozenset[str], name: Name) -> bool:
+    return all(said & word for word in name)

@@ -1,0 +1,58 @@
+"""Let a model write the passage it would expect, when the search itself is weak (SPEC M2).
+
+Query2Doc adds the passage to the query (Wang et al. 2023); HyDE lets its vector stand for the query
+(Gao et al. 2022), a last resort behind a higher gate. A passage that drifts from the question is
+thrown away. Without a model nothing is written (SPEC T5).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from core.errors import ModelError
+from core.language.analysis import query_terms
+from retrievers.channels import MAX_TERMS, Asked, term_weights
+from retrievers.types import Index, Query, Vector
+
+ORIGINAL = 5.0  # a word of the question weighs as much as five of the passage (Wang et al. 2023)
+
+
+def expand(index: Index, query: Query, asked: Asked, distance: float | None) -> Asked | None:
+    """Return the query with a written passage, or None when a gate is closed.
+
+    The gates: a model that writes, a best distance beyond `query2doc_distance`, and a passage
+    whose cosine with the question is at least `drift_similarity`.
+    """
+    settings = index.settings
+    if index.writer is None or index.embedder is None or asked.vector is None:
+        return None
+    if distance is None or distance <= settings.query2doc_distance:
+        return None
+    try:
+        passage = index.writer.write_passage(query.text, query.language or "").strip()
+        vector = index.embedder.embed_query(passage) if passage else None
+    except ModelError:
+        return None
+    if vector is None or float(vector @ asked.vector) < settings.drift_similarity:
+        return None
+    if distance > settings.hyde_distance:
+        return replace(asked, vector=vector, notes=[*asked.notes, "HyDE: a written passage"])
+    return _with_passage(index, asked, passage, vector)
+
+
+def _with_passage(index: Index, asked: Asked, passage: str, vector: Vector) -> Asked:
+    import numpy as np
+
+    assert asked.vector is not None  # expand() has looked
+    languages = index.store.hot.languages(index.collection.id)
+    known = set(asked.terms)
+    added = [group for group in query_terms(passage, languages) if group not in known]
+    added = added[: MAX_TERMS - len(asked.terms)]
+    weights = [weight / ORIGINAL for weight in term_weights(index, added)]
+    both = asked.vector + vector
+    return Asked(
+        terms=[*asked.terms, *added],
+        weights=[*asked.weights, *weights],
+        vector=np.asarray(both / np.linalg.norm(both), dtype=np.float32),
+        notes=[*asked.notes, "Query2Doc: a written passage joins the query"],
+    )

@@ -1,0 +1,103 @@
+"""Correct the ranking by what a chunk is, beside what it says (SPEC T3, T4)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from core.language.cues import cues
+from core.language.detect import detect_language
+from core.language.identifiers import find_identifiers
+from core.settings import Settings
+from core.types import Evidence
+from retrievers.shapes import code_share, is_index_page, stands
+from retrievers.types import Searched
+from retrievers.versions import asked_version, version_distance
+
+FACTORS = "factors"
+PLACES = {"conclusion": "last", "example": "middle", "definition": "first"}
+Factor = Callable[[Evidence], tuple[str, float]]
+
+
+def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
+    """Add to each score what its version, place, code, shape and API names are worth.
+
+    Every amount is a setting. Scores may leave 0..1; equal ones keep their order, and
+    `scores["factors"]` is the sum of what was added.
+    """
+    chosen = [
+        *_by_version(searched, evidence),
+        *_by_place(searched),
+        *_by_code(searched),
+        *_by_api_name(searched),
+        _by_shape(searched.index.settings),
+    ]
+    counts: Counter[str] = Counter()
+    corrected = []
+    for item in evidence:
+        named = [factor(item) for factor in chosen]
+        counts.update(name for name, amount in named if amount)
+        added = sum(amount for _, amount in named)
+        update = {"score": item.score + added, "scores": {**item.scores, FACTORS: added}}
+        corrected.append(item.model_copy(update=update) if added else item)
+    corrected.sort(key=lambda item: -item.score)
+    return corrected, ", ".join(f"{name}: {count}" for name, count in counts.items())
+
+
+def _by_version(searched: Searched, evidence: list[Evidence]) -> Iterable[Factor]:
+    settings = searched.index.settings
+    asked = asked_version(searched, evidence)
+    amounts = {
+        "exact": settings.factor_version_exact,
+        "near": settings.factor_version_near,
+        "far": settings.factor_version_far,
+    }
+
+    def version(item: Evidence) -> tuple[str, float]:
+        distance = item.version and version_distance(
+            asked, item.version, near=settings.version_near
+        )
+        return (f"version {asked} {distance}", amounts[distance]) if distance else ("", 0.0)
+
+    return [version] if asked else []
+
+
+def _by_place(searched: Searched) -> Iterable[Factor]:
+    """Prefer the part of a document where definitions, examples or conclusions stand."""
+    text, amount = searched.query.text, searched.index.settings.factor_position
+    words = cues(searched.query.language or detect_language(text))
+    wanted = next((kind for kind in PLACES if words.found(kind, text)), None)
+
+    def position(item: Evidence) -> tuple[str, float]:
+        fits = wanted is not None and stands(searched, item, PLACES[wanted])
+        return f"place of a {wanted}", amount if fits else 0.0
+
+    return [position] if wanted and amount else []
+
+
+def _by_code(searched: Searched) -> Iterable[Factor]:
+    settings, text = searched.index.settings, searched.query.text
+    words = cues(searched.query.language or detect_language(text))
+    asks = bool(find_identifiers(text)) or words.found("code", text)
+    amount = settings.factor_code if asks else settings.factor_code_other
+    yield lambda item: ("code", amount * code_share(item))
+
+
+def _by_api_name(searched: Searched) -> Iterable[Factor]:
+    names = [name.removesuffix("()") for name in find_identifiers(searched.query.text)]
+    pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names))
+    amount = searched.index.settings.factor_api_name
+
+    def api_name(item: Evidence) -> tuple[str, float]:
+        said = pattern.search(f"{item.title}\n{item.section}\n{item.text}")
+        return "API name", amount if said else 0.0
+
+    return [api_name] if names else []
+
+
+def _by_shape(settings: Settings) -> Factor:
+    def shape(item: Evidence) -> tuple[str, float]:
+        return "index page", settings.factor_index_page if is_index_page(item, settings) else 0.0
+
+    return shape

@@ -1,0 +1,128 @@
+"""Which version a question asks about, and how far evidence is from it (SPEC T4, T10)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal
+
+from core.language.cues import cues
+from core.language.detect import detect_language
+from core.language.stopwords import stopwords
+from core.types import Evidence
+from retrievers.types import Searched
+
+if TYPE_CHECKING:
+    from packaging.version import Version
+
+Distance = Literal["exact", "near", "far"]
+
+_NUMBER = re.compile(
+    r"(?<![A-Za-z0-9.,])(?P<v>[vV]?)(?P<number>\d{1,8}(?:\.\d{1,8}){0,4}"
+    r"(?:[-.]?(?:rc|alpha|beta|dev|post|a|b)\.?\d{1,4})?)(?![A-Za-z0-9%]|[.,]\d|\s?[%°])"
+)
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_LAST_WORD = re.compile(r"([^\W\d_]{2,})[\s-]*$")
+_NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
+_WILDCARD = re.compile(r"\.[xX*]$")
+_RETIRED = frozenset({"deprecated", "obsolete", "archived", "retired", "superseded"})
+_TRUE = frozenset({"true", "yes", "1"})
+
+
+def asked_version(searched: Searched, evidence: Sequence[Evidence]) -> str:
+    """Return the version that the question or else the caller's policy asks about, "" for none.
+
+    A number is a version when "v" or a word such as "version" stands by it or when evidence
+    declares it; also when nothing that it could count follows and a preposition, or a name from
+    the title or source of evidence with a version, leads to it. Without a dot the name must lead.
+    """
+    query = searched.query
+    declared = [item for item in evidence if item.version]
+    for match in _NUMBER.finditer(query.text):
+        if _is_version(query.text, match, query.language, declared):
+            return match.group("number")
+    return "" if query.auth.version_policy == "any" else query.auth.version_policy
+
+
+def _is_version(
+    text: str, match: re.Match[str], language: str | None, declared: Sequence[Evidence]
+) -> bool:
+    words = cues(language or detect_language(text))
+    before, after = text[: match.start()], text[match.end() :]
+    beside = rf"{words.alternatives('version')}\W{{0,2}}$"
+    if match.group("v") or re.search(beside, before, re.IGNORECASE):
+        return True
+    if re.match(rf"\s?{words.alternatives('version')}", after, re.IGNORECASE):
+        return True
+    number, dotted = match.group("number"), "." in match.group("number")
+    common = stopwords(words.language)
+    last = _LAST_WORD.search(before)
+    named = last is not None and last.group(1).casefold() in _named(declared) - common
+    if any(version_distance(number, item.version, near=0) == "exact" for item in declared):
+        return dotted or named
+    led = re.search(rf"{words.alternatives('version_before')}\s*$", before, re.IGNORECASE)
+    following = _NEXT_WORD.match(after)
+    counts = following is not None and following.group(1).casefold() not in common
+    return bool(declared) and dotted and not counts and (named or led is not None)
+
+
+def _named(declared: Iterable[Evidence]) -> set[str]:
+    """Return the words in titles and sources of evidence that declares a version."""
+    texts = (f"{item.title} {item.source}" for item in declared)
+    return {word.casefold() for text in texts for word in _WORD.findall(text)}
+
+
+def version_distance(asked: str, declared: str, *, near: int) -> Distance | None:
+    """Compare two versions by their release numbers; None when they cannot be compared.
+
+    "2.1" and "2.1.3" are the same, since one is a part of the other. Neighbours share the major
+    number and are at most `near` minor ones apart (plain numbers: `near` apart).
+    """
+    one, other = _parsed(asked), _parsed(declared)
+    if one is None or other is None:
+        return "exact" if asked.casefold() == declared.casefold() else None
+    length = min(len(one.release), len(other.release))
+    if one.epoch == other.epoch and one.release[:length] == other.release[:length]:
+        return "exact"
+    major = one.epoch == other.epoch and one.major == other.major
+    if length == 1:
+        return "near" if abs(one.major - other.major) <= near else "far"
+    return "near" if major and abs(one.minor - other.minor) <= near else "far"
+
+
+@lru_cache(maxsize=1024)
+def _parsed(version: str) -> Version | None:
+    from packaging.version import InvalidVersion, Version
+
+    try:
+        return Version(_WILDCARD.sub("", version.strip()))
+    except InvalidVersion:
+        return None
+
+
+def version_notes(searched: Searched, evidence: Sequence[Evidence]) -> list[str]:
+    """Warn of evidence of another version than the one asked for, and of deprecated documents."""
+    notes: list[str] = []
+    asked = asked_version(searched, evidence)
+    near = searched.index.settings.version_near
+    others = Counter(
+        item.version
+        for item in evidence
+        if asked and item.version and version_distance(asked, item.version, near=near) != "exact"
+    )
+    if others:
+        listed = ", ".join(f"{version} ({count})" for version, count in sorted(others.items()))
+        notes.append(f"asked about version {asked}, but found version {listed}")
+    retired = sorted({item.source for item in evidence if is_deprecated(item)})
+    if retired:
+        notes.append(f"deprecated: {', '.join(retired)}")
+    return notes
+
+
+def is_deprecated(item: Evidence) -> bool:
+    """Tell whether a document says so itself: `deprecated: true`, or a status of that meaning."""
+    flag = str(item.metadata.get("deprecated", "")).strip().casefold()
+    status = str(item.metadata.get("status", "")).strip().casefold()
+    return flag in _TRUE or status in _RETIRED

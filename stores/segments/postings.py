@@ -1,0 +1,146 @@
+"""BM25 from term counts: eager scores, term by term, added up per query.
+
+score = idf · tf / (tf + k1 · (1 − b + b · length / mean length)), idf = log(1 + (N − n + ½)/(n + ½)):
+Lucene's BM25 (Kamphuis et al., ECIR 2020) with scores computed at building as in BM25S (Lù, 2024).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from stores.segments.terms import Vocabulary
+from stores.segments.types import Booleans, Floats, Integers, TermWeights
+
+
+@dataclass(frozen=True)
+class Postings:
+    """Hold the scores of the rows of each term, rows ascending within a term.
+
+    Those of term t stand in `scores` and `rows` from `starts[t]` to `starts[t + 1]`.
+    """
+
+    vocabulary: Vocabulary
+    starts: Integers
+    rows: Integers
+    scores: Floats
+    mean_length: float
+
+    def add(self, terms: TermWeights, scores: Floats) -> None:
+        """Add the weighted scores of terms to `scores`, one number per row."""
+        import numpy as np
+
+        for term, weight in terms.items():
+            place = self.vocabulary.get(term)
+            if place is None:
+                continue
+            start, end = int(self.starts[place]), int(self.starts[place + 1])
+            found = self.scores[start:end]
+            np.add.at(scores, self.rows[start:end], found if weight == 1 else found * weight)
+
+    def frequency(self, term: str, alive: Booleans | None = None) -> int:
+        """Count the rows that contain a term, or those of them that are alive."""
+        import numpy as np
+
+        place = self.vocabulary.get(term)
+        if place is None:
+            return 0
+        start, end = int(self.starts[place]), int(self.starts[place + 1])
+        if alive is None:
+            return end - start
+        return int(np.count_nonzero(alive[self.rows[start:end]]))
+
+
+@dataclass(frozen=True)
+class Formula:
+    """Hold the constants of BM25 and, for rows newer than a segment, that segment's statistics."""
+
+    k1: float
+    b: float
+    rows: int = 0
+    base: Postings | None = None
+
+
+class TermCounts:
+    """Count the terms of rows, batch by batch."""
+
+    def __init__(self) -> None:
+        """Start without rows."""
+        self.vocabulary: defaultdict[str, int] = defaultdict()
+        self.vocabulary.default_factory = self.vocabulary.__len__
+        self.rows = 0
+        self._idf: list[float] = []  # of known terms under a segment's statistics
+        self._batches: list[tuple[Integers, Integers, Floats]] = []
+        self._lengths: list[Floats] = []
+
+    def add(self, rows: Sequence[Sequence[str]]) -> None:
+        """Append rows of terms."""
+        import numpy as np
+
+        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        terms = np.fromiter(
+            map(self.vocabulary.__getitem__, chain.from_iterable(rows)),
+            dtype=np.int64,
+            count=int(lengths.sum()),
+        )
+        places = np.repeat(np.arange(len(rows), dtype=np.int64), lengths)
+        keys, counts = np.unique((places << 32) | terms, return_counts=True)
+        numbers = ((keys >> 32) + self.rows).astype(np.int32)
+        self._batches.append(
+            (numbers, (keys & 0xFFFFFFFF).astype(np.int32), counts.astype(np.float32))
+        )
+        self._lengths.append(lengths.astype(np.float32))
+        self.rows += len(rows)
+
+    def postings(self, formula: Formula, *, order: Sequence[int] | None = None) -> Postings:
+        """Score all rows, under a segment's statistics or under their own.
+
+        `order` renumbers the terms; the postings then have no vocabulary of their own.
+        """
+        import numpy as np
+
+        rows, terms, counts = self._joined()
+        lengths = np.concatenate(self._lengths) if self._lengths else np.zeros(0, np.float32)
+        if order is not None:
+            terms = np.asarray(order, dtype=np.int32)[terms]
+        frequencies = np.bincount(terms, minlength=len(self.vocabulary))
+        mean = float(lengths.mean(dtype=np.float64)) if len(lengths) else 0.0
+        idf = idf_of(frequencies, self.rows)
+        if formula.base is not None:
+            mean, idf = formula.base.mean_length, self._base_idf(formula, formula.base)
+        norms = formula.k1 * (1 - formula.b + formula.b * lengths / (mean or 1.0))
+        scores = (idf[terms] * counts / (counts + norms[rows])).astype(np.float32)
+        sorter = np.argsort(terms, kind="stable")
+        starts = np.zeros(len(frequencies) + 1, dtype=np.int64)
+        np.cumsum(frequencies, out=starts[1:])
+        # A copy: the counter goes on counting, and asking a defaultdict must not add terms.
+        vocabulary = dict(self.vocabulary) if order is None else {}
+        return Postings(vocabulary, starts, rows[sorter], scores[sorter], mean)
+
+    def _joined(self) -> tuple[Integers, Integers, Floats]:
+        import numpy as np
+
+        if not self._batches:
+            empty = np.zeros(0, dtype=np.int32)
+            return empty, empty, np.zeros(0, dtype=np.float32)
+        columns = zip(*self._batches, strict=True)
+        joined = tuple(np.concatenate(column) for column in columns)
+        self._batches = [(joined[0], joined[1], joined[2])]
+        return self._batches[0]
+
+    def _base_idf(self, formula: Formula, base: Postings) -> Floats:
+        import numpy as np
+
+        known = len(self._idf)
+        new = [base.frequency(term) for term in list(self.vocabulary)[known:]]
+        self._idf += idf_of(np.array(new, dtype=np.int64), formula.rows).tolist()
+        return np.array(self._idf, dtype=np.float64)
+
+
+def idf_of(frequencies: Integers, rows: int) -> Floats:
+    """Return log(1 + (N − n + ½)/(n + ½)) for each count n of rows that contain a term."""
+    import numpy as np
+
+    return np.log1p((rows - frequencies + 0.5) / (frequencies + 0.5))

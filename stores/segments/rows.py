@@ -1,0 +1,186 @@
+"""Collect rows of the truth into the arrays of a part, in memory or in files."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from stores.segments.postings import Formula, Postings, TermCounts
+from stores.segments.sentences import SentenceVectors, sentence_rows
+from stores.segments.truth import read_rows
+from stores.segments.types import Booleans, Floats, Integers, Part
+
+
+class Sink(Protocol):
+    """Take arrays of equal row shape one after the other and give them back as one."""
+
+    def append(self, array: Any) -> None:  # noqa: ANN401 - an array of any type
+        """Add rows."""
+
+    def array(self) -> Any:  # noqa: ANN401 - an array of any type
+        """Return all rows."""
+
+
+class MemorySink:
+    """Keep arrays in memory."""
+
+    def __init__(self, name: str) -> None:
+        """Start empty; the name is of no use here."""
+        self._arrays: list[Any] = []
+
+    def append(self, array: Any) -> None:  # noqa: ANN401 - an array of any type
+        """Add rows."""
+        self._arrays.append(array)
+
+    def array(self) -> Any:  # noqa: ANN401 - an array of any type
+        """Return all rows; earlier results stay as they were."""
+        import numpy as np
+
+        if len(self._arrays) > 1:
+            self._arrays = [np.concatenate(self._arrays)]
+        return self._arrays[0]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Say how often the terms of title, keywords and section count beside the body's once."""
+
+    title: int
+    keywords: int
+    section: int
+
+    def terms(self, title: str, keywords: str, section: str, body: str) -> list[str]:
+        """Return all terms of a row, repeated by the weight of their column."""
+        repeated = (
+            title.split() * self.title
+            + keywords.split() * self.keywords
+            + section.split() * self.section
+        )
+        return repeated + body.split()
+
+
+class Rows:
+    """Grow by the rows of one collection that are newer than the last one seen."""
+
+    def __init__(
+        self,
+        collection_id: int,
+        model: str,
+        columns: Columns | None,
+        *,
+        above: int = 0,
+        sink: Callable[[str], Sink] = MemorySink,
+    ) -> None:
+        """Collect rows newer than `above`; without `columns` words are not counted."""
+        self._collection_id = collection_id
+        self._model = model
+        self._columns = columns
+        self.last = above
+        self.count = 0
+        self.counts = TermCounts()
+        self._sinks = {name: sink(name) for name in ("ids", "documents", "chunk_ids")}
+        self._has = MemorySink("has_vector")
+        self._vectors, self._sentences = sink("vectors"), sink("sentences")
+        self._norms, self._sentence_counts = MemorySink("norms"), MemorySink("counts")
+        self._dimension: int | None = None
+
+    def extend(self, connection: sqlite3.Connection) -> Iterator[int]:
+        """Read what is new, batch by batch, yielding the rows collected so far."""
+        words = self._columns is not None
+        batches = read_rows(connection, self._collection_id, self._model, self.last, words=words)
+        for batch in batches:
+            self._add(batch)
+            yield self.count
+
+    def _add(self, batch: Sequence[tuple[Any, ...]]) -> None:
+        import numpy as np
+
+        columns = list(zip(*batch, strict=True))
+        self._add_vectors(columns[3], columns[4])
+        self._sinks["ids"].append(np.array(columns[0], dtype=np.int64))
+        self._sinks["documents"].append(np.array(columns[1], dtype=np.int64))
+        self._sinks["chunk_ids"].append(np.array([key.encode() for key in columns[2]]))
+        if self._columns is not None:
+            texts = [[text or "" for text in row[5:9]] for row in batch]
+            self.counts.add([self._columns.terms(*text) for text in texts])
+        self.last = batch[-1][0]
+        self.count += len(batch)
+
+    def _add_vectors(
+        self, blobs: Sequence[bytes | None], sentences: Sequence[bytes | None]
+    ) -> None:
+        import numpy as np
+
+        if self._dimension is None:
+            first = next((blob for blob in blobs if blob), None)
+            if first is not None:
+                self._dimension = len(first) // 4
+                self._vectors.append(vector_rows([None] * self.count, self._dimension)[0])
+        if self._dimension is not None:
+            vectors, has = vector_rows(blobs, self._dimension)
+            self._vectors.append(vectors)
+        else:
+            has = np.zeros(len(blobs), dtype=np.bool_)
+        self._has.append(has)
+        values, norms, counts = sentence_rows(sentences, self._dimension or 0)
+        if self._dimension is not None:
+            self._sentences.append(values)
+        self._norms.append(norms)
+        self._sentence_counts.append(counts)
+
+    def part(self, formula: Formula) -> Part:
+        """Return everything collected so far; the part does not change when more is added."""
+        postings = self.counts.postings(formula) if self._columns is not None else None
+        return self.with_postings(postings)
+
+    def with_postings(self, postings: Postings | None) -> Part:
+        """Return everything collected so far with postings made elsewhere."""
+        import numpy as np
+
+        if not self.count:
+            return empty_part(postings)
+        if self._dimension is None:
+            vectors: Any = np.zeros((self.count, 0), dtype=np.float32)
+            values: Any = np.zeros((0, 0), dtype=np.int8)
+        else:
+            vectors, values = self._vectors.array(), self._sentences.array()
+        ends = np.cumsum(self._sentence_counts.array(), dtype=np.int64)
+        arrays = {name: sink.array() for name, sink in self._sinks.items()}
+        return Part(
+            **arrays,
+            vectors=vectors,
+            has_vector=self._has.array(),
+            sentences=SentenceVectors(values, self._norms.array(), ends),
+            postings=postings,
+        )
+
+
+def empty_part(postings: Postings | None) -> Part:
+    """Return a part without rows."""
+    import numpy as np
+
+    integers, floats = np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
+    values = np.zeros((0, 0), dtype=np.int8)
+    return Part(
+        ids=integers,
+        documents=integers,
+        chunk_ids=np.zeros(0, dtype="S1"),
+        vectors=floats,
+        has_vector=np.zeros(0, dtype=np.bool_),
+        sentences=SentenceVectors(values, floats[:, :0].reshape(-1), integers),
+        postings=postings,
+    )
+
+
+def vector_rows(blobs: Sequence[bytes | None], dimension: int) -> tuple[Floats, Booleans]:
+    """Return vectors (n, dimension), NaN where a blob is missing or damaged, and which are whole."""
+    import numpy as np
+
+    size = 4 * dimension
+    has = np.fromiter((b is not None and len(b) == size for b in blobs), np.bool_, len(blobs))
+    vectors = np.full((len(blobs), dimension), np.nan, dtype=np.float32)
+    whole = b"".join(b for b, good in zip(blobs, has, strict=True) if b and good)
+    vectors[has] = np.frombuffer(whole, dtype="<f4").reshape(-1, dimension)
+    return vectors, has

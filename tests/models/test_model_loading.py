@@ -1,0 +1,105 @@
+"""Models by settings, and a session whose models are broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.errors import ModelError
+from core.settings import Settings, load_settings
+from graph.session import Session
+from models.loading import open_embedder, open_embedders, open_reranker
+
+
+@pytest.fixture
+def given(tmp_path: Path, model_cache: Path) -> dict[str, object]:
+    return {"data": tmp_path / "data", "cache": model_cache, "embedder_threads": 1}
+
+
+def test_there_is_no_second_embedder_and_no_reranker_by_default(tiny_folder: Path, given) -> None:
+    settings = Settings(embedder=str(tiny_folder), **given)
+    first, second = open_embedders(settings)
+    assert first.dimension == 16
+    assert second is None
+    assert open_reranker(settings) is None
+
+
+def test_settings_name_two_embedders_and_a_reranker(
+    tiny_folder: Path, tiny_cross_encoder: Path, make_model, given
+) -> None:
+    settings = Settings(
+        embedder=str(tiny_folder),
+        embedder_second=str(make_model("bert", "cls")),
+        embedder_query_prompt="the ",
+        embedder_languages=["ru"],
+        reranker=str(tiny_cross_encoder),
+        **given,
+    )
+    first, second = open_embedders(settings)
+    reranker = open_reranker(settings)
+    assert second is not None
+    assert reranker is not None
+    assert len({first.model_id, second.model_id, reranker.model_id}) == 3
+    assert first.languages == {"ru"}
+    assert second.languages is None
+    plain = open_embedder(Settings(embedder=str(tiny_folder), **given))
+    assert plain.model_id != first.model_id
+
+
+def test_a_missing_second_embedder_names_its_setting(given) -> None:
+    settings = Settings(embedder_second="/nowhere", **given)
+    with pytest.raises(ModelError, match="CARREL_EMBEDDER_SECOND, or use 'none'"):
+        open_embedders(settings)
+
+
+def test_the_backend_is_one_of_three() -> None:
+    with pytest.raises(Exception, match="embedder_backend"):
+        load_settings({"embedder_backend": "tpu"})
+
+
+def test_a_session_gives_its_models_to_the_search(
+    tiny_folder: Path, tiny_cross_encoder: Path, make_model, given
+) -> None:
+    settings = Settings(
+        embedder=str(tiny_folder),
+        embedder_second=str(make_model("bert", "cls")),
+        reranker=str(tiny_cross_encoder),
+        **given,
+    )
+    with Session(settings, create=True, needs_embedder=True) as session:
+        collection = session.store.writer.open_collection("acme", "main", None)
+        index = session.index(collection)
+        assert session.second is not None
+        assert index.second is not None
+        assert index.second.model_id == session.second.model_id
+        assert index.reranker is not None
+        assert session.index(collection).reranker is index.reranker
+        assert session.warnings == []
+
+
+def test_broken_models_leave_a_session_that_warns(tiny_folder: Path, given) -> None:
+    values = {"embedder": "/nowhere", "embedder_second": "/nowhere", "reranker": "/nowhere"}
+    Session(Settings(embedder=str(tiny_folder), **given), create=True).close()
+    with Session(Settings(**values, **given)) as session:
+        assert session.embedder is None
+        assert session.second is None
+    assert [warning.partition(":")[0] for warning in session.warnings] == [
+        "keyword search only",
+        "one embedder alone",
+    ]
+
+
+def test_a_broken_reranker_is_one_warning(tiny_folder: Path, given) -> None:
+    settings = Settings(embedder=str(tiny_folder), reranker=str(tiny_folder), **given)
+    with Session(settings, create=True) as session:
+        collection = session.store.writer.open_collection("acme", "main", None)
+        for _ in range(2):
+            assert session.index(collection).reranker is None
+        assert [warning.partition(":")[0] for warning in session.warnings] == ["no re-ranking"]
+
+
+def test_ingest_needs_both_embedders(tiny_folder: Path, given) -> None:
+    settings = Settings(embedder=str(tiny_folder), embedder_second="/nowhere", **given)
+    with pytest.raises(ModelError, match="EMBEDDER_SECOND"):
+        Session(settings, create=True, needs_embedder=True)

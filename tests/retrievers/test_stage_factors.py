@@ -1,0 +1,209 @@
+"""The corrections of the ranking, each by itself, and the versions they compare."""
+
+from __future__ import annotations
+
+import pytest
+from fakes import document, write
+from stage_builders import ANN, hit, ids, searched, with_settings
+
+from core.settings import Settings
+from retrievers.factors import factors
+from retrievers.shapes import code_share, is_index_page
+from retrievers.versions import asked_version, version_distance, version_notes
+
+SETTINGS = Settings()
+CODE = "import os\nx = os.getcwd()\nprint(x)"
+CONTENTS = "\n".join(f"{n}. Chapter about things ..... {n * 7}" for n in range(1, 12))
+
+
+def added(index, question: str, *evidence) -> dict[str, float]:
+    after, _ = factors(searched(index(), question), list(evidence))
+    return {item.chunk_id: item.scores.get("factors", 0.0) for item in after}
+
+
+@pytest.mark.parametrize(
+    ("asked", "declared", "distance"),
+    [
+        ("2.1", "2.1", "exact"),
+        ("2.1", "v2.1.3", "exact"),
+        ("2.1.3", "2.1", "exact"),
+        ("2.1", "2.1.x", "exact"),
+        ("2.1", "2.1rc1", "exact"),
+        ("2.1", "2.2", "near"),
+        ("2.1.1", "2.1.7", "near"),
+        ("2.1", "2.10", "far"),
+        ("1.9", "2.0", "far"),
+        ("17", "18", "near"),
+        ("17", "20", "far"),
+        ("latest", "Latest", "exact"),
+        ("2.1", "latest", None),
+    ],
+)
+def test_versions_are_compared_by_their_numbers(asked, declared, distance) -> None:
+    assert version_distance(asked, declared, near=1) == distance
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("What changed in 2.1?", "2.1"),
+        ("How does scan work in version 3", "3"),
+        ("What is new in v2.4.1?", "2.4.1"),
+        ("Is there a timeout in 2.7 for calls?", "2.7"),  # "for" cannot be counted
+        ("Is there a timeout in 2.7 minutes?", ""),
+        ("Что нового в версии 2.4?", "2.4"),
+        ("Що нового у 2.4?", "2.4"),
+        ("2.4 版本有什么变化?", "2.4"),
+        ("How do I use gizmo 2.3?", "2.3"),
+        ("Does gizmo 2.2 run here", "2.2"),
+        ("Did it take 3.5 seconds?", ""),
+        ("Did prices rise by 2.2%?", ""),
+        ("What happened in 1990?", ""),
+        ("Is gizmo 30 seconds late?", ""),
+        ("Where is the harbour?", ""),
+    ],
+)
+def test_the_version_that_a_question_asks_about(index, question, asked) -> None:
+    evidence = [hit("a", version="2.2", title="Gizmo guide"), hit("b")]
+    assert asked_version(searched(index(), question), evidence) == asked
+
+
+def test_without_documents_of_versions_a_decimal_is_a_number(index) -> None:
+    assert asked_version(searched(index(), "What is in 2.1?"), [hit("a")]) == ""
+
+
+def test_the_policy_of_the_caller_asks_when_the_question_does_not(index) -> None:
+    confined = ANN.model_copy(update={"version_policy": "2.0"})
+    assert asked_version(searched(index(), "harbour?", auth=confined), []) == "2.0"
+    assert asked_version(searched(index(), "harbour in v3?", auth=confined), []) == "3"
+
+
+def test_the_version_asked_for_comes_first(index) -> None:
+    evidence = [
+        hit("far", score=0.6, version="1.0"),
+        hit("near", score=0.6, version="2.2"),
+        hit("none", score=0.6),
+        hit("exact", score=0.5, version="2.1.1"),
+    ]
+    after, note = factors(searched(index(), "What changed in 2.1?"), evidence)
+    assert ids(after) == ["exact", "none", "near", "far"]
+    assert [item.score for item in after] == pytest.approx([0.65, 0.6, 0.55, 0.4])
+    assert note == "version 2.1 far: 1, version 2.1 near: 1, version 2.1 exact: 1"
+
+
+def test_warnings_about_other_and_deprecated_versions(index) -> None:
+    evidence = [
+        hit("a", version="2.1"),
+        hit("b", version="1.0", metadata={"deprecated": True}),
+        hit("c", version="2.2", metadata={"status": "Archived"}),
+        hit("d", metadata={"status": "current", "deprecated": False}),
+    ]
+    assert version_notes(searched(index(), "what changed in 2.1?"), evidence) == [
+        "asked about version 2.1, but found version 1.0 (1), 2.2 (1)",
+        "deprecated: b.md, c.md",
+    ]
+    assert version_notes(searched(index(), "harbour?"), evidence[:1]) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "preferred"),
+    [
+        ("What is a harbour?", [0]),
+        ("Give me an example of a harbour", [1, 2]),
+        ("What conclusion does it reach about harbours?", [3]),
+        ("Что такое гавань?", [0]),
+        ("Наведи приклад гавані", [1, 2]),
+        ("结论是什么?", [3]),
+        ("Where is the harbour?", []),
+    ],
+)
+def test_a_question_has_its_place_in_a_document(
+    index, store, collection, embedder, question, preferred
+) -> None:
+    rows = [
+        document(collection, "a", *(f"part {n}" for n in range(4))),
+        document(collection, "b", "alone"),
+    ]
+    write(store, collection, rows, embedder)
+    keys = [chunk.chunk_id for row in rows for chunk in row.chunks]
+    found = store.catalogue.evidence(ANN, collection.id, keys)
+    amounts = added(index, question, *found.values())
+    assert [place for place, key in enumerate(keys) if amounts[key] == 0.05] == preferred
+    assert sum(amounts.values()) == pytest.approx(0.05 * len(preferred))
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        (CODE, 1.0),
+        ("```\nanything\n```", 1.0),
+        ("Prose is here.\n" + CODE, 0.75),
+        ("public health matters;\nlet us return the book\nfunction words", 0.0),
+        ("", 0.0),
+    ],
+)
+def test_the_share_of_code(text, share) -> None:
+    item = hit("a").model_copy(update={"text": text})
+    assert code_share(item) == share
+    assert code_share(item.model_copy(update={"kind": "code"})) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("question", "amount"),
+    [
+        ("How to print the folder?", 0.05),
+        ("What does os.getcwd do", 0.10),  # the name is there, too
+        ("Как создать папку?", 0.05),
+        ("Where is the harbour?", -0.03),
+    ],
+)
+def test_code_is_preferred_when_it_is_asked_for(index, question, amount) -> None:
+    amounts = added(index, question, hit("code", CODE), hit("prose", "A folder is a place."))
+    assert amounts == pytest.approx({"code": amount, "prose": 0.0})
+
+
+@pytest.mark.parametrize(
+    ("text", "listed"),
+    [
+        (CONTENTS, True),
+        ("\n".join(["* Home", "* About us", "* Contact"] * 4), True),
+        ("\n".join(["第一章 港口的历史", "第二章 城市"] * 5), True),
+        ("\n".join(["Home", "About"] * 2), False),
+        ("\n".join(["The harbour is open."] * 12), False),
+        ("\n".join(f"field {n}: value" for n in range(12)), False),
+        ("\n".join(["x = 1", "print(x)"] * 6), False),
+        ("\n".join(["word " * 30] * 12), False),
+    ],
+)
+def test_lists_of_links_are_known_by_their_shape(text, listed) -> None:
+    assert is_index_page(hit("a", text), SETTINGS) is listed
+
+
+def test_index_pages_sink(index) -> None:
+    after, note = factors(
+        searched(index()), [hit("list", CONTENTS, 0.6), hit("text", "The harbour.", 0.55)]
+    )
+    assert ids(after) == ["text", "list"]
+    assert note == "index page: 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("Call scan_all here.", 0.05),
+        ("Call scan_all() here.", 0.05),
+        ("Call scan_all2 here.", 0.0),
+        ("Call mod.scan_all here.", 0.0),
+        ("Call Scan_All here.", 0.0),
+    ],
+)
+def test_an_api_name_counts_when_it_is_there_exactly(index, text, amount) -> None:
+    assert added(index, "what does scan_all() do", hit("a", text))["a"] == pytest.approx(amount)
+
+
+def test_every_amount_is_a_setting(index) -> None:
+    off = {name: 0.0 for name in Settings.model_fields if name.startswith("factor_")}
+    silent = with_settings(index(), **off)
+    evidence = [hit("a", CONTENTS, version="1.0"), hit("b", CODE, version="2.1")]
+    assert len(off) == 8
+    assert factors(searched(silent, "how to use os.getcwd in 2.1"), evidence) == (evidence, "")
