@@ -1,7 +1,7 @@
 """Write the generated parts of the documentation: `make docs`; a test checks they are fresh.
 
 Generated: docs/cli.md (help texts), docs/settings.md (every setting), docs/graph.mmd (the drawing
-of the compiled graph), and the drawing inside README.md.
+of the compiled graph), the drawing inside README.md and the table inside docs/models.md.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ WIDTH = 90
 def generated() -> dict[Path, str]:
     """Return the files that are generated, with what they should contain."""
     drawing = graph_drawing()
-    readme = ROOT / "README.md"
+    readme, models = ROOT / "README.md", ROOT / "docs" / "models.md"
     return {
         ROOT / "docs" / "cli.md": cli_page(),
         ROOT / "docs" / "settings.md": settings_page(),
         ROOT / "docs" / "graph.mmd": drawing,
         readme: with_drawing(readme.read_text(encoding="utf-8"), drawing),
+        models: with_models(models.read_text(encoding="utf-8")),
     }
 
 
@@ -44,6 +45,15 @@ def with_drawing(text: str, drawing: str) -> str:
     block = f"{BEGIN}\n```mermaid\n{drawing.strip()}\n```\n{END}"
     pattern = re.escape(BEGIN) + r".*?" + re.escape(END)
     return re.sub(pattern, lambda match: block, text, flags=re.DOTALL)
+
+
+def with_models(text: str) -> str:
+    """Replace the table of known models between the marks of a page."""
+    from models.table import table_rows
+
+    begin, end = "<!-- models:begin -->", "<!-- models:end -->"
+    head, _, rest = text.partition(begin)
+    return "\n".join([head + begin, *table_rows(), end + rest.partition(end)[2]])
 
 
 def cli_page() -> str:

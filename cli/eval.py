@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from cli import eval_ers
 from cli.eval_compare import compare
 from cli.options import Json, Set, named_path, settings_from
 from cli.output import print_json
@@ -70,3 +71,4 @@ def retrieval(
 
 
 app.command("compare")(compare)
+app.add_typer(eval_ers.app, name="ers")

@@ -25,7 +25,7 @@ def compare(
             help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv.",
             show_default=False,
             parser=named_path,
-            metavar="DATASET_DIR...",
+            metavar="DATASET_DIR",
         ),
     ],
     out: Annotated[

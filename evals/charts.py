@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from evals.compare import Part, Section
 from evals.statistics import Interval
 from evals.summary import distances, rank_groups, rank_names
-from evals.svg import COLOURS, INK, draw, label
+from evals.svg import COLOURS, INK, draw, drawable, label
 from evals.tables import METRICS
 
 if TYPE_CHECKING:
@@ -37,14 +37,15 @@ def charts(section: Section) -> list[Chart]:
         (title, [_bar(whole, place, metric) for place in range(len(whole.pipelines))])
         for metric, title in METRICS.items()
     ]
-    drawn = [_bars("metrics", f"Metrics on {whole.name}", whole, metrics)]
+    drawn = [_bars("metrics", f"Metrics on {whole.name}", "mean", whole, metrics)]
     for name, kind, parts in (
         ("types", "query type", section.by_type),
         ("languages", "language", section.by_language),
     ):
         if parts:
-            title = f"{METRICS[GROUP_METRIC]} by {kind} on {whole.name}"
-            drawn.append(_bars(name, title, whole, _group_bars(parts)))
+            metric = METRICS[GROUP_METRIC]
+            title = f"{metric} by {kind} on {whole.name}{_numbered(parts)}"
+            drawn.append(_bars(name, title, metric, whole, _group_bars(parts)))
     drawn.append(_rank_chart(whole))
     distance = _distance_chart(whole)
     return [*drawn, distance] if distance else drawn
@@ -68,7 +69,14 @@ def _group_bars(parts: Sequence[Part]) -> list[tuple[str, list[Bar]]]:
     ]
 
 
-def _bars(name: str, title: str, part: Part, groups: list[tuple[str, list[Bar]]]) -> Chart:
+def _numbered(parts: Sequence[Part]) -> str:
+    hidden = any(not drawable(part.name) for part in parts)
+    return "; numbers stand for names, in the order of the table" if hidden else ""
+
+
+def _bars(
+    name: str, title: str, metric: str, part: Part, groups: list[tuple[str, list[Bar]]]
+) -> Chart:
     pipelines = [one.pipeline for one in part.pipelines]
     step = 0.8 / len(pipelines)
 
@@ -88,6 +96,7 @@ def _bars(name: str, title: str, part: Part, groups: list[tuple[str, list[Bar]]]
         axes[0].set_yticks(range(len(groups)), [group[0] for group in groups])
         axes[0].set_ylim(len(groups) - 0.5, -0.5)
         axes[0].set_xlim(0, 1.08)
+        axes[0].set_xlabel(metric)
         axes[0].tick_params(axis="y", length=0)
         axes[0].figure.legend(loc="outside upper left", ncols=len(pipelines))
 

@@ -130,6 +130,7 @@ def _section(
     notes: list[str],
 ) -> Section:
     runs = pipelines[0].runs
+    kinds = types(runs)
 
     def parts(names: list[str], of: Callable[[QueryRun], str]) -> list[Part]:
         keeps = [(group, in_group(of, group)) for group in names]
@@ -139,7 +140,7 @@ def _section(
 
     return Section(
         whole=_part(name, pipelines, settings),
-        by_type=parts(types(runs), type_of),
+        by_type=parts(kinds if len(kinds) > 1 else [], type_of),
         by_language=parts(languages(runs), language_of),
         warnings=warnings,
         notes=notes,

@@ -33,6 +33,7 @@ td, th.figure {{ text-align: right; white-space: nowrap; }}
 th {{ text-align: left; vertical-align: bottom; }}
 tbody th {{ font-weight: normal; }}
 figure {{ margin: 1rem 0; }}
+figcaption {{ font-size: 0.9rem; }}
 svg {{ max-width: 100%; height: auto; }}
 </style>
 </head>
@@ -48,7 +49,8 @@ def html_report(blocks: Sequence[Block]) -> str:
         if isinstance(block, Drawing):
             # A letter in front, since a style sheet's name cannot start with a digit.
             drawn = inline(block.chart.svg, block.chart.title, f"c{block.name}")
-            parts.append(f"<figure>\n{drawn.strip()}\n</figure>")
+            caption = f"<figcaption>{escape(block.chart.title)}</figcaption>"
+            parts.append(f"<figure>\n{drawn.strip()}\n{caption}\n</figure>")
         elif isinstance(block, Heading):
             parts.append(f"<h{block.level}>{escape(block.text)}</h{block.level}>")
         elif isinstance(block, Text):

@@ -10,8 +10,8 @@ from evals.report import Block, Drawing, Heading, Text
 from evals.svg import standalone
 from evals.tables import Table
 
-# Elsewhere than at the start of a line, where no text begins with them, + - and digits are plain.
-_SPECIAL = re.compile(r"([\\`*_\[\]#|~$]|^[-+=]|^\d+(?=[.)]))")
+_SPECIAL = re.compile(r"([\\`*_\[\]#|~$])")
+_LIST = re.compile(r"^([-+=]|\d{1,9}(?=[.)]))")  # what would begin a list or an underline
 
 
 def markdown_report(blocks: Sequence[Block], stem: str) -> tuple[str, dict[str, str]]:
@@ -22,14 +22,20 @@ def markdown_report(blocks: Sequence[Block], stem: str) -> tuple[str, dict[str, 
         if isinstance(block, Drawing):
             name = f"{stem}-{block.name}.svg"
             files[name] = standalone(block.chart.svg, block.chart.title)
-            parts.append(f"![{escaped(block.chart.title)}]({quote(name)})")
+            title = escaped(block.chart.title)
+            parts += [f"![{title}]({quote(name)})", f"*{title}*"]
         elif isinstance(block, Heading):
             parts.append(f"{'#' * block.level} {escaped(block.text)}")
         elif isinstance(block, Text):
-            parts.append(escaped(block.text))
+            parts.append(_paragraph(block.text))
         else:
             parts.append(_table(block))
     return "\n\n".join(parts) + "\n", files
+
+
+def _paragraph(text: str) -> str:
+    # An entity in front is nothing to a reader, and text that begins no list to a parser.
+    return _LIST.sub(r"&#8203;\1", escaped(text))
 
 
 def _table(table: Table) -> str:

@@ -55,12 +55,12 @@ def draw(paint: Callable[[list[Axes]], None], size: tuple[float, float], columns
 def standalone(svg: str, title: str) -> str:
     """Return an SVG file on white paper."""
     paper = f'<rect width="100%" height="100%" fill="{PAPER}"/>'
-    return _opened(svg, title, paper)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{_opened(svg, title, paper)}'
 
 
 def inline(svg: str, title: str, name: str) -> str:
     """Return an element for an HTML page, in the colour of its text; `name` keeps ids apart."""
-    element = _opened(svg[svg.index("<svg") :], title, "")
+    element = _opened(svg, title, "")
     element = element.replace(INK, "currentColor").replace("xlink:href", "href")
     element = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", element)
     element = re.sub(r'\bid="', f'id="{name}-', element)
@@ -68,17 +68,22 @@ def inline(svg: str, title: str, name: str) -> str:
 
 
 def _opened(svg: str, title: str, paper: str) -> str:
-    """Put the title, which is read aloud, and the paper behind the opening tag."""
-    svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    start = svg.index(">", svg.index("<svg"))
+    """Put the title, which is read aloud, and the paper behind the opening tag; name no DTD."""
+    svg = svg[svg.index("<svg") :].strip() + "\n"
+    start = svg.index(">")
     return f'{svg[:start]} role="img"><title>{escape(title)}</title>{paper}{svg[start + 1 :]}'
+
+
+def drawable(text: str) -> bool:
+    """Tell whether the font has all letters of a text."""
+    from matplotlib.font_manager import findfont, get_font
+
+    font = get_font(findfont(FONT))
+    return all(font.get_char_index(ord(character)) for character in text)
 
 
 def label(text: str, place: int) -> str:
     """Return a name as a chart shows it: short, or its number when the font lacks its letters."""
-    from matplotlib.font_manager import findfont, get_font
-
-    font = get_font(findfont(FONT))
-    if not all(font.get_char_index(ord(character)) for character in text):
+    if not drawable(text):
         return f"no. {place}"
     return text if len(text) <= LABEL else text[: LABEL - 1] + "…"

@@ -80,8 +80,8 @@ def load_embedder(
     embedded = name == EMBEDDED
     instead = EMBEDDED if setting == "embedder" else "none"
     folder = embedded_folder() if embedded else find_folder(name, setting=setting, instead=instead)
-    _check_kind(folder)
     card = find_card(folder.name, "embedder")
+    _check_kind(folder, card)
     spec = _spec(folder, card, cache_dir, prompts, languages, embedded=embedded)
     embedder = open_backend(
         folder, spec, RunOptions(spec.max_tokens, threads, batch_size), cache_dir, backend
@@ -118,7 +118,7 @@ def _spec(
     )
 
 
-def _check_kind(folder: ModelFolder) -> None:
+def _check_kind(folder: ModelFolder, card: ModelCard | None) -> None:
     architectures = folder.config.get("architectures") or [""]
     classifies = str(architectures[0]).endswith("ForSequenceClassification") and not folder.modules
     if classifies or folder.own.get("model_type") == "CrossEncoder":
@@ -126,6 +126,12 @@ def _check_kind(folder: ModelFolder) -> None:
             "an embedder must embed single texts; this model scores pairs",
             value=str(folder.path),
             hint="name it as CARREL_RERANKER",
+        )
+    if not folder.modules and card and card.pooling not in (None, folder.pooling):
+        raise ModelError(
+            f"{card.name} pools by {card.pooling}, which a folder says in modules.json",
+            value=str(folder.path),
+            hint="copy the whole model, not its encoder alone",
         )
 
 

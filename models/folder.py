@@ -124,8 +124,8 @@ def find_folder(name: str, *, setting: str, instead: str) -> ModelFolder:
     Nothing is ever downloaded. Raises ModelError for what is not there, holds no model, or needs
     code of its own.
     """
-    path = Path(name).expanduser()
     try:
+        path = Path(name).expanduser()
         folder = ModelFolder(path, _name_of(path.resolve())) if path.is_dir() else _cached(name)
     except (OSError, RuntimeError):  # a name too long for a path, an unknown home folder
         folder = None

@@ -34,8 +34,23 @@ def ensure_onnx(
         raise ExportError(
             refused.read_text(encoding="utf-8"), hint=f"delete {refused} to try again"
         )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside the target and renamed: a killed export never leaves half a model behind.
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _make(target, export, agree)
+    except ExportError as error:
+        refused.write_text(error.rule, encoding="utf-8")
+        raise
+    except (OSError, MemoryError) as error:  # may go well another time: not kept
+        raise ExportError(
+            "the exported model cannot be written to the cache",
+            value=f"{target.parent}: {error}",
+            hint="check CARREL_CACHE and the free disk and memory",
+        ) from error
+    return target
+
+
+def _make(target: Path, export: Callable[[Path], None], agree: Callable[[Path], None]) -> None:
+    """Write beside the target and rename: a killed export never leaves half a model behind."""
     handle, name = tempfile.mkstemp(suffix=".onnx", dir=target.parent)
     os.close(handle)
     partial = Path(name)
@@ -44,12 +59,8 @@ def ensure_onnx(
             export(partial)
         agree(partial)
         os.replace(partial, target)
-    except ExportError as error:
-        refused.write_text(error.rule, encoding="utf-8")
-        raise
     finally:
         partial.unlink(missing_ok=True)
-    return target
 
 
 @contextmanager
@@ -58,9 +69,5 @@ def _quiet() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for name in ("torch.onnx", "onnxruntime.transformers"):
-            logging.getLogger(name).setLevel(logging.ERROR)
-        from transformers.utils import logging as transformers_logging
-
-        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
         yield

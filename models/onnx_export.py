@@ -139,14 +139,20 @@ def _export(
             opset_version=OPSET,
             dynamo=False,
         )
+    except (OSError, MemoryError):
+        raise
     except Exception as error:  # the tracer raises whatever the model's code does
         raise ExportError(f"the export failed: {str(error).partition(chr(10))[0]}") from error
 
 
 def _fuse(path: Path, config: PreTrainedConfig) -> None:
     """Fuse layers in place; a model the optimizer does not know stays as it was."""
+    import logging
+
     from onnxruntime.transformers import optimizer
 
+    silenced = logging.root.manager.disable
+    logging.disable(logging.WARNING)  # it names its loggers after files without a package
     try:
         fused = optimizer.optimize_model(
             str(path),
@@ -157,4 +163,6 @@ def _fuse(path: Path, config: PreTrainedConfig) -> None:
         )
     except Exception:  # unfused files are correct too, only slower
         return
+    finally:
+        logging.disable(silenced)
     fused.save_model_to_file(str(path))

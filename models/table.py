@@ -54,3 +54,18 @@ def find_card(name: str, kind: Kind) -> ModelCard | None:
         if card.kind == kind and card.short_name.casefold() == last:
             return card
     return None
+
+
+def table_rows() -> list[str]:
+    """Return the table as lines of Markdown."""
+    lines = [
+        "| model | kind | dimension | tokens | languages | prompts | licence |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for card in model_table():
+        prompts = [repr(text) for text in (card.query_prompt, card.passage_prompt) if text]
+        languages = ", ".join(sorted(card.languages)) if card.languages else "any"
+        cells = [card.name, card.kind, card.dimension or "", card.max_tokens, languages]
+        shown = " ".join(f"`{text}`" for text in prompts)
+        lines.append("| " + " | ".join(map(str, [*cells, shown, card.licence])) + " |")
+    return lines

@@ -41,6 +41,8 @@ def torch_loading(folder: ModelFolder, unused: str = "") -> Iterator[None]:
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    verbosity = transformers_logging.get_verbosity()
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]
     logger = logging.getLogger("transformers.modeling_utils")
     report, level = _Report(unused), logger.level
     logger.addFilter(report)
@@ -54,6 +56,7 @@ def torch_loading(folder: ModelFolder, unused: str = "") -> Iterator[None]:
     finally:
         logger.removeFilter(report)
         logger.setLevel(level)
+        transformers_logging.set_verbosity(verbosity)
     if report.missing:
         raise _unloadable(folder, f"weights are missing: {report.missing[0]}")
 

@@ -9,7 +9,7 @@ from core.errors import ModelError
 from core.language.analysis import query_terms
 from core.language.detect import detect_language
 from retrievers.types import Index, Query, Vector
-from stores.segments.candidates import Candidates
+from stores.segments.types import Candidates
 
 VECTOR = "vector"
 TEXT = "text"

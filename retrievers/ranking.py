@@ -10,7 +10,7 @@ from retrievers import fusion
 from retrievers.channels import SENTENCE, TEXT, VECTOR
 from retrievers.fusion import Scores
 from retrievers.weights import Weights
-from stores.segments.candidates import Candidates
+from stores.segments.types import Candidates
 
 
 @dataclass(frozen=True)
@@ -89,9 +89,7 @@ def _fuse(
     return fusion.weighted_sum(first, second, weights.vector)
 
 
-def _ranked(
-    candidates: Candidates, scores: Scores, kept: Scores, settings: Settings
-) -> Ranked:
+def _ranked(candidates: Candidates, scores: Scores, kept: Scores, settings: Settings) -> Ranked:
     import numpy as np
 
     rows = np.flatnonzero(kept)
@@ -101,7 +99,9 @@ def _ranked(
     order = rows.tolist()
     channels: dict[str, dict[str, float]] = {}
     if (candidates.bm25 > 0).any():
-        channels[TEXT] = {ids[i]: float(candidates.bm25[i]) for i in order if candidates.bm25[i] > 0}
+        channels[TEXT] = {
+            ids[i]: float(candidates.bm25[i]) for i in order if candidates.bm25[i] > 0
+        }
     if candidates.cosine is not None:
         channels[VECTOR] = {ids[i]: float(candidates.cosine[i]) for i in order}
         if candidates.sentence is not None and settings.channel_sentences:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from core.settings import Settings
-from stores.segments.candidates import Candidates
+from stores.segments.types import Candidates
 
 WITNESSES = 5  # best hits of the text channel that are asked
 

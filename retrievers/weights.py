@@ -9,7 +9,7 @@ from core.settings import Settings
 from retrievers.kinds import query_kind
 from retrievers.trust import Trust, judge_vectors
 from retrievers.types import Query
-from stores.segments.candidates import Candidates
+from stores.segments.types import Candidates
 
 FULL = 0.995  # a share that rounds to all of the weight is not worth a note
 

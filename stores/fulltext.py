@@ -124,6 +124,24 @@ class FullText:
         )
         return [(row[0], -row[1]) for row in rows]
 
+    def scores(
+        self,
+        connection: sqlite3.Connection,
+        collection_id: int,
+        query: Sequence[AbstractCollection[str]],
+    ) -> list[tuple[int, float]]:
+        """Return (row id, BM25 score) of every chunk that matches, whoever may see it."""
+        expression = match_expression(query)
+        if not expression:
+            return []
+        name = table(collection_id)
+        cursor = connection.cursor()
+        cursor.row_factory = None
+        return cursor.execute(
+            f"SELECT rowid, -bm25({name}, ?, ?, ?, 1.0) FROM {name} WHERE {name} MATCH ?",
+            (*self._weights, expression),
+        ).fetchall()
+
     def rows(self, collection_id: int) -> int:
         """Count the indexed chunks of a collection."""
         row = self._database.read().execute(f"SELECT count(*) FROM {table(collection_id)}")

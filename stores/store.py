@@ -18,6 +18,7 @@ from stores.lock import OwnerLock
 from stores.outbox import Outbox
 from stores.records import Records
 from stores.runs import Runs
+from stores.segments.hot import HotSearch
 from stores.writer import Writer
 
 CATALOGUE = "catalogue.sqlite3"
@@ -58,6 +59,7 @@ class Store:
         self.records = Records(self.database, timeout_s=settings.sql_timeout_s)
         self.exact = ExactVectors(self.database, model_id)
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
+        self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
 
     def vectors(self, collection: Collection) -> VectorIndex:
@@ -78,6 +80,7 @@ class Store:
 
     def close(self) -> None:
         """Close the files and give the lock back."""
+        self.hot.close()
         self.chroma.close()
         self.database.close()
         self.lock.release()

@@ -1,6 +1,7 @@
 """BM25 from term counts: eager scores, term by term, added up per query.
 
-score = idf · tf / (tf + k1 · (1 − b + b · length / mean length)), idf = log(1 + (N − n + ½)/(n + ½)):
+score = idf · tf / (tf + k1 · (1 − b + b · length / mean length)) with
+idf = log(1 + (N − n + ½)/(n + ½)), N rows of which n contain the term:
 Lucene's BM25 (Kamphuis et al., ECIR 2020) with scores computed at building as in BM25S (Lù, 2024).
 """
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from stores.segments.postings import Formula, Postings, TermCounts
 from stores.segments.sentences import SentenceVectors, sentence_rows
 from stores.segments.truth import read_rows
-from stores.segments.types import Booleans, Floats, Integers, Part
+from stores.segments.types import Booleans, Floats, Part
 
 
 class Sink(Protocol):
@@ -73,14 +73,18 @@ class Rows:
         above: int = 0,
         sink: Callable[[str], Sink] = MemorySink,
     ) -> None:
-        """Collect rows newer than `above`; without `columns` words are not counted."""
-        self._collection_id = collection_id
+        """Collect rows newer than `above`; without `columns` words are not counted.
+
+        `sink` makes the places of the large arrays, "vectors" and "sentences".
+        """
+        self.collection_id = collection_id
         self._model = model
         self._columns = columns
-        self.last = above
+        self.above = self.last = above
+        self.words = columns is not None
         self.count = 0
         self.counts = TermCounts()
-        self._sinks = {name: sink(name) for name in ("ids", "documents", "chunk_ids")}
+        self._sinks = {name: MemorySink(name) for name in ("ids", "documents", "chunk_ids")}
         self._has = MemorySink("has_vector")
         self._vectors, self._sentences = sink("vectors"), sink("sentences")
         self._norms, self._sentence_counts = MemorySink("norms"), MemorySink("counts")
@@ -88,8 +92,9 @@ class Rows:
 
     def extend(self, connection: sqlite3.Connection) -> Iterator[int]:
         """Read what is new, batch by batch, yielding the rows collected so far."""
-        words = self._columns is not None
-        batches = read_rows(connection, self._collection_id, self._model, self.last, words=words)
+        batches = read_rows(
+            connection, self.collection_id, self._model, self.last, words=self.words
+        )
         for batch in batches:
             self._add(batch)
             yield self.count
@@ -175,7 +180,7 @@ def empty_part(postings: Postings | None) -> Part:
 
 
 def vector_rows(blobs: Sequence[bytes | None], dimension: int) -> tuple[Floats, Booleans]:
-    """Return vectors (n, dimension), NaN where a blob is missing or damaged, and which are whole."""
+    """Return vectors (n, dimension), NaN where a blob is no vector, and which rows have one."""
     import numpy as np
 
     size = 4 * dimension
@@ -183,4 +188,5 @@ def vector_rows(blobs: Sequence[bytes | None], dimension: int) -> tuple[Floats, 
     vectors = np.full((len(blobs), dimension), np.nan, dtype=np.float32)
     whole = b"".join(b for b, good in zip(blobs, has, strict=True) if b and good)
     vectors[has] = np.frombuffer(whole, dtype="<f4").reshape(-1, dimension)
-    return vectors, has
+    finite: Booleans = np.isfinite(vectors).all(axis=1)
+    return vectors, finite

@@ -6,12 +6,14 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from stores.database import Database
 from stores.fulltext import table
 from stores.segments.types import Integers
 
 BATCH = 512
+Values = Sequence[object] | dict[str, object]
 
 _ROWS = """SELECT c.id, c.document, c.chunk_id, e.vector, s.vectors{words}
     FROM chunks c
@@ -58,14 +60,14 @@ def dead_rows(connection: sqlite3.Connection, collection_id: int) -> Integers:
     rows = tuples(
         connection,
         "SELECT id FROM dead_chunks WHERE collection_id = ? ORDER BY id",
-        collection_id,
+        (collection_id,),
     )
     return integers(rows)
 
 
 def read_rows(
     connection: sqlite3.Connection, collection_id: int, model: str, above: int, *, words: bool
-) -> Iterator[list[tuple[int, int, str, bytes | None, bytes | None, str, str, str, str]]]:
+) -> Iterator[list[Any]]:
     """Yield batches of rows newer than `above`, by row id.
 
     A row is its id, document, chunk id, vector, sentence vectors and, with `words`, the analysed
@@ -91,8 +93,7 @@ def vectors_by_row(
         """SELECT c.id, e.vector FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
            JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
            ORDER BY c.id""",
-        json.dumps(rows.tolist()),
-        model,
+        (json.dumps(rows.tolist()), model),
     )
 
 
@@ -104,8 +105,7 @@ def row_ids(
         connection,
         """SELECT c.chunk_id, c.id FROM json_each(?) wanted
            JOIN chunks c ON c.chunk_id = wanted.value WHERE c.collection_id = ?""",
-        json.dumps(list(chunk_ids)),
-        collection_id,
+        (json.dumps(list(chunk_ids)), collection_id),
     )
     return dict(found)
 
@@ -116,12 +116,12 @@ def pending_rows(connection: sqlite3.Connection, collection_id: int) -> Integers
         connection,
         """SELECT c.id FROM outbox o JOIN chunks c ON c.chunk_id = o.chunk_id
            WHERE o.collection_id = ? AND o.operation = 'upsert' ORDER BY c.id""",
-        collection_id,
+        (collection_id,),
     )
     return integers(rows)
 
 
-def tuples(connection: sqlite3.Connection, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
+def tuples(connection: sqlite3.Connection, query: str, values: Values) -> list[Any]:
     """Run a query and return its rows as plain tuples, which are quicker than named ones."""
     cursor = connection.cursor()
     cursor.row_factory = None

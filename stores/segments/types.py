@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from stores.segments.postings import Postings
     from stores.segments.sentences import SentenceVectors
 
-    Floats = NDArray[np.float32]
-    Integers = NDArray[np.int64]
+    Floats = NDArray[np.floating[Any]]
+    Integers = NDArray[np.integer[Any]]
     Booleans = NDArray[np.bool_]
     Names = NDArray[np.bytes_]
 else:

@@ -121,7 +121,9 @@ def test_a_folder_serves_the_languages_that_settings_name(
     assert named.languages == {"ru", "uk"}
 
 
-@pytest.mark.parametrize("name", ["no-such-model-anywhere", "/nowhere/at/all", "a/b/c", "x" * 999])
+@pytest.mark.parametrize(
+    "name", ["no-such-model-anywhere", "/nowhere/at/all", "a/b/c", "~no-user", "x" * 999]
+)
 def test_a_missing_model_is_one_line_that_says_what_to_do(tmp_path: Path, name: str) -> None:
     with pytest.raises(ModelError, match="CARREL_EMBEDDER") as caught:
         load_embedder(name, cache_dir=tmp_path, threads=1, batch_size=1)

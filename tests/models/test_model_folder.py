@@ -210,3 +210,58 @@ def test_the_length_is_the_least_that_the_files_allow(
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(tokenizer))
     (tmp_path / "sentence_bert_config.json").write_text(json.dumps(own))
     assert ModelFolder(tmp_path, "x").max_tokens == expected
+
+
+def as_pickle(folder: Path, weights: object) -> None:
+    import torch
+
+    (folder / "model.safetensors").unlink()
+    torch.save(weights, folder / "pytorch_model.bin")
+
+
+def test_weights_of_the_old_form_give_the_same_vectors(
+    tiny_folder: Path, copy_of: Copy, tmp_path: Path
+) -> None:
+    from safetensors.torch import load_file
+
+    folder = copy_of(tiny_folder)
+    as_pickle(folder, load_file(folder / "model.safetensors"))
+    old = load(folder, tmp_path / "cache").embed_query("the harbour")
+    assert old @ load(tiny_folder, tmp_path / "cache").embed_query("the harbour") > 0.9999
+
+
+class Payload:
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path.touch, (self.mark,))
+
+
+@pytest.mark.parametrize("backend", ["auto", "torch"])
+def test_a_pickle_runs_no_code(
+    tiny_folder: Path, copy_of: Copy, tmp_path: Path, backend: str
+) -> None:
+    folder = copy_of(tiny_folder)
+    as_pickle(folder, {"weight": Payload(tmp_path / "was-run")})
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load(folder, tmp_path / "cache", backend)
+    assert not (tmp_path / "was-run").exists()
+
+
+def test_a_bare_encoder_of_a_known_cls_model_is_refused(
+    tiny_folder: Path, copy_of: Copy, tmp_path: Path
+) -> None:
+    folder = copy_of(tiny_folder, "bge-small-en-v1.5")
+    (folder / "modules.json").unlink()
+    with pytest.raises(ModelError, match=r"pools by cls, which a folder says in modules\.json"):
+        load(folder, tmp_path / "cache")
+
+
+def test_a_bare_encoder_is_pooled_by_the_mean(
+    tiny_folder: Path, copy_of: Copy, tmp_path: Path
+) -> None:
+    folder = copy_of(tiny_folder)
+    (folder / "modules.json").unlink()
+    bare = load(folder, tmp_path / "cache", "onnx").embed_query("the harbour")
+    assert bare @ load(tiny_folder, tmp_path / "cache").embed_query("the harbour") > 0.9999

@@ -1,0 +1,207 @@
+"""Build segments from the truth, publish them, and clear away what is left of others.
+
+The name of the published segment stands in the catalogue, and what died before its snapshot is
+forgotten in the same transaction: a reader's snapshot always has a segment and its dead together.
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from core.errors import OperatorError
+from core.settings import Settings
+from stores.catalogue import Collection
+from stores.database import Database
+from stores.segments import files
+from stores.segments.files import FileSink, Manifest, SegmentError
+from stores.segments.postings import Formula
+from stores.segments.rows import Rows
+from stores.segments.terms import encoded
+from stores.segments.truth import count_rows, dead_rows, snapshot, state
+from stores.segments.types import Integers, Progress
+from stores.segments.views import Recipe
+
+Pause = Callable[[], None]
+
+
+class Cancelled(Exception):
+    """Say that a build was stopped before it was done."""
+
+
+class Builder:
+    """Build the segments under one folder, one at a time."""
+
+    def __init__(
+        self, database: Database, folder: Path, recipe: Recipe, settings: Settings
+    ) -> None:
+        """Keep the segments of a collection in a folder named by its row id."""
+        self._database = database
+        self._folder = folder
+        self._recipe = recipe
+        self._settings = settings
+        self._lock = threading.Lock()
+
+    def refresh(
+        self, collection_id: int, progress: Progress | None = None, pause: Pause | None = None
+    ) -> bool:
+        """Build the segment if enough has changed since it was built; return whether it was."""
+        with self._lock:
+            with snapshot(self._database) as connection:
+                worth = self._worth_it(connection, collection_id)
+            return worth and self._rebuild(collection_id, progress, pause)
+
+    def rebuild(self, collection_id: int, progress: Progress | None = None) -> bool:
+        """Build the segment; return False when the collection is too small for one."""
+        with self._lock:
+            return self._rebuild(collection_id, progress, None)
+
+    def problems(self, collection: Collection) -> list[str]:
+        """Return what is wrong with a collection's segment, each with what to do."""
+        with snapshot(self._database) as connection:
+            _, name = state(connection, collection.id)
+            if name is None:
+                return []
+            try:
+                self._checked(connection, collection.id, name, sums=True)
+            except SegmentError as error:
+                what = f"the search segment of '{collection.name}': {error}"
+                return [f"{what}; run `carrel reindex`"]
+        return []
+
+    def _worth_it(self, connection: sqlite3.Connection, collection_id: int) -> bool:
+        settings = self._settings
+        _, name = state(connection, collection_id)
+        rows = count_rows(connection, collection_id)
+        if rows < settings.segment_min_rows:
+            return name is not None  # it shrank: take the segment away
+        if name is None:
+            return True
+        try:
+            manifest, ids = self._checked(connection, collection_id, name)
+        except SegmentError:
+            return True
+        if manifest.model != self._recipe.model:
+            return True
+        new = count_rows(connection, collection_id, int(ids[-1]) if len(ids) else 0)
+        changed = new + len(dead_rows(connection, collection_id))
+        least = max(settings.segment_rebuild_min_rows, settings.segment_rebuild_share * len(ids))
+        return changed > least
+
+    def _checked(
+        self, connection: sqlite3.Connection, collection_id: int, name: str, *, sums: bool = False
+    ) -> tuple[Manifest, Integers]:
+        """Return the manifest and row ids of a segment that fits the truth, or raise."""
+        import numpy as np
+
+        folder = self._folder / str(collection_id) / name
+        manifest = files.read_manifest(folder)
+        if manifest.settings != self._recipe.settings():
+            raise SegmentError("the BM25 settings have changed")
+        if sums and (damaged := files.damaged_files(folder, manifest)):
+            raise SegmentError(f"damaged: {', '.join(damaged)}")
+        part = files.open_part(folder, manifest)
+        live = len(part.ids) - int(np.isin(part.ids, dead_rows(connection, collection_id)).sum())
+        new = count_rows(connection, collection_id, part.high)
+        if live + new != count_rows(connection, collection_id):
+            raise SegmentError("it does not match the catalogue")
+        return manifest, part.ids
+
+    def _rebuild(self, collection_id: int, progress: Progress | None, pause: Pause | None) -> bool:
+        home = self._folder / str(collection_id)
+        try:
+            name = self._write(collection_id, home, progress, pause)
+        except OSError as error:
+            raise OperatorError(
+                "a search segment could not be written",
+                value=f"{home} ({error.strerror or error})",
+                hint="searches work without it, slower; free some space, then `carrel reindex`",
+            ) from None
+        finally:
+            self._clear(collection_id, home)
+        return name is not None
+
+    def _write(
+        self, collection_id: int, home: Path, progress: Progress | None, pause: Pause | None
+    ) -> str | None:
+        """Write a segment of this moment's truth and publish it; return its name."""
+        with snapshot(self._database) as connection:
+            version, _ = state(connection, collection_id)
+            dead = dead_rows(connection, collection_id)
+            total = count_rows(connection, collection_id)
+            if total < self._settings.segment_min_rows:
+                self._publish(collection_id, None, dead)
+                return None
+            name = f"{version:012d}-{secrets.token_hex(4)}"
+            folder = home / name
+            folder.mkdir(parents=True)
+            sinks: dict[str, FileSink] = {}
+
+            def sink(array: str) -> FileSink:
+                sinks[array] = FileSink(folder / array)
+                return sinks[array]
+
+            recipe = self._recipe
+            rows = Rows(collection_id, recipe.model, recipe.columns, sink=sink)
+            try:
+                for done in rows.extend(connection):
+                    if progress is not None:
+                        progress(done, total)
+                    if pause is not None:
+                        pause()
+                self._finish(rows, folder, sinks, version)
+            finally:
+                for one in sinks.values():
+                    one.close()
+        self._publish(collection_id, name, dead)
+        return name
+
+    def _finish(self, rows: Rows, folder: Path, sinks: dict[str, FileSink], version: int) -> None:
+        recipe, counts = self._recipe, rows.counts
+        terms = encoded(counts.vocabulary)
+        ranked = sorted(range(len(terms)), key=terms.__getitem__)
+        order = [0] * len(terms)
+        for place, number in enumerate(ranked):
+            order[number] = place
+        postings = counts.postings(Formula(recipe.k1, recipe.b), order=order)
+        part = rows.with_postings(postings)
+        arrays = files.small_arrays(part, (terms[number] for number in ranked))
+        entries = files.write_arrays(folder, arrays)
+        for name, sink in sinks.items():
+            sink.close(durable=True)
+            entries[name] = sink.entry()
+        manifest = Manifest(
+            collection_id=rows.collection_id,
+            index_version=version,
+            model=recipe.model,
+            settings=recipe.settings(),
+            rows=rows.count,
+            mean_length=postings.mean_length,
+            arrays=entries,
+        )
+        files.write_manifest(folder, manifest)
+
+    def _publish(self, collection_id: int, name: str | None, dead: Integers) -> None:
+        with self._database.write() as connection:
+            if name is None:
+                connection.execute("DELETE FROM segments WHERE collection_id = ?", (collection_id,))
+            else:
+                connection.execute(
+                    "INSERT OR REPLACE INTO segments VALUES (?, ?)", (collection_id, name)
+                )
+            connection.executemany(
+                "DELETE FROM dead_chunks WHERE collection_id = ? AND id = ?",
+                [(collection_id, row) for row in dead.tolist()],
+            )
+
+    def _clear(self, collection_id: int, home: Path) -> None:
+        """Remove every folder but the published one's; files still mapped live on until closed."""
+        with snapshot(self._database) as connection:
+            _, name = state(connection, collection_id)
+        for folder in home.iterdir() if home.is_dir() else ():
+            if folder.name != name:
+                shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,217 @@
+"""All live rows of one collection at one index version: a segment and what is newer than it.
+
+Rows are numbered 0..n−1, those of the segment first. A view never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, TypeVar
+
+from core.errors import ModelError
+from stores.segments.masks import Masks, RowFacts
+from stores.segments.types import Booleans, Floats, Integers, Names, Part, TermWeights
+
+Array = TypeVar("Array", Integers, Floats, Booleans, Names)
+_BLOCK = 4096  # rows whose exact cosines are computed at once
+
+
+@dataclass(frozen=True)
+class Late:
+    """Hold vectors that rows of a segment got after it was built: `rows` and (m, dimension)."""
+
+    rows: Integers
+    vectors: Floats
+
+
+@dataclass(frozen=True)
+class View:
+    """Hold a segment (or none) and the newer rows; `alive` is None when no row is dead.
+
+    `words` is False where FTS5 has to answer for words.
+    """
+
+    collection_id: int
+    version: int
+    segment: str | None
+    parts: tuple[Part, ...]
+    alive: Booleans | None
+    late: Late
+    words: bool
+    masks: Masks
+    notes: tuple[str, ...] = field(default=())
+
+    @cached_property
+    def rows(self) -> int:
+        """Return the number of rows, dead ones included."""
+        return sum(len(part.ids) for part in self.parts)
+
+    @cached_property
+    def live(self) -> int:
+        """Return the number of live rows."""
+        return self.rows if self.alive is None else int(self.alive.sum())
+
+    @cached_property
+    def ids(self) -> Integers:
+        """Return the row ids, ascending."""
+        return joined([part.ids for part in self.parts])
+
+    @cached_property
+    def documents(self) -> Integers:
+        """Return the row id of each row's document."""
+        return joined([part.documents for part in self.parts])
+
+    @cached_property
+    def has_vector(self) -> Booleans | None:
+        """Return which rows have a vector, None when all have."""
+        has: Booleans = joined([part.has_vector for part in self.parts])
+        if len(self.late.rows):
+            has = has.copy()
+            has[self.late.rows] = True
+        return None if has.all() else has
+
+    @cached_property
+    def facts(self) -> RowFacts:
+        """Return what masks need of the rows."""
+        return RowFacts(self.documents, self.alive, self.has_vector)
+
+    @cached_property
+    def dimension(self) -> int:
+        """Return the dimension of the vectors, 0 when there are none."""
+        blocks = (*(part.vectors for part in self.parts), self.late.vectors)
+        return int(max(block.shape[1] for block in blocks))
+
+    def places(self, ids: Integers) -> tuple[Integers, Booleans]:
+        """Return the row number of each row id, and whether it is a live row at all."""
+        import numpy as np
+
+        if not self.rows:
+            return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.bool_)
+        rows = np.minimum(np.searchsorted(self.ids, ids), self.rows - 1)
+        known = self.ids[rows] == ids
+        return rows, known if self.alive is None else known & self.alive[rows]
+
+    def chunk_ids(self, rows: Integers) -> Names:
+        """Return the chunk ids of rows as UTF-8 bytes."""
+        import numpy as np
+
+        found = self._taken(rows, lambda part, places: part.chunk_ids[places])
+        return np.zeros(0, dtype="S1") if found is None else found
+
+    def vectors(self, rows: Integers) -> Floats:
+        """Return vectors of shape (len(rows), dimension), NaN where a row has none."""
+        import numpy as np
+
+        found = np.full((len(rows), self.dimension), np.nan, dtype=np.float32)
+        for start, part in self._starts():
+            inside = (rows >= start) & (rows < start + len(part.ids))
+            if inside.any() and part.vectors.shape[1] == self.dimension:
+                found[inside] = part.vectors[rows[inside] - start]
+        if len(self.late.rows):
+            late = np.searchsorted(self.late.rows, rows).clip(max=len(self.late.rows) - 1)
+            inside = self.late.rows[late] == rows
+            found[inside] = self.late.vectors[late[inside]]
+        return found
+
+    def scan(self, vector: Floats) -> Floats:
+        """Return the cosine of every row with a unit vector, NaN where a row has none."""
+        import numpy as np
+
+        cosines = np.empty(self.rows, dtype=np.float32)
+        for start, part in self._starts():
+            place = cosines[start : start + len(part.ids)]
+            if part.vectors.shape[1] == len(vector):
+                np.dot(part.vectors, vector, out=place)
+            else:
+                place.fill(np.nan)
+        if len(self.late.rows):
+            cosines[self.late.rows] = self.late.vectors @ vector
+        return cosines
+
+    def exact(self, rows: Integers, vector: Floats) -> Floats:
+        """Return cosines that do not depend on which other rows are asked for.
+
+        A matrix product gives equal rows sums that differ in the last bits.
+        """
+        import numpy as np
+
+        wide = vector.astype(np.float64)
+        found = np.full(len(rows), np.nan, dtype=np.float32)
+        if self.dimension != len(vector):
+            return found
+        for start in range(0, len(rows), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            found[block] = (self.vectors(rows[block]) * wide).sum(axis=1)
+        return found
+
+    def sentences(self, rows: Integers, vector: Floats) -> Floats:
+        """Return the best cosine over each row's sentences, NaN where it has none."""
+
+        import numpy as np
+
+        def best(part: Part, places: Integers) -> Floats:
+            return part.sentences.best(places, vector)
+
+        found = self._taken(rows, best)
+        return np.zeros(0, dtype=np.float32) if found is None else found
+
+    def word_scores(self, terms: TermWeights) -> Floats:
+        """Return the BM25 score of every row, summed over weighted terms."""
+        import numpy as np
+
+        scores = np.zeros(self.rows, dtype=np.float32)
+        for start, part in self._starts():
+            if part.postings is not None:
+                part.postings.add(terms, scores[start : start + len(part.ids)])
+        return scores
+
+    def frequency(self, term: str) -> int:
+        """Count the live rows that contain a term."""
+        total = 0
+        for start, part in self._starts():
+            if part.postings is not None:
+                live = None if self.alive is None else self.alive[start : start + len(part.ids)]
+                total += part.postings.frequency(term, live)
+        return total
+
+    def checked(self, vector: Any) -> Floats:  # noqa: ANN401 - anything array-like
+        """Return the vector of a question as float32; raise ModelError when it does not fit."""
+        import numpy as np
+
+        checked = np.ascontiguousarray(vector, dtype=np.float32)
+        expected = (self.dimension or checked.size,)
+        if checked.shape != expected or not np.isfinite(checked).all():
+            raise ModelError(
+                f"a question's vector must be {expected[0]} finite numbers, as the documents' are",
+                value=f"shape {checked.shape}",
+                hint="check the model's files, then run `carrel reindex`",
+            )
+        return checked
+
+    def _starts(self) -> Iterator[tuple[int, Part]]:
+        start = 0
+        for part in self.parts:
+            if len(part.ids):
+                yield start, part
+            start += len(part.ids)
+
+    def _taken(self, rows: Integers, take: Callable[[Part, Integers], Array]) -> Array | None:
+        """Take something from each part for ascending rows, and join it."""
+        import numpy as np
+
+        found = []
+        for start, part in self._starts():
+            low, high = np.searchsorted(rows, (start, start + len(part.ids)))
+            if low < high:
+                found.append(take(part, rows[low:high] - start))
+        return joined(found) if found else None
+
+
+def joined(arrays: Sequence[Array]) -> Array:
+    """Return arrays as one, without a copy where only one has rows."""
+    import numpy as np
+
+    filled = [array for array in arrays if len(array)] or list(arrays[:1])
+    return filled[0] if len(filled) == 1 else np.concatenate(filled)  # type: ignore[return-value]

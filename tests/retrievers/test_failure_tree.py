@@ -1,0 +1,176 @@
+"""Each branch of the failure tree (SPEC T5), reached by configuration or by a fault."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from fakes import FakeEmbedder, document, write
+
+from core.auth import AuthContext
+from core.errors import ModelError
+from retrievers.channels import TEXT, VECTOR
+from retrievers.hybrid import hybrid_search
+from retrievers.types import Index, Query
+from stores.catalogue import Collection
+from stores.store import Store
+
+ANN = AuthContext(tenant="acme")
+BOTH = {VECTOR: 10, TEXT: 10}
+TEXTS = {
+    "best": "harbour pilot crane tide lighthouse",
+    "half": "harbour pilot forest meadow river",
+    "less": "harbour meadow river forest hill",
+    "none": "quiet mountain village bridge road",
+}
+
+
+@pytest.fixture
+def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Collection:
+    rows = [document(collection, name, text) for name, text in TEXTS.items()]
+    write(store, collection, rows, embedder)
+    return collection
+
+
+class BrokenEmbedder(FakeEmbedder):
+    def embed_query(self, text: str):
+        raise ModelError("the embedder gives no numbers", value="nan")
+
+
+def search(index: Index, text: str, **query):
+    return hybrid_search(index, Query(text, ANN, **query), [VECTOR, TEXT], BOTH, 10)
+
+
+def with_settings(index: Index, **changes) -> Index:
+    return replace(index, settings=index.settings.model_copy(update=changes))
+
+
+@pytest.mark.parametrize("embedder", [None, BrokenEmbedder()], ids=["missing", "broken"])
+def test_without_vectors_only_good_hits_by_words_are_kept(
+    filled: Collection, index: Callable[..., Index], embedder
+) -> None:
+    text = "harbour pilot crane tide lighthouse"
+    bare = with_settings(replace(index(), embedder=embedder), text_cutoff_alone=0.9)
+    found = search(bare, text)
+    assert [item.document_id for item in found.evidence] == ["best"]
+    assert any(note.startswith("keywords only") for note in found.notes)
+    lower = with_settings(bare, text_cutoff_alone=0.0)
+    assert len(search(lower, text).evidence) == 3
+
+
+def test_a_vector_search_without_an_embedder_falls_back_to_words(
+    filled: Collection, index: Callable[..., Index]
+) -> None:
+    bare = replace(index(), embedder=None)
+    found = hybrid_search(bare, Query("harbour crane", ANN), [VECTOR], {VECTOR: 10}, 10)
+    assert found.evidence[0].document_id == "best"
+    assert found.notes
+
+
+def test_weak_vectors_give_words_the_greater_weight(
+    filled: Collection, index: Callable[..., Index]
+) -> None:
+    def note(limit: float) -> str:
+        chosen = with_settings(index(), weak_distance=limit)
+        rank = next(s for s in search(chosen, "harbour bridge").stages if s.name == "rank")
+        return rank.note
+
+    assert "vector weight 0.40" in note(0.0)
+    assert "vector weight 0.60" in note(2.0)
+
+
+def test_a_noisy_word_counts_less(filled: Collection, index: Callable[..., Index]) -> None:
+    def bm25(**changes) -> dict[str, float]:
+        found = search(with_settings(index(), **changes), "harbour lighthouse")
+        return {item.document_id: item.scores.get(TEXT, 0.0) for item in found.evidence}
+
+    plain = bm25(noisy_penalty=1.0, text_cutoff=0.0)
+    quieter = bm25(noisy_penalty=0.5, noisy_share=0.7, text_cutoff=0.0)
+    assert quieter["half"] == pytest.approx(plain["half"] / 2)  # only the noisy word is in it
+    assert plain["best"] > quieter["best"] > plain["best"] / 2
+    same = bm25(noisy_penalty=0.5, noisy_share=0.8, text_cutoff=0.0)
+    assert same == pytest.approx(plain)
+
+
+class Backwards:
+    """Prefer the passages that a search likes least."""
+
+    model_id = "backwards"
+    languages = None
+
+    def score(self, question, passages):
+        return [place / len(passages) for place, _ in enumerate(passages)]
+
+
+def test_without_time_the_ranking_is_not_re_ranked(
+    filled: Collection, index: Callable[..., Index]
+) -> None:
+    ranked = with_settings(
+        replace(index(), reranker=Backwards()), stage_rerank=True, stage_factors=False
+    )
+    calm = search(ranked, "harbour pilot", deadline=time.monotonic() + 60)
+    late = search(ranked, "harbour pilot", deadline=time.monotonic() + 0.1)
+    order = [item.document_id for item in late.evidence]
+    assert [item.document_id for item in calm.evidence] == order[::-1]
+    assert any("not re-ranked" in stage.note for stage in late.stages)
+
+
+class Writer:
+    def __init__(self, passage: str) -> None:
+        self.passage = passage
+        self.asked: list[str] = []
+
+    def write_passage(self, question: str, language: str) -> str:
+        self.asked.append(question)
+        return self.passage
+
+
+WEAK = {"query2doc_distance": 0.0, "hyde_distance": 2.0, "drift_similarity": 0.0}
+
+
+def test_without_a_model_nothing_is_written(
+    filled: Collection, index: Callable[..., Index]
+) -> None:
+    found = search(with_settings(index(), **WEAK), "harbour hill")
+    assert not any("passage" in note for note in found.notes)
+
+
+def test_a_written_passage_finds_what_the_question_does_not_say(
+    filled: Collection, index: Callable[..., Index]
+) -> None:
+    writer = Writer("lighthouse tide crane pilot harbour")
+    writing = with_settings(replace(index(), writer=writer), **WEAK)
+    before = search(with_settings(index(), **WEAK), "hill harbour")
+    found = search(writing, "hill harbour")
+    assert before.evidence[0].document_id == "less"
+    assert found.evidence[0].document_id == "best"
+    assert writer.asked == ["hill harbour"]
+    assert any("Query2Doc" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    "closed",
+    [{"query2doc_distance": 2.0}, {"drift_similarity": 1.0}],
+    ids=["the search is not weak", "the passage drifts"],
+)
+def test_the_gates_of_a_written_passage(
+    filled: Collection, index: Callable[..., Index], closed
+) -> None:
+    writing = replace(index(), writer=Writer("lighthouse tide crane"))
+    plain = search(with_settings(index(), **WEAK), "hill harbour")
+    found = search(with_settings(writing, **{**WEAK, **closed}), "hill harbour")
+    assert found.evidence == plain.evidence
+
+
+def test_the_last_resort_replaces_the_vector(
+    filled: Collection, index: Callable[..., Index]
+) -> None:
+    writing = with_settings(
+        replace(index(), writer=Writer("quiet mountain village")), **WEAK
+    )
+    found = search(with_settings(writing, hyde_distance=0.0), "hill")
+    assert any("HyDE" in note for note in found.notes)
+    top = max(found.evidence, key=lambda item: item.scores[VECTOR])
+    assert top.document_id == "none"
