@@ -35,7 +35,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "semantic": {"chunker": "semantic"},
     "structural": {"chunker": "structural"},
     "sentence, merged": {"chunker": "sentence", "merge_short": True},
-    "semantic, merged": {"chunker": "semantic", "merge_short": True},
+    "sentence, merged to 500": {"chunker": "sentence", "merge_short": True, "merge_max": 500},
 }
 BASELINE = "sentence"
 PIPELINES = ("hybrid", "vector", "keyword")

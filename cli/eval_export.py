@@ -119,14 +119,14 @@ def _from_dataset(
     settings: Settings,
     progress: Progress,
 ) -> list[Answered]:
-    from evals.corpus import AUTH, COLLECTION, build_corpus
+    from evals.corpus import AUTH, COLLECTION, build_corpus, open_corpus
     from evals.dataset import read_dataset
     from evals.ers import Question, answer_all
 
     dataset = read_dataset(folder, limit=limit, allow_missing=True)
     corpus = build_corpus(dataset, settings, progress)
     questions = [Question(query.query_id, query.text) for query in dataset.queries]
-    with opened(corpus.settings) as session:
+    with open_corpus(corpus.settings) as session:
         return answer_all(session, AUTH, COLLECTION, questions, pipelines, progress)
 
 

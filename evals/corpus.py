@@ -10,12 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from core.auth import AuthContext
-from core.errors import CallerError, OperatorError
+from core.errors import CallerError, DataLockedError, OperatorError
 from core.fields.ingest import IngestFields
 from core.settings import Settings
 from evals.dataset import Dataset
@@ -24,11 +25,13 @@ from ingest.enrich import digest
 from ingest.pipeline import FORMAT_VERSION, Pipeline, Summary
 from models.embeddings import Embedder, Vectors
 from models.loading import open_embedder
+from stores.database import explained
 
 AUTH = AuthContext(tenant="evals", user="evals")
 COLLECTION = "corpus"
 FOLDER = "evals"
 BLOCK = 1 << 20
+OTHER_CACHE = "set CARREL_CACHE to another folder"
 
 # (stage, done, total); a total of 0 is not known.
 Progress = Callable[[str, int, int], None]
@@ -72,15 +75,15 @@ def build_corpus(dataset: Dataset, settings: Settings, progress: Progress) -> Co
 
     Raises CallerError when nothing of it can be ingested.
     """
-    content = _file_hash(dataset.corpus)
-    with _session(settings, dataset, content) as session:
-        assert session.embedder is not None  # needs_embedder says so
-        source = _copied(dataset.corpus, session.settings.data)
+    opened = _directory(settings, dataset)
+    with open_corpus(opened, create=True) as session:
+        assert session.embedder is not None  # it is needed to create
+        source = _copied(dataset.corpus, opened.data)
         target = session.store.writer.open_collection(AUTH.tenant, COLLECTION, None)
         pipeline = Pipeline(
             session.store,
             CountingEmbedder(session.embedder, progress),
-            session.settings,
+            opened,
             target,
             # The files are one, so that their number tells nothing.
             progress=lambda stage, done, total: (
@@ -90,7 +93,6 @@ def build_corpus(dataset: Dataset, settings: Settings, progress: Progress) -> Co
         )
         summary = pipeline.run([source])
         ingested = set(session.store.writer.document_hashes(target))
-        opened = session.settings
     if not ingested:
         raise CallerError(
             "nothing of the corpus could be ingested",
@@ -100,13 +102,37 @@ def build_corpus(dataset: Dataset, settings: Settings, progress: Progress) -> Co
     return Corpus(opened, sorted(dataset.document_ids - ingested), _reasons(summary))
 
 
-def _session(settings: Settings, dataset: Dataset, content: str) -> Session:
-    """Open the directory of this corpus, named by the model that `settings` choose."""
+@contextmanager
+def open_corpus(settings: Settings, *, create: bool = False) -> Iterator[Session]:
+    """Open the directory of a corpus; what is wrong with it is told in terms of the cache."""
+    try:
+        if create:
+            settings.data.mkdir(parents=True, exist_ok=True)
+        session = Session(settings, create=create, needs_embedder=create)
+    except DataLockedError as error:
+        raise DataLockedError(
+            "one evaluation at a time uses the index of a corpus",
+            value=error.value,
+            hint=f"wait for it to end, or {OTHER_CACHE}",
+        ) from None
+    except OSError as error:
+        raise OperatorError(
+            "the cache must be a folder that can be written",
+            value=f"{settings.data} ({error.strerror or error})",
+            hint=f"correct its permissions, or {OTHER_CACHE}",
+        ) from None
+    with session, explained(session.store.database.path):
+        yield session
+
+
+def _directory(settings: Settings, dataset: Dataset) -> Settings:
+    """Return settings whose data directory is this corpus's, named by all that decides it."""
+    content = _file_hash(dataset.corpus)
     ingest = {name: getattr(settings, name) for name in IngestFields.model_fields}
     model_id = open_embedder(settings).model_id
     key = digest(content, dataset.corpus.name, FORMAT_VERSION, model_id, ingest)
     folder = settings.cache.expanduser() / FOLDER / key / "data"
-    return Session(settings.model_copy(update={"data": folder}), create=True, needs_embedder=True)
+    return settings.model_copy(update={"data": folder})
 
 
 def _file_hash(path: Path) -> str:
@@ -130,7 +156,7 @@ def _copied(corpus: Path, data: Path) -> Path:
         raise OperatorError(
             "the cache must have room for a copy of the corpus",
             value=f"{kept} ({error.strerror or error})",
-            hint="free some space, or set CARREL_CACHE to another folder",
+            hint=f"free some space, or {OTHER_CACHE}",
         ) from None
     return kept
 

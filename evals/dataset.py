@@ -142,18 +142,17 @@ def _unknown_queries(judgments: Judgments, queries: list[JudgedQuery]) -> list[s
     unknown = [name for name in judgments if name not in known]
     if not unknown:
         return []
-    return [f"{len(unknown)} judged queries are not in the queries file: {listed(unknown)}"]
+    return [f"judged queries that are not in the queries file: {listed(unknown)}"]
 
 
 def _unknown_documents(judgments: Judgments, documents: frozenset[str], allowed: bool) -> list[str]:
     unknown = unknown_documents(judgments, documents)
     if not unknown:
         return []
-    said = f"{len(unknown)} judged documents are not in the corpus"
     if not allowed:
         raise CallerError(
-            said,
-            value=listed(unknown),
+            "every judged document must be in the corpus",
+            value=f"not there: {listed(unknown)}",
             hint="complete the corpus, or count them as not found with --allow-missing",
         )
-    return [f"{said} and count as not found: {listed(unknown)}"]
+    return [f"judged documents that the corpus lacks count as not found: {listed(unknown)}"]

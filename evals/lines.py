@@ -26,10 +26,9 @@ def find_file(folder: Path, *names: str) -> Path:
 
 def read_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield (number from 1, text) of all lines with text; a file ending in .gz is unpacked."""
-    opened = cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb")
     number = 0
     try:
-        with opened as handle:
+        with cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb") as handle:
             # Bytes, since a JSON string may hold characters at which a text file would split.
             for number, raw in enumerate(handle, start=1):
                 line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()

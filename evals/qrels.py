@@ -66,6 +66,6 @@ def unknown_documents(judgments: Judgments, documents: Collection[str]) -> list[
 
 
 def listed(names: list[str]) -> str:
-    """Return the first names as text, and how many more there are."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
+    """Return how many names there are, and the first of them."""
+    more = ", …" if len(names) > SHOWN else ""
+    return f"{len(names)} ({', '.join(names[:SHOWN])}{more})"

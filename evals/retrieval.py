@@ -63,7 +63,7 @@ def corpus_warnings(dataset: Dataset, corpus: Corpus) -> list[str]:
     """Return what is to be known of the documents: unknown, or left out by ingest."""
     warnings = list(dataset.warnings)
     if corpus.left_out:
-        said = f"{len(corpus.left_out)} documents were left out by ingest and count as not found"
+        said = "documents that ingest left out count as not found"
         why = f"; the first reason: {corpus.reasons[0]}" if corpus.reasons else ""
         warnings.append(f"{said}: {listed(corpus.left_out)}{why}")
     return warnings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -9,13 +10,11 @@ from itertools import cycle, islice
 
 from core.errors import CallerError
 from core.language.detect import detect_language
-from evals.corpus import AUTH, COLLECTION, Corpus, Progress
+from evals.corpus import AUTH, COLLECTION, Corpus, Progress, open_corpus
 from evals.dataset import Dataset, JudgedQuery
+from evals.qrels import listed
 from evals.searchers import Hits, Searcher, make_searcher
 from graph.session import Session
-from ingest.enrich import embedded_text
-from models.embeddings import Embedder
-from stores.database import explained
 
 UNDETERMINED = "und"
 NOTES_SHOWN = 5
@@ -63,7 +62,7 @@ def run_queries(
     runs: list[QueryRun] = []
     notes: Counter[str] = Counter()
     refused: list[str] = []
-    with Session(corpus.settings) as session, explained(session.store.database.path):
+    with open_corpus(corpus.settings) as session:
         searcher = make_searcher(session, pipeline, AUTH, COLLECTION)
         _warm_up(searcher, dataset, corpus.settings.eval_warmup)
         for done, query in enumerate(dataset.queries, start=1):
@@ -74,14 +73,13 @@ def run_queries(
                 ms, hits = None, Hits()
             notes.update(set(hits.notes))
             language = query.language or detect_language(query.text)
-            distance = _distance(session.remembering, query, hits) if distances else None
+            distance = _distance(session, query, hits) if distances else None
             runs.append(QueryRun(query, language, hits.documents(), ms, distance))
             progress(pipeline, done, len(dataset.queries))
         warnings = list(session.warnings)
     if refused:
         warnings.append(
-            f"{pipeline}: {len(refused)} queries were not accepted and count as nothing found, the"
-            f" first is {refused[0]}"
+            f"queries that {pipeline} does not accept count as nothing found: {listed(refused)}"
         )
     shown = [f"{note} ({n} of {len(runs)} queries)" for note, n in notes.most_common(NOTES_SHOWN)]
     return PipelineRun(pipeline, runs, warnings, shown)
@@ -113,13 +111,14 @@ def warm_up_texts(dataset: Dataset, count: int) -> list[str]:
     return list(islice(cycle(unused or joined), count))
 
 
-def _distance(embedder: Embedder | None, query: JudgedQuery, found: Hits) -> float | None:
+def _distance(session: Session, query: JudgedQuery, found: Hits) -> float | None:
+    embedder = session.remembering
     if embedder is None or not found.hits:
         return None
     served = embedder.languages
     if served is not None and detect_language(query.text) not in served | {UNDETERMINED}:
         return None
-    best = found.hits[0]
-    text = embedded_text(best.title, best.section, best.text)
-    similarity = embedder.embed_query(query.text) @ embedder.embed_documents([text])[0]
-    return 1.0 - float(similarity)
+    collection = session.store.catalogue.collection(AUTH.tenant, COLLECTION)
+    stored = session.store.hot.vectors(collection.id, [found.hits[0].chunk_id])[0]
+    similarity = float(embedder.embed_query(query.text) @ stored)
+    return None if math.isnan(similarity) else 1.0 - similarity

@@ -21,13 +21,11 @@ PIPELINES = (*RETRIEVAL, AGENTIC)
 
 @dataclass(frozen=True)
 class Hit:
-    """Hold a chunk that was found; `text` is what its vector was made of, with its headings."""
+    """Hold a chunk that was found."""
 
     document_id: str
+    chunk_id: str
     score: float
-    title: str
-    section: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -114,11 +112,8 @@ def checked_pipeline(name: str, *, allowed: tuple[str, ...] = PIPELINES) -> str:
 
 
 def _from_evidence(evidence: Iterable[Evidence]) -> list[Hit]:
-    return [
-        Hit(item.document_id, item.score, item.title, item.section, item.text) for item in evidence
-    ]
+    return [Hit(item.document_id, item.chunk_id, item.score) for item in evidence]
 
 
 def _from_result(evidence: Iterable[dict[str, Any]]) -> list[Hit]:
-    names = ("document_id", "score", "title", "section", "text")
-    return [Hit(**{name: item[name] for name in names}) for item in evidence]
+    return [Hit(item["document_id"], item["chunk_id"], item["score"]) for item in evidence]

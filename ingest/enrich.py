@@ -35,12 +35,23 @@ def estimate_tokens(text: str) -> int:
     return max(1, len(text.encode("utf-8", "replace")) // CHARACTERS_PER_TOKEN)
 
 
+def embedded_title(title: str, document_id: str) -> str:
+    """Return the title if it says something: an id in its place is noise to a model."""
+    return "" if title == document_id else title
+
+
 def embedded_text(title: str, section: str, text: str, context: str = "") -> str:
     """Return what is embedded: a chunk under its title and heading path, then its context."""
+    return embedded_parts(title, section, text, context)[0]
+
+
+def embedded_parts(title: str, section: str, text: str, context: str = "") -> tuple[str, int]:
+    """Return what is embedded, and where in it the chunk's own text begins."""
     heading = section if not title or section.startswith(title) else f"{title} › {section}"
     heading = heading.strip(" ›")
-    headed = text if not heading or text.startswith(heading) else f"{heading}\n{text}"
-    return f"{headed}\n{context}" if context else headed
+    start = 0 if not heading or text.startswith(heading) else len(heading) + 1
+    headed = f"{heading}\n{text}" if start else text
+    return (f"{headed}\n{context}" if context else headed), start
 
 
 def enrich(
@@ -59,6 +70,7 @@ def enrich(
     content_hash = digest(document.model_dump(), chunkers.key, sorted(acl), context)
     version = str(document.metadata.get("version") or "")
     language = _language(document)
+    title = embedded_title(document.title, document.document_id)
     chunks = []
     for chunk in split_document(document, chunkers.choose(language)):
         chunk_id = digest(
@@ -79,9 +91,7 @@ def enrich(
                 section=chunk.section,
                 page=chunk.page,
                 tokens=estimate_tokens(chunk.text),
-                content_hash=digest(
-                    embedded_text(document.title, chunk.section, chunk.text, context)
-                ),
+                content_hash=digest(embedded_text(title, chunk.section, chunk.text, context)),
                 context=context,
             )
         )

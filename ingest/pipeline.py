@@ -22,19 +22,19 @@ from ingest.chunkers.choice import Chunkers
 from ingest.clean import clean_document
 from ingest.context import with_context
 from ingest.discover import SourceFile, discover
-from ingest.enrich import embedded_text, enrich
+from ingest.enrich import embedded_title, enrich
 from ingest.files import check_disk, fingerprint, unique_relative
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import load
 from ingest.loaders.sandbox import Sandbox
 from ingest.types import LoadFailure, ParsedDocument
-from ingest.vectors import embed_missing, passage_vectors
+from ingest.vectors import Embedded, Passage, embed_missing, passage_vectors
 from models.embeddings import Embedder, Vectors
 from stores.catalogue import Collection
 from stores.rows import DocumentRow, FileRow
 from stores.store import Store
 
-FORMAT_VERSION = 2  # raise it when loaders, cleaning or splitting change what is stored
+FORMAT_VERSION = 3  # raise it when loaders, cleaning or splitting change what is stored
 
 
 @dataclass
@@ -78,7 +78,7 @@ class _Batch:
 
 
 Progress = Callable[[str, int, int], None]
-_Embedding = Future[dict[str, Vectors]]
+_Embedding = Future[Embedded]
 
 
 class Pipeline:
@@ -252,17 +252,17 @@ class Pipeline:
         row = self._store.writer.files(self._collection).get(relative)
         return row is None or Path(row.path).exists()
 
-    def _embed(self, documents: Sequence[DocumentRow]) -> dict[str, Vectors]:
-        texts = {
-            chunk.content_hash: embedded_text(
-                document.title, chunk.section, chunk.text, chunk.context
-            )
-            for document in documents
-            for chunk in document.chunks
-        }
-        missing = sorted(self._store.writer.missing_vectors(self._embedder.model_id, texts))
+    def _embed(self, documents: Sequence[DocumentRow]) -> Embedded:
+        passages = {}
+        for document in documents:
+            title = embedded_title(document.title, document.document_id)
+            for chunk in document.chunks:
+                passages[chunk.content_hash] = Passage.of(
+                    title, chunk.section, chunk.text, chunk.context, document.language
+                )
+        missing = sorted(self._store.writer.missing_vectors(self._embedder.model_id, passages))
         with self._model_lock:
-            return passage_vectors(self._embedder, {key: texts[key] for key in missing})
+            return passage_vectors(self._embedder, {key: passages[key] for key in missing})
 
     def _embed_sentences(self, texts: Sequence[str]) -> Vectors:
         """Embed for a chunker, while a batch may be under way in the other thread."""
@@ -280,8 +280,13 @@ class Pipeline:
         if waiting is None:
             return
         batch, embedding = waiting
+        embedded = embedding.result()
         self._store.writer.write_documents(
-            self._collection, batch.documents, self._embedder.model_id, embedding.result()
+            self._collection,
+            batch.documents,
+            self._embedder.model_id,
+            embedded.vectors,
+            embedded.sentences,
         )
         for file in batch.finished:
             if file.failures and not file.document_ids:

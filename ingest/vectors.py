@@ -3,22 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from ingest.enrich import embedded_text
-from models.embeddings import Embedder, Vectors
+from core.language.sentences import sentence_spans
+from ingest.enrich import embedded_parts, embedded_title
+from models.embeddings import Embedder, SpanEmbedder, Vectors
 from stores.store import Store
 
 Advance = Callable[[int, int], None]
 
 
-def passage_vectors(embedder: Embedder, texts: Mapping[str, str]) -> dict[str, Vectors]:
-    """Return the vector of each text, by its hash.
+@dataclass(frozen=True)
+class Passage:
+    """Hold a text to embed; a chunk's own text stands in it from `start` for `length`."""
 
-    All passages of a collection pass here, so an embedder that gives vectors of sentences in the
-    same run of the model has one place to be called from.
+    text: str
+    start: int
+    length: int
+    language: str
+
+    @classmethod
+    def of(cls, title: str, section: str, text: str, context: str, language: str) -> Passage:
+        """Put a chunk under its headings and before its context."""
+        full, start = embedded_parts(title, section, text, context)
+        return cls(full, start, len(text), language)
+
+    def sentences(self) -> list[tuple[int, int]]:
+        """Locate the sentences of the chunk; none when it is one and nothing is around it."""
+        own = self.text[self.start : self.start + self.length]
+        spans = sentence_spans(own)
+        if len(spans) < 2 and len(own) == len(self.text):
+            return []
+        return [(self.start + begin, self.start + end) for begin, end in spans]
+
+
+class Embedded(NamedTuple):
+    """Hold vectors by text hash, and int8 vectors of sentences where the model gives them."""
+
+    vectors: dict[str, Vectors]
+    sentences: dict[str, Vectors]
+
+
+def passage_vectors(embedder: Embedder, passages: Mapping[str, Passage]) -> Embedded:
+    """Return the vector of each passage and of its sentences, in one run of the model.
+
+    Sentences are left out where the model does not serve the language or cannot tell them apart.
     """
-    vectors = embedder.embed_documents(list(texts.values()))
-    return dict(zip(texts, vectors, strict=True))
+    served = embedder.languages
+    telling = [
+        key
+        for key, passage in passages.items()
+        if isinstance(embedder, SpanEmbedder) and (served is None or passage.language in served)
+    ]
+    plain = [key for key in passages if key not in set(telling)]
+    rows = embedder.embed_documents([passages[key].text for key in plain])
+    found = Embedded(dict(zip(plain, rows, strict=True)), {})
+    if telling and isinstance(embedder, SpanEmbedder):
+        texts = [passages[key].text for key in telling]
+        spans = [passages[key].sentences() for key in telling]
+        rows, parts = embedder.embed_passages(texts, spans)
+        found.vectors.update(zip(telling, rows, strict=True))
+        found.sentences.update(zip(telling, parts, strict=True))
+    return found
 
 
 def embed_missing(
@@ -45,18 +92,25 @@ def embed_missing(
     ).fetchone()[0]
     done = 0
     while rows := connection.execute(
-        f"SELECT c.id, c.content_hash, d.title, c.section, c.text, c.context {missing}"
+        "SELECT c.id, c.content_hash, d.title, c.section, c.text, c.context, d.language,"
+        " d.document_id"
+        f" {missing}"
         " ORDER BY c.id LIMIT :batch",
         bound,
     ).fetchall():
-        texts = {
-            row["content_hash"]: embedded_text(
-                row["title"], row["section"], row["text"], row["context"]
+        passages = {
+            row["content_hash"]: Passage.of(
+                embedded_title(row["title"], row["document_id"]),
+                row["section"],
+                row["text"],
+                row["context"],
+                row["language"],
             )
             for row in rows
         }
-        store.writer.store_vectors(embedder.model_id, passage_vectors(embedder, texts))
+        embedded = passage_vectors(embedder, passages)
+        store.writer.store_vectors(embedder.model_id, embedded.vectors, embedded.sentences)
         bound["last"] = rows[-1]["id"]
-        done += len(texts)
+        done += len(passages)
         advance(done, total)
     return done

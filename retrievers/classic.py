@@ -1,4 +1,4 @@
-"""The classic baseline (SPEC L4): vote for one document, then search inside it alone."""
+"""The classic baseline (SPEC L4): elect one document, search inside it, re-rank, one pass."""
 
 from __future__ import annotations
 
@@ -6,39 +6,84 @@ import re
 from collections import defaultdict
 from dataclasses import replace
 
+from core.errors import ModelError
 from core.types import Evidence
-from retrievers.hybrid import TEXT, VECTOR, hybrid_search
+from retrievers.channels import TEXT, VECTOR, serves
+from retrievers.hybrid import hybrid_search
 from retrievers.types import Found, Index, Query
-from retrievers.vector import serves
 
 GLOB = re.compile(r"([*?\[])")
 
 
-def classic_search(index: Index, query: Query, limit: int, top_k: int) -> Found:
+def classic_search(
+    index: Index, query: Query, limit: int, top_k: int, *, choose: bool = True
+) -> Found:
     """Search all chunks with one channel, let the hits elect a document, search that document.
 
-    The document with the most hits wins, ties by the larger sum of scores, then by id. Keywords
-    stand in for vectors where the embedder does not serve the question's language.
+    The first `limit` hits vote. With a second embedder its hits vote as well. Keywords stand in
+    for vectors where no embedder serves the question's language. A cross-encoder, when there is
+    one, re-ranks what the second search finds.
     """
     channel = VECTOR if serves(index, query) else TEXT
-    limits = {VECTOR: limit, TEXT: limit}
-    votes = hybrid_search(index, query, [channel], limits, limit)
-    if not votes.evidence:
+    settings = index.settings
+    plain = settings.model_copy(
+        update={"stage_rerank": False, "stage_near_duplicates": False, "stage_factors": False}
+    )
+    voters = replace(index, settings=plain)
+    votes = hybrid_search(voters, query, [channel], {channel: limit}, limit, choose=False)
+    ballots = votes.evidence + _second_votes(voters, query, limit, votes.notes)
+    if not ballots:
         return votes
-    winner = elect(votes.evidence)
+    winner = elect(ballots, settings.classic_vote)
     inside = replace(query, sources=(GLOB.sub(r"[\1]", winner.source),))
-    found = hybrid_search(index, inside, [channel], limits, top_k)
+    reranked = settings.model_copy(update={"stage_rerank": index.reranker is not None})
+    searcher = replace(index, settings=reranked)
+    limits = {channel: max(top_k, settings.pool)}
+    found = hybrid_search(searcher, inside, [channel], limits, top_k, choose=choose)
     found.evidence = [item for item in found.evidence if item.document_id == winner.document_id]
+    found.stages = votes.stages + found.stages
+    found.notes = [*votes.notes, f"elected {winner.source}", *found.notes]
     return found
 
 
-def elect(hits: list[Evidence]) -> Evidence:
-    """Return a hit of the document that has most hits, ties by score sum, then by id."""
+def elect(hits: list[Evidence], by: str = "hits") -> Evidence:
+    """Return a hit of the document that wins the vote.
+
+    `by` "hits": most hits, ties by the larger sum of scores, then by id; "score": the other way
+    round.
+    """
     groups: dict[str, list[Evidence]] = defaultdict(list)
     for hit in hits:
         groups[hit.document_key].append(hit)
-    best = min(
-        groups.values(),
-        key=lambda group: (-len(group), -sum(h.score for h in group), group[0].document_id),
+
+    def rank(group: list[Evidence]) -> tuple[float, float, str]:
+        count, total = float(len(group)), sum(hit.score for hit in group)
+        first, second = (total, count) if by == "score" else (count, total)
+        return -first, -second, group[0].document_id
+
+    return min(groups.values(), key=rank)[0]
+
+
+def _second_votes(index: Index, query: Query, limit: int, notes: list[str]) -> list[Evidence]:
+    """Return the hits of the second embedder, when there is one that serves the language."""
+    second = index.second
+    if second is None or not serves(replace(index, embedder=second), query):
+        return []
+    try:
+        vector = second.embed_query(query.text)
+    except ModelError as error:
+        notes.append(f"one embedder votes: {error}")
+        return []
+    store, collection = index.store, index.collection
+    visible = store.catalogue.visible_documents(query.auth, collection.id, query.sources)
+    version = store.catalogue.index_version()
+    scan = store.scan(second.model_id)
+    hits = scan.search(collection.id, vector, limit, visible, version)
+    found = store.catalogue.evidence(
+        query.auth, collection.id, [key for key, _ in hits], query.sources
     )
-    return best[0]
+    return [
+        found[key].model_copy(update={"score": score, "query": query.text})
+        for key, score in hits
+        if key in found
+    ]

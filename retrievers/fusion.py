@@ -1,41 +1,81 @@
-"""Merge the rankings of several channels into one."""
+"""Merge the scores of two channels over one pool of candidates into one ranking.
+
+Every function takes arrays of shape (n,) over the same candidates. Each candidate has an exact
+score in both channels, also where only one of them proposed it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from retrievers.types import Ranking
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Scores = NDArray[np.float64]
+else:
+    Scores = Any
+
+TAIL = 6.0  # standard deviations that count as much as the best BM25 score
 
 
-def min_max(ranking: Ranking) -> dict[str, float]:
-    """Scale scores to 0..1 within one ranking; a ranking of equal scores gives 1."""
-    if not ranking:
-        return {}
-    scores = [score for _, score in ranking]
-    low, high = min(scores), max(scores)
+def min_max(scores: Scores) -> Scores:
+    """Scale scores to 0..1; equal scores give 1 each, or 0 when nothing was found at all."""
+    import numpy as np
+
+    if not len(scores):
+        return scores
+    low, high = float(scores.min()), float(scores.max())
     if high == low:
-        return {key: 1.0 for key, _ in ranking}
-    return {key: (score - low) / (high - low) for key, score in ranking}
+        return np.full(len(scores), 1.0 if high > 0 else 0.0)
+    return np.asarray((scores - low) / (high - low))
 
 
-def weighted_fusion(channels: Mapping[str, Ranking], weights: Mapping[str, float]) -> Ranking:
-    """Add min-max scores by weight (SPEC T3); the result is 0..1, ties broken by id.
+def standardise(scores: Scores, mean: float, deviation: float, rows: int) -> Scores:
+    """Return how far scores stand out from all `rows` of the collection, about 0..1.
 
-    A channel that found nothing gives its weight to the others.
+    That is (score − mean) / deviation over TAIL, or over the most that so few rows can reach,
+    √(n − 1) (Samuelson's inequality). A channel in which nothing stands out gives little.
     """
-    active = {name: ranking for name, ranking in channels.items() if ranking and weights[name] > 0}
-    total = sum(weights[name] for name in active)
-    fused: dict[str, float] = {}
-    for name, ranking in active.items():
-        for key, score in min_max(ranking).items():
-            fused[key] = fused.get(key, 0.0) + weights[name] / total * score
-    return sorted(fused.items(), key=lambda pair: (-pair[1], pair[0]))
+    import numpy as np
+
+    if deviation <= 0 or rows < 2:
+        return min_max(scores)
+    reach = min(TAIL, (rows - 1) ** 0.5)
+    return np.asarray((scores - mean) / deviation / reach)
 
 
-def reciprocal_rank_fusion(channels: Mapping[str, Ranking], *, constant: int = 60) -> Ranking:
-    """Add 1 / (constant + rank) over channels (Cormack et al., SIGIR 2009), ties by id."""
-    fused: dict[str, float] = {}
-    for ranking in channels.values():
-        for rank, (key, _) in enumerate(ranking, start=1):
-            fused[key] = fused.get(key, 0.0) + 1.0 / (constant + rank)
-    return sorted(fused.items(), key=lambda pair: (-pair[1], pair[0]))
+def proportion(scores: Scores) -> Scores:
+    """Return scores as shares of the best one; without a positive score all are 0."""
+    import numpy as np
+
+    best = float(scores.max()) if len(scores) else 0.0
+    return np.asarray(scores / best) if best > 0 else np.zeros(len(scores))
+
+
+def weighted_sum(vector: Scores, text: Scores, weight: float) -> Scores:
+    """Add two channels: `weight` of the first, the rest of the second (SPEC T3)."""
+    import numpy as np
+
+    return np.asarray(weight * vector + (1.0 - weight) * text)
+
+
+def reciprocal_ranks(scores: Scores, found: Scores, *, constant: int) -> Scores:
+    """Return 1 / (constant + rank) for what the channel found, else 0 (Cormack et al. 2009).
+
+    `found` is a mask of the candidates the channel itself proposed; equal scores share a rank.
+    """
+    import numpy as np
+
+    ranks = np.searchsorted(np.sort(-scores[found]), -scores, side="left") + 1
+    return np.where(found, 1.0 / (constant + ranks), 0.0)
+
+
+def best_mask(scores: Scores, limit: int, least: float) -> Scores:
+    """Mark the `limit` best scores that are above `least`; of equal ones the earlier."""
+    import numpy as np
+
+    kept = np.zeros(len(scores), dtype=bool)
+    rows = np.flatnonzero(scores > least)
+    kept[rows[np.argsort(-scores[rows], kind="stable")[:limit]]] = True
+    return np.asarray(kept)

@@ -1,51 +1,118 @@
-"""Search with one channel or with both, fused, and return permitted evidence."""
+"""Search with one channel or with both, fused, staged, and return permitted evidence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from retrievers.fusion import weighted_fusion
-from retrievers.keyword import keyword_search
-from retrievers.types import Found, Index, Query, Ranking
-from retrievers.vector import serves, vector_search
-
-VECTOR = "vector"
-TEXT = "text"
-CHANNELS: dict[str, Callable[[Index, Query, int], Ranking]] = {
-    VECTOR: vector_search,
-    TEXT: keyword_search,
-}
+from core.trace import StageStep
+from core.types import Evidence
+from retrievers.channels import TEXT, VECTOR, Asked, ask_channels, find_candidates
+from retrievers.expansion import expand
+from retrievers.feedback import feed_back, wants_feedback
+from retrievers.ranking import Ranked, rank_candidates
+from retrievers.stages import CHOOSING, RANKING, hydrated, run_stages
+from retrievers.types import Found, Index, Query, Searched
+from retrievers.weights import Weights, best_distance, decide_weights
+from stores.segments.types import Candidates
 
 
 def hybrid_search(
-    index: Index, query: Query, channels: Sequence[str], limits: dict[str, int], top_k: int
+    index: Index,
+    query: Query,
+    channels: Sequence[str],
+    limits: Mapping[str, int],
+    top_k: int,
+    *,
+    choose: bool = True,
 ) -> Found:
-    """Run the channels, fuse them by weight and check every row against the catalogue.
+    """Search, fuse the channels, check every row against the catalogue and run the stages.
 
-    A channel whose embedder does not serve the question's language has no weight beside another
-    channel: measured, fusing an English embedder into Russian search halves its recall.
+    Of each channel the best `limits` hits are candidates. Without `choose`, the stages that cut a
+    ranking to what an answer should read are left out, as evaluations of a ranking need it.
     """
-    settings = index.settings
-    weights = {VECTOR: settings.weight_vector, TEXT: settings.weight_text}
-    chosen = list(channels)
-    if len(chosen) > 1 and VECTOR in chosen and not serves(index, query):
-        chosen.remove(VECTOR)
-    rankings = {name: CHANNELS[name](index, query, limits[name]) for name in chosen}
-    if len(chosen) == 1:
-        fused = rankings[chosen[0]]
-    else:
-        fused = weighted_fusion(rankings, weights)
-    fused = fused[:top_k]
-    raw = {name: dict(ranking) for name, ranking in rankings.items()}
-    permitted = index.store.catalogue.evidence(
-        query.auth, index.collection.id, [key for key, _ in fused]
-    )
-    found = Found(hidden=len(fused) - len(permitted))
-    for key, score in fused:
-        if key in permitted:
-            scores = {name: hits[key] for name, hits in raw.items() if key in hits}
-            update = {"score": score, "scores": scores, "query": query.text}
-            found.evidence.append(permitted[key].model_copy(update=update))
-    if VECTOR in channels and VECTOR not in chosen:
-        found.notes.append("keywords only: the embedder does not serve this language")
+    found = Found()
+    search = _Search(index, query, channels, limits, found)
+    asked = search.ask()
+    candidates, weights, ranked = search.rank(asked)
+    distance = best_distance(candidates)
+    widened = expand(index, query, asked, distance)
+    if widened is not None:
+        asked = widened
+        candidates, weights, ranked = search.rank(asked)
+    if asked.vector is not None and wants_feedback(weights.trust, index.settings):
+        moved = feed_back(index, asked, ranked)
+        if moved is not None:
+            candidates, weights, ranked = search.rank(replace(asked, vector=moved), "feedback")
+    found.notes += [*asked.notes, *weights.notes]
+    searched = Searched(index, query, asked.vector, distance)
+    evidence = _hydrate(index, query, ranked, hydrated(index.settings, top_k), found)
+    evidence = run_stages(searched, evidence, RANKING, found.stages)[:top_k]
+    if choose:
+        evidence = run_stages(searched, evidence, CHOOSING, found.stages)
+    found.evidence = evidence
     return found
+
+
+class _Search:
+    """Keep what repeated rankings of one search share, and trace them."""
+
+    def __init__(
+        self,
+        index: Index,
+        query: Query,
+        channels: Sequence[str],
+        limits: Mapping[str, int],
+        found: Found,
+    ) -> None:
+        self._index, self._query, self._found = index, query, found
+        self._channels = tuple(channels)
+        self._limits = {name: limits[name] for name in channels}
+
+    def ask(self) -> Asked:
+        """Prepare the query for its channels."""
+        started = time.perf_counter()
+        asked = ask_channels(self._index, self._query, self._channels)
+        self._trace("query", started, 0, len(asked.terms), "; ".join(asked.notes))
+        return asked
+
+    def rank(self, asked: Asked, name: str = "rank") -> tuple[Candidates, Weights, Ranked]:
+        """Find candidates and fuse their scores."""
+        started = time.perf_counter()
+        settings = self._index.settings
+        limits = dict(self._limits)
+        if asked.broken:  # words stand in for vectors
+            limits[TEXT] = limits.get(TEXT, limits.pop(VECTOR, 0))
+        pool = max(settings.pool, *limits.values())
+        candidates = find_candidates(self._index, self._query, asked, pool)
+        weights = decide_weights(candidates, self._query, settings)
+        cutoff = settings.text_cutoff_alone if asked.broken else settings.text_cutoff
+        ranked = rank_candidates(candidates, weights, settings, limits, cutoff=cutoff)
+        note = f"vector weight {weights.vector:.2f}" if len(self._channels) > 1 else ""
+        note = "; ".join(part for part in (note, *weights.notes, *candidates.notes) if part)
+        self._trace(name, started, len(candidates.chunk_ids), len(ranked.ranking), note)
+        return candidates, weights, ranked
+
+    def _trace(self, name: str, started: float, before: int, after: int, note: str) -> None:
+        spent = round(1000 * (time.perf_counter() - started), 3)
+        step = StageStep(name=name, before=before, after=after, ms=spent, note=note)
+        self._found.stages.append(step)
+
+
+def _hydrate(
+    index: Index, query: Query, ranked: Ranked, count: int, found: Found
+) -> list[Evidence]:
+    """Read the best chunks from the catalogue under the caller's rights; others are withheld."""
+    best = ranked.ranking[:count]
+    permitted = index.store.catalogue.evidence(
+        query.auth, index.collection.id, [key for key, _ in best], query.sources
+    )
+    found.hidden += len(best) - len(permitted)
+    evidence = []
+    for key, score in best:
+        if key in permitted:
+            scores = {name: raw[key] for name, raw in ranked.channels.items() if key in raw}
+            update = {"score": score, "scores": scores, "query": query.text}
+            evidence.append(permitted[key].model_copy(update=update))
+    return evidence

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from retrievers.channels import TEXT, VECTOR
 from retrievers.classic import classic_search
-from retrievers.hybrid import TEXT, VECTOR, hybrid_search
+from retrievers.hybrid import hybrid_search
 from retrievers.types import Found, Index, Query
 
 CHANNELS = {"hybrid": (VECTOR, TEXT), "vector": (VECTOR,), "keyword": (TEXT,)}
@@ -18,7 +19,8 @@ def run_pipeline(
     Without `choose`, nothing cuts the ranking to what an answer should read.
     """
     if pipeline == "classic":
-        return classic_search(index, query, index.settings.vector_k_extended, top_k)
+        return classic_search(index, query, index.settings.classic_k, top_k, choose=choose)
     channels = CHANNELS[pipeline]
     depth = max(top_k, index.settings.pool)
-    return hybrid_search(index, query, channels, dict.fromkeys(channels, depth), top_k)
+    limits = dict.fromkeys(channels, depth)
+    return hybrid_search(index, query, channels, limits, top_k, choose=choose)

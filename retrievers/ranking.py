@@ -104,6 +104,8 @@ def _ranked(candidates: Candidates, scores: Scores, kept: Scores, settings: Sett
         }
     if candidates.cosine is not None:
         channels[VECTOR] = {ids[i]: float(candidates.cosine[i]) for i in order}
-        if candidates.sentence is not None and settings.channel_sentences:
-            channels[SENTENCE] = {ids[i]: float(candidates.sentence[i]) for i in order}
+        sentence = candidates.sentence
+        told = sentence is not None and (sentence != candidates.cosine).any()
+        if sentence is not None and told and settings.channel_sentences:
+            channels[SENTENCE] = {ids[i]: float(sentence[i]) for i in order}
     return Ranked([(ids[i], float(scores[i])) for i in order], channels)

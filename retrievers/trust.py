@@ -17,7 +17,7 @@ class Trust:
 
     `peak` is how far its best hit stands out, in multiples of what the best of as many random
     numbers would, √(2 ln n). `agreement` is how far the best hits by words stand out among the
-    vectors, as a share of the best vector hit; about 0 when the channels know nothing of each other.
+    vectors, as a share of the best vector hit; about 0 when neither knows of the other.
     """
 
     share: float = 1.0

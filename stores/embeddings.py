@@ -50,6 +50,28 @@ def store_vectors(
     )
 
 
+def store_sentences(
+    connection: sqlite3.Connection, model: str, sentences: Mapping[str, Vector]
+) -> None:
+    """Keep the sentence vectors of texts by text hash, shape (sentences, dimension), as int8.
+
+    Each vector is scaled to its largest number; an array without rows says there are none.
+    """
+    connection.executemany(
+        "INSERT OR REPLACE INTO sentence_vectors VALUES (?, ?, ?)",
+        [(key, model, _as_int8(rows)) for key, rows in sentences.items()],
+    )
+
+
+def _as_int8(rows: Vector) -> bytes:
+    import numpy as np
+
+    if not len(rows):
+        return b""
+    largest = np.abs(rows).max(axis=1, keepdims=True)
+    return bytes(np.rint(127 * rows / np.maximum(largest, 1e-12)).astype(np.int8).tobytes())
+
+
 @dataclass(frozen=True)
 class _Matrix:
     version: int

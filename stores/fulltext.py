@@ -147,19 +147,23 @@ class FullText:
         row = self._database.read().execute(f"SELECT count(*) FROM {table(collection_id)}")
         return int(row.fetchone()[0])
 
+    def frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks of the collection contain each term."""
+        connection = self._database.read()
+        query = f"SELECT doc FROM {table(collection_id)}_terms WHERE term = ?"
+        found = {}
+        for term in dict.fromkeys(wanted):
+            row = connection.execute(query, (term,)).fetchone()
+            found[term] = int(row[0]) if row else 0
+        return found
+
     def inverse_frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, float]:
         """Return log(1 + N/(1 + df)) of each term over the collection's chunks.
 
         A term that no chunk contains weighs most.
         """
-        connection = self._database.read()
-        total = connection.execute(
+        total = self._database.read().execute(
             "SELECT count(*) FROM chunks WHERE collection_id = ?", (collection_id,)
         ).fetchone()[0]
-        weights = {}
-        for term in dict.fromkeys(wanted):
-            row = connection.execute(
-                f"SELECT doc FROM {table(collection_id)}_terms WHERE term = ?", (term,)
-            ).fetchone()
-            weights[term] = log(1 + total / (1 + (row[0] if row else 0)))
-        return weights
+        counts = self.frequencies(collection_id, wanted)
+        return {term: log(1 + total / (1 + count)) for term, count in counts.items()}

@@ -58,6 +58,7 @@ class Store:
         )
         self.records = Records(self.database, timeout_s=settings.sql_timeout_s)
         self.exact = ExactVectors(self.database, model_id)
+        self._scans: dict[str, ExactVectors] = {}
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
@@ -70,6 +71,12 @@ class Store:
         if row.fetchone()[0] <= self._settings.vector_exact_limit:
             return self.exact
         return self.chroma
+
+    def scan(self, model_id: str) -> ExactVectors:
+        """Return the exact scan over the vectors of another model, such as a second embedder."""
+        if model_id not in self._scans:
+            self._scans[model_id] = ExactVectors(self.database, model_id)
+        return self._scans[model_id]
 
     def rebuild_vectors(self, progress: Callable[[int], None] | None = None) -> int:
         """Make the Chroma index anew from the catalogue; return the number of vectors."""

@@ -15,7 +15,7 @@ from core.profile import Profile
 from stores import fulltext
 from stores.catalogue import Collection
 from stores.database import Database
-from stores.embeddings import Vector, known_hashes, store_vectors
+from stores.embeddings import Vector, known_hashes, store_sentences, store_vectors
 from stores.row_ids import next_id
 from stores.rows import ChunkRow, DocumentRow, FileRow
 
@@ -65,10 +65,16 @@ class Writer:
         wanted = set(hashes)
         return wanted - known_hashes(self._database.read(), model, wanted)
 
-    def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors by text hash; searches see them at once."""
+    def store_vectors(
+        self,
+        model: str,
+        vectors: Mapping[str, Vector],
+        sentences: Mapping[str, Vector] | None = None,
+    ) -> None:
+        """Keep vectors by text hash, and those of their sentences; searches see them at once."""
         with self._database.write() as connection:
             store_vectors(connection, model, vectors)
+            store_sentences(connection, model, sentences or {})
             _bump(connection)
 
     def write_documents(
@@ -77,12 +83,14 @@ class Writer:
         documents: Sequence[DocumentRow],
         model: str,
         vectors: Mapping[str, Vector],
+        sentences: Mapping[str, Vector] | None = None,
     ) -> None:
         """Insert or replace documents with everything that belongs to them."""
         if not documents and not vectors:
             return
         with self._database.write() as connection:
             store_vectors(connection, model, vectors)
+            store_sentences(connection, model, sentences or {})
             for document in documents:
                 _remove(connection, collection.id, _row_id(connection, collection.id, document))
                 _insert(connection, collection, document)
@@ -266,11 +274,11 @@ def _insert_chunk(
 
 
 def searched_text(text: str, context: str) -> str:
-    """Return what full text indexes as the body of a chunk: its own text, then its context.
+    """Return what full text indexes as the body of a chunk: its own text twice, its context once.
 
-    The body weighs least of all columns, so a neighbour's word never counts like a heading.
+    BM25 sums frequencies over columns, so a neighbour's word counts half as much as its own.
     """
-    return f"{text}\n{context}" if context else text
+    return f"{text}\n{text}\n{context}" if context else text
 
 
 def keyword_text(metadata: str) -> str:

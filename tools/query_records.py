@@ -11,7 +11,8 @@ from core.auth import AuthContext
 from core.tool_spec import ToolSpec
 from core.trace import StageStep
 from core.types import Evidence, Value
-from retrievers.hybrid import TEXT, VECTOR, hybrid_search
+from retrievers.channels import TEXT, VECTOR
+from retrievers.hybrid import hybrid_search
 from retrievers.types import Found, Index, Query
 from stores.records import Condition
 from tools.arguments import checked

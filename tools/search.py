@@ -10,7 +10,8 @@ from pydantic import Field
 from core.auth import AuthContext
 from core.tool_spec import ToolSpec
 from core.types import Value
-from retrievers.hybrid import TEXT, VECTOR, hybrid_search
+from retrievers.channels import TEXT, VECTOR
+from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
 from tools.arguments import checked
 from tools.types import ToolResult

@@ -106,11 +106,9 @@ class Channels:
                 return self._approximate(view, connection, embedded, vector, pool)
             except OperatorError as error:
                 note = f"all vectors were scanned: {error}"
-        if embedded.rows is not None:
-            cosines = seen = view.vectors(embedded.rows) @ vector
-        else:
-            cosines = view.scan(vector)
-            seen = embedded.values(cosines)
+        few = embedded.rows is not None
+        cosines = view.vectors(embedded.numbers()) @ vector if few else view.scan(vector)
+        seen = cosines if few else embedded.values(cosines)
         rows = best_vectors(view, cosines, embedded, vector, pool) if pool > 0 else _none()
         return _Near(rows, *spread(seen), note)
 

@@ -117,6 +117,18 @@ class HotSearch:
 
         return self._with_view(collection_id, count)
 
+    def shares(self, collection_id: int, terms: Sequence[str]) -> dict[str, float]:
+        """Return in which share of the collection's chunks each term occurs, 0..1."""
+
+        def count(view: View, connection: sqlite3.Connection) -> dict[str, float]:
+            rows = max(1, view.live)
+            if view.words:
+                return {term: view.frequency(term) / rows for term in terms}
+            found = self._fulltext.frequencies(collection_id, terms)
+            return {term: found[term] / rows for term in terms}
+
+        return self._with_view(collection_id, count)
+
     def refresh(self, collection: Collection, progress: Progress | None = None) -> bool:
         """Build the segment anew if that is worth it; return whether it was.
 

@@ -188,5 +188,4 @@ def vector_rows(blobs: Sequence[bytes | None], dimension: int) -> tuple[Floats, 
     vectors = np.full((len(blobs), dimension), np.nan, dtype=np.float32)
     whole = b"".join(b for b, good in zip(blobs, has, strict=True) if b and good)
     vectors[has] = np.frombuffer(whole, dtype="<f4").reshape(-1, dimension)
-    finite: Booleans = np.isfinite(vectors).all(axis=1)
-    return vectors, finite
+    return vectors, np.asarray(np.isfinite(vectors).all(axis=1))

@@ -148,7 +148,6 @@ class View:
 
     def sentences(self, rows: Integers, vector: Floats) -> Floats:
         """Return the best cosine over each row's sentences, NaN where it has none."""
-
         import numpy as np
 
         def best(part: Part, places: Integers) -> Floats:
@@ -214,4 +213,4 @@ def joined(arrays: Sequence[Array]) -> Array:
     import numpy as np
 
     filled = [array for array in arrays if len(array)] or list(arrays[:1])
-    return filled[0] if len(filled) == 1 else np.concatenate(filled)  # type: ignore[return-value]
+    return filled[0] if len(filled) == 1 else np.concatenate(filled)

@@ -47,12 +47,12 @@ def with_settings(index: Index, **changes) -> Index:
     return replace(index, settings=index.settings.model_copy(update=changes))
 
 
-@pytest.mark.parametrize("embedder", [None, BrokenEmbedder()], ids=["missing", "broken"])
+@pytest.mark.parametrize("model", [None, BrokenEmbedder()], ids=["missing", "broken"])
 def test_without_vectors_only_good_hits_by_words_are_kept(
-    filled: Collection, index: Callable[..., Index], embedder
+    filled: Collection, index: Callable[..., Index], model
 ) -> None:
     text = "harbour pilot crane tide lighthouse"
-    bare = with_settings(replace(index(), embedder=embedder), text_cutoff_alone=0.9)
+    bare = with_settings(replace(index(), embedder=model), text_cutoff_alone=0.9)
     found = search(bare, text)
     assert [item.document_id for item in found.evidence] == ["best"]
     assert any(note.startswith("keywords only") for note in found.notes)
@@ -167,9 +167,7 @@ def test_the_gates_of_a_written_passage(
 def test_the_last_resort_replaces_the_vector(
     filled: Collection, index: Callable[..., Index]
 ) -> None:
-    writing = with_settings(
-        replace(index(), writer=Writer("quiet mountain village")), **WEAK
-    )
+    writing = with_settings(replace(index(), writer=Writer("quiet mountain village")), **WEAK)
     found = search(with_settings(writing, hyde_distance=0.0), "hill")
     assert any("HyDE" in note for note in found.notes)
     top = max(found.evidence, key=lambda item: item.scores[VECTOR])

@@ -81,7 +81,7 @@ def test_reciprocal_ranks_by_hand() -> None:
     [
         (2, 0.0, [True, False, True, False]),
         (9, 0.0, [True, True, True, False]),
-        (1, 0.0, [True, False, True, False]),  # a tie at the end is kept whole
+        (1, 0.0, [True, False, False, False]),  # of a tie the earlier
         (9, 2.0, [True, False, True, False]),
     ],
 )

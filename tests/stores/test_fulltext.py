@@ -14,7 +14,8 @@ from rank_bm25 import BM25Okapi
 
 from core.auth import AuthContext
 from core.language.analysis import query_terms, terms
-from retrievers.keyword import MAX_TERMS, keyword_search
+from retrievers.channels import MAX_TERMS, TEXT
+from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
 from stores.catalogue import Collection
 from stores.fulltext import match_expression
@@ -29,9 +30,8 @@ def search(index: Callable[..., Index]) -> Callable[..., list[str]]:
 
     def run(query: str, limit: int = 50, **values: object) -> list[str]:
         searched = index(**values)
-        ranking = keyword_search(searched, Query(query, ANN), limit)
-        found = searched.store.catalogue.evidence(ANN, searched.collection.id, list(dict(ranking)))
-        return [found[key].document_id for key, _ in ranking]
+        found = hybrid_search(searched, Query(query, ANN), [TEXT], {TEXT: limit}, limit)
+        return [item.document_id for item in found.evidence]
 
     return run
 
