@@ -26,7 +26,12 @@ from cli.options import (
 from cli.output import print_json, stdout, warn
 from core.errors import CallerError
 
-TOOLS = {"hybrid": "search", "vector": "search_vector", "keyword": "search_text"}
+TOOLS = {
+    "hybrid": "search",
+    "vector": "search_vector",
+    "keyword": "search_text",
+    "classic": "search_classic",
+}
 SHOWN = 300
 RESULT_KEYS = (
     *("document_id", "source", "chunk_id", "score", "text", "title", "section", "page"),
@@ -38,7 +43,7 @@ def search(
     query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
     collection: CollectionName = DEFAULT_COLLECTION,
     pipeline: Annotated[
-        str, typer.Option("--pipeline", help="hybrid, vector or keyword.")
+        str, typer.Option("--pipeline", help="hybrid, vector, keyword or classic.")
     ] = "hybrid",
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Results.")] = 10,
     tenant: Tenant = DEFAULT_TENANT,
@@ -53,7 +58,7 @@ def search(
     from graph.context import checked_question
 
     if pipeline not in TOOLS:
-        raise CallerError("--pipeline is hybrid, vector or keyword", value=pipeline)
+        raise CallerError("--pipeline is hybrid, vector, keyword or classic", value=pipeline)
     settings = settings_from(data, changes)
     text = checked_question(storable(query), settings)
     auth = caller(AuthContext, tenant, user, role)

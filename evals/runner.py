@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from graph.session import Session
 
 UNDETERMINED = "und"
 NOTES_SHOWN = 5
+_FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,20 @@ def run_queries(
         warnings.append(
             f"queries that {pipeline} does not accept count as nothing found: {listed(refused)}"
         )
-    shown = [f"{note} ({n} of {len(runs)} queries)" for note, n in notes.most_common(NOTES_SHOWN)]
-    return PipelineRun(pipeline, runs, warnings, shown)
+    return PipelineRun(pipeline, runs, warnings, summed_notes(notes, len(runs)))
+
+
+def summed_notes(notes: Counter[str], queries: int) -> list[str]:
+    """Return the most frequent notes; where only figures differ they are one, with "…"."""
+    alike: dict[str, Counter[str]] = {}
+    for note, count in notes.items():
+        alike.setdefault(_FIGURE.sub("…", note), Counter())[note] = count
+    found = [
+        (same.total(), next(iter(same)) if len(same) == 1 else pattern)
+        for pattern, same in alike.items()
+    ]
+    found.sort(key=lambda item: (-item[0], item[1]))
+    return [f"{note} ({count} of {queries} queries)" for count, note in found[:NOTES_SHOWN]]
 
 
 def _timed(searcher: Searcher, text: str) -> tuple[float, Hits]:

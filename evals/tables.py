@@ -20,6 +20,7 @@ METRICS = {  # those of the library study, in its order
     "ndcg@5": "nDCG@5",
 }
 NOTHING = "–"
+P = "p"
 SMALLEST_P = 0.001
 
 
@@ -38,10 +39,12 @@ def metric_table(part: Part) -> Table:
 
 
 def short_table(part: Part) -> Table:
-    """Return the same without the intervals, for a narrow place."""
+    """Return the same for a narrow place: no intervals, and with many pipelines no p."""
     table = metric_table(part)
-    cut = [[row[0], *(cell.split(" (")[0] for cell in row[1:])] for row in table.rows]
-    return Table(table.headers, cut)
+    many = len(part.differences) > 1
+    kept = [i for i, header in enumerate(table.headers) if not (many and header == P)]
+    rows = [[row[i] if i == 0 else row[i].split(" (")[0] for i in kept] for row in table.rows]
+    return Table([table.headers[i] for i in kept], rows)
 
 
 def group_table(parts: Sequence[Part], kind: str) -> Table:
@@ -54,7 +57,7 @@ def _headers(part: Part) -> list[str]:
     baseline = part.pipelines[0].pipeline
     headers = [one.pipeline for one in part.pipelines]
     for name in part.differences:
-        headers += [f"{name} − {baseline}", "p"]
+        headers += [f"{name} − {baseline}", P]
     return headers
 
 

@@ -37,6 +37,7 @@ def rebuild(
         progress("vectors", done, rows)
 
     vectors = store.rebuild_vectors(advance)
+    _rebuild_segments(store, progress)
     return {
         "fts_rows": rows,
         "vectors": vectors,
@@ -69,3 +70,9 @@ def _rebuild_fulltext(store: Store, progress: Progress) -> int:
                     progress(f"text {collection.name}", done, len(chunks))
             total += len(chunks)
     return total
+
+
+def _rebuild_segments(store: Store, progress: Progress) -> None:
+    for collection in store.catalogue.collections():
+        stage = f"segment {collection.name}"
+        store.hot.rebuild(collection, partial(progress, stage))

@@ -48,24 +48,20 @@ class Embedded(NamedTuple):
 def passage_vectors(embedder: Embedder, passages: Mapping[str, Passage]) -> Embedded:
     """Return the vector of each passage and of its sentences, in one run of the model.
 
-    Sentences are left out where the model does not serve the language or cannot tell them apart.
+    Of a model that tells sentences apart every passage gets an array, without rows where the model
+    does not serve its language.
     """
+    if not isinstance(embedder, SpanEmbedder):
+        rows = embedder.embed_documents([passage.text for passage in passages.values()])
+        return Embedded(dict(zip(passages, rows, strict=True)), {})
     served = embedder.languages
-    telling = [
-        key
+    spans = {
+        key: passage.sentences() if served is None or passage.language in served else []
         for key, passage in passages.items()
-        if isinstance(embedder, SpanEmbedder) and (served is None or passage.language in served)
-    ]
-    plain = [key for key in passages if key not in set(telling)]
-    rows = embedder.embed_documents([passages[key].text for key in plain])
-    found = Embedded(dict(zip(plain, rows, strict=True)), {})
-    if telling and isinstance(embedder, SpanEmbedder):
-        texts = [passages[key].text for key in telling]
-        spans = [passages[key].sentences() for key in telling]
-        rows, parts = embedder.embed_passages(texts, spans)
-        found.vectors.update(zip(telling, rows, strict=True))
-        found.sentences.update(zip(telling, parts, strict=True))
-    return found
+    }
+    texts = [passage.text for passage in passages.values()]
+    rows, parts = embedder.embed_passages(texts, list(spans.values()))
+    return Embedded(dict(zip(passages, rows, strict=True)), dict(zip(passages, parts, strict=True)))
 
 
 def embed_missing(
@@ -77,16 +73,25 @@ def embed_missing(
 ) -> int:
     """Embed the chunks that have no vector of this model, and return how many texts that were.
 
-    Of one collection, or of all. Every batch is kept at once, so an interruption costs one.
+    So are those without vectors of sentences, where the model gives them; of one collection, or of
+    all. Every batch is kept at once, so an interruption costs one.
     """
     missing = (
         "FROM chunks c JOIN documents d ON d.id = c.document"
         " WHERE c.id > :last AND (:collection IS NULL OR c.collection_id = :collection)"
-        " AND NOT EXISTS (SELECT 1 FROM embeddings e"
+        " AND (NOT EXISTS (SELECT 1 FROM embeddings e"
         " WHERE e.content_hash = c.content_hash AND e.model = :model)"
+        " OR (:telling AND NOT EXISTS (SELECT 1 FROM sentence_vectors s"
+        " WHERE s.content_hash = c.content_hash AND s.model = :model)))"
     )
     connection = store.database.read()
-    bound = {"last": 0, "collection": collection_id, "model": embedder.model_id, "batch": batch}
+    bound = {
+        "last": 0,
+        "collection": collection_id,
+        "model": embedder.model_id,
+        "batch": batch,
+        "telling": isinstance(embedder, SpanEmbedder),
+    }
     total = connection.execute(
         f"SELECT count(DISTINCT c.content_hash) {missing}", bound
     ).fetchone()[0]

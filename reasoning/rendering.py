@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from core.types import Claim, Evidence, Plan, StopReason, Understanding
 from reasoning.rules.lexicon import lexicon
 
+CLASSIC_TOOL = "search_classic"
 WHY = {
     "en": {
         StopReason.no_relevant_evidence: "no passage is relevant enough",
@@ -59,7 +60,10 @@ def render_answer(
     missing: Sequence[str],
     evidence: Sequence[Evidence],
 ) -> str:
-    """Join the claims with their marks: a line for a plain answer, a block for each part."""
+    """Join the claims with their marks: a line for a plain answer, a block for each part.
+
+    The classic pipeline's answer ends with the document it elected and how much of it was read.
+    """
     numbers = numbered_sources(claims)
     by_chunk = {item.chunk_id: item for item in evidence}
     words = lexicon(query.language)
@@ -80,6 +84,9 @@ def render_answer(
             lines.append(f"  {text}" if len(plan.questions) > 1 else text)
     if missing:
         lines.append(words.message("partial").format(what="; ".join(missing)))
+    if claims and evidence and all(item.tool == CLASSIC_TOOL for item in evidence):
+        named = words.message("elected").format(title=evidence[0].title, count=len(evidence))
+        lines.append(named)
     return "\n".join(lines)
 
 

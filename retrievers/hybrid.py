@@ -14,6 +14,7 @@ from retrievers.feedback import feed_back, wants_feedback
 from retrievers.ranking import Ranked, rank_candidates
 from retrievers.stages import CHOOSING, RANKING, hydrated, run_stages
 from retrievers.types import Found, Index, Query, Searched
+from retrievers.versions import version_notes
 from retrievers.weights import Weights, best_distance, decide_weights
 from stores.segments.types import Candidates
 
@@ -51,6 +52,7 @@ def hybrid_search(
     evidence = run_stages(searched, evidence, RANKING, found.stages)[:top_k]
     if choose:
         evidence = run_stages(searched, evidence, CHOOSING, found.stages)
+    found.notes += version_notes(searched, evidence)
     found.evidence = evidence
     return found
 

@@ -29,12 +29,12 @@ def near_duplicates(searched: Searched, evidence: list[Evidence]) -> tuple[list[
     """Keep the first of texts whose shingles have a Jaccard similarity of `near_duplicate`.
 
     Texts that differ in a number or a denial are never the same, however long they are. Shingles
-    are made only of texts whose words agree, which few do.
+    are made only of texts whose words agree, which few do. Hits behind `near_duplicate_pool` stay.
     """
     settings = searched.index.settings
     kept: list[_Text] = []
     dropped: list[str] = []
-    for item in evidence:
+    for item in evidence[: settings.near_duplicate_pool]:
         text = _Text(item, settings.near_duplicate_words)
         twins = (other for other in kept if text.repeats(other, settings.near_duplicate))
         better = next(twins, None)
@@ -44,7 +44,8 @@ def near_duplicates(searched: Searched, evidence: list[Evidence]) -> tuple[list[
             same = item.document_key == better.item.document_key
             where = "" if same else f" of {item.source}"
             dropped.append(f"{item.chunk_id}{where} (as {better.item.chunk_id})")
-    return [text.item for text in kept], f"dropped {', '.join(dropped)}" if dropped else ""
+    rest = evidence[settings.near_duplicate_pool :]
+    return [text.item for text in kept] + rest, f"dropped {', '.join(dropped)}" if dropped else ""
 
 
 class _Text:

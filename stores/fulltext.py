@@ -81,7 +81,10 @@ def delete(connection: sqlite3.Connection, collection_id: int, rowids: Iterable[
 
 def match_expression(query: Sequence[AbstractCollection[str]]) -> str:
     """Return an FTS5 expression that matches any of the terms; every term is quoted."""
-    alternatives = dict.fromkeys(term for group in query for term in sorted(group))
+    # An expression ends at its first NUL, and no term that was indexed has one.
+    alternatives = dict.fromkeys(
+        term for group in query for term in sorted(group) if "\x00" not in term
+    )
     return " OR ".join('"' + term.replace('"', '""') + '"' for term in alternatives)
 
 

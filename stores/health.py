@@ -27,6 +27,7 @@ def examine(store: Store) -> dict[str, Any]:
     documents = _count(connection, "SELECT count(*) FROM documents")
     chunks = _count(connection, "SELECT count(*) FROM chunks")
     rows = _fulltext_rows(store, connection, problems)
+    problems += store.hot.problems(store.catalogue.collections())
     if unembedded := _without_vector(store, connection):
         problems.append(
             f"{unembedded} chunks have no vector of the current model; run `carrel reindex`"

@@ -78,6 +78,9 @@ class SelectionFields(BaseModel):
     near_duplicate: float = Field(
         0.9, gt=0, le=1, description="Jaccard similarity of texts that say the same."
     )
+    near_duplicate_pool: int = Field(
+        50, ge=1, le=1000, description="Best hits among which repeats are looked for."
+    )
     near_duplicate_words: int = Field(
         3, ge=1, le=20, description="Words in a row that are compared at a time."
     )

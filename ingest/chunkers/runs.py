@@ -18,7 +18,8 @@ SECTION: frozenset[BlockKind] = frozenset({"text", "code", "table"})
 def runs(blocks: Iterable[Block], together: Set[BlockKind]) -> Iterator[Run]:
     """Join neighbouring blocks of these kinds in one section and page; others stand alone.
 
-    A page is never crossed, since a citation names the page on which its chunk begins.
+    A page is not crossed, since a citation names the page on which its chunk begins; only a heading
+    alone at the end of a page goes with the text that follows.
     """
     open_blocks: list[Block] = []
     for block in blocks:

@@ -22,7 +22,7 @@ from stores.segments.files import FileSink, Manifest, SegmentError
 from stores.segments.postings import Formula
 from stores.segments.rows import Rows
 from stores.segments.terms import encoded
-from stores.segments.truth import count_rows, dead_rows, snapshot, state
+from stores.segments.truth import count_rows, dead_rows, has_vectors, snapshot, state
 from stores.segments.types import Integers, Progress
 from stores.segments.views import Recipe
 
@@ -86,7 +86,8 @@ class Builder:
         except SegmentError:
             return True
         if manifest.model != self._recipe.model:
-            return True
+            # Without an embedder there are none: the vectors of another are kept for it.
+            return has_vectors(connection, collection_id, self._recipe.model)
         new = count_rows(connection, collection_id, int(ids[-1]) if len(ids) else 0)
         changed = new + len(dead_rows(connection, collection_id))
         least = max(settings.segment_rebuild_min_rows, settings.segment_rebuild_share * len(ids))

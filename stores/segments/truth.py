@@ -84,6 +84,16 @@ def read_rows(
         yield batch
 
 
+def has_vectors(connection: sqlite3.Connection, collection_id: int, model: str) -> bool:
+    """Tell whether any chunk of a collection has a vector of this model."""
+    row = connection.execute(
+        """SELECT EXISTS (SELECT 1 FROM chunks c JOIN embeddings e
+           ON e.content_hash = c.content_hash AND e.model = ? WHERE c.collection_id = ?)""",
+        (model, collection_id),
+    )
+    return bool(row.fetchone()[0])
+
+
 def vectors_by_row(
     connection: sqlite3.Connection, model: str, rows: Integers
 ) -> list[tuple[int, bytes]]:

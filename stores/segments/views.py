@@ -14,7 +14,7 @@ from stores.database import Database
 from stores.segments.files import Manifest, SegmentError, open_part, read_manifest
 from stores.segments.masks import Masks
 from stores.segments.postings import Formula
-from stores.segments.rows import Columns, Rows
+from stores.segments.rows import Columns, Rows, vector_rows
 from stores.segments.truth import count_rows, dead_rows, snapshot, state, vectors_by_row
 from stores.segments.types import Booleans, Integers, Part
 from stores.segments.view import Late, View, joined
@@ -153,7 +153,7 @@ class Views:
             segment=known.segment,
             parts=parts,
             alive=alive,
-            late=self._late(connection, base),
+            late=self._late(connection, parts),
             words=words,
             masks=Masks(self._settings.segment_masks, self._settings.segment_gather_share),
             notes=_notes(known, words),
@@ -194,21 +194,21 @@ class Views:
             return (newer.part(Formula(recipe.k1, recipe.b)),)
         return base, newer.part(Formula(recipe.k1, recipe.b, len(base.ids), base.postings))
 
-    def _late(self, connection: sqlite3.Connection, base: Part | None) -> Late:
+    def _late(self, connection: sqlite3.Connection, parts: tuple[Part, ...]) -> Late:
+        """Return the vectors that rows got after they were read."""
         import numpy as np
 
         empty = Late(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32))
-        if base is None or base.has_vector.all():
+        ids, has = joined([p.ids for p in parts]), joined([p.has_vector for p in parts])
+        if has.all():
             return empty
-        missing = base.ids[~base.has_vector]
-        found = vectors_by_row(connection, self._recipe.model, missing)
+        found = vectors_by_row(connection, self._recipe.model, ids[~has])
         if not found:
             return empty
-        dimension = base.vectors.shape[1] or len(found[0][1]) // 4
-        whole = [(row, blob) for row, blob in found if len(blob) == 4 * dimension]
-        ids = np.array([row for row, _ in whole], dtype=np.int64)
-        data = np.frombuffer(b"".join(blob for _, blob in whole), dtype="<f4")
-        return Late(np.searchsorted(base.ids, ids), data.reshape(-1, dimension))
+        dimension = max(part.vectors.shape[1] for part in parts) or len(found[0][1]) // 4
+        vectors, whole = vector_rows([blob for _, blob in found], dimension)
+        late = np.array([row for row, _ in found], dtype=np.int64)
+        return Late(np.searchsorted(ids, late[whole]), vectors[whole])
 
 
 def without_vectors(part: Part) -> Part:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 
 import pytest
 from fakes import FakeEmbedder
@@ -11,7 +12,7 @@ from core.errors import CallerError, DataLockedError, OperatorError
 from evals.corpus import build_corpus, open_corpus
 from evals.dataset import read_dataset
 from evals.retrieval import evaluate
-from evals.runner import run_queries, warm_up_texts
+from evals.runner import run_queries, summed_notes, warm_up_texts
 from evals.searchers import PIPELINES, Hit, Hits
 from ingest.pipeline import Pipeline
 
@@ -147,6 +148,15 @@ def test_warm_up_never_uses_a_text_that_is_timed(dataset):
     assert len(warm_up_texts(alone, 5)) == 5
     assert warm_up_texts(dataclasses.replace(alone, queries=found.queries[:1]), 1)
     assert warm_up_texts(found, 0) == []
+
+
+def test_notes_that_differ_in_figures_alone_are_one():
+    notes = Counter({"weight 0.31 of 2": 1, "weight 0.7 of 2": 2, "keywords only": 3, "12 cut": 1})
+    assert summed_notes(notes, 6) == [
+        "keywords only (3 of 6 queries)",
+        "weight … of … (3 of 6 queries)",
+        "12 cut (1 of 6 queries)",
+    ]
 
 
 def test_the_distance_is_that_of_the_best_chunk(dataset, settings):

@@ -129,3 +129,27 @@ def test_every_reason_to_refuse_has_its_own_words(language: str) -> None:
 def test_a_language_without_a_lexicon_is_answered_in_english() -> None:
     known = KNOWN.model_copy(update={"language": "fi"})
     assert "I found nothing" in render_refusal(known, None, [], StopReason.timeout)
+
+
+@pytest.mark.parametrize(
+    ("language", "words"),
+    [
+        ("en", "2 passages read"),
+        ("ru", "фрагментов: 2"),
+        ("uk", "фрагментів: 2"),
+        ("zh", "段落数:2"),
+    ],
+)
+def test_a_classic_answer_names_the_elected_document(language: str, words: str) -> None:
+    read = [
+        item.model_copy(update={"tool": "search_classic", "title": "Night nursing"})
+        for item in (FIRST, SECOND)
+    ]
+    claim = citing(FIRST, "The ward has 12 beds.").model_copy(update={"question_id": "q1"})
+    plan = Plan(questions=[asking("How many beds?").model_copy(update={"id": "q1"})])
+    known = KNOWN.model_copy(update={"language": language})
+    text = render_answer(known, plan, [claim], [], read)
+    assert "Night nursing" in text.splitlines()[-1]
+    assert words in text.splitlines()[-1]
+    mixed = [read[0], SECOND]
+    assert "Night nursing" not in render_answer(known, plan, [claim], [], mixed)

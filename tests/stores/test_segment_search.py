@@ -237,6 +237,10 @@ class World:
             truth = read_truth(self.store, self.collection)
             self.counted = Statistics.of(truth)
         assert self.store.hot.problems([self.collection]) == []
+        self.notice_removed()
+
+    def notice_removed(self) -> None:
+        """A collection that is too small has no segment."""
         row = self.store.database.read().execute("SELECT count(*) FROM segments").fetchone()
         if not row[0]:
             self.counted = None
@@ -249,6 +253,7 @@ class World:
             with pytest.raises(KeyboardInterrupt):
                 self.store.hot.rebuild(self.collection)
                 raise KeyboardInterrupt  # too small for a segment
+        self.notice_removed()
 
     def reopen(self, _: None) -> None:
         self.store.close()

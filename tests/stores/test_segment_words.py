@@ -1,0 +1,173 @@
+"""Words in segments: scores are BM25's, rarities are the full text's, terms are found by bytes."""
+
+from __future__ import annotations
+
+import random
+
+import bm25s
+import numpy as np
+import pytest
+from fakes import FakeEmbedder, document, remove, write
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.auth import AuthContext
+from core.errors import CallerError
+from core.language.analysis import terms
+from stores.catalogue import Collection
+from stores.segments.postings import Formula, TermCounts
+from stores.segments.terms import SortedTerms, encoded
+from stores.store import Store
+
+ANN = AuthContext(tenant="acme")
+WORDS = [f"zq{n}" for n in range(40)]
+
+
+@pytest.fixture
+def store(open_store) -> Store:
+    return open_store(segment_min_rows=10, segment_rebuild_min_rows=0)
+
+
+def fill(store: Store, collection: Collection, embedder: FakeEmbedder, count: int, seed: int = 1):
+    draw = random.Random(seed)
+    texts = [" ".join(draw.choices(WORDS, k=draw.randint(2, 30))) for _ in range(count)]
+    rows = [document(collection, f"d{seed}-{n:03}", text) for n, text in enumerate(texts)]
+    write(store, collection, rows, embedder)
+    return {row.chunks[0].chunk_id: text for row, text in zip(rows, texts, strict=True)}
+
+
+def scores(store: Store, collection: Collection, query, **values) -> dict[str, float]:
+    found = store.hot.candidates(ANN, collection.id, terms=query, vector=None, pool=1000, **values)
+    assert found.cosine is None
+    assert found.sentence is None
+    return dict(zip(found.chunk_ids, found.bm25.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("count", [9, 80])
+def test_scores_are_those_of_bm25s(
+    store: Store, collection: Collection, embedder: FakeEmbedder, count: int
+) -> None:
+    texts = fill(store, collection, embedder, count)
+    assert store.hot.refresh(collection) is (count > 9)
+    oracle = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
+    oracle.index([terms(text, "en") for text in texts.values()], show_progress=False)
+    draw = random.Random(2)
+    for _ in range(30):
+        query = draw.sample(WORDS, 4)
+        expected = dict(zip(texts, oracle.get_scores(query).tolist(), strict=True))
+        expected = {key: score for key, score in expected.items() if score > 0}
+        found = scores(store, collection, [{word} for word in query])
+        assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_an_alternative_counts_once_with_the_largest_weight(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    fill(store, collection, embedder, 40)
+    store.hot.refresh(collection)
+    one, two = (scores(store, collection, [{word}]) for word in WORDS[:2])
+    keys = set(one) | set(two)
+    both = {key: one.get(key, 0) + two.get(key, 0) for key in keys}
+    assert scores(store, collection, [{WORDS[0], WORDS[1], "unheard"}]) == pytest.approx(both)
+    assert scores(store, collection, [{WORDS[0]}, {WORDS[1], WORDS[0]}]) == pytest.approx(both)
+    weighted = {key: 3 * one.get(key, 0) + 2 * two.get(key, 0) for key in keys}
+    query = [{WORDS[0]}, {WORDS[0], WORDS[1]}]
+    found = scores(store, collection, query, term_weights=[3.0, 2.0])
+    assert found == pytest.approx(weighted, rel=1e-5)
+    found = scores(store, collection, query[:1] + [{WORDS[1]}], term_weights=[1.0, 0.0])
+    assert found == pytest.approx(one)
+
+
+def test_one_weight_per_word_is_needed(store: Store, collection: Collection) -> None:
+    with pytest.raises(CallerError, match="1 weights, 2 groups"):
+        scores(store, collection, [{"a"}, {"b"}], term_weights=[1.0])
+
+
+@pytest.mark.parametrize("query", [[], [set()], [{""}], [{"unheard"}], [{"\x00"}], [{"a b"}]])
+def test_words_that_nothing_contains_find_nothing(
+    store: Store, collection: Collection, embedder: FakeEmbedder, query
+) -> None:
+    assert scores(store, collection, query) == {}
+    fill(store, collection, embedder, 40)
+    assert scores(store, collection, query) == {}
+    store.hot.refresh(collection)
+    assert scores(store, collection, query) == {}
+
+
+def test_titles_and_keywords_count_by_their_weight(open_store, embedder: FakeEmbedder) -> None:
+    store = open_store(bm25_title=4.4, bm25_keywords=0.4, segment_min_rows=1)
+    collection = store.writer.open_collection("acme", "main", None)
+    plain = document(collection, "plain", "harbour harbour harbour harbour rope tide")
+    titled = document(collection, "titled", "rope tide", title="Harbour")
+    keyword = document(collection, "keyword", "rope tide", metadata={"keywords": ["harbour"]})
+    write(store, collection, [plain, titled, keyword], embedder)
+    store.hot.refresh(collection)
+    found = scores(store, collection, [{"harbour"}])
+    assert found[plain.chunks[0].chunk_id] == pytest.approx(found[titled.chunks[0].chunk_id])
+    assert keyword.chunks[0].chunk_id not in found
+
+
+def test_rarities_are_those_of_the_full_text(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    wanted = [*WORDS, "unheard"]
+
+    def same() -> None:
+        expected = store.fulltext.inverse_frequencies(collection.id, wanted)
+        assert store.hot.idf(collection.id, wanted) == pytest.approx(expected)
+
+    same()
+    fill(store, collection, embedder, 9)
+    same()
+    fill(store, collection, embedder, 40, seed=2)
+    same()
+    store.hot.refresh(collection)
+    same()
+    remove(store, collection, ["d2-003", "d2-004", "d1-001"])
+    same()
+    fill(store, collection, embedder, 5, seed=3)
+    remove(store, collection, ["d3-001"])
+    same()
+
+
+def test_languages_are_those_of_now(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    assert store.hot.languages(collection.id) == frozenset()
+    rows = [document(collection, name, "a", language=name) for name in ("en", "ru")]
+    write(store, collection, rows, embedder)
+    assert store.hot.languages(collection.id) == {"en", "ru"}
+    remove(store, collection, ["ru"])
+    assert store.hot.languages(collection.id) == {"en"}
+
+
+@given(st.sets(st.text(min_size=1, max_size=6), max_size=40), st.lists(st.text(max_size=6)))
+def test_a_sorted_vocabulary_is_a_dict(known: set[str], asked: list[str]) -> None:
+    stored = sorted(encoded(known))
+    ends = np.cumsum([len(term) for term in stored], dtype=np.int64)
+    vocabulary = SortedTerms(memoryview(b"".join(stored)), ends)
+    numbers = {term: number for number, term in enumerate(stored)}
+    for term in [*known, *asked]:
+        assert vocabulary.get(term) == numbers.get(term.encode("utf-8", "surrogatepass"))
+
+
+@given(
+    st.lists(st.lists(st.sampled_from("abcdef"), max_size=6), min_size=1, max_size=8),
+    st.integers(0, 8),
+)
+def test_newer_rows_are_scored_as_if_they_were_in_the_segment(rows: list, cut: int) -> None:
+    """The statistics are the segment's: a row of it gets the same score when counted apart."""
+    whole = TermCounts()
+    whole.add(rows)
+    base = whole.postings(Formula(1.5, 0.75))
+    newer = TermCounts()
+    newer.add(rows[:cut])
+    newer.postings(Formula(1.5, 0.75, len(rows), base))
+    newer.add(rows[cut:])
+    again = newer.postings(Formula(1.5, 0.75, len(rows), base))
+    for term in "abcdef":
+        one, two = (np.zeros(len(rows), dtype=np.float32) for _ in range(2))
+        base.add({term: 1.0}, one)
+        again.add({term: 1.0}, two)
+        assert one.tolist() == two.tolist()
+        assert base.frequency(term) == again.frequency(term)
