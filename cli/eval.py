@@ -15,7 +15,6 @@ from cli.output import print_json
 app = typer.Typer(
     name="eval",
     help="Measure on your own documents and queries how well they are found and answered.",
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 

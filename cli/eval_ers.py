@@ -15,7 +15,6 @@ from cli.output import print_json, stdout, warn
 app = typer.Typer(
     name="ers",
     help="Expert relevance score: two people rate answers from 1 to 5.",
-    no_args_is_help=True,
     rich_markup_mode=None,
 )
 app.command("export")(export_sheet)

@@ -100,6 +100,8 @@ class Channels:
         vector: Floats,
         pool: int,
     ) -> _Near:
+        if not embedded.count:
+            return _Near(_none())
         note = ""
         if view.rows > self._settings.vector_exact_limit:
             try:

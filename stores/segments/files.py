@@ -1,7 +1,7 @@
 """A segment on disk: raw arrays and a manifest that says what they must be.
 
 Arrays are memory-mapped, so that opening reads only what is checked. Sizes are checked at opening
-and so are the sums of the arrays that rows are found by; `damaged_files` checks every sum.
+and so are the sums of the arrays that say where things are; `damaged_files` checks every sum.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from stores.segments.terms import SortedTerms
 from stores.segments.types import Part
 
 MANIFEST = "manifest.json"
-CHECKED = ("ids", "documents", "chunk_ids")
+BY_ROW = ("ids", "documents", "chunk_ids", "has_vector", "sentence_ends")
+CHECKED = (*BY_ROW, "term_ends", "postings_starts")
 _READ = 1 << 20
 
 
@@ -188,8 +189,7 @@ def open_part(folder: Path, manifest: Manifest) -> Part:
     for name in CHECKED:
         if zlib.crc32(arrays[name]) != entries[name].crc:
             raise SegmentError(f"{name} is damaged")
-    rows = (*CHECKED, "has_vector", "sentence_ends", "vectors")
-    if any(len(arrays[name]) != manifest.rows for name in rows):
+    if any(len(arrays[name]) != manifest.rows for name in (*BY_ROW, "vectors")):
         raise SegmentError("the arrays do not belong together")
     return Part(
         ids=arrays["ids"],
