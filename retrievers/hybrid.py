@@ -53,8 +53,19 @@ def hybrid_search(
     if choose:
         evidence = run_stages(searched, evidence, CHOOSING, found.stages)
     found.notes += version_notes(searched, evidence)
+    if not evidence:
+        found.notes.append(_why_nothing(candidates, asked))
     found.evidence = evidence
     return found
+
+
+def _why_nothing(candidates: Candidates, asked: Asked) -> str:
+    """Say why a search found nothing, which must never look like a search that failed."""
+    if not candidates.visible:
+        return "nothing found: no document here is within this caller's rights and the tool's scope"
+    if not asked.terms and asked.vector is None:
+        return "nothing found: the query has no word to search for"
+    return "nothing found: no document contains these words"
 
 
 class _Search:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -62,7 +63,7 @@ class Background:
                 collection_id = self._waiting.pop(0)
                 self._busy = True
             # A segment only makes searches faster; the next ingest or `carrel doctor` tells.
-            with contextlib.suppress(Cancelled, CarrelError):
+            with contextlib.suppress(Cancelled, CarrelError, sqlite3.Error):
                 self._refresh(collection_id, None, self._pause)
 
     def _pause(self) -> None:

@@ -18,13 +18,14 @@ from core.settings import Settings
 from stores.catalogue import Collection
 from stores.database import Database
 from stores.segments import files
-from stores.segments.files import FileSink, Manifest, SegmentError
+from stores.segments.arrays import FileSink, SegmentError
+from stores.segments.files import Manifest
 from stores.segments.postings import Formula
+from stores.segments.recipe import Recipe
 from stores.segments.rows import Rows
 from stores.segments.terms import encoded
 from stores.segments.truth import count_rows, dead_rows, has_vectors, snapshot, state
 from stores.segments.types import Integers, Progress
-from stores.segments.views import Recipe
 
 Pause = Callable[[], None]
 

@@ -6,15 +6,15 @@ and so are the sums of the arrays that say where things are; `damaged_files` che
 
 from __future__ import annotations
 
-import mmap
 import os
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from stores.segments.arrays import ArrayEntry, FileSink, SegmentError, mapped
 from stores.segments.postings import Postings
 from stores.segments.sentences import SentenceVectors
 from stores.segments.terms import SortedTerms
@@ -24,19 +24,21 @@ MANIFEST = "manifest.json"
 BY_ROW = ("ids", "documents", "chunk_ids", "has_vector", "sentence_ends")
 CHECKED = (*BY_ROW, "term_ends", "postings_starts")
 _READ = 1 << 20
-
-
-class SegmentError(Exception):
-    """Say why a segment cannot be used; it never reaches a caller."""
-
-
-class ArrayEntry(BaseModel):
-    """Say the type, shape and check sum of an array."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-    dtype: str
-    shape: tuple[int, ...]
-    crc: int
+NAMES = (
+    "ids",
+    "documents",
+    "chunk_ids",
+    "has_vector",
+    "vectors",
+    "sentences",
+    "sentence_norms",
+    "sentence_ends",
+    "terms",
+    "term_ends",
+    "postings_starts",
+    "postings_rows",
+    "postings_scores",
+)
 
 
 class Manifest(BaseModel):
@@ -51,66 +53,6 @@ class Manifest(BaseModel):
     rows: int
     mean_length: float
     arrays: dict[str, ArrayEntry]
-
-
-class FileSink:
-    """Write arrays of equal row shape into one file, with its check sum."""
-
-    def __init__(self, path: Path) -> None:
-        """Create the file."""
-        self._path = path
-        self._file: BinaryIO | None = path.open("xb")
-        self._crc = 0
-        self._rows = 0
-        self._row: tuple[str, tuple[int, ...]] = ("|u1", ())
-
-    def append(self, array: Any) -> None:  # noqa: ANN401 - an array of any type
-        """Add rows."""
-        import numpy as np
-
-        assert self._file is not None  # nothing is added once it was read
-        data = np.ascontiguousarray(array).view(np.uint8).data if array.size else b""
-        self._file.write(data)
-        self._crc = zlib.crc32(data, self._crc)
-        self._rows += len(array)
-        self._row = (array.dtype.str, array.shape[1:])
-
-    def array(self) -> Any:  # noqa: ANN401 - an array of any type
-        """End the file, make sure it is on disk, and return it mapped."""
-        self.close(durable=True)
-        return mapped(self._path, self.entry())
-
-    def entry(self) -> ArrayEntry:
-        """Return what the manifest says of this array."""
-        dtype, shape = self._row
-        return ArrayEntry(dtype=dtype, shape=(self._rows, *shape), crc=self._crc)
-
-    def close(self, *, durable: bool = False) -> None:
-        """Let go of the file."""
-        if self._file is not None:
-            self._file.flush()
-            if durable:
-                os.fsync(self._file.fileno())
-            self._file.close()
-            self._file = None
-
-
-def mapped(path: Path, entry: ArrayEntry) -> Any:  # noqa: ANN401 - an array of any type
-    """Map an array read-only; raise SegmentError unless the file has exactly its size."""
-    import numpy as np
-
-    try:
-        dtype = np.dtype(entry.dtype)
-        size = dtype.itemsize
-        for length in entry.shape:
-            size *= length
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_size != size:
-                raise SegmentError(f"{path.name} has the wrong size")
-            data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-        return np.frombuffer(data, dtype=dtype).reshape(entry.shape)
-    except (OSError, ValueError, TypeError) as error:
-        raise SegmentError(f"{path.name} cannot be read ({error})") from None
 
 
 def write_arrays(folder: Path, arrays: dict[str, Any]) -> dict[str, ArrayEntry]:
@@ -208,23 +150,6 @@ def open_part(folder: Path, manifest: Manifest) -> Part:
             manifest.mean_length,
         ),
     )
-
-
-NAMES = (
-    "ids",
-    "documents",
-    "chunk_ids",
-    "has_vector",
-    "vectors",
-    "sentences",
-    "sentence_norms",
-    "sentence_ends",
-    "terms",
-    "term_ends",
-    "postings_starts",
-    "postings_rows",
-    "postings_scores",
-)
 
 
 def damaged_files(folder: Path, manifest: Manifest) -> list[str]:

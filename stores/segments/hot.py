@@ -19,11 +19,11 @@ from stores.fulltext import FullText
 from stores.segments.background import Background
 from stores.segments.build import Builder
 from stores.segments.channels import Channels
-from stores.segments.rows import Columns
+from stores.segments.recipe import Recipe
 from stores.segments.truth import row_ids, snapshot, state, tuples
 from stores.segments.types import Candidates, Floats, Progress
 from stores.segments.view import View
-from stores.segments.views import Recipe, Views
+from stores.segments.views import Views
 
 T = TypeVar("T")
 FOLDER = "segments"
@@ -42,12 +42,7 @@ class HotSearch:
         settings: Settings,
     ) -> None:
         """Keep segments of `model` under `folder`; nothing is opened yet."""
-        columns = Columns(
-            title=round(settings.bm25_title),
-            keywords=round(settings.bm25_keywords),
-            section=round(settings.bm25_section),
-        )
-        recipe = Recipe(model, settings.bm25_k1, settings.bm25_b, columns)
+        recipe = Recipe.of(model, settings)
         self._database = database
         self._fulltext = fulltext
         self._views = Views(database, folder / FOLDER, recipe, settings)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from stores.segments.postings import Formula, Postings, TermCounts
+from stores.segments.recipe import Columns
 from stores.segments.sentences import SentenceVectors, sentence_rows
 from stores.segments.truth import read_rows
 from stores.segments.types import Booleans, Floats, Part
@@ -41,24 +41,6 @@ class MemorySink:
         if len(self._arrays) > 1:
             self._arrays = [np.concatenate(self._arrays)]
         return self._arrays[0]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Say how often the terms of title, keywords and section count beside the body's once."""
-
-    title: int
-    keywords: int
-    section: int
-
-    def terms(self, title: str, keywords: str, section: str, body: str) -> list[str]:
-        """Return all terms of a row, repeated by the weight of their column."""
-        repeated = (
-            title.split() * self.title
-            + keywords.split() * self.keywords
-            + section.split() * self.section
-        )
-        return repeated + body.split()
 
 
 class Rows:

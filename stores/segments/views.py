@@ -11,34 +11,16 @@ from pathlib import Path
 
 from core.settings import Settings
 from stores.database import Database
-from stores.segments.files import Manifest, SegmentError, open_part, read_manifest
+from stores.segments.arrays import SegmentError
+from stores.segments.changes import late_vectors, live_rows, without_vectors
+from stores.segments.files import Manifest, open_part, read_manifest
 from stores.segments.masks import Masks
 from stores.segments.postings import Formula
-from stores.segments.rows import Columns, Rows, vector_rows
-from stores.segments.truth import count_rows, dead_rows, snapshot, state, vectors_by_row
-from stores.segments.types import Booleans, Integers, Part
-from stores.segments.view import Late, View, joined
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Hold everything a segment depends on besides the truth."""
-
-    model: str
-    k1: float
-    b: float
-    columns: Columns
-
-    def settings(self) -> dict[str, float]:
-        """Return what a manifest says of it."""
-        columns = self.columns
-        return {
-            "k1": self.k1,
-            "b": self.b,
-            "title": columns.title,
-            "keywords": columns.keywords,
-            "section": columns.section,
-        }
+from stores.segments.recipe import Recipe
+from stores.segments.rows import Rows
+from stores.segments.truth import count_rows, snapshot, state
+from stores.segments.types import Part
+from stores.segments.view import View
 
 
 @dataclass
@@ -140,7 +122,7 @@ class Views:
         """Return the view of now, None when what is known cannot be all there is."""
         base, words = self._usable(connection, collection_id, known)
         parts = self._parts(connection, collection_id, known, base, words)
-        alive = _alive(connection, collection_id, parts)
+        alive = live_rows(connection, collection_id, parts)
         rows = sum(len(part.ids) for part in parts)
         live = rows if alive is None else int(alive.sum())
         if live != count_rows(connection, collection_id):
@@ -153,7 +135,7 @@ class Views:
             segment=known.segment,
             parts=parts,
             alive=alive,
-            late=self._late(connection, parts),
+            late=late_vectors(connection, self._recipe.model, parts),
             words=words,
             masks=Masks(self._settings.segment_masks, self._settings.segment_gather_share),
             notes=_notes(known, words),
@@ -194,55 +176,9 @@ class Views:
             return (newer.part(Formula(recipe.k1, recipe.b)),)
         return base, newer.part(Formula(recipe.k1, recipe.b, len(base.ids), base.postings))
 
-    def _late(self, connection: sqlite3.Connection, parts: tuple[Part, ...]) -> Late:
-        """Return the vectors that rows got after they were read."""
-        import numpy as np
-
-        empty = Late(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32))
-        ids, has = joined([p.ids for p in parts]), joined([p.has_vector for p in parts])
-        if has.all():
-            return empty
-        found = vectors_by_row(connection, self._recipe.model, ids[~has])
-        if not found:
-            return empty
-        dimension = max(part.vectors.shape[1] for part in parts) or len(found[0][1]) // 4
-        vectors, whole = vector_rows([blob for _, blob in found], dimension)
-        late = np.array([row for row, _ in found], dtype=np.int64)
-        return Late(np.searchsorted(ids, late[whole]), vectors[whole])
-
-
-def without_vectors(part: Part) -> Part:
-    """Return a part whose vectors are of another model, as one that has none."""
-    from dataclasses import replace
-
-    import numpy as np
-
-    rows = len(part.ids)
-    sentences = replace(part.sentences, ends=np.zeros(rows, dtype=np.int64))
-    return replace(
-        part,
-        vectors=np.zeros((rows, 0), dtype=np.float32),
-        has_vector=np.zeros(rows, dtype=np.bool_),
-        sentences=sentences,
-    )
-
 
 def _notes(known: _Known, words: bool) -> tuple[str, ...]:
     notes = [f"the search segment is not used: {known.note}"] if known.note else []
     if not words:
         notes.append("full text answers for words until the search segment is built")
     return tuple(notes)
-
-
-def _alive(
-    connection: sqlite3.Connection, collection_id: int, parts: tuple[Part, ...]
-) -> Booleans | None:
-    """Return which rows are alive, None when all are."""
-    import numpy as np
-
-    dead = dead_rows(connection, collection_id)
-    ids: Integers = joined([part.ids for part in parts])
-    if not len(dead) or not len(ids):
-        return None
-    gone = np.isin(ids, dead)
-    return ~gone if gone.any() else None

@@ -161,6 +161,22 @@ def test_a_segment_that_does_not_fit_the_catalogue_is_not_used(
     assert search(store, collection).notes == ()
 
 
+def test_a_chunk_that_died_alone_is_not_found(store: Store, collection: Collection) -> None:
+    """Its document is still visible, so that only the note of its death can tell."""
+    key = search(store, collection, "tide7").chunk_ids
+    with store.database.write() as connection:
+        connection.execute(
+            "DELETE FROM chunks WHERE document ="
+            " (SELECT id FROM documents WHERE document_id = 'd07')"
+        )
+        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
+    found = search(store, collection, "tide7")
+    assert found.visible == 29
+    assert len(set(key) - set(found.chunk_ids)) == 1
+    assert found.best_bm25 == 0
+    assert (found.source, found.notes) == ("segment", ())
+
+
 def test_words_of_a_segment_serve_another_model(
     store: Store, collection: Collection, open_store: Opener, embedder: FakeEmbedder
 ) -> None:

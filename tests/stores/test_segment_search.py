@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fakes import FakeEmbedder, document, remove, write
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.auth import AuthContext
@@ -271,7 +271,7 @@ def stop(*_: object) -> None:
 
 
 @given(st.lists(operations, max_size=14), st.randoms(use_true_random=False))
-@settings(max_examples=60, phases=[Phase.explicit, Phase.generate])
+@settings(max_examples=50)
 def test_a_search_equals_a_scan_of_the_truth(steps: list, random: random.Random) -> None:
     with tempfile.TemporaryDirectory() as folder:
         world = World(Path(folder), {**LOW, "segment_masks": 2})
