@@ -149,7 +149,8 @@ def verdict(pipeline: str, gap: Difference) -> str:
     """Say one difference in a few words."""
     if gap.p >= SURE:
         return f"{pipeline} {gap.mean:+.3f} (no sure difference, p = {gap.p:.2f})"
-    return f"{pipeline} {gap.mean:+.3f} ({'better' if gap.mean > 0 else 'worse'}, p = {gap.p:.3f})"
+    sure = "p < 0.001" if gap.p < 0.001 else f"p = {gap.p:.3f}"
+    return f"{pipeline} {gap.mean:+.3f} ({'better' if gap.mean > 0 else 'worse'}, {sure})"
 
 
 def main() -> None:

@@ -46,7 +46,7 @@ def hybrid_search(
         moved = feed_back(index, asked, ranked)
         if moved is not None:
             candidates, weights, ranked = search.rank(replace(asked, vector=moved), "feedback")
-    found.notes += [*asked.notes, *weights.notes]
+    found.notes += asked.notes  # why a channel weighs less stands in the trace
     searched = Searched(index, query, asked.vector, distance)
     evidence = _hydrate(index, query, ranked, hydrated(index.settings, top_k), found)
     evidence = run_stages(searched, evidence, RANKING, found.stages)[:top_k]

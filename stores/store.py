@@ -9,7 +9,7 @@ from typing import Protocol
 
 from core.errors import OperatorError
 from core.settings import Settings
-from stores.catalogue import Catalogue, Collection
+from stores.catalogue import Catalogue
 from stores.chroma import ChromaVectors
 from stores.database import Database
 from stores.embeddings import ExactVectors, Vector
@@ -42,7 +42,6 @@ class Store:
         check_folder(folder, create=create)
         self.folder: Path = folder
         self.model_id = model_id
-        self._settings = settings
         self.lock = OwnerLock(folder, wait_s=settings.lock_wait_s)
         self.lock.acquire()
         try:
@@ -57,20 +56,10 @@ class Store:
             self.database, (settings.bm25_title, settings.bm25_keywords, settings.bm25_section)
         )
         self.records = Records(self.database, timeout_s=settings.sql_timeout_s)
-        self.exact = ExactVectors(self.database, model_id)
         self._scans: dict[str, ExactVectors] = {}
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
-
-    def vectors(self, collection: Collection) -> VectorIndex:
-        """Return the exact scan for a collection that fits in memory, else Chroma."""
-        row = self.database.read().execute(
-            "SELECT count(*) FROM chunks WHERE collection_id = ?", (collection.id,)
-        )
-        if row.fetchone()[0] <= self._settings.vector_exact_limit:
-            return self.exact
-        return self.chroma
 
     def scan(self, model_id: str) -> ExactVectors:
         """Return the exact scan over the vectors of another model, such as a second embedder."""

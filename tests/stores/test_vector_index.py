@@ -19,9 +19,13 @@ LEAST_RECALL = {"exact": 1.0, "chroma": 0.95}
 Searcher = Callable[..., list[tuple[str, float]]]
 
 
+def of_kind(store: Store, kind: str) -> VectorIndex:
+    return store.chroma if kind == "chroma" else store.scan(store.model_id)
+
+
 @pytest.fixture(params=KINDS)
 def vectors(request: pytest.FixtureRequest, store: Store) -> VectorIndex:
-    return getattr(store, request.param)
+    return of_kind(store, request.param)
 
 
 @pytest.fixture
@@ -155,7 +159,7 @@ def test_filtered_recall(
     pool: tuple[Store, Collection, dict[str, np.ndarray]], kind: str, share: float
 ) -> None:
     store, collection, named = pool
-    index: VectorIndex = getattr(store, kind)
+    index = of_kind(store, kind)
     rng = np.random.default_rng(int(share * 100))
     owners = dict(store.database.read().execute("SELECT chunk_id, document FROM chunks"))
     visible = {document for document in owners.values() if rng.random() < share}
@@ -172,16 +176,6 @@ def test_filtered_recall(
         hits += len({key for key, _ in found} & set(exact))
         assert len(found) == len(exact)
     assert hits / (20 * min(10, len(keys))) >= LEAST_RECALL[kind]
-
-
-@pytest.mark.parametrize(("limit", "kind"), [(0, "chroma"), (20_000, "exact")])
-def test_a_collection_over_the_limit_is_searched_in_chroma(
-    open_store: Callable[..., Store], embedder: FakeEmbedder, limit: int, kind: str
-) -> None:
-    store = open_store(vector_exact_limit=limit)
-    collection = store.writer.open_collection("acme", "main", None)
-    write(store, collection, [document(collection, "d", "a")], embedder)
-    assert store.vectors(collection) is getattr(store, kind)
 
 
 def test_a_damaged_chroma_folder_is_one_line_that_says_what_to_do(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from fakes import FakeEmbedder, document, remove, write
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.profile import Profile, ToolProfile
+from core.settings import Settings
 from retrievers.types import Index
 from stores.catalogue import Collection
 from stores.store import Store
@@ -230,7 +231,7 @@ def test_a_chroma_row_of_a_removed_or_closed_document_is_never_shown(
     later = [document(collection, n, f"other {n}") for n in "cd"]
     closed = document(collection, "b", "harbour b", acl=["boss"])
     write(store, collection, [*later, closed], embedder)
-    tools = Toolbox(Index(store, collection, embedder, store._settings))
+    tools = Toolbox(Index(store, collection, embedder, Settings(data=store.folder)))
     boss = AuthContext(tenant="acme", roles=frozenset({"boss"}))
     for auth, expected in ((ANN, ["c", "d"]), (boss, ["b", "c", "d"])):
         asked = {"query": "harbour a"}
