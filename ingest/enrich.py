@@ -15,6 +15,7 @@ from stores.rows import ChunkRow, DocumentRow
 
 CHARACTERS_PER_TOKEN = 4
 LANGUAGE_SAMPLE = 1500
+KEYWORD_CHARACTERS = 300  # of keywords before the first chunk, which must have room itself
 # ISO 639-1 codes a document may declare; "language" can also mean a programming language.
 ISO_CODES = frozenset(
     "af am an ar as az be bg bn br bs ca cs cy da de dz el en eo es et eu fa fi fo fr ga gl gu he"
@@ -40,18 +41,30 @@ def embedded_title(title: str, document_id: str) -> str:
     return "" if title == document_id else title
 
 
-def embedded_text(title: str, section: str, text: str, context: str = "") -> str:
-    """Return what is embedded: a chunk under its title and heading path, then its context."""
-    return embedded_parts(title, section, text, context)[0]
+def embedded_keywords(metadata: dict[str, Any], ordinal: int) -> str:
+    """Return the keywords of a document for its first chunk: they say what all of it is about."""
+    keywords = metadata.get("keywords") if ordinal == 0 else None
+    listed = keywords if isinstance(keywords, list) else [keywords] if keywords else []
+    return ", ".join(str(word) for word in listed)[:KEYWORD_CHARACTERS]
 
 
-def embedded_parts(title: str, section: str, text: str, context: str = "") -> tuple[str, int]:
+def embedded_text(
+    title: str, section: str, text: str, context: str = "", keywords: str = ""
+) -> str:
+    """Return what is embedded: title, heading path, keywords, the chunk, its context."""
+    return embedded_parts(title, section, text, context, keywords)[0]
+
+
+def embedded_parts(
+    title: str, section: str, text: str, context: str = "", keywords: str = ""
+) -> tuple[str, int]:
     """Return what is embedded, and where in it the chunk's own text begins."""
     heading = section if not title or section.startswith(title) else f"{title} › {section}"
     heading = heading.strip(" ›")
-    start = 0 if not heading or text.startswith(heading) else len(heading) + 1
-    headed = f"{heading}\n{text}" if start else text
-    return (f"{headed}\n{context}" if context else headed), start
+    above = "" if not heading or text.startswith(heading) else f"{heading}\n"
+    above += f"{keywords}\n" if keywords else ""
+    headed = f"{above}{text}"
+    return (f"{headed}\n{context}" if context else headed), len(above)
 
 
 def enrich(
@@ -91,7 +104,15 @@ def enrich(
                 section=chunk.section,
                 page=chunk.page,
                 tokens=estimate_tokens(chunk.text),
-                content_hash=digest(embedded_text(title, chunk.section, chunk.text, context)),
+                content_hash=digest(
+                    embedded_text(
+                        title,
+                        chunk.section,
+                        chunk.text,
+                        context,
+                        embedded_keywords(document.metadata, chunk.ordinal),
+                    )
+                ),
                 context=context,
             )
         )

@@ -22,7 +22,7 @@ from ingest.chunkers.choice import Chunkers
 from ingest.clean import clean_document
 from ingest.context import with_context
 from ingest.discover import SourceFile, discover
-from ingest.enrich import embedded_title, enrich
+from ingest.enrich import embedded_keywords, embedded_title, enrich
 from ingest.files import check_disk, fingerprint, unique_relative
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import load
@@ -34,7 +34,7 @@ from stores.catalogue import Collection
 from stores.rows import DocumentRow, FileRow
 from stores.store import Store
 
-FORMAT_VERSION = 3  # raise it when loaders, cleaning or splitting change what is stored
+FORMAT_VERSION = 4  # raise it when loaders, cleaning or splitting change what is stored
 
 
 @dataclass
@@ -258,7 +258,12 @@ class Pipeline:
             title = embedded_title(document.title, document.document_id)
             for chunk in document.chunks:
                 passages[chunk.content_hash] = Passage.of(
-                    title, chunk.section, chunk.text, chunk.context, document.language
+                    title,
+                    chunk.section,
+                    chunk.text,
+                    chunk.context,
+                    embedded_keywords(document.metadata, chunk.ordinal),
+                    document.language,
                 )
         missing = sorted(self._store.writer.missing_vectors(self._embedder.model_id, passages))
         with self._model_lock:

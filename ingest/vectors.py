@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from core.language.sentences import sentence_spans
-from ingest.enrich import embedded_parts, embedded_title
+from ingest.enrich import embedded_keywords, embedded_parts, embedded_title
 from models.embeddings import Embedder, SpanEmbedder, Vectors
 from stores.store import Store
 
@@ -24,9 +25,11 @@ class Passage:
     language: str
 
     @classmethod
-    def of(cls, title: str, section: str, text: str, context: str, language: str) -> Passage:
-        """Put a chunk under its headings and before its context."""
-        full, start = embedded_parts(title, section, text, context)
+    def of(
+        cls, title: str, section: str, text: str, context: str, keywords: str, language: str
+    ) -> Passage:
+        """Put a chunk under its headings and keywords and before its context."""
+        full, start = embedded_parts(title, section, text, context, keywords)
         return cls(full, start, len(text), language)
 
     def sentences(self) -> list[tuple[int, int]]:
@@ -98,7 +101,7 @@ def embed_missing(
     done = 0
     while rows := connection.execute(
         "SELECT c.id, c.content_hash, d.title, c.section, c.text, c.context, d.language,"
-        " d.document_id"
+        " d.document_id, d.metadata, c.ordinal"
         f" {missing}"
         " ORDER BY c.id LIMIT :batch",
         bound,
@@ -109,6 +112,7 @@ def embed_missing(
                 row["section"],
                 row["text"],
                 row["context"],
+                embedded_keywords(json.loads(row["metadata"]), row["ordinal"]),
                 row["language"],
             )
             for row in rows

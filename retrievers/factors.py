@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 
+from core.language.analysis import content_terms, query_terms
 from core.language.cues import cues
 from core.language.detect import detect_language
 from core.language.identifiers import find_identifiers
@@ -21,24 +22,28 @@ Factor = Callable[[Evidence], tuple[str, float]]
 
 
 def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
-    """Add to each score what its version, place, code, shape and API names are worth.
+    """Add to each score what its version, headings, place, code, shape and API names are worth.
 
-    Every amount is a setting. Scores may leave 0..1; equal ones keep their order, and
-    `scores["factors"]` is the sum of what was added.
+    Every amount is a setting, in units of a score of 1, or of the best score where that is more
+    (BM25 alone). Scores may leave 0..1; equal ones keep their order, and `scores["factors"]` is the
+    sum of what was added.
     """
     chosen = [
         *_by_version(searched, evidence),
         *_by_place(searched),
         *_by_code(searched),
         *_by_api_name(searched),
+        *_by_heading(searched),
         _by_shape(searched.index.settings),
     ]
+    unit = max((item.score for item in evidence), default=1.0)
+    unit = max(1.0, unit)
     counts: Counter[str] = Counter()
     corrected = []
     for item in evidence:
         named = [factor(item) for factor in chosen]
         counts.update(name for name, amount in named if amount)
-        added = sum(amount for _, amount in named)
+        added = unit * sum(amount for _, amount in named)
         update = {"score": item.score + added, "scores": {**item.scores, FACTORS: added}}
         corrected.append(item.model_copy(update=update) if added else item)
     corrected.sort(key=lambda item: -item.score)
@@ -94,6 +99,27 @@ def _by_api_name(searched: Searched) -> Iterable[Factor]:
         return "API name", amount if said else 0.0
 
     return [api_name] if names else []
+
+
+def _by_heading(searched: Searched) -> Iterable[Factor]:
+    """Prefer what is filed under the very words of the query: its title or one of its keywords."""
+    index, amount = searched.index, searched.index.settings.factor_heading
+    languages = index.store.hot.languages(index.collection.id)
+    asked = set(query_terms(searched.query.text, languages))
+
+    def heading(item: Evidence) -> tuple[str, float]:
+        keywords = item.metadata.get("keywords")
+        filed = [item.title, *(keywords if isinstance(keywords, list) else [])]
+        same = any(_same_words(asked, content_terms(str(text), item.language)) for text in filed)
+        return "heading", amount if same else 0.0
+
+    return [heading] if asked and amount else []
+
+
+def _same_words(asked: set[frozenset[str]], said: list[str]) -> bool:
+    """Tell whether two texts have the same content words, in whatever form."""
+    found = set(said)
+    return bool(found) and all(word & found for word in asked) and found <= set().union(*asked)
 
 
 def _by_shape(settings: Settings) -> Factor:

@@ -78,7 +78,8 @@ def _fuse(
     if settings.fusion == "rrf":
         first = fusion.reciprocal_ranks(vector, vector_found, constant=settings.rrf_constant)
         second = fusion.reciprocal_ranks(text, text_found, constant=settings.rrf_constant)
-        return fusion.weighted_sum(first, second, weights.vector)
+        # Times the constant, so that the best of both channels comes to 1 as in the other ways.
+        return (settings.rrf_constant + 1) * fusion.weighted_sum(first, second, weights.vector)
     if settings.fusion == "min_max":
         first, second = fusion.min_max(vector), fusion.min_max(text)
     else:

@@ -89,7 +89,7 @@ class RetrievalFields(BaseModel):
         0.75, ge=0, le=2, description="One beyond this lets that passage stand for the query."
     )
     spare: int = Field(
-        5, ge=0, le=100, description="Hits beyond those asked for that stages may choose from."
+        10, ge=0, le=100, description="Hits beyond those asked for that stages may choose from."
     )
     text_cutoff: float = Field(
         0.3, ge=0, le=1, description="BM25 hits below this share of the best hit are dropped."

@@ -58,6 +58,9 @@ class SelectionFields(BaseModel):
     factor_api_name: float = Field(
         0.05, ge=-1, le=1, description="Added when an API name of the question is there exactly."
     )
+    factor_heading: float = Field(
+        0.3, ge=-1, le=1, description="Added when a title or a keyword is the query, word by word."
+    )
     stage_adaptive: bool = Field(False, description="Let the best distance decide how many hits.")
     adaptive_near: float = Field(
         0.35, ge=0, le=2, description="A best distance (1 - cosine) below this is a sure hit."

@@ -24,8 +24,10 @@ def model() -> Embedder:
     return open_embedder(Settings())
 
 
-def passage(text: str, *, title: str = "", context: str = "", language: str = "en") -> Passage:
-    return Passage.of(title, "", text, context, language)
+def passage(
+    text: str, *, title: str = "", context: str = "", keywords: str = "", language: str = "en"
+) -> Passage:
+    return Passage.of(title, "", text, context, keywords, language)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +37,9 @@ def passage(text: str, *, title: str = "", context: str = "", language: str = "e
         (passage(TWO), ["The harbour is closed in winter.", "A pilot costs forty crowns."]),
         (passage("One sentence.", title="Harbours"), ["One sentence."]),
         (passage("One sentence.", context="previous: another"), ["One sentence."]),
+        (passage("One sentence.", keywords="harbours, pilots"), ["One sentence."]),
     ],
-    ids=["alone", "two", "under a title", "with context"],
+    ids=["alone", "two", "under a title", "with context", "with keywords"],
 )
 def test_sentences_are_those_of_the_chunk_itself(made, sentences) -> None:
     assert [made.text[start:end] for start, end in made.sentences()] == sentences

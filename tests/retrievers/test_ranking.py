@@ -38,7 +38,7 @@ def test_min_max_and_rrf_by_hand() -> None:
         {"a": 0.6 + 0.4 * 0.25, "b": 0.6 * 0.5 + 0.4, "c": 0.0}, abs=1e-6
     )
     assert dict(ranked(found, weight=0.5, fusion="rrf").ranking) == pytest.approx(
-        {"a": 0.5 / 61 + 0.5 / 62, "b": 0.5 / 62 + 0.5 / 61, "c": 0.5 / 63}
+        {"a": 0.5 + 0.5 * 61 / 62, "b": 0.5 * 61 / 62 + 0.5, "c": 0.5 * 61 / 63}
     )
 
 

@@ -205,5 +205,26 @@ def test_every_amount_is_a_setting(index) -> None:
     off = {name: 0.0 for name in Settings.model_fields if name.startswith("factor_")}
     silent = with_settings(index(), **off)
     evidence = [hit("a", CONTENTS, version="1.0"), hit("b", CODE, version="2.1")]
-    assert len(off) == 8
+    assert len(off) == 9
     assert factors(searched(silent, "how to use os.getcwd in 2.1"), evidence) == (evidence, "")
+
+
+@pytest.mark.parametrize(
+    ("query", "title", "keywords", "same"),
+    [
+        ("Harbour pilots", "Harbour Pilots", [], True),
+        ("the pilots of the harbour", "Harbour Pilots", [], True),
+        ("harbour pilots", "Rules", ["cranes", "harbour pilot"], True),
+        ("harbour pilots", "Harbour pilots of the north", [], False),
+        ("harbour pilots in winter", "Harbour Pilots", [], False),
+        ("harbour pilots", "Rules", ["harbour", "pilots"], False),
+        ("of the", "", [], False),
+    ],
+)
+def test_what_is_filed_under_the_words_of_the_query_comes_first(
+    index, query: str, title: str, keywords: list[str], same: bool
+) -> None:
+    filed = hit("a", "Some text.", 0.2, title=title, metadata={"keywords": keywords})
+    after, note = factors(searched(index(), query), [hit("b", "Other text.", 0.4), filed])
+    assert (ids(after)[0] == "a") is same
+    assert ("heading" in note) is same
