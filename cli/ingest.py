@@ -24,7 +24,8 @@ from cli.output import fail, print_json, stderr, stdout
 from core.errors import CallerError
 
 if TYPE_CHECKING:
-    from ingest.pipeline import Progress, Summary
+    from ingest.pipeline import Progress
+    from ingest.summary import Summary
 
 SHOWN_FAILURES = 20
 

@@ -22,7 +22,8 @@ from core.settings import Settings
 from evals.dataset import Dataset
 from graph.session import Session
 from ingest.enrich import digest
-from ingest.pipeline import FORMAT_VERSION, Pipeline, Summary
+from ingest.pipeline import FORMAT_VERSION, Pipeline
+from ingest.summary import Summary
 from models.embeddings import Embedder, Vectors
 from models.loading import open_embedder
 from stores.database import explained

@@ -102,24 +102,32 @@ def _by_api_name(searched: Searched) -> Iterable[Factor]:
 
 
 def _by_heading(searched: Searched) -> Iterable[Factor]:
-    """Prefer what is filed under the very words of the query: its title or one of its keywords."""
+    """Prefer what is filed under words of the query: its whole title, or a whole keyword.
+
+    The amount is for a heading that is the query; one that is a part of it counts as much of the
+    query's words as it covers, each weighted by its rarity.
+    """
     index, amount = searched.index, searched.index.settings.factor_heading
-    languages = index.store.hot.languages(index.collection.id)
-    asked = set(query_terms(searched.query.text, languages))
+    hot, collection = index.store.hot, index.collection.id
+    asked = query_terms(searched.query.text, hot.languages(collection))
+    rarity = hot.idf(collection, sorted({term for word in asked for term in word}))
+    weights = {word: min(rarity[term] for term in word) or 1.0 for word in asked}
 
     def heading(item: Evidence) -> tuple[str, float]:
         keywords = item.metadata.get("keywords")
         filed = [item.title, *(keywords if isinstance(keywords, list) else [])]
-        same = any(_same_words(asked, content_terms(str(text), item.language)) for text in filed)
-        return "heading", amount if same else 0.0
+        said = (set(content_terms(str(text), item.language)) for text in filed if text)
+        return "heading", amount * max((_covered(weights, words) for words in said), default=0.0)
 
     return [heading] if asked and amount else []
 
 
-def _same_words(asked: set[frozenset[str]], said: list[str]) -> bool:
-    """Tell whether two texts have the same content words, in whatever form."""
-    found = set(said)
-    return bool(found) and all(word & found for word in asked) and found <= set().union(*asked)
+def _covered(asked: dict[frozenset[str], float], said: set[str]) -> float:
+    """Return the share of the query that a heading covers, 0 unless all of it is in the query."""
+    if not said or not said <= frozenset().union(*asked):
+        return 0.0
+    total = sum(asked.values())
+    return sum(weight for word, weight in asked.items() if word & said) / total
 
 
 def _by_shape(settings: Settings) -> Factor:

@@ -13,7 +13,8 @@ from fakes import FakeEmbedder
 
 from core.errors import OperatorError
 from core.settings import Settings
-from ingest.pipeline import Pipeline, Progress, Summary
+from ingest.pipeline import Pipeline, Progress
+from ingest.summary import Summary
 from stores.catalogue import Collection
 from stores.store import Store
 

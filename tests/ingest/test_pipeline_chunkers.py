@@ -16,8 +16,9 @@ from core.auth import AuthContext
 from core.errors import ModelError
 from core.settings import Settings
 from ingest.enrich import digest, embedded_text
-from ingest.pipeline import Pipeline, Summary
+from ingest.pipeline import Pipeline
 from ingest.reindex import rebuild
+from ingest.summary import Summary
 from stores.catalogue import Collection
 from stores.store import Store
 

@@ -210,21 +210,23 @@ def test_every_amount_is_a_setting(index) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "title", "keywords", "same"),
+    ("query", "title", "keywords", "share"),
     [
-        ("Harbour pilots", "Harbour Pilots", [], True),
-        ("the pilots of the harbour", "Harbour Pilots", [], True),
-        ("harbour pilots", "Rules", ["cranes", "harbour pilot"], True),
-        ("harbour pilots", "Harbour pilots of the north", [], False),
-        ("harbour pilots in winter", "Harbour Pilots", [], False),
-        ("harbour pilots", "Rules", ["harbour", "pilots"], False),
-        ("of the", "", [], False),
+        ("Harbour pilots", "Harbour Pilots", [], 1),
+        ("the pilots of the harbour", "Harbour Pilots", [], 1),
+        ("harbour pilots", "Rules", ["cranes", "harbour pilot"], 1),
+        ("harbour pilots", "Harbour pilots of the north", [], 0),
+        ("harbour pilots in winter storms", "Harbour Pilots", [], 1 / 2),
+        ("harbour pilots", "Rules", ["harbour", "pilots"], 1 / 2),
+        ("of the", "", [], 0),
     ],
 )
-def test_what_is_filed_under_the_words_of_the_query_comes_first(
-    index, query: str, title: str, keywords: list[str], same: bool
+def test_what_is_filed_under_words_of_the_query_gains_by_their_share(
+    index, query: str, title: str, keywords: list[str], share: float
 ) -> None:
+    """In an empty collection all words are equally rare."""
     filed = hit("a", "Some text.", 0.2, title=title, metadata={"keywords": keywords})
-    after, note = factors(searched(index(), query), [hit("b", "Other text.", 0.4), filed])
-    assert (ids(after)[0] == "a") is same
-    assert ("heading" in note) is same
+    after, note = factors(searched(index(), query), [filed])
+    gain = SETTINGS.factor_heading * share
+    assert after[0].score - 0.2 == pytest.approx(gain)
+    assert ("heading" in note) is bool(share)

@@ -1,0 +1,49 @@
+"""What an ingest did, and what became of each of its files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ingest.discover import SourceFile
+from ingest.types import LoadFailure
+
+
+@dataclass
+class Summary:
+    """Say what an ingest did; `documents` and `chunks` are what the files amount to now.
+
+    `notes` say what was done otherwise than the settings ask.
+    """
+
+    files: int = 0
+    indexed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    failed: list[LoadFailure] = field(default_factory=list)
+    left_out: list[LoadFailure] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    documents: int = 0
+    chunks: int = 0
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Tell whether anything was indexed or already there."""
+        return bool(self.indexed or self.unchanged)
+
+
+@dataclass
+class ReadFile:
+    """Hold a file while it is read: what became of its documents."""
+
+    source: SourceFile
+    fingerprint: str
+    relative: str
+    document_ids: set[str] = field(default_factory=set)
+    failures: list[LoadFailure] = field(default_factory=list)
+
+    def count(self, summary: Summary) -> None:
+        """Add what became of this file to the summary."""
+        summary.failed += self.failures
+        if self.document_ids:
+            summary.indexed += 1
