@@ -93,7 +93,9 @@ class Catalogue:
 
         `sources` are the patterns of a tool's scope, empty for all.
         """
-        rows = self._permitted(auth, collection_id, "c.chunk_id", chunk_ids, sources)
+        # Without CROSS JOIN, SQLite may visit every document of the tenant for a few chunks.
+        tables = "chunks c CROSS JOIN documents d ON d.id = c.document"
+        rows = self._permitted(auth, collection_id, tables, "c.chunk_id", chunk_ids, sources)
         return {row["chunk_id"]: _evidence(row) for row in rows}
 
     def neighbours(
@@ -103,9 +105,9 @@ class Catalogue:
         condition, parameters = permission_filter(auth, collection_id)
         rows = self._database.read().execute(
             f"""SELECT {_CHUNK_COLUMNS} FROM chunks here
-                JOIN chunks c ON c.document = here.document
+                CROSS JOIN chunks c ON c.document = here.document
                     AND c.ordinal BETWEEN here.ordinal - :reach AND here.ordinal + :reach
-                JOIN documents d ON d.id = c.document
+                CROSS JOIN documents d ON d.id = c.document
                 WHERE here.chunk_id = :chunk AND {condition} ORDER BY c.ordinal""",
             {**parameters, "chunk": chunk_id, "reach": reach},
         )
@@ -115,25 +117,27 @@ class Catalogue:
         self, auth: AuthContext, collection_id: int, documents: Iterable[int]
     ) -> dict[int, Evidence]:
         """Return the first chunk of each document row id the caller may see."""
-        rows = self._permitted(auth, collection_id, "c.ordinal = 0 AND d.id", list(documents))
+        tables = "documents d CROSS JOIN chunks c ON c.document = d.id AND c.ordinal = 0"
+        rows = self._permitted(auth, collection_id, tables, "d.id", list(documents))
         return {row["document"]: _evidence(row) for row in rows}
 
     def _permitted(
         self,
         auth: AuthContext,
         collection_id: int,
+        tables: str,
         column: str,
         values: Sequence[object],
         sources: Sequence[str] = (),
     ) -> Iterator[sqlite3.Row]:
-        """Yield the chunks whose `column` (SQL of this class) has one of the values."""
+        """Yield the chunks whose `column` has one of the values (both are SQL of this class)."""
         condition, parameters = permission_filter(auth, collection_id, sources)
         for start in range(0, len(values), MAX_VARIABLES):
             part = values[start : start + MAX_VARIABLES]
             marks = ", ".join(f":v{i}" for i in range(len(part)))
             bound = {**parameters, **{f"v{i}": value for i, value in enumerate(part)}}
             yield from self._database.read().execute(
-                f"SELECT {_CHUNK_COLUMNS} FROM chunks c JOIN documents d ON d.id = c.document"
+                f"SELECT {_CHUNK_COLUMNS} FROM {tables}"
                 f" WHERE {column} IN ({marks}) AND {condition}",
                 bound,
             )
