@@ -24,8 +24,9 @@ from graph.session import Session
 from ingest.enrich import digest
 from ingest.pipeline import FORMAT_VERSION, Pipeline
 from ingest.summary import Summary
-from models.embeddings import Embedder, Vectors
+from models.embeddings import Embedder, SpanEmbedder, Vectors
 from models.loading import open_embedder
+from models.onnx_embedder import Span
 from stores.database import explained
 
 AUTH = AuthContext(tenant="evals", user="evals")
@@ -62,13 +63,40 @@ class CountingEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Embed and report."""
         vectors = self._embedder.embed_documents(texts)
-        self._done += len(texts)
-        self._progress("passages", self._done, 0)
+        self._count(len(texts))
         return vectors
+
+    def _count(self, more: int) -> None:
+        self._done += more
+        self._progress("passages", self._done, 0)
 
     def embed_query(self, text: str) -> Vectors:
         """Embed one question."""
         return self._embedder.embed_query(text)
+
+
+class CountingSpanEmbedder(CountingEmbedder):
+    """Do the same for an embedder that tells sentences apart."""
+
+    def __init__(self, embedder: SpanEmbedder, progress: Progress) -> None:
+        """Report to `progress` as the stage "passages"."""
+        super().__init__(embedder, progress)
+        self._telling = embedder
+
+    def embed_passages(
+        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
+    ) -> tuple[Vectors, list[Vectors]]:
+        """Embed passages with their sentences and report."""
+        found = self._telling.embed_passages(texts, spans)
+        self._count(len(texts))
+        return found
+
+
+def counting(embedder: Embedder, progress: Progress) -> Embedder:
+    """Return the embedder with its reports; it can all that the original can."""
+    if isinstance(embedder, SpanEmbedder):
+        return CountingSpanEmbedder(embedder, progress)
+    return CountingEmbedder(embedder, progress)
 
 
 def build_corpus(dataset: Dataset, settings: Settings, progress: Progress) -> Corpus:
@@ -83,7 +111,7 @@ def build_corpus(dataset: Dataset, settings: Settings, progress: Progress) -> Co
         target = session.store.writer.open_collection(AUTH.tenant, COLLECTION, None)
         pipeline = Pipeline(
             session.store,
-            CountingEmbedder(session.embedder, progress),
+            counting(session.embedder, progress),
             opened,
             target,
             # The files are one, so that their number tells nothing.
