@@ -2,12 +2,13 @@ r"""Measure hybrid search of other frameworks and of Carrel on the same passages
 
     pip install langchain-classic langchain-community langchain-chroma rank_bm25 \
         llama-index-core llama-index-retrievers-bm25 haystack-ai
-    python -m benchmarks.peers DATASET_DIR [--distractors DATASET_DIR...] [--size 25000]
-        [--queries 60] [--out FILE]
+    python -m benchmarks.peers DATASET_DIR [--distractors DATASET_DIR...]
+        [--sizes 5183 25000] [--queries 60] [--out FILE]
 
 Install the frameworks into an environment of its own that sees Carrel's. All of them embed with the
 same ONNX all-MiniLM; each is configured as its documentation shows, top 10 of both channels fused.
-The distractors fill the corpus up to --size passages. nDCG@10 over the data set's first queries.
+The distractors fill the corpus up to the largest of --sizes passages. nDCG@10 is that of the first
+queries.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ import numpy as np
 
 from core.auth import AuthContext
 from core.settings import Settings, load_settings
-from evals.dataset import find_file, read_dataset
-from evals.lines import read_objects
+from evals.dataset import JudgedQuery, read_dataset
+from evals.lines import find_file, read_objects
 from evals.metrics import query_metrics
 from graph.session import Session
 from ingest.pipeline import Pipeline
@@ -49,12 +50,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--distractors", nargs="*", type=Path, default=[])
-    parser.add_argument("--size", type=int)
+    parser.add_argument("--sizes", nargs="+", type=int, default=[1_000_000])
     parser.add_argument("--queries", type=int, default=60)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     dataset = read_dataset(given.folder, limit=given.queries + WARM_UP, allow_missing=True)
-    passages = collect(given.folder, given.distractors, given.size)
+    passages = collect(given.folder, given.distractors, max(given.sizes))
     queries = dataset.queries[: given.queries]
     warm = [query.text for query in dataset.queries[given.queries :]] or [queries[0].text + "?"]
     lines = ["| what | passages | n | p50 ms | p95 ms | nDCG@10 |", "|---|--:|--:|--:|--:|--:|"]
@@ -62,33 +63,39 @@ def main() -> None:
         settings, _ = load_settings({"data": Path(folder) / "carrel", "cache": Settings().cache})
         with Session(settings, create=True, needs_embedder=True) as session:
             assert session.embedder is not None
-            embedder = session.embedder
             texts = [f"{title} {text}".strip() for _, title, text in passages]
             note(f"embedding {len(texts)} passages once for the frameworks")
-            rows = embedder.embed_documents(texts)
-            for name, build in BUILDERS.items():
-                note(f"building {name}")
-                search = build(passages, texts, rows, embedder, Path(folder) / name, session)
-                for text in warm:
-                    search(text)
-                times, rankings = [], []
-                for query in queries:
-                    started = time.perf_counter()
-                    found = search(query.text)
-                    times.append(1000 * (time.perf_counter() - started))
-                    rankings.append(list(dict.fromkeys(found)))
-                scores = query_metrics([query.grades for query in queries], rankings)
-                quality = mean(row["ndcg@10"] for row in scores)
-                p50, p95 = median(times), float(np.percentile(times, 95))
-                lines.append(
-                    f"| {name} | {len(passages)} | {len(queries)} | {p50:.1f} | {p95:.1f} |"
-                    f" {quality:.3f} |"
-                )
-                note(lines[-1])
+            rows = session.embedder.embed_documents(texts)
+            for size in sorted(given.sizes):
+                for name, build in BUILDERS.items():
+                    note(f"building {name}")
+                    part = (passages[:size], texts[:size], rows[:size])
+                    place = Path(folder) / f"{build.__name__}-{size}"
+                    search = build(*part, session.embedder, place, session)
+                    lines.append(measured(name, search, queries, warm, len(part[0])))
+                    note(lines[-1])
     text = "\n".join(lines)
     print(text)
     if given.out:
         given.out.write_text(text + "\n", encoding="utf-8")
+
+
+def measured(
+    name: str, search: Search, queries: Sequence[JudgedQuery], warm: Sequence[str], passages: int
+) -> str:
+    """Return the line of one framework."""
+    for text in warm:
+        search(text)
+    times, rankings = [], []
+    for query in queries:
+        started = time.perf_counter()
+        found = search(query.text)
+        times.append(1000 * (time.perf_counter() - started))
+        rankings.append(list(dict.fromkeys(found)))
+    scores = query_metrics([query.grades for query in queries], rankings)
+    quality = mean(row["ndcg@10"] for row in scores)
+    p50, p95 = median(times), float(np.percentile(times, 95))
+    return f"| {name} | {passages} | {len(queries)} | {p50:.1f} | {p95:.1f} | {quality:.3f} |"
 
 
 def collect(
@@ -134,13 +141,15 @@ def floor(passages: Passages, texts: Any, rows: Any, embedder: Embedder, *_: Any
 def carrel(
     passages: Passages, texts: Any, rows: Any, embedder: Embedder, folder: Path, session: Session
 ) -> Search:
-    """Return Carrel's hybrid search over files it has ingested itself."""
+    """Return Carrel's hybrid search over files it ingests itself, those of a smaller size kept."""
     folder.mkdir(parents=True)
-    source = folder / "corpus.jsonl"
+    collection = session.store.writer.open_collection("bench", "peers", None)
+    known = session.store.writer.document_hashes(collection)
+    source = folder / f"{folder.name}.jsonl"
     with source.open("w", encoding="utf-8") as handle:
         for name, title, text in passages:
-            handle.write(json.dumps({"_id": name, "title": title, "text": text}) + "\n")
-    collection = session.store.writer.open_collection("bench", "peers", None)
+            if name not in known:
+                handle.write(json.dumps({"_id": name, "title": title, "text": text}) + "\n")
     Pipeline(session.store, embedder, session.settings, collection).run([source])
     index = session.index(collection)
     auth = AuthContext(tenant="bench")

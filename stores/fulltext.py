@@ -165,8 +165,10 @@ class FullText:
 
         A term that no chunk contains weighs most.
         """
-        total = self._database.read().execute(
-            "SELECT count(*) FROM chunks WHERE collection_id = ?", (collection_id,)
-        ).fetchone()[0]
+        total = (
+            self._database.read()
+            .execute("SELECT count(*) FROM chunks WHERE collection_id = ?", (collection_id,))
+            .fetchone()[0]
+        )
         counts = self.frequencies(collection_id, wanted)
         return {term: log(1 + total / (1 + count)) for term, count in counts.items()}
