@@ -40,7 +40,7 @@ class Baseline:
         texts = [text for _, text in documents]
         self._bm25 = bm25s.BM25()
         self._bm25.index([self.words(text) for text in texts], show_progress=False)
-        self._rows = _cached(texts, embedder, cache)
+        self._rows = cached_vectors(texts, embedder, cache)
 
     def words(self, text: str) -> list[str]:
         """Cut a text as bm25s does, or into pairs of characters when it is Chinese."""
@@ -80,7 +80,8 @@ def _fuse(*rankings: Sequence[str]) -> list[str]:
     return sorted(scores, key=lambda name: -scores[name])
 
 
-def _cached(texts: Sequence[str], embedder: Embedder, cache: Path) -> np.ndarray:
+def cached_vectors(texts: Sequence[str], embedder: Embedder, cache: Path) -> np.ndarray:
+    """Return the vectors of whole passages; the same list is embedded once."""
     digest = hashlib.sha256("\x00".join([embedder.model_id, *texts]).encode()).hexdigest()[:24]
     path = cache / "baselines" / f"{digest}.npy"
     if not path.is_file():

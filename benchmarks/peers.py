@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.baselines import cached_vectors
 from core.auth import AuthContext
 from core.settings import Settings, load_settings
 from evals.dataset import JudgedQuery, read_dataset
@@ -55,7 +56,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     dataset = read_dataset(given.folder, limit=given.queries + WARM_UP, allow_missing=True)
-    passages = collect(given.folder, given.distractors, max(given.sizes))
+    sets = collect(given.folder, given.distractors)
+    passages = [passage for part in sets for passage in part][: max(given.sizes)]
     queries = dataset.queries[: given.queries]
     warm = [query.text for query in dataset.queries[given.queries :]] or [queries[0].text + "?"]
     lines = ["| what | passages | n | p50 ms | p95 ms | nDCG@10 |", "|---|--:|--:|--:|--:|--:|"]
@@ -63,9 +65,12 @@ def main() -> None:
         settings, _ = load_settings({"data": Path(folder) / "carrel", "cache": Settings().cache})
         with Session(settings, create=True, needs_embedder=True) as session:
             assert session.embedder is not None
-            texts = [f"{title} {text}".strip() for _, title, text in passages]
+            texts = [text for part in sets for text in whole(part)]
             note(f"embedding {len(texts)} passages once for the frameworks")
-            rows = session.embedder.embed_documents(texts)
+            cache = settings.cache.expanduser()
+            rows = np.concatenate(
+                [cached_vectors(whole(part), session.embedder, cache) for part in sets]
+            )
             for size in sorted(given.sizes):
                 for name, build in BUILDERS.items():
                     note(f"building {name}")
@@ -98,18 +103,25 @@ def measured(
     return f"| {name} | {passages} | {len(queries)} | {p50:.1f} | {p95:.1f} | {quality:.3f} |"
 
 
-def collect(
-    folder: Path, distractors: Sequence[Path], size: int | None
-) -> list[tuple[str, str, str]]:
+def collect(folder: Path, distractors: Sequence[Path]) -> list[list[tuple[str, str, str]]]:
     """Return the passages of a data set, then those of others under ids of their own."""
-    found: list[tuple[str, str, str]] = []
+    sets = []
     for place, source in enumerate([folder, *distractors]):
         prefix = "" if place == 0 else f"{source.name}/"
-        for _, item in read_objects(find_file(source, "corpus.jsonl", "corpus.jsonl.gz"), ""):
-            text = str(item.get("text") or "").strip()
-            if text:
-                found.append((f"{prefix}{item['_id']}", str(item.get("title") or ""), text))
-    return found[:size] if size else found
+        corpus = find_file(source, "corpus.jsonl", "corpus.jsonl.gz")
+        rows = [item for _, item in read_objects(corpus, "")]
+        sets.append(
+            [
+                (f"{prefix}{row['_id']}", str(row.get("title") or ""), str(row.get("text") or ""))
+                for row in rows
+            ]
+        )
+    return sets
+
+
+def whole(passages: Passages) -> list[str]:
+    """Return each passage under its title, as one text."""
+    return [f"{title} {text}".strip() for _, title, text in passages]
 
 
 def floor(passages: Passages, texts: Any, rows: Any, embedder: Embedder, *_: Any) -> Search:
