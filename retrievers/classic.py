@@ -36,10 +36,8 @@ def classic_search(
         return votes
     winner = elect(ballots, settings.classic_vote)
     inside = replace(query, sources=(GLOB.sub(r"[\1]", winner.source),))
-    reranked = settings.model_copy(update={"stage_rerank": index.reranker is not None})
-    searcher = replace(index, settings=reranked)
     limits = {channel: max(top_k, settings.pool)}
-    found = hybrid_search(searcher, inside, [channel], limits, top_k, choose=choose)
+    found = hybrid_search(index, inside, [channel], limits, top_k, choose=choose)
     found.evidence = [item for item in found.evidence if item.document_id == winner.document_id]
     found.stages = votes.stages + found.stages
     found.notes = [*votes.notes, f"elected {winner.source}", *found.notes]

@@ -48,7 +48,7 @@ def hybrid_search(
             candidates, weights, ranked = search.rank(replace(asked, vector=moved), "feedback")
     found.notes += asked.notes  # why a channel weighs less stands in the trace
     searched = Searched(index, query, asked.vector, distance)
-    evidence = _hydrate(index, query, ranked, hydrated(index.settings, top_k), found)
+    evidence = _hydrate(index, query, ranked, hydrated(index, top_k), found)
     evidence = run_stages(searched, evidence, RANKING, found.stages)[:top_k]
     if choose:
         evidence = run_stages(searched, evidence, CHOOSING, found.stages)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 
-from core.settings import Settings
 from core.trace import StageStep
 from core.types import Evidence
 from retrievers.adaptive import adaptive
@@ -15,7 +14,7 @@ from retrievers.near_duplicates import near_duplicates
 from retrievers.neighbours import neighbours
 from retrievers.rerank import rerank
 from retrievers.token_budget import token_budget
-from retrievers.types import Searched, Stage
+from retrievers.types import Index, Searched, Stage
 
 # Re-ranking stages keep the evidence, choosing stages cut it to what an answer should read.
 RANKING: tuple[tuple[str, Stage], ...] = (
@@ -40,7 +39,7 @@ def run_stages(
 ) -> list[Evidence]:
     """Return what the switched-on stages make of the evidence; each leaves a step in the trace."""
     for switch, stage in stages:
-        if not evidence or not switched(searched.index.settings, switch):
+        if not evidence or not switched(searched.index, switch):
             continue
         started, before = time.perf_counter(), len(evidence)
         evidence, note = stage(searched, evidence)
@@ -52,12 +51,14 @@ def run_stages(
     return evidence
 
 
-def switched(settings: Settings, switch: str) -> bool:
-    """Tell whether a stage is on."""
-    return bool(getattr(settings, switch))
+def switched(index: Index, switch: str) -> bool:
+    """Tell whether a stage is on; without a model that re-ranks there is nothing to switch."""
+    if switch == "stage_rerank" and index.reranker is None:
+        return False
+    return bool(getattr(index.settings, switch))
 
 
-def hydrated(settings: Settings, top_k: int) -> int:
+def hydrated(index: Index, top_k: int) -> int:
     """Return how many hits the ranking stages need to read for `top_k` results."""
-    pool = settings.rerank_pool if settings.stage_rerank else 0
-    return max(top_k + settings.spare, pool)
+    pool = index.settings.rerank_pool if switched(index, "stage_rerank") else 0
+    return max(top_k + index.settings.spare, pool)

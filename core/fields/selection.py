@@ -8,7 +8,10 @@ from pydantic import BaseModel, Field
 class SelectionFields(BaseModel):
     """Say how ranked evidence is re-ranked, cut and widened."""
 
-    stage_rerank: bool = Field(False, description="Re-rank the best hits with a cross-encoder.")
+    stage_rerank: bool = Field(
+        True,
+        description="Re-rank the best hits with the cross-encoder, where `reranker` names one.",
+    )
     rerank_pool: int = Field(50, ge=1, le=1000, description="Hits the cross-encoder reads.")
     rerank_threshold: float = Field(
         0.0, ge=0, le=1, description="Re-ranked hits below this score are dropped; 0 keeps all."

@@ -172,3 +172,16 @@ def test_the_last_resort_replaces_the_vector(
     assert any("HyDE" in note for note in found.notes)
     top = max(found.evidence, key=lambda item: item.scores[VECTOR])
     assert top.document_id == "none"
+
+
+def test_a_re_ranker_works_as_soon_as_one_is_named(
+    filled: Collection, index: Callable[..., Index]
+) -> None:
+    plain = search(index(), "harbour pilot")
+    named = search(
+        with_settings(replace(index(), reranker=Backwards()), stage_factors=False), "harbour pilot"
+    )
+    assert "rerank" in [stage.name for stage in named.stages]
+    assert "rerank" not in [stage.name for stage in plain.stages]
+    assert {i.document_id for i in named.evidence} == {i.document_id for i in plain.evidence}
+    assert named.evidence[0].document_id != plain.evidence[0].document_id
