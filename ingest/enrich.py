@@ -7,13 +7,13 @@ import json
 from typing import Any
 
 from core.language.detect import detect_language
+from core.language.tokens import estimate_tokens
 from ingest.chunkers.choice import Chunkers
 from ingest.split import split_document
 from ingest.types import ParsedDocument
 from stores.catalogue import Collection
 from stores.rows import ChunkRow, DocumentRow
 
-CHARACTERS_PER_TOKEN = 4
 LANGUAGE_SAMPLE = 1500
 KEYWORD_CHARACTERS = 300  # of keywords before the first chunk, which must have room itself
 # ISO 639-1 codes a document may declare; "language" can also mean a programming language.
@@ -29,11 +29,6 @@ def digest(*parts: object, length: int = 32) -> str:
     """Hash parts into hexadecimal characters; the parts cannot run into each other."""
     encoded = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
     return hashlib.sha256(encoded.encode("utf-8", "surrogatepass")).hexdigest()[:length]
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate model tokens: a quarter of the UTF-8 bytes, which is close for all our scripts."""
-    return max(1, len(text.encode("utf-8", "replace")) // CHARACTERS_PER_TOKEN)
 
 
 def embedded_title(title: str, document_id: str) -> str:

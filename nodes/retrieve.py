@@ -6,13 +6,12 @@ from langgraph.runtime import Runtime
 
 from core.budget import Usage
 from core.errors import CallerError
+from core.language.tokens import estimate_tokens
 from core.trace import Step
 from core.types import Call, Evidence
 from graph.context import Context
 from graph.state import State, Update
 from tools.types import ToolResult
-
-BYTES_PER_TOKEN = 4
 
 
 def retrieve(state: State, runtime: Runtime[Context]) -> Update:
@@ -28,7 +27,9 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
     for call in question.calls[:left]:
         began = context.clock()
         result = _run(context, call, state["started"], warnings)
-        tokens += sum(_tokens(item) for item in result.evidence if item.chunk_id not in held)
+        tokens += sum(
+            estimate_tokens(item.text) for item in result.evidence if item.chunk_id not in held
+        )
         held |= {item.chunk_id for item in result.evidence}
         evidence += result.evidence
         if result.hidden:
@@ -74,7 +75,3 @@ def _run(context: Context, call: Call, started: float, warnings: list[str]) -> T
         # One refused call must not end the run: the others may still find the answer.
         warnings.append(f"{call.tool}: {error}")
         return ToolResult(auth_filter=context.auth.describe())
-
-
-def _tokens(item: Evidence) -> int:
-    return max(1, len(item.text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)

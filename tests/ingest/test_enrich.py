@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from core.language.tokens import estimate_tokens
 from core.profile import Profile
 from core.settings import Settings
 from ingest.chunkers.choice import Chunkers
-from ingest.enrich import digest, embedded_text, enrich, estimate_tokens
+from ingest.enrich import digest, embedded_text, enrich
 from ingest.types import Block, ParsedDocument
 from stores.catalogue import Collection
 from stores.rows import DocumentRow
