@@ -52,14 +52,14 @@ def retrieval(
     as_json: Json = False,
 ) -> None:
     """Measure how well a pipeline finds the judged documents of a data set."""
-    from cli.eval_progress import Bars
+    from cli.progress import StageBars
     from evals.dataset import read_dataset
     from evals.retrieval import checked_pair, evaluate
 
     settings = settings_from(None, changes)
     checked_pair(pipeline, against)
     dataset = read_dataset(dataset_dir, limit=limit, allow_missing=allow_missing)
-    with Bars(as_json) as progress:
+    with StageBars(as_json) as progress:
         result = evaluate(dataset, pipeline, settings, progress, against=against)
     if as_json:
         print_json(result)

@@ -50,7 +50,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare pipelines on data sets and write a report with tables and charts."""
-    from cli.eval_progress import Bars
+    from cli.progress import StageBars
     from evals.compare import checked_pipelines, section_json
     from evals.compare import compare as run_comparison
     from evals.dataset import read_dataset
@@ -62,7 +62,7 @@ def compare(
     datasets = [
         read_dataset(folder, limit=limit, allow_missing=allow_missing) for folder in dataset_dirs
     ]
-    with Bars(as_json) as progress:
+    with StageBars(as_json) as progress:
         sections = run_comparison(datasets, names, settings, progress)
     written = _write(out, sections, settings)
     if as_json:

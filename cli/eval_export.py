@@ -74,7 +74,7 @@ def export_sheet(
     changes: Set = None,
 ) -> None:
     """Answer questions and write a sheet to rate; give the raters a copy each, never the key."""
-    from cli.eval_progress import Bars
+    from cli.progress import StageBars
     from core.auth import AuthContext
     from evals.ers import blind_sheet, checked_answering
     from evals.files import write_files
@@ -84,7 +84,7 @@ def export_sheet(
     key = key or out.with_name(f"{out.stem}.key.csv")
     _checked_new(out, key)
     auth = caller(AuthContext, tenant, user, role)
-    with Bars(quiet=False) as progress:
+    with StageBars(quiet=False) as progress:
         if source.is_dir():
             answered = _from_dataset(source, limit, names, settings, progress)
         else:

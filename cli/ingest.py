@@ -20,11 +20,11 @@ from cli.options import (
     named_path,
     opened,
 )
-from cli.output import fail, print_json, stderr, stdout
+from cli.output import fail, print_json, stdout
+from cli.progress import StageBars
 from core.errors import CallerError
 
 if TYPE_CHECKING:
-    from ingest.pipeline import Progress
     from ingest.summary import Summary
 
 SHOWN_FAILURES = 20
@@ -136,35 +136,6 @@ def run_ingest(
             return pipeline.run(paths, prune=prune)
         finally:
             session.store.writer.drop_collection_if_empty(target)
-
-
-class StageBars:
-    """Draw one bar per stage on stderr."""
-
-    def __init__(self, quiet: bool) -> None:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-        self._bars = Progress(
-            TextColumn("{task.description:>8}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            console=stderr(),
-            transient=True,
-            disable=quiet or not stderr().is_terminal,
-        )
-        self._tasks: dict[str, Any] = {}
-
-    def __enter__(self) -> Progress:
-        self._bars.start()
-        return self._advance
-
-    def _advance(self, stage: str, done: int, total: int) -> None:
-        if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(stage, total=total)
-        self._bars.update(self._tasks[stage], completed=done, total=total)
-
-    def __exit__(self, *error: object) -> None:
-        self._bars.stop()
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:

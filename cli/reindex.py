@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cli.ingest import StageBars
 from cli.options import Data, Json, Set, opened, settings_from
 from cli.output import print_json, stdout
+from cli.progress import StageBars
 
 
 def reindex(data: Data = None, changes: Set = None, as_json: Json = False) -> None:

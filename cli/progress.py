@@ -1,4 +1,4 @@
-"""The bars that an evaluation draws on stderr."""
+"""The bars that long work draws on stderr."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from cli.output import stderr
 
 if TYPE_CHECKING:
-    from evals.corpus import Progress
+    from ingest.pipeline import Progress
 
 
-class Bars:
+class StageBars:
     """Draw one bar per stage; a stage whose total is not known (0) only counts."""
 
     def __init__(self, quiet: bool) -> None:
@@ -30,7 +30,7 @@ class Bars:
         self._tasks: dict[str, Any] = {}
 
     def __enter__(self) -> Progress:
-        """Start, and return what an evaluation reports to."""
+        """Start, and return what the work reports to."""
         self._bars.start()
         return self._advance
 
