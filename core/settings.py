@@ -17,6 +17,8 @@ from core.fields.budget import BudgetFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
 from core.fields.ingest import IngestFields
+from core.fields.llm import LlmFields
+from core.fields.llm_server import LlmServerFields
 from core.fields.models import ModelFields
 from core.fields.places import PlaceFields
 from core.fields.retrieval import RetrievalFields
@@ -33,6 +35,8 @@ class Settings(  # pydantic lists the fields of the last base first
     StudioFields,
     EvaluationFields,
     BudgetFields,
+    LlmServerFields,
+    LlmFields,
     DecidingFields,
     SelectionFields,
     SegmentFields,

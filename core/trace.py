@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -19,12 +19,39 @@ class StageStep(Value):
     note: str = ""
 
 
+CallOutcome = Literal[
+    "ok", "invalid", "length", "repeated", "overflow", "timeout", "unavailable", "cancelled"
+]
+
+
+class ModelCall(Value):
+    """Record one call of the chat model.
+
+    `verb` is the decision it served; `prompt_hash` identifies messages and schema; `cached_tokens`
+    is the part of the prompt that the server still held; `first_ms` is the time to the first
+    token. `outcome`: a good reply, one that is no valid decision, cut at max_tokens, cut because
+    it repeated itself, never sent since it would not fit, too slow, not reached, given up.
+    """
+
+    verb: str
+    prompt_hash: str
+    outcome: CallOutcome = "ok"
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    first_ms: float = 0.0
+    ms: float = 0.0
+    reply: str = ""
+    error: str = ""
+
+
 class Step(Value):
     """Record one decision or tool call.
 
     `evidence` lists (evidence id, score) pairs, best first; `auth_filter` is what the tool
     enforced; `usage` is what the step itself spent; `ms` is the time the step took; `stages`
-    are those of a search, in order.
+    are those of a search, in order; `calls` are those of the chat model; `degraded` says why the
+    rules decided in its place.
     """
 
     node: str
@@ -38,6 +65,8 @@ class Step(Value):
     usage: dict[str, float] = Field(default_factory=dict)
     ms: float = 0.0
     stages: list[StageStep] = Field(default_factory=list)
+    calls: list[ModelCall] = Field(default_factory=list)
+    degraded: str = ""
 
 
 class RunRecord(Value):

@@ -1,0 +1,1 @@
+"""The chat model: servers and files behind one guarded call."""

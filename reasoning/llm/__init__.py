@@ -1,0 +1,1 @@
+"""The chat model as a Reasoner: prompts as files, decisions as validated JSON."""
