@@ -8,11 +8,19 @@ from core.types import StopReason, Value
 
 
 class Usage(Value):
-    """Count what a run has used so far; `ms` is wall-clock time since it began."""
+    """Count what a run has used so far; `ms` is wall-clock time since it began.
+
+    `tokens` are those of the evidence that tools returned and those that a chat model read and
+    wrote, which `model_tokens` counts apart; `degraded` counts decisions that the rules made in the
+    model's place.
+    """
 
     steps: int = 0
     tool_calls: int = 0
     tokens: int = 0
+    model_calls: int = 0
+    model_tokens: int = 0
+    degraded: int = 0
     cost: float = 0.0
     ms: float = 0.0
 
@@ -22,6 +30,9 @@ class Usage(Value):
             steps=self.steps + other.steps,
             tool_calls=self.tool_calls + other.tool_calls,
             tokens=self.tokens + other.tokens,
+            model_calls=self.model_calls + other.model_calls,
+            model_tokens=self.model_tokens + other.model_tokens,
+            degraded=self.degraded + other.degraded,
             cost=self.cost + other.cost,
             ms=max(self.ms, other.ms),
         )
@@ -53,6 +64,15 @@ class Budget(Value):
         if usage.tokens > self.tokens * share or usage.cost > self.cost:
             return StopReason.max_tokens
         return None
+
+    def seconds_for(self, *, answering: bool) -> float:
+        """Return after how many seconds a model call must have ended."""
+        return self.seconds * (1.0 if answering else 1.0 - self.answer_share)
+
+    def tokens_for(self, usage: Usage, *, answering: bool) -> int:
+        """Return how many tokens a node may still spend on the chat model."""
+        share = 1.0 if answering else 1.0 - self.answer_share
+        return max(0, int(self.tokens * share) - usage.tokens)
 
     def calls_left(self, usage: Usage) -> int:
         """Return how many tool calls may still be made."""

@@ -58,12 +58,17 @@ class Ledger:
     def record(self, call: ModelCall) -> None:
         """Charge one call; a model that does not answer is lost for the rest of the run."""
         self.calls.append(call)
-        self.lost = self.lost or call.outcome in LOST
+        self.lost = self.lost or call.lost
 
     def judge(self, outcome: CallOutcome, error: str) -> None:
         """Say of the last call that its reply was no valid decision, and why."""
         last = self.calls.pop()
         self.calls.append(last.model_copy(update={"outcome": outcome, "error": error}))
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return what a reader of the answer should know."""
+        return [f"the rules decided in the model's place: {reason}" for reason in self.degraded]
 
     def degrade(self, reason: str) -> None:
         """Note that the rules decided in the model's place, and why."""
@@ -71,7 +76,6 @@ class Ledger:
             self.degraded.append(reason)
 
 
-LOST: frozenset[CallOutcome] = frozenset({"timeout", "unavailable"})
 _current: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
 
 

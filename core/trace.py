@@ -44,6 +44,11 @@ class ModelCall(Value):
     reply: str = ""
     error: str = ""
 
+    @property
+    def lost(self) -> bool:
+        """Tell whether the model could not be reached or did not answer in time."""
+        return self.outcome in ("timeout", "unavailable")
+
 
 class Step(Value):
     """Record one decision or tool call.

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from core.auth import AuthContext
 from core.budget import Budget, Usage
 from core.errors import CallerError
+from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
+from core.trace import Step
 from reasoning.types import Reasoner
 from tools.toolbox import Toolbox
+
+
+def never() -> bool:
+    """Say that nobody has given up."""
+    return False
+
+
+PRICED_TOKENS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -24,6 +36,7 @@ class Context:
     reasoner: Reasoner
     settings: Settings
     clock: Callable[[], float]
+    cancelled: Callable[[], bool] = never
 
     def elapsed(self, started: float) -> Usage:
         """Return the wall-clock time since `started` as usage, and one step."""
@@ -32,6 +45,40 @@ class Context:
     def deadline(self, started: float) -> float:
         """Return when this run's time is used up, by the clock."""
         return started + self.budget.seconds
+
+    @contextmanager
+    def thinking(
+        self, started: float, usage: Usage, trail: Sequence[Step], *, answering: bool = False
+    ) -> Iterator[Ledger]:
+        """Open the ledger of one node: what the chat model may spend in it, and what it spends.
+
+        What the answer needs is kept back, and a model that failed to answer in an earlier node of
+        the run is not asked again.
+        """
+        ledger = Ledger(
+            deadline=started + self.budget.seconds_for(answering=answering),
+            tokens=self.budget.tokens_for(usage, answering=answering),
+            owner=json.dumps(self.auth.describe(), sort_keys=True),
+            lost=any(call.lost for step in trail for call in step.calls),
+            cancelled=self.cancelled,
+        )
+        with opened_ledger(ledger):
+            yield ledger
+
+    def spent(self, started: float, ledger: Ledger) -> Usage:
+        """Return one step, the time since `started`, and what the chat model spent in it."""
+        prompt = sum(call.prompt_tokens for call in ledger.calls)
+        written = sum(call.completion_tokens for call in ledger.calls)
+        price, price_written = self.settings.llm_price_prompt, self.settings.llm_price_completion
+        return self.elapsed(started).plus(
+            Usage(
+                tokens=prompt + written,
+                model_calls=len(ledger.calls),
+                model_tokens=prompt + written,
+                degraded=len(ledger.degraded),
+                cost=(prompt * price + written * price_written) / PRICED_TOKENS,
+            )
+        )
 
 
 def make_context(
@@ -42,6 +89,7 @@ def make_context(
     *,
     budget: Budget | None = None,
     clock: Callable[[], float] = time.monotonic,
+    cancelled: Callable[[], bool] = never,
 ) -> Context:
     """Build the context of one run; the CLI, servers, Studio and tests all come through here.
 
@@ -54,7 +102,8 @@ def make_context(
     ):
         if not isinstance(value, kind):
             raise CallerError(f"a run needs {name}", value=type(value).__name__)
-    return Context(auth, budget or settings.budget(), tools, reasoner, settings, clock)
+    limits = budget or settings.budget()
+    return Context(auth, limits, tools, reasoner, settings, clock, cancelled)
 
 
 def checked_question(question: str, settings: Settings) -> str:

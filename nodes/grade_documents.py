@@ -16,7 +16,9 @@ def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
     question = state["plan"].question(state["current"])
     found = set(state.get("found") or [])
     items = [item for item in state.get("evidence") or [] if item.chunk_id in found]
-    grades = {grade.evidence_id: grade for grade in context.reasoner.grade(question, items)}
+    started, trail = state["started"], state.get("trail") or []
+    with context.thinking(started, state["usage"], trail) as ledger:
+        grades = {grade.evidence_id: grade for grade in context.reasoner.grade(question, items)}
     graded = [
         item.model_copy(
             update={"grades": {**item.grades, question.id: grades[item.evidence_id].grade}}
@@ -33,5 +35,12 @@ def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
         question_id=question.id,
         evidence=[(grade.evidence_id, float(grade.grade)) for grade in ranked],
         ms=context.elapsed(began).ms,
+        calls=ledger.calls,
+        degraded="; ".join(ledger.degraded),
     )
-    return {"evidence": graded, "usage": context.elapsed(state["started"]), "trail": [step]}
+    return {
+        "evidence": graded,
+        "usage": context.spent(started, ledger),
+        "trail": [step],
+        "warnings": ledger.warnings,
+    }

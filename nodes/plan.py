@@ -16,7 +16,9 @@ def plan(state: State, runtime: Runtime[Context]) -> Update:
     began = context.clock()
     query = state["query"]
     made = state.get("plan")
-    proposed: Plan = made or context.reasoner.plan(query, context.tools.specs(context.auth))
+    started, trail = state["started"], state.get("trail") or []
+    with context.thinking(started, state["usage"], trail) as ledger:
+        proposed: Plan = made or context.reasoner.plan(query, context.tools.specs(context.auth))
     closed = set(state.get("closed") or [])
     current = next(q for q in proposed.questions if q.id not in closed)
     step = Step(
@@ -28,10 +30,13 @@ def plan(state: State, runtime: Runtime[Context]) -> Update:
         ),
         question_id=current.id,
         ms=context.elapsed(began).ms,
+        calls=ledger.calls,
+        degraded="; ".join(ledger.degraded),
     )
     return {
         "plan": proposed,
         "current": current.id,
-        "usage": context.elapsed(state["started"]),
+        "usage": context.spent(started, ledger),
         "trail": [step],
+        "warnings": ledger.warnings,
     }

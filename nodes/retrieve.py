@@ -18,54 +18,54 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
     """Run the calls one after the other, within the budget; each leaves a step with its filter."""
     context = runtime.context
     question = state["plan"].question(state["current"])
-    left = context.budget.calls_left(state["usage"])
+    calls = question.calls[: context.budget.calls_left(state["usage"])]
     held = {item.chunk_id for item in state.get("evidence") or []}
     evidence: list[Evidence] = []
     steps: list[Step] = []
     warnings: list[str] = []
     tokens = 0
-    for call in question.calls[:left]:
-        began = context.clock()
-        result = _run(context, call, state["started"], warnings)
-        tokens += sum(
-            estimate_tokens(item.text) for item in result.evidence if item.chunk_id not in held
-        )
-        held |= {item.chunk_id for item in result.evidence}
-        evidence += result.evidence
-        if result.hidden:
-            warnings.append(f"{call.tool}: {result.hidden} stale rows were withheld")
-        steps.append(
-            Step(
-                node="retrieve",
-                decision=f"{len(result.evidence)} found",
-                reason="; ".join(result.notes),
-                question_id=question.id,
-                tool=call.tool,
-                arguments=call.arguments,
-                auth_filter=result.auth_filter,
-                evidence=[(item.evidence_id, round(item.score, 4)) for item in result.evidence],
-                ms=context.elapsed(began).ms,
-                stages=result.stages,
-            )
-        )
+    trail = state.get("trail") or []
+    # A search may let the chat model write a passage; what that costs is charged here.
+    with context.thinking(state["started"], state["usage"], trail) as ledger:
+        for call in calls:
+            began, asked = context.clock(), len(ledger.calls)
+            result = _run(context, call, state["started"], warnings)
+            new = [item for item in result.evidence if item.chunk_id not in held]
+            tokens += sum(estimate_tokens(item.text) for item in new)
+            held |= {item.chunk_id for item in new}
+            evidence += result.evidence
+            if result.hidden:
+                warnings.append(f"{call.tool}: {result.hidden} stale rows were withheld")
+            step = _step(question.id, call, result, context.elapsed(began).ms)
+            steps.append(step.model_copy(update={"calls": ledger.calls[asked:]}))
     if not steps:
+        reason = "the budget of tool calls is used up"
         steps.append(
-            Step(
-                node="retrieve",
-                decision="no call",
-                reason="the budget of tool calls is used up",
-                question_id=question.id,
-            )
+            Step(node="retrieve", decision="no call", reason=reason, question_id=question.id)
         )
-    spent = context.elapsed(state["started"])
-    calls = min(left, len(question.calls))
+    spent = context.spent(state["started"], ledger)
     return {
         "evidence": evidence,
         "found": list(dict.fromkeys(item.chunk_id for item in evidence)),
-        "usage": spent.plus(Usage(tool_calls=calls, tokens=tokens, ms=spent.ms)),
+        "usage": spent.plus(Usage(tool_calls=len(calls), tokens=tokens, ms=spent.ms)),
         "trail": steps,
         "warnings": list(dict.fromkeys(warnings)),
     }
+
+
+def _step(question_id: str, call: Call, result: ToolResult, ms: float) -> Step:
+    return Step(
+        node="retrieve",
+        decision=f"{len(result.evidence)} found",
+        reason="; ".join(result.notes),
+        question_id=question_id,
+        tool=call.tool,
+        arguments=call.arguments,
+        auth_filter=result.auth_filter,
+        evidence=[(item.evidence_id, round(item.score, 4)) for item in result.evidence],
+        ms=ms,
+        stages=result.stages,
+    )
 
 
 def _run(context: Context, call: Call, started: float, warnings: list[str]) -> ToolResult:

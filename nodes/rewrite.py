@@ -24,9 +24,11 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
         state.get("evidence") or [],
         key=lambda item: (-item.grades.get(question.id, 0), -item.score, item.chunk_id),
     )
-    proposed = context.reasoner.rewrite(
-        question, best, context.tools.specs(context.auth), attempts[question.id]
-    )
+    started, trail = state["started"], state.get("trail") or []
+    with context.thinking(started, state["usage"], trail) as ledger:
+        proposed = context.reasoner.rewrite(
+            question, best, context.tools.specs(context.auth), attempts[question.id]
+        )
     if proposed is None:
         attempts[question.id] = context.settings.max_rewrites
     calls = [] if proposed is None else proposed.calls
@@ -42,10 +44,13 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
             "similarity": None if proposed is None else proposed.similarity,
         },
         ms=context.elapsed(began).ms,
+        calls=ledger.calls,
+        degraded="; ".join(ledger.degraded),
     )
     return {
         "plan": Plan(questions=questions),
         "attempts": attempts,
-        "usage": context.elapsed(state["started"]),
+        "usage": context.spent(started, ledger),
         "trail": [step],
+        "warnings": ledger.warnings,
     }

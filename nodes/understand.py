@@ -25,14 +25,15 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     if waiting and last is not None and asked == last.question:
         asked = waiting  # the other was left by the thread's last run
     question = checked_question(asked, context.settings)
-    query = context.reasoner.understand(question, history)
     update = cleared(state)
     tools: list[str] = []
-    if query.kind == "plain":  # one question needs no planner: its tools are chosen here
-        made = context.reasoner.plan(query, context.tools.specs(context.auth))
-        update |= {"plan": made, "current": made.questions[0].id}
-        tools = [call.tool for call in made.questions[0].calls]
-    spent = context.elapsed(started)
+    with context.thinking(started, Usage(), []) as ledger:
+        query = context.reasoner.understand(question, history)
+        if query.kind == "plain":  # one question needs no planner: its tools are chosen here
+            made = context.reasoner.plan(query, context.tools.specs(context.auth))
+            update |= {"plan": made, "current": made.questions[0].id}
+            tools = [call.tool for call in made.questions[0].calls]
+    usage = context.spent(started, ledger)
     step = Step(
         node="understand",
         decision=query.kind,
@@ -46,9 +47,10 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
             "history": len(history),
             "tools": tools,
         },
-        ms=spent.ms,
+        ms=usage.ms,
+        calls=ledger.calls,
+        degraded="; ".join(ledger.degraded),
     )
-    usage = Usage(steps=1, ms=spent.ms)
     if asked != waiting:  # the next turn's history needs it among the messages
         update["messages"] = [HumanMessage(asked)]
     return update | {
@@ -57,6 +59,7 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         "query": query,
         "usage": Overwrite(usage) if state.get("usage") else usage,
         "trail": Overwrite([step]) if state.get("trail") else [step],
+        "warnings": Overwrite(ledger.warnings) if state.get("warnings") else ledger.warnings,
     }
 
 
@@ -74,7 +77,7 @@ def cleared(state: State) -> Update:
         "drafts": 0,
         "unsupported": [],
     }
-    reduced: Update = {"evidence": [], "closed": [], "warnings": []}
+    reduced: Update = {"evidence": [], "closed": []}
     held = {key for key, value in state.items() if value}
     return {key: empty for key, empty in plain.items() if key in held} | {
         key: Overwrite(empty) for key, empty in reduced.items() if key in held

@@ -24,20 +24,24 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     }
     kept: list[Claim] = []
     dropped: list[tuple[Claim, str]] = []
-    for claim in draft.claims if draft else []:
-        reason = unsupported_reason(claim, evidence)
-        if reason:
-            dropped.append((claim, reason))
-        else:
-            kept.append(claim)
+    started, trail = state["started"], state.get("trail") or []
+    with context.thinking(started, state["usage"], trail, answering=True) as ledger:
+        for claim in draft.claims if draft else []:
+            reason = unsupported_reason(claim, evidence, context.reasoner.supports)
+            if reason:
+                dropped.append((claim, reason))
+            else:
+                kept.append(claim)
     step = Step(
         node="verify",
         decision=f"{len(kept)} supported, {len(dropped)} dropped",
         reason="; ".join(reason for _, reason in dropped),
         evidence=[(c.evidence_id, 1.0) for claim in kept for c in claim.citations],
         ms=context.elapsed(began).ms,
+        calls=ledger.calls,
+        degraded="; ".join(ledger.degraded),
     )
-    update: Update = {"usage": context.elapsed(state["started"]), "trail": [step]}
+    update: Update = {"usage": context.spent(started, ledger), "trail": [step]}
     if not kept:
         rejected = [c.evidence_id for claim, _ in dropped for c in claim.citations]
         update["unsupported"] = [*(state.get("unsupported") or []), *rejected]

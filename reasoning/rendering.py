@@ -64,9 +64,20 @@ def render_answer(
 
     The classic pipeline's answer ends with the document it elected and how much of it was read.
     """
+    words = lexicon(query.language)
+    lines = [render_claims(plan, claims, evidence)] if claims else []
+    if missing:
+        lines.append(words.message("partial").format(what="; ".join(missing)))
+    if claims and evidence and all(item.tool == CLASSIC_TOOL for item in evidence):
+        named = words.message("elected").format(title=evidence[0].title, count=len(evidence))
+        lines.append(named)
+    return "\n".join(lines)
+
+
+def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Evidence]) -> str:
+    """Return the claims with their marks; one more claim of the last part only adds text."""
     numbers = numbered_sources(claims)
     by_chunk = {item.chunk_id: item for item in evidence}
-    words = lexicon(query.language)
     lines: list[str] = []
     for question in plan.questions:
         own = [claim for claim in claims if claim.question_id == question.id]
@@ -82,11 +93,6 @@ def render_answer(
         else:
             text = " ".join(_marked(claim, numbers) for claim in own)
             lines.append(f"  {text}" if len(plan.questions) > 1 else text)
-    if missing:
-        lines.append(words.message("partial").format(what="; ".join(missing)))
-    if claims and evidence and all(item.tool == CLASSIC_TOOL for item in evidence):
-        named = words.message("elected").format(title=evidence[0].title, count=len(evidence))
-        lines.append(named)
     return "\n".join(lines)
 
 

@@ -1,4 +1,4 @@
-"""The Reasoner protocol: who decides, behind six verbs."""
+"""The Reasoner protocol: who decides, behind six verbs, and one check."""
 
 from __future__ import annotations
 
@@ -55,3 +55,6 @@ class Reasoner(Protocol):
         self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]
     ) -> Draft:
         """Write claims from evidence alone, each with its citations."""
+
+    def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
+        """Say whether quotes in another language than the claim's support it; False in doubt."""

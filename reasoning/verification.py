@@ -1,16 +1,18 @@
 """Check a claim of the final text against the spans it cites; unsupported means it must go.
 
 The checks are cheap and strict: the quote is really there, every number and name of the claim is in
-the quotes, negation agrees, and most of the claim's content words are in the quotes.
+the quotes, negation agrees, and most of the claim's content words are in the quotes. Words of two
+languages cannot be compared: such a claim needs the same numbers, and somebody who reads both
+languages and finds it supported.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from core.language.analysis import content_terms, terms
-from core.language.detect import detect_language
+from core.language.detect import UNDETERMINED, detect_language
 from core.language.stopwords import stopwords
 from core.types import Claim, Evidence
 from reasoning.rules.lexicon import lexicon
@@ -18,10 +20,19 @@ from reasoning.rules.lexicon import lexicon
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 WORD = re.compile(r"[^\W_][\w'’-]+")
 LEAST_OVERLAP = 0.6
+OTHER_LANGUAGE = "it is in another language than its quote"
+
+# Says whether quotes support a claim in the given language.
+Supports = Callable[[str, Sequence[str], str], bool]
 
 
-def unsupported_reason(claim: Claim, evidence: Mapping[str, Evidence]) -> str:
-    """Return why a claim is not supported by what it cites, or "" when it is."""
+def unsupported_reason(
+    claim: Claim, evidence: Mapping[str, Evidence], supports: Supports | None = None
+) -> str:
+    """Return why a claim is not supported by what it cites, or "" when it is.
+
+    Without `supports` a claim in another language than its quotes is never supported.
+    """
     if not claim.citations:
         return "it cites nothing"
     quotes = []
@@ -34,10 +45,30 @@ def unsupported_reason(claim: Claim, evidence: Mapping[str, Evidence]) -> str:
         if item.text[citation.start : citation.end] != citation.quote:
             return "a quote differs from the cited span"
         quotes.append(citation.quote)
-    return _difference(claim.text, "\n".join(quotes))
+    reason = difference(claim.text, "\n".join(quotes))
+    if not reason or not _foreign(claim.text, "\n".join(quotes)):
+        return reason
+    return _foreign_difference(claim.text, quotes, supports)
 
 
-def _difference(claim: str, quoted: str) -> str:
+def _foreign(claim: str, quoted: str) -> bool:
+    said, written = detect_language(claim), detect_language(quoted)
+    return UNDETERMINED not in (said, written) and said != written
+
+
+def _foreign_difference(claim: str, quotes: Sequence[str], supports: Supports | None) -> str:
+    missing = set(NUMBER.findall(claim)) - set(NUMBER.findall("\n".join(quotes)))
+    if missing:
+        return f"the number {sorted(missing)[0]} is not in the quote"
+    if supports is None:
+        return OTHER_LANGUAGE
+    if not supports(claim, quotes, detect_language(claim)):
+        return f"{OTHER_LANGUAGE}, which was not found to support it"
+    return ""
+
+
+def difference(claim: str, quoted: str) -> str:
+    """Return how a claim differs from its quotes in the same language, or "" for not at all."""
     language = detect_language(quoted)
     held = set(terms(quoted, language))
     missing = _numbers(claim, language) - _numbers(quoted, language)

@@ -1,14 +1,17 @@
 """Fixtures for all tests.
 
 No test touches the user's data: `CARREL_DATA` is a fresh folder in each, and no other `CARREL_`
-variable is set. The cache alone is the user's own, where the exported embedder file survives
-between runs (making it takes seconds). The network is closed by pytest-socket (pyproject.toml).
+variable is set, but that the rules decide (whatever listens on this machine) and where a chat
+server keeps its state. The cache alone is the user's own, where the exported embedder file survives
+between runs (making it takes seconds), and so is the path of llama-server. The network is closed by
+pytest-socket (pyproject.toml).
 
 - `embedder`: the deterministic fake of fakes.py, any language.
 - `store`: an empty data directory, open, for that embedder's model.
 - `open_store`: opens one with other settings or again: `open_store(vector_exact_limit=0)`.
 - `collection`: the collection "main" of tenant "acme" in `store`.
 - `index`: makes a retrievers.types.Index of a collection (by default `collection`).
+- `tiny_model`: a GGUF of random weights; `llama_server`: a real server of it, one for all tests.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from pathlib import Path
 import pytest
 from fakes import FakeEmbedder
 from hypothesis import settings
+from llama_servers import MISSING, RunningServer, served
+from tiny_gguf import write_tiny_gguf
 
 from core.profile import Profile
 from core.settings import PREFIX, Settings
@@ -27,7 +32,7 @@ from retrievers.types import Index
 from stores.catalogue import Collection
 from stores.store import Store
 
-CACHE_VARIABLE = PREFIX + "CACHE"
+KEPT = {PREFIX + "CACHE", PREFIX + "LLAMA_SERVER"}
 
 # A busy machine must not fail a test, and a run must not depend on the runs before it.
 settings.register_profile("carrel", deadline=None, derandomize=True, database=None)
@@ -37,9 +42,12 @@ settings.load_profile("carrel")
 @pytest.fixture(autouse=True)
 def no_user_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in os.environ if name.startswith(PREFIX)]:
-        if name != CACHE_VARIABLE:
+        if name not in KEPT:
             monkeypatch.delenv(name)
     monkeypatch.setenv(PREFIX + "DATA", str(tmp_path / "data"))
+    monkeypatch.setenv(PREFIX + "REASONER", "rules")
+    monkeypatch.setenv(PREFIX + "LLM_HOME", str(tmp_path / "llm"))
+    monkeypatch.setenv(PREFIX + "MODEL_FOLDER", str(tmp_path / "models"))
 
 
 @pytest.fixture
@@ -78,3 +86,19 @@ def index(store: Store, collection: Collection, embedder: FakeEmbedder) -> Calla
         return Index(store, searched, embedder, settings)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_gguf(tmp_path_factory.mktemp("gguf") / "tiny-qwen3-random.gguf")
+
+
+@pytest.fixture(scope="session")
+def llama_server(
+    tiny_model: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningServer]:
+    log = tmp_path_factory.mktemp("llama") / "server.log"
+    with served(tiny_model, log) as server:
+        if server is None:
+            pytest.skip(MISSING)
+        yield server

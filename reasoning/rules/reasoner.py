@@ -76,3 +76,7 @@ class RulesReasoner:
     ) -> Draft:
         """Choose whole sentences of the evidence, each cited to its characters."""
         return answer.answer(understanding, plan, evidence, self._relevance, self._settings)
+
+    def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
+        """Deny, since words cannot be compared across languages."""
+        return False

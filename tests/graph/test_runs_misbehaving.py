@@ -49,6 +49,9 @@ class Misbehaving:
     def rewrite(self, *arguments: Any) -> Rewrite | None:  # noqa: ANN401
         return self._honest.rewrite(*arguments)
 
+    def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
+        return self._honest.supports(claim, quotes, language)
+
     def extract(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Finding]:
         return self._honest.extract(question, evidence)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -77,7 +78,7 @@ def runtime(index: Callable[..., Any]) -> Callable[..., Any]:
         context = make_context(
             AuthContext(tenant="acme"), tools, reasoner, settings, clock=lambda: 1.0
         )
-        return SimpleNamespace(context=context)
+        return SimpleNamespace(context=context, stream_writer=lambda event: None)
 
     return make
 
@@ -154,10 +155,7 @@ def test_a_refused_call_is_a_warning(runtime: Callable[..., Any]) -> None:
 def test_an_exhausted_rewrite_leaves_no_calls(runtime: Callable[..., Any]) -> None:
     made_runtime = runtime()
     reasoner = SimpleNamespace(rewrite=lambda *_: None)
-    context = SimpleNamespace(
-        **{**vars(made_runtime.context), "reasoner": reasoner},
-        elapsed=made_runtime.context.elapsed,
-    )
+    context = replace(made_runtime.context, reasoner=reasoner)
     made = rewrite(state(), SimpleNamespace(context=context))  # type: ignore[arg-type]
     assert made["plan"].questions[0].calls == []
     assert made["attempts"] == {"q1": context.settings.max_rewrites}
