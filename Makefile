@@ -5,8 +5,17 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PACKAGES := core models stores ingest retrievers tools reasoning nodes graph evals serve cli
 
+# llama-cpp-python compiles for 20 minutes, so `setup` takes it only where a built wheel lies.
+WHEELS := ../shared/wheels
+ifneq ($(wildcard $(WHEELS)/llama_cpp_python*.whl),)
+LINKS := --find-links $(WHEELS)
+EXTRAS := dev,studio,llama
+else
+EXTRAS := dev,studio
+endif
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint format docs studio bench clean
+.PHONY: help setup llama demo test lint format docs studio bench clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -17,9 +26,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Carrel needs Python 3.11 or newer; this is $$($(PYTHON) --version). Run: make setup PYTHON=python3.11" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,studio]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt $(LINKS) -e '.[$(EXTRAS)]'
 	$(BIN)/python -m models.prepare
 	@touch $(INSTALLED)
+
+llama: setup ## add llama-cpp-python, to run GGUF files in this process (compiles for 20 minutes)
+	$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt $(LINKS) -e '.[llama]'
 
 demo: setup ## ingest the sample corpora and answer questions from them, step by step
 	@$(BIN)/carrel demo

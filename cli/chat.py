@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from cli.ask import caller, print_answer
+from cli.answer import AnswerPrinter
+from cli.ask import caller
 from cli.draw import step_line
+from cli.interrupt import interruptible
 from cli.options import (
     DEFAULT_COLLECTION,
     DEFAULT_TENANT,
@@ -14,6 +16,7 @@ from cli.options import (
     Roles,
     Set,
     Steps,
+    Stream,
     Tenant,
     User,
     opened,
@@ -32,6 +35,7 @@ def chat(
     user: User = "local",
     role: Roles = None,
     steps: Steps = False,
+    stream: Stream = None,
     data: Data = None,
     changes: Set = None,
 ) -> None:
@@ -44,7 +48,7 @@ def chat(
     history: list[Turn] = []
     err = stderr()
     on_step = (lambda step: err.print(step_line(step))) if steps else None
-    with opened(settings_from(data, changes)) as session:
+    with opened(settings_from(data, changes, stream)) as session:
         session.store.catalogue.collection(tenant, collection)
         err.print(f"[dim]{collection}: ask a question; /new starts over, /quit leaves[/dim]")
         while (question := _read()) not in LEAVE | {None}:
@@ -54,11 +58,21 @@ def chat(
             if not question or not question.strip():
                 continue
             try:
-                run = session.ask(question, auth, collection, history=history, on_step=on_step)
+                printer = AnswerPrinter()
+                with interruptible() as cancelled:
+                    run = session.ask(
+                        question,
+                        auth,
+                        collection,
+                        history=history,
+                        on_step=on_step,
+                        on_stream=printer.show,
+                        cancelled=cancelled.is_set,
+                    )
             except CallerError as error:
                 fail(str(error))  # a bad question must not end the dialogue
                 continue
-            print_answer(run.result)
+            printer.finish(run.result)
             history.append(Turn(question, run.result["answer"]))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import typer
 from rich.markup import escape
 
-from cli.ask import print_answer
+from cli.answer import print_answer
 from cli.draw import path_picture, step_line
 from cli.ingest import print_summary, run_ingest
 from cli.options import DEFAULT_TENANT, Data, settings_from

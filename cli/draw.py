@@ -34,6 +34,7 @@ COLOURS = {
 }
 
 
+NUMBERS = {"#", "ms", "in", "out", "read", "held", "written", "first"}
 HIDDEN = {"language", "match"}  # the same for every call of a run
 
 
@@ -56,10 +57,14 @@ def step_table(trail: Sequence[Step]) -> Table:
             f"[{COLOURS.get(step.node, 'white')}]{step.node}[/]",
             step.question_id,
             escape(shortened(f"{step.tool}: {step.decision}" if step.tool else step.decision, 80)),
-            escape(shortened(step.reason, 200)),
+            escape(shortened(_why(step), 200)),
             f"{step.ms:.1f}",
         )
     return table
+
+
+def _why(step: Step) -> str:
+    return f"{step.reason} (by the rules: {step.degraded})" if step.degraded else step.reason
 
 
 def call_table(trail: Sequence[Step]) -> Table:
@@ -77,6 +82,26 @@ def call_table(trail: Sequence[Step]) -> Table:
             escape(filter_text(step.auth_filter)),
             best + more,
         )
+    return table
+
+
+def model_table(trail: Sequence[Step]) -> Table:
+    """Return all calls of the chat model as a table; a call's number is its step's."""
+    table = _table("#", "decision", "outcome", "prompt", "read", "held", "written", "first", "ms")
+    for number, step in enumerate(trail, start=1):
+        for place, call in enumerate(step.calls):
+            outcome = f"{call.outcome}: {call.error}" if call.error else call.outcome
+            table.add_row(
+                "" if place else str(number),
+                call.verb,
+                escape(shortened(outcome, 90)),
+                call.prompt_hash,
+                str(call.prompt_tokens),
+                str(call.cached_tokens),
+                str(call.completion_tokens),
+                f"{call.first_ms:.0f}",
+                f"{call.ms:.0f}",
+            )
     return table
 
 
@@ -99,7 +124,7 @@ def stage_table(trail: Sequence[Step]) -> Table:
 def _table(*titles: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in titles:
-        table.add_column(title, justify="right" if title in ("#", "ms", "in", "out") else "left")
+        table.add_column(title, justify="right" if title in NUMBERS else "left")
     return table
 
 

@@ -49,12 +49,23 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change one setting: name=value; repeat for more."),
 ]
+Stream = Annotated[
+    str | None,
+    typer.Option(
+        "--stream",
+        help="While the answer is written show verified sentences, tokens (the draft too, on"
+        " stderr) or off.",
+        show_default="verified",
+    ),
+]
 Steps = Annotated[bool, typer.Option("--steps", "-s", help="Print the steps as they happen.")]
 
 
-def settings_from(data: Path | None, changes: list[str] | None = None) -> Settings:
+def settings_from(
+    data: Path | None, changes: list[str] | None = None, stream: str | None = None
+) -> Settings:
     """Return the settings that flags and environment give."""
-    return load_settings(flags_from(data, changes))[0]
+    return load_settings({**flags_from(data, changes), "stream": stream})[0]
 
 
 @contextmanager

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from cli.ask import caller, page_text
+from cli.answer import page_text
+from cli.ask import caller
 from cli.draw import shortened
 from cli.options import (
     DEFAULT_COLLECTION,
@@ -63,12 +65,12 @@ def search(
     text = checked_question(storable(query), settings)
     auth = caller(AuthContext, tenant, user, role)
     with opened(settings) as session:
-        context = session.context(auth, collection)
-        found = context.tools.run(
+        tools = session.tools(auth, collection)
+        found = tools.run(
             TOOLS[pipeline],
             {"query": text, "limit": k},
             auth,
-            context.deadline(context.clock()),
+            time.monotonic() + settings.budget_seconds,
         )
         warnings = [*session.warnings, *found.notes]
     results = [_result(item.model_dump()) for item in found.evidence[:k]]

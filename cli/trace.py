@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from cli.ask import caller, print_answer
-from cli.draw import call_table, path_picture, shortened, stage_table, step_table
+from cli.answer import print_answer
+from cli.ask import caller
+from cli.draw import call_table, model_table, path_picture, shortened, stage_table, step_table
 from cli.options import DEFAULT_TENANT, Data, Json, Tenant, User, settings_from, storable
 from cli.output import print_json, stdout
 
@@ -85,6 +86,9 @@ def print_run(run: RunRecord) -> None:
     out.print(step_table(run.trail))
     out.print("\n[bold]Tool calls[/bold]")
     out.print(call_table(run.trail))
+    if any(step.calls for step in run.trail):
+        out.print("\n[bold]Model calls[/bold] [dim](tokens read, of them held from before)[/dim]")
+        out.print(model_table(run.trail))
     if any(step.stages for step in run.trail):
         out.print("\n[bold]Stages of the searches[/bold]")
         out.print(stage_table(run.trail))

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import datetime
 import sqlite3
-import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from models.chat.open_chat import open_chat
+from reasoning.llm.passage import LlmPassageWriter
+from reasoning.llm.reasoner import ALL_VERBS, LlmReasoner
 
 from core.auth import AuthContext
-from core.budget import Usage
-from core.errors import CarrelError, ModelError
+from core.errors import ModelError
 from core.settings import Settings, load_settings
+from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
-from core.types import Answer, Evidence, StopReason
+from core.types import Answer, StopReason
 from graph.build import build_graph
-from graph.context import Context, checked_question, make_context
+from graph.context import Context, checked_question, make_context, never
+from graph.record import run_record
+from models.chat.types import ChatModel, ModelCancelled
 from models.embedding_cache import CachedEmbedder
 from models.embeddings import Embedder
 from models.loading import open_embedder, open_reranker, open_second
 from models.reranker import Reranker
 from reasoning.rules.classic import ClassicReasoner
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.types import Turn
+from reasoning.types import Reasoner, Turn
 from retrievers.types import Index
 from stores.catalogue import Collection
 from stores.database import damaged
@@ -34,6 +38,7 @@ from tools.toolbox import Toolbox
 
 PipelineName = Literal["agentic", "classic"]
 NO_MODEL = "none"
+CLASSIC_VERBS = frozenset({"answer"})
 
 
 class Session:
@@ -66,6 +71,7 @@ class Session:
                 raise
             self.warnings.append(f"one embedder alone: {error}")
         self._rerankers: dict[str, Reranker | None] = {}
+        self._chat: tuple[ChatModel | None, str] | None = None
         self._graph = build_graph()
 
     def index(self, collection: Collection) -> Index:
@@ -98,15 +104,43 @@ class Session:
             self._rerankers[settings.reranker] = found
         return self._rerankers[settings.reranker]
 
+    @property
+    def chat(self) -> ChatModel | None:
+        """Return the chat model, looked for once; without one the rules decide."""
+        if self._chat is None:
+            self._chat = open_chat(self.settings)
+            if self._chat[1]:
+                self.warnings.append(self._chat[1])
+        return self._chat[0]
+
+    def tools(self, auth: AuthContext, collection: str) -> Toolbox:
+        """Return the tools of a collection, for searching it without a run."""
+        return Toolbox(self.index(self.store.catalogue.collection(auth.tenant, collection)))
+
     def context(
-        self, auth: AuthContext, collection: str, pipeline: PipelineName = "agentic"
+        self,
+        auth: AuthContext,
+        collection: str,
+        pipeline: PipelineName = "agentic",
+        cancelled: Callable[[], bool] = never,
     ) -> Context:
         """Build the context of one run for a verified caller."""
         index = self.index(self.store.catalogue.collection(auth.tenant, collection))
+        if self.chat is not None:
+            index = replace(index, writer=LlmPassageWriter(self.chat, index.settings))
         tools = Toolbox(index)
-        kind = ClassicReasoner if pipeline == "classic" else RulesReasoner
-        reasoner = kind(index.settings, tools.term_weights(), self.remembering)
-        return make_context(auth, tools, reasoner, index.settings)
+        reasoner = self._reasoner(index.settings, tools, pipeline)
+        return make_context(auth, tools, reasoner, index.settings, cancelled=cancelled)
+
+    def _reasoner(self, settings: Settings, tools: Toolbox, pipeline: PipelineName) -> Reasoner:
+        """Let a chat model decide where there is one; the classic pipeline only writes with it."""
+        classic = pipeline == "classic"
+        kind = ClassicReasoner if classic else RulesReasoner
+        rules = kind(settings, tools.term_weights(), self.remembering)
+        if self.chat is None:
+            return rules
+        verbs = CLASSIC_VERBS if classic else ALL_VERBS
+        return LlmReasoner(self.chat, rules, settings, self.remembering, verbs)
 
     def ask(
         self,
@@ -117,13 +151,17 @@ class Session:
         pipeline: PipelineName = "agentic",
         history: Sequence[Turn] = (),
         on_step: Callable[[Step], None] | None = None,
+        on_stream: Callable[[StreamEvent], None] | None = None,
+        cancelled: Callable[[], bool] = never,
     ) -> RunRecord:
         """Run the graph on one question, keep the run and return it.
 
-        `on_step` sees each step as it happens. An interrupted run is kept as cancelled.
+        `on_step` sees each step as it happens, `on_stream` the sentences of the answer while it is
+        written. The chat model stops soon after `cancelled` says so. An interrupted run is kept as
+        cancelled.
         """
         question = checked_question(question, self.settings)
-        context = self.context(auth, collection, pipeline)
+        context = self.context(auth, collection, pipeline, cancelled)
         messages: list[AnyMessage] = []
         for turn in history:
             messages += [HumanMessage(turn.question), AIMessage(turn.answer)]
@@ -135,8 +173,12 @@ class Session:
                 {"messages": messages},
                 context=context,
                 config={"recursion_limit": 4 * context.budget.steps + 10},
-                stream_mode=["updates", "values"],
+                stream_mode=["updates", "values", "custom"],
             ):
+                if mode == "custom":
+                    if on_stream is not None and isinstance(data, StreamEvent):
+                        on_stream(data)
+                    continue
                 if mode == "values":
                     state = cast(dict[str, Any], data)
                     continue
@@ -145,7 +187,7 @@ class Session:
                         trail.append(step)
                         if on_step is not None:
                             on_step(step)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, ModelCancelled):
             answer = Answer(text="", refused=True, stop_reason=StopReason.cancelled)
             self._keep(auth, collection, question, pipeline, {"answer": answer}, trail)
             raise
@@ -160,29 +202,28 @@ class Session:
         state: dict[str, Any],
         trail: list[Step],
     ) -> RunRecord:
-        run_id = uuid.uuid4().hex[:12]
-        result = run_result(run_id, state, self.warnings)
-        run = RunRecord(
-            run_id=run_id,
-            tenant=auth.tenant,
-            user=auth.user,
-            collection=collection,
-            question=question,
-            pipeline=pipeline,
-            created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+        run = run_record(
+            auth,
+            collection,
+            question,
+            pipeline,
+            state,
+            trail,
             index_version=self.store.catalogue.index_version(),
-            result=result,
-            trail=trail,
+            warnings=self.warnings,
         )
         try:
             self.store.runs.save(run)
         except sqlite3.OperationalError as error:
             # The answer is worth more than its record: a full disk must not swallow it.
-            result["warnings"].append(f"the run was not kept: {damaged(self.store.folder, error)}")
+            reason = damaged(self.store.folder, error)
+            run.result["warnings"].append(f"the run was not kept: {reason}")
         return run
 
     def close(self) -> None:
         """Give the data directory back."""
+        if self._chat is not None and self._chat[0] is not None:
+            self._chat[0].close()
         self.store.close()
 
     def __enter__(self) -> Session:
@@ -195,29 +236,3 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
-    """Return a run as it is printed with --json and kept."""
-    answer: Answer | None = state.get("answer")
-    if answer is None:
-        raise CarrelError("the run ended without an answer or a refusal", value=run_id)
-    usage: Usage = state.get("usage") or Usage()
-    found: list[Evidence] = state.get("evidence") or []
-    ranked = sorted(found, key=lambda item: (-item.best_grade, -item.score, item.chunk_id))
-    return {
-        "run_id": run_id,
-        "answer": answer.text,
-        "claims": [claim.model_dump() for claim in answer.claims],
-        "refused": answer.refused,
-        "stop_reason": answer.stop_reason.value,
-        "evidence": [item.model_dump(exclude={"document_key"}) for item in ranked],
-        "usage": {
-            "steps": usage.steps,
-            "tool_calls": usage.tool_calls,
-            "tokens": usage.tokens,
-            "ms": round(usage.ms, 1),
-        },
-        "missing": answer.missing,
-        "warnings": [*warnings, *answer.warnings],
-    }

@@ -1,0 +1,71 @@
+"""A finished run as it is kept, and as it is printed with --json."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from core.auth import AuthContext
+from core.budget import Usage
+from core.errors import CarrelError
+from core.trace import RunRecord, Step
+from core.types import Answer, Evidence
+
+
+def run_record(
+    auth: AuthContext,
+    collection: str,
+    question: str,
+    pipeline: str,
+    state: dict[str, Any],
+    trail: list[Step],
+    *,
+    index_version: int,
+    warnings: Sequence[str],
+) -> RunRecord:
+    """Return the record of a run that has ended in this state, under a new id."""
+    run_id = uuid.uuid4().hex[:12]
+    return RunRecord(
+        run_id=run_id,
+        tenant=auth.tenant,
+        user=auth.user,
+        collection=collection,
+        question=question,
+        pipeline=pipeline,
+        created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+        index_version=index_version,
+        result=run_result(run_id, state, warnings),
+        trail=trail,
+    )
+
+
+def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
+    """Return a run as it is printed with --json and kept."""
+    answer: Answer | None = state.get("answer")
+    if answer is None:
+        raise CarrelError("the run ended without an answer or a refusal", value=run_id)
+    usage: Usage = state.get("usage") or Usage()
+    found: list[Evidence] = state.get("evidence") or []
+    ranked = sorted(found, key=lambda item: (-item.best_grade, -item.score, item.chunk_id))
+    return {
+        "run_id": run_id,
+        "answer": answer.text,
+        "claims": [claim.model_dump() for claim in answer.claims],
+        "refused": answer.refused,
+        "stop_reason": answer.stop_reason.value,
+        "evidence": [item.model_dump(exclude={"document_key"}) for item in ranked],
+        "usage": {
+            "steps": usage.steps,
+            "tool_calls": usage.tool_calls,
+            "tokens": usage.tokens,
+            "model_calls": usage.model_calls,
+            "model_tokens": usage.model_tokens,
+            "degraded": usage.degraded,
+            "cost": round(usage.cost, 6),
+            "ms": round(usage.ms, 1),
+        },
+        "missing": answer.missing,
+        "warnings": [*warnings, *answer.warnings],
+    }
