@@ -9,9 +9,6 @@ from types import TracebackType
 from typing import Any, Literal, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
-from models.chat.open_chat import open_chat
-from reasoning.llm.passage import LlmPassageWriter
-from reasoning.llm.reasoner import ALL_VERBS, LlmReasoner
 
 from core.auth import AuthContext
 from core.errors import ModelError
@@ -107,7 +104,11 @@ class Session:
     @property
     def chat(self) -> ChatModel | None:
         """Return the chat model, looked for once; without one the rules decide."""
+        if self._chat is None and self.settings.reasoner == "rules":
+            self._chat = (None, "")
         if self._chat is None:
+            from models.chat.open_chat import open_chat  # late, as the rules need none of it
+
             self._chat = open_chat(self.settings)
             if self._chat[1]:
                 self.warnings.append(self._chat[1])
@@ -127,6 +128,8 @@ class Session:
         """Build the context of one run for a verified caller."""
         index = self.index(self.store.catalogue.collection(auth.tenant, collection))
         if self.chat is not None:
+            from reasoning.llm.passage import LlmPassageWriter
+
             index = replace(index, writer=LlmPassageWriter(self.chat, index.settings))
         tools = Toolbox(index)
         reasoner = self._reasoner(index.settings, tools, pipeline)
@@ -139,6 +142,8 @@ class Session:
         rules = kind(settings, tools.term_weights(), self.remembering)
         if self.chat is None:
             return rules
+        from reasoning.llm.reasoner import ALL_VERBS, LlmReasoner
+
         verbs = CLASSIC_VERBS if classic else ALL_VERBS
         return LlmReasoner(self.chat, rules, settings, self.remembering, verbs)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from builders import citing, piece
 from hypothesis import given, settings
@@ -241,3 +243,36 @@ def test_an_invented_span_is_never_supported(text: str, quote: str, start: int, 
     claim = citing(item, quote, start=start, end=end)
     if text[max(0, start) : max(0, end)] != quote or not quote:
         assert verdict(claim, item) != ""
+
+
+QUOTE = "The ward of Doctor Adams has 12 beds."
+RUSSIAN = "В отделении доктора Адамса стоит 12 коек для больных."
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "reason"),
+    [
+        (RUSSIAN, True, ""),
+        (RUSSIAN, False, "was not found to support it"),
+        (RUSSIAN, None, "another language"),
+        (RUSSIAN.replace("12", "13"), True, "number 13"),
+        # In the quote's own language nobody is asked.
+        (QUOTE.replace("12", "13"), True, "number 13"),
+        (QUOTE, False, ""),
+    ],
+)
+def test_a_claim_in_another_language_needs_somebody_who_reads_both(
+    text: str, answer: bool | None, reason: str
+) -> None:
+    asked: list[tuple[str, tuple[str, ...], str]] = []
+
+    def supports(claim: str, quotes: Sequence[str], language: str) -> bool:
+        asked.append((claim, tuple(quotes), language))
+        return bool(answer)
+
+    evidence = {ITEMS["en"].evidence_id: ITEMS["en"]}
+    claim = citing(ITEMS["en"], QUOTE, text)
+    found = unsupported_reason(claim, evidence, None if answer is None else supports)
+    assert (reason in found) if reason else found == ""
+    expected = (text, (QUOTE,), "ru")
+    assert asked == ([expected] if text == RUSSIAN and answer is not None else [])
