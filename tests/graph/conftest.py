@@ -41,7 +41,7 @@ def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
             quiet=True,
         )
         assert summary.ok
-    settings, _ = load_settings({"data": data})
+    settings, _ = load_settings({"data": data, "reasoner": "rules"})
     with Session(settings) as session:
         yield session
 
