@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from cli import ask, chat, config, demo, doctor, ingest, reindex, search, trace
+from cli import ask, chat, config, demo, doctor, ingest, llm, models, reindex, search, trace
 from cli import eval as evaluation
 from cli.output import fail
 from core.errors import CarrelError
@@ -36,6 +36,8 @@ app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)
 app.add_typer(evaluation.app, name="eval")
+app.add_typer(models.app, name="models")
+app.add_typer(llm.app, name="llm")
 
 
 def _version(asked: bool) -> None:

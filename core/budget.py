@@ -11,8 +11,8 @@ class Usage(Value):
     """Count what a run has used so far; `ms` is wall-clock time since it began.
 
     `tokens` are those of the evidence that tools returned and those that a chat model read and
-    wrote, which `model_tokens` counts apart; `degraded` counts decisions that the rules made in the
-    model's place.
+    wrote, which `model_tokens` counts apart; `model_calls` were sent; `degraded` counts decisions
+    that the rules made in the model's place.
     """
 
     steps: int = 0

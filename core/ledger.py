@@ -61,7 +61,9 @@ class Ledger:
         self.lost = self.lost or call.lost
 
     def judge(self, outcome: CallOutcome, error: str) -> None:
-        """Say of the last call that its reply was no valid decision, and why."""
+        """Say of the last call, if any, that its reply was no valid decision, and why."""
+        if not self.calls:
+            return
         last = self.calls.pop()
         self.calls.append(last.model_copy(update={"outcome": outcome, "error": error}))
 

@@ -73,7 +73,7 @@ class Context:
         return self.elapsed(started).plus(
             Usage(
                 tokens=prompt + written,
-                model_calls=len(ledger.calls),
+                model_calls=sum(1 for call in ledger.calls if call.outcome != "overflow"),
                 model_tokens=prompt + written,
                 degraded=len(ledger.degraded),
                 cost=(prompt * price + written * price_written) / PRICED_TOKENS,

@@ -130,7 +130,10 @@ class Session:
         if self.chat is not None:
             from reasoning.llm.passage import LlmPassageWriter
 
-            index = replace(index, writer=LlmPassageWriter(self.chat, index.settings))
+            window = index.settings.context_window or self.chat.capabilities.context
+            settings = index.settings.model_copy(update={"context_window": window})
+            writer = LlmPassageWriter(self.chat, settings)
+            index = replace(index, settings=settings, writer=writer)
         tools = Toolbox(index)
         reasoner = self._reasoner(index.settings, tools, pipeline)
         return make_context(auth, tools, reasoner, index.settings, cancelled=cancelled)

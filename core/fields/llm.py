@@ -44,11 +44,17 @@ class LlmFields(BaseModel):
     llm_repairs: int = Field(
         2, ge=0, le=2, description="Times an invalid reply is shown its error and asked again."
     )
+    llm_prompts: str = Field(
+        "", description="Folder of prompt files used instead of the built-in ones of the same name."
+    )
     llm_retries: int = Field(
         1, ge=0, le=2, description="Times a call that found no connection is tried again."
     )
     llm_probe_seconds: float = Field(
         2, gt=0, le=5, description="How long to look for a server before the rules take over."
+    )
+    llm_check_seconds: float = Field(
+        30, gt=0, description="How long a new server is tried out: schemas, thinking."
     )
     llm_connect_seconds: float = Field(2, gt=0, description="Longest wait for a connection.")
     llm_first_token_seconds: float = Field(30, gt=0, description="Longest wait for a first token.")

@@ -33,6 +33,15 @@ class LlmServerFields(BaseModel):
         -1, ge=-1, description="Layers on the GPU; -1: as many as fit, 0 without a GPU."
     )
     llm_threads: int = Field(0, ge=0, description="CPU threads; 0: one for each core.")
+    llm_connections: int = Field(
+        64, ge=4, description="Connections that llama-server talks on at once; others wait."
+    )
+    llm_memory_margin: int = Field(
+        256, ge=0, description="MiB of memory left free beside model, cache and buffers."
+    )
+    llm_log_bytes: int = Field(
+        5_000_000, ge=10_000, description="Size at which the server's log is rotated."
+    )
     llm_load_seconds: float = Field(
         600, gt=0, description="Longest wait until a started server has loaded its model."
     )

@@ -10,6 +10,7 @@ from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import Call, Evidence, Rewrite, SubQuestion, TermWeights
 from models.embeddings import Embedder
+from reasoning.drift import similarity
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.plan import calls_for, general_tools
 from reasoning.rules.wanted import steering_removed
@@ -45,19 +46,19 @@ def rewrite(
         chosen = general_tools(tools)
         how = "words of the best evidence, all general tools"
     query = " ".join([core, *added]).strip()
-    similarity = _similarity(question.query, query, question.language, embedder)
-    if similarity < settings.drift_similarity:
-        query, how = core, f"{how} drifted ({similarity:.2f}); content words alone"
-        similarity = _similarity(question.query, query, question.language, embedder)
-        if similarity < settings.drift_similarity:
+    kept = similarity(question.query, query, question.language, embedder)
+    if kept < settings.drift_similarity:
+        query, how = core, f"{how} drifted ({kept:.2f}); content words alone"
+        kept = similarity(question.query, query, question.language, embedder)
+        if kept < settings.drift_similarity:
             return None
-    calls = [_extended(call) for call in calls_for(query, words.language, chosen)]
+    calls = [extended(call) for call in calls_for(query, words.language, chosen)]
     if attempt > 1:
         calls += [
             Call(tool="read_document", arguments={"chunk_id": item.chunk_id})
             for item in evidence[:READ_AROUND]
         ]
-    return Rewrite(query=query, calls=calls, similarity=round(similarity, 3), reason=how)
+    return Rewrite(query=query, calls=calls, similarity=round(kept, 3), reason=how)
 
 
 def _core(question: SubQuestion) -> str:
@@ -96,15 +97,6 @@ def _feedback(
     return [written.get(term, term) for term in ranked[:FEEDBACK_TERMS]]
 
 
-def _similarity(original: str, proposed: str, language: str, embedder: Embedder | None) -> float:
-    """Return cosine where the embedder serves the language, else the share of words kept."""
-    if embedder is not None and (embedder.languages is None or language in embedder.languages):
-        vectors = embedder.embed_documents([original, proposed])
-        return float(vectors[0] @ vectors[1])
-    asked = set(content_terms(original, language))
-    kept = asked & set(content_terms(proposed, language))
-    return len(kept) / len(asked) if asked else 1.0
-
-
-def _extended(call: Call) -> Call:
+def extended(call: Call) -> Call:
+    """Return the call with wider pools."""
     return Call(tool=call.tool, arguments={**call.arguments, "extended": True})

@@ -1,0 +1,194 @@
+"""`carrel models`: which models are known by name, fetch one, check those that are here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from cli.options import Json, Set, settings_from
+from cli.output import print_json, stderr, stdout
+
+if TYPE_CHECKING:
+    from models.download import Advance, Pulled
+    from models.named import NamedModel
+
+app = typer.Typer(
+    name="models",
+    help="List, fetch and check the models that are known by name.",
+    rich_markup_mode=None,
+)
+
+DIGITS = 12
+WIDEST = 400
+COLOURS = {"ok": "green", "differs": "red", "unknown": "yellow", "missing": "dim"}
+Name = Annotated[str, typer.Argument(help="A model of `carrel models list`.", show_default=False)]
+
+
+class ByteBars:
+    """Draw one bar of bytes per stage of a download or check."""
+
+    def __init__(self, name: str, quiet: bool) -> None:
+        """Draw nothing when quiet, or when stderr is no terminal."""
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TextColumn,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        self._name = name
+        self._bars = Progress(
+            TextColumn("{task.description:>10}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=stderr(),
+            transient=True,
+            disable=quiet or not stderr().is_terminal,
+        )
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> Advance:
+        """Start, and return what the work reports to."""
+        self._bars.start()
+        return self._advance
+
+    def _advance(self, stage: str, done: int, total: int) -> None:
+        if stage not in self._tasks:
+            text = f"{escape(self._name)}: {stage}"
+            self._tasks[stage] = self._bars.add_task(text, total=total or None, completed=done)
+        self._bars.update(self._tasks[stage], completed=done, total=total or None)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Take the bars away."""
+        self._bars.stop()
+
+
+@app.command("list")
+def list_models(changes: Set = None, as_json: Json = False) -> None:
+    """Show all models known by name: kind, size, licence, SHA-256, and where each lies."""
+    from models.named import named_models
+
+    folder = settings_from(None, changes).model_folder
+    models = named_models(folder)
+    if as_json:
+        rows = [model.model_dump(mode="json") for model in models]
+        print_json({"folder": str(folder), "models": rows})
+        return
+    _print_table(models)
+    stdout().print(f"[dim]✓ is here; chat models lie in {escape(str(folder))}[/dim]")
+
+
+def _print_table(models: list[NamedModel]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.measure import Measurement
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("", "model", "kind", "size", "licence", "SHA-256", "file"):
+        table.add_column(heading, justify="right" if heading == "size" else "left", no_wrap=True)
+    for model in models:
+        table.add_row(
+            "[green]✓[/green]" if model.path else "",
+            escape(model.name),
+            model.kind,
+            size_text(model.bytes),
+            model.licence,
+            model.sha256[:DIGITS] if model.sha256 else "unknown",
+            escape(model.file),
+        )
+    out = stdout()
+    wide = out.options.update(max_width=WIDEST)
+    out.width = max(out.width, Measurement.get(out, wide, table).maximum)  # no name is ever cut
+    out.print(table)
+
+
+def size_text(size: int | None) -> str:
+    """Return a size as people read it, decimal units; None is unknown."""
+    if size is None:
+        return "unknown"
+    return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+@app.command("pull")
+def pull(name: Name, changes: Set = None, as_json: Json = False) -> None:
+    """Fetch a model, going on where an interrupted download ended, and check its SHA-256."""
+    from models.named import find_named
+
+    folder = settings_from(None, changes).model_folder
+    model = find_named(name, folder)
+    with ByteBars(model.name, as_json) as advance:
+        pulled = _pulled(model, folder, as_json, advance)
+    if as_json:
+        print_json({"name": model.name, **pulled._asdict(), "path": str(pulled.path)})
+        return
+    known = "was there already" if pulled.state == "present" else "fetched"
+    stdout().print(f"[green]{known}[/green], {size_text(pulled.bytes)}, verified")
+    stdout().print(f"  {escape(str(pulled.path))}\n  [dim]SHA-256 {pulled.sha256}[/dim]")
+    if model.kind == "chat":
+        stdout().print(f"  next: `carrel llm serve {model.name}`")
+
+
+def _pulled(model: NamedModel, folder: Path, quiet: bool, advance: Advance) -> Pulled:
+    from models.chat_table import find_chat_card
+    from models.download import Pulled, pull_chat_model
+    from models.recorded import file_sha256
+    from models.snapshot import pull_snapshot
+
+    card = find_chat_card(model.name) if model.kind == "chat" else None
+    if card is not None:
+        return pull_chat_model(card, folder, advance)
+    if model.in_hub_cache:
+        if quiet or not stderr().is_terminal:
+            from huggingface_hub.utils.tqdm import disable_progress_bars
+
+            disable_progress_bars()
+        return pull_snapshot(model, advance)
+    from models.embedded import embedded_folder
+
+    path = model.path or embedded_folder().path  # which says what to install
+    return Pulled(path, path.stat().st_size, file_sha256(path, advance), "present")
+
+
+@app.command("verify")
+def verify(
+    name: Annotated[
+        str | None, typer.Argument(help="One model; else all that are here.", show_default=False)
+    ] = None,
+    changes: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Hash the models that are here again; exit code 1 when one differs or is named and missing."""
+    from models.named import find_named, named_models
+    from models.verify import verify_model
+
+    folder = settings_from(None, changes).model_folder
+    models = [find_named(name, folder)] if name else [m for m in named_models(folder) if m.path]
+    found = []
+    for model in models:
+        with ByteBars(model.name, as_json) as advance:
+            found.append(verify_model(model, advance))
+    bad = [one for one in found if one.state in ("differs", "missing")]
+    if as_json:
+        rows = [{**one._asdict(), "path": one.path and str(one.path)} for one in found]
+        print_json({"ok": not bad, "models": rows})
+    else:
+        for one in found:
+            where = one.problem or str(one.path or f"fetch it: `carrel models pull {one.name}`")
+            colour = COLOURS[one.state]
+            state = "unknown digest" if one.state == "unknown" else one.state
+            stdout().print(f"[{colour}]{state}[/{colour}]  {escape(one.name)}  {escape(where)}")
+    if bad:
+        raise typer.Exit(1)

@@ -1,0 +1,205 @@
+"""A chat model that cannot hang, overflow, repeat itself for ever or spend more than it may."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import BaseMessageChunk
+
+from core.errors import ModelError
+from core.ledger import Ledger, current_ledger
+from core.settings import Settings
+from core.trace import CallOutcome, ModelCall
+from models.chat.breaker import Breaker
+from models.chat.faults import LOOK, NoConnection
+from models.chat.prompt_tokens import PromptTokens
+from models.chat.reply import IncomingReply
+from models.chat.running import RunningCall, opened_call
+from models.chat.slots import SlotPool
+from models.chat.types import (
+    Capabilities,
+    ChatReply,
+    ChatRequest,
+    ModelCancelled,
+    ModelOverflow,
+    ModelReplyError,
+    ModelTimeout,
+    ModelUnavailable,
+)
+from models.chat.wire import parameters, prompt_hash, to_messages
+
+LEAST_TOKENS = 16  # fewer hold no reply
+REPLY_CHARACTERS = 4000  # kept in the trace
+WAIT_SECONDS = 0.2  # between two attempts to connect
+
+
+class GuardedChat:
+    """Call any LangChain chat model within the limits of the settings and the current ledger.
+
+    `llm` streams; it counts tokens with `get_num_tokens` where `capabilities.tokenizes`. Beside
+    messages it is given `max_tokens` and, where its capabilities say so, `response_format`,
+    `chat_template_kwargs`, `id_slot`, `cache_prompt` and `cache_salt`.
+    """
+
+    def __init__(
+        self,
+        llm: BaseChatModel,
+        capabilities: Capabilities,
+        settings: Settings,
+        *,
+        breaker: Breaker | None = None,
+        close: Callable[[], None] | None = None,
+    ) -> None:
+        self.llm = llm
+        self.capabilities = capabilities
+        self.settings = settings
+        self.name = capabilities.model
+        self._breaker = breaker or Breaker(
+            self.name, settings.llm_breaker_failures, settings.llm_breaker_seconds
+        )
+        self._slots = SlotPool(capabilities.slots if capabilities.pins_slots else 0)
+        self._prompt_tokens = PromptTokens(llm, capabilities, settings, self._breaker)
+        self._close = close
+
+    def complete(
+        self, request: ChatRequest, *, verb: str, on_text: Callable[[str], None] | None = None
+    ) -> ChatReply:
+        """Return the reply and record the call in the current ledger.
+
+        `on_text` hears each piece of the reply's text as it arrives. Raises one of the errors of
+        `types.py`, each of which is recorded too.
+        """
+        ledger, began = current_ledger(), time.monotonic()
+        incoming = IncomingReply(request, self.settings.llm_repeats, self._thinks(request), on_text)
+        outcome: CallOutcome = "cancelled"  # what an interruption leaves
+        error = ""
+        try:
+            reply = self._admitted(request, ledger, incoming)
+            outcome = "ok" if reply.finish == "stop" else reply.finish
+            return reply
+        except ModelError as failure:
+            outcome, error = _outcome(failure, incoming), str(failure)
+            raise
+        finally:
+            ledger.record(self._record(request, incoming, began, verb, outcome, error))
+
+    def room(self, request: ChatRequest) -> int:
+        """Return the tokens of context left after prompt and max_tokens; negative: it overflows."""
+        wanted = self._wanted(request)
+        return self.capabilities.context - self._prompt_tokens.of(request) - wanted
+
+    def close(self) -> None:
+        """Let go of connections or weights."""
+        if self._close:
+            self._close()
+
+    def _thinks(self, request: ChatRequest) -> bool:
+        return request.thinking or self.capabilities.thinking == "always"
+
+    def _wanted(self, request: ChatRequest) -> int:
+        return request.max_tokens + self._thinks(request) * self.settings.llm_thinking_tokens
+
+    def _admitted(self, request: ChatRequest, ledger: Ledger, incoming: IncomingReply) -> ChatReply:
+        import stamina
+
+        stamina.instrumentation.set_on_retry_hooks(())  # they would print
+        retry = stamina.RetryingCaller(
+            attempts=self.settings.llm_retries + 1,
+            timeout=max(0.0, ledger.seconds_left()),
+            wait_initial=WAIT_SECONDS,
+            wait_max=WAIT_SECONDS,
+        )
+        with self._breaker.watched():
+            incoming.limit = self._limit(request, ledger)
+            return retry(NoConnection, self._receive, request, ledger, incoming)
+
+    def _limit(self, request: ChatRequest, ledger: Ledger) -> int:
+        """Return the max_tokens to send, or raise ModelOverflow."""
+        room, wanted = self.room(request), self._wanted(request)
+        if room < 0:
+            rule = f"the prompt and {wanted} tokens of reply do not fit the model's context"
+            hint = "send less text, or serve the model with a larger context"
+            raise ModelOverflow(rule, value=f"{-room} tokens too many", hint=hint)
+        left = ledger.tokens_left() - self._prompt_tokens.of(request)
+        if left < min(LEAST_TOKENS, wanted):
+            rule = "the run's tokens do not suffice for another call of the model"
+            raise ModelOverflow(rule, hint="allow more with CARREL_BUDGET_TOKENS")
+        return min(wanted, left)
+
+    def _receive(self, request: ChatRequest, ledger: Ledger, incoming: IncomingReply) -> ChatReply:
+        call = RunningCall.within(ledger, self.settings)
+        with self._slots.leased(ledger.owner) as lease, opened_call(call):
+            sent = parameters(self.capabilities, request, incoming.limit, lease, ledger.owner)
+            self._stream(request, sent, call, incoming)
+            reply = incoming.end()
+        if not reply.text:
+            hint = "a larger model or CARREL_LLM_THINKING_TOKENS may help"
+            raise ModelReplyError("the model's reply is empty", hint=hint)
+        return reply
+
+    def _stream(
+        self, request: ChatRequest, sent: dict[str, Any], call: RunningCall, incoming: IncomingReply
+    ) -> None:
+        # no callbacks: those of the graph would hand unverified text to whoever streams it
+        stream = self.llm.stream(to_messages(request), config={"callbacks": []}, **sent)
+        with closing(stream):  # type: ignore[type-var]
+            call.check()
+            while (chunk := _next(stream, call)) is not None:
+                if incoming.take(chunk):
+                    call.token()
+                call.check()
+                if incoming.cut:
+                    return
+        if incoming.finish is None and self.capabilities.kind != "in-process":
+            rule = "the model server ended a reply before it was finished"
+            raise ModelUnavailable(rule, hint=LOOK)
+
+    def _record(
+        self,
+        request: ChatRequest,
+        incoming: IncomingReply,
+        began: float,
+        verb: str,
+        outcome: CallOutcome,
+        error: str,
+    ) -> ModelCall:
+        usage = incoming.usage
+        prompt = self._prompt_tokens.of(request) if incoming.tokens else 0
+        return ModelCall(
+            verb=verb,
+            prompt_hash=prompt_hash(request),
+            outcome=outcome,
+            prompt_tokens=int(usage.get("input_tokens") or prompt),
+            cached_tokens=int((usage.get("input_token_details") or {}).get("cache_read") or 0),
+            completion_tokens=int(usage.get("output_tokens") or incoming.tokens),
+            first_ms=(incoming.first_at - began) * 1000 if incoming.first_at else 0.0,
+            ms=(time.monotonic() - began) * 1000,
+            reply=incoming.raw[:REPLY_CHARACTERS],
+            error=error,
+        )
+
+
+def _next(stream: Iterator[BaseMessageChunk], call: RunningCall) -> BaseMessageChunk | None:
+    try:
+        return next(stream, None)
+    except ModelError:
+        raise
+    except Exception as error:  # of a library; a caller's own exception comes from elsewhere
+        rule, value = "the model's reply cannot be read", str(error) or repr(error)
+        raise call.error or ModelReplyError(rule, value=value) from error
+
+
+def _outcome(failure: ModelError, incoming: IncomingReply) -> CallOutcome:
+    if isinstance(failure, ModelTimeout):
+        return "timeout"
+    if isinstance(failure, ModelUnavailable):
+        return "unavailable"
+    if isinstance(failure, ModelOverflow):
+        return "overflow"
+    if isinstance(failure, ModelCancelled):
+        return "cancelled"
+    return "length" if incoming.finish == "length" else "invalid"

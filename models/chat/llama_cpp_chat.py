@@ -1,0 +1,204 @@
+"""A GGUF model in this process, through llama-cpp-python."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from langchain_core.callbacks import CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models.chat_models import generate_from_stream
+from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
+from langchain_core.outputs import ChatGenerationChunk, ChatResult
+from pydantic import PrivateAttr
+
+from core.ledger import current_ledger
+from core.settings import Settings
+from models.chat.running import POLL_SECONDS, running_call
+from models.chat.types import Capabilities, ModelOverflow, Thinking
+from models.llama.in_process import load_model
+
+ROLES = {"human": "user", "ai": "assistant"}
+
+
+class LlamaCppChat(BaseChatModel):
+    """Stream replies of a loaded model, one request at a time.
+
+    `max_tokens`, `response_format` (json_object with a schema) and `chat_template_kwargs` are
+    understood as a server would. What a prompt has in common with the one before it is not read
+    again, except for another owner (core/ledger.py): the time would tell what was asked before.
+    """
+
+    name: str | None = None
+    temperature: float
+    seed: int
+    _llm: Any = PrivateAttr()
+    _formatter: Any = PrivateAttr()
+    _lock: Any = PrivateAttr(default_factory=threading.Lock)
+    _owner: str = PrivateAttr("")
+
+    def __init__(self, llm: Any, formatter: Any, **values: Any) -> None:  # noqa: ANN401
+        super().__init__(**values)
+        self._llm = llm
+        self._formatter = formatter
+
+    @property
+    def _llm_type(self) -> str:
+        return "llama-cpp"
+
+    def render(self, messages: Sequence[BaseMessage], **variables: object) -> str:
+        """Return the prompt that the model's own chat template makes."""
+        said = [{"role": ROLES.get(m.type, m.type), "content": m.text} for m in messages]
+        return str(self._formatter(messages=said, **variables).prompt)
+
+    def get_num_tokens(self, text: str) -> int:
+        """Count the tokens of a text."""
+        return len(self._tokens(text, special=False))
+
+    def close(self) -> None:
+        """Free the model's memory."""
+        with self._lock:
+            self._llm.close()
+
+    def _tokens(self, text: str, *, special: bool) -> list[int]:
+        encoded = text.encode("utf-8", "replace")
+        return list(self._llm.tokenize(encoded, add_bos=False, special=special))
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> ChatResult:
+        return generate_from_stream(self._stream(messages, stop, run_manager, **kwargs))
+
+    def _stream(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,  # noqa: ANN401
+    ) -> Iterator[ChatGenerationChunk]:
+        prompt = self.render(messages, **kwargs.get("chat_template_kwargs", {}))
+        tokens = self._tokens(prompt, special=True)
+        if len(tokens) >= self._llm.n_ctx():
+            rule = f"the prompt does not fit the model's context of {self._llm.n_ctx()} tokens"
+            raise ModelOverflow(rule, value=f"{len(tokens)} tokens", hint="send less text")
+        with self._turn():
+            cached = self._reused(tokens)
+            finish = "stop"
+            for piece in self._llm.create_completion(
+                tokens,
+                stream=True,
+                stop=stop or [],
+                max_tokens=kwargs.get("max_tokens"),
+                temperature=kwargs.get("temperature", self.temperature),
+                seed=kwargs.get("seed", self.seed),
+                grammar=_grammar(kwargs.get("response_format")),
+            ):
+                choice = piece["choices"][0]
+                finish = choice["finish_reason"] or finish
+                if choice["text"]:
+                    yield _chunk(choice["text"], run_manager)
+            # the last token, mostly the one that ends the reply, has not been read any more
+            written = max(0, self._llm.n_tokens - len(tokens) + 1)
+            yield _last(finish, len(tokens), cached, written)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait until no other request runs, no longer than the call may take."""
+        while not self._lock.acquire(timeout=POLL_SECONDS):
+            check_call()
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _reused(self, tokens: list[int]) -> int:
+        """Return how many tokens need not be read again; none of another owner's."""
+        owner = current_ledger().owner
+        if owner != self._owner:
+            self._llm.reset()
+        self._owner = owner
+        same = 0
+        for known, token in zip(self._llm.eval_tokens, tokens, strict=False):
+            if known != token:
+                break
+            same += 1
+        return same
+
+
+def open_gguf_chat(settings: Settings) -> tuple[LlamaCppChat, Capabilities]:
+    """Load the model of `settings.llm_file` and say what it can do.
+
+    Raises ModelError or OperatorError when it cannot be loaded.
+    """
+    loaded = load_model(settings, check_call)
+    name = loaded.info.path.stem
+    chat = LlamaCppChat(
+        loaded.llm,
+        loaded.formatter,
+        name=name,
+        temperature=settings.llm_temperature,
+        seed=settings.llm_seed,
+    )
+    thinking = _thinking(chat)
+    return chat, Capabilities(
+        kind="in-process",
+        model=name,
+        served=[name],
+        structured="json_object",
+        context=loaded.context,
+        thinking=thinking,
+        switches=thinking == "switch",
+        tokenizes=True,
+    )
+
+
+def _thinking(chat: LlamaCppChat) -> Thinking:
+    """Return what the chat template shows: a switch, or a prompt that already opens a thought."""
+    question = [HumanMessage("?")]
+    on, off = (chat.render(question, enable_thinking=value) for value in (True, False))
+    if on != off:
+        return "switch"
+    return "always" if on.rstrip().endswith("<think>") else "none"
+
+
+def check_call() -> None:
+    """Raise when the call that this thread makes has to end."""
+    call = running_call()
+    if call is not None:
+        call.check()
+
+
+def _chunk(text: str, manager: CallbackManagerForLLMRun | None) -> ChatGenerationChunk:
+    chunk = ChatGenerationChunk(message=AIMessageChunk(content=text))
+    if manager:
+        manager.on_llm_new_token(text, chunk=chunk)
+    return chunk
+
+
+def _last(finish: str, prompt: int, cached: int, written: int) -> ChatGenerationChunk:
+    usage = UsageMetadata(
+        input_tokens=prompt,
+        output_tokens=written,
+        total_tokens=prompt + written,
+        input_token_details=InputTokenDetails(cache_read=cached),
+    )
+    message = AIMessageChunk(
+        content="", usage_metadata=usage, response_metadata={"finish_reason": finish}
+    )
+    return ChatGenerationChunk(message=message)
+
+
+def _grammar(response_format: dict[str, Any] | None) -> Any:  # noqa: ANN401
+    if not response_format:
+        return None
+    from llama_cpp.llama_grammar import LlamaGrammar
+
+    return LlamaGrammar.from_json_schema(json.dumps(response_format["schema"]), verbose=False)

@@ -1,0 +1,167 @@
+"""What arrives of a reply, piece by piece: text, thinking, tokens, and why it ended."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+from langchain_core.messages import BaseMessageChunk
+
+from models.chat.repetition import repeated_piece
+from models.chat.types import ChatReply, ChatRequest, Finish
+
+MARKER = re.compile(r"<think>|</think>|<\|[A-Za-z_]{1,30}\|>")
+MAYBE_MARKER = re.compile(r"<(?:/?[think]{0,6}|\|[A-Za-z_]{0,30}\|?)\Z")
+CHECK_EVERY = 16  # characters between two looks for repetition
+
+
+class TextFilter:
+    """Part a reply's text from thinking and from template tokens that leaked into it.
+
+    Thinking counts as such before any text only. With `expected`, text is held back until it is
+    sure that it is not thinking whose opening tag was part of the prompt.
+    """
+
+    def __init__(self, expected: bool = False) -> None:
+        self.text = ""
+        self.reasoning = ""
+        self._waiting = ""
+        self._shown = 0
+        self._thinking = False
+        self._held = expected
+
+    def feed(self, piece: str) -> str:
+        """Take a piece and return the text that has become certain."""
+        self._waiting += piece
+        while found := MARKER.search(self._waiting):
+            self._take(self._waiting[: found.start()])
+            self._waiting = self._waiting[found.end() :]
+            self._mark(found.group())
+        partial = MAYBE_MARKER.search(self._waiting)
+        end = partial.start() if partial else len(self._waiting)
+        self._take(self._waiting[:end])
+        self._waiting = self._waiting[end:]
+        return self._certain()
+
+    def think(self, piece: str) -> None:
+        """Take thinking that the server has already told from text."""
+        self.reasoning += piece
+        self._held = False
+
+    def end(self) -> str:
+        """Return the text that was still held back."""
+        rest, self._waiting = self._waiting, ""
+        self._take(rest)
+        self._held = False
+        return self._certain()
+
+    def _certain(self) -> str:
+        if self._held:
+            return ""
+        text, self._shown = self.text[self._shown :], len(self.text)
+        return text
+
+    def _mark(self, marker: str) -> None:
+        if marker == "<think>" and not self.text.strip():
+            self._thinking, self._held = True, False
+        elif marker == "</think>" and self._held:
+            self.reasoning, self.text = self.reasoning + self.text, ""
+            self._held = False
+        elif marker == "</think>":
+            self._thinking = False
+
+    def _take(self, piece: str) -> None:
+        if self._thinking:
+            self.reasoning += piece
+        elif self.text:
+            self.text += piece
+        else:
+            self.text = piece.lstrip()
+
+
+class IncomingReply:
+    """Gather a streamed reply; `on_text` hears its text as soon as it is certain.
+
+    `limit` is the max_tokens that was sent; `cut` says that nothing more is wanted; `first_at` is
+    the `time.monotonic()` of the first token.
+    """
+
+    def __init__(
+        self,
+        request: ChatRequest,
+        repeats: int,
+        thinks: bool,
+        on_text: Callable[[str], None] | None = None,
+    ) -> None:
+        self.request = request
+        self.repeats = repeats
+        self.on_text = on_text
+        self.limit = request.max_tokens
+        self.finish: Finish | None = None
+        self.cut = False
+        self.first_at = 0.0
+        self.tokens = 0
+        self.usage: dict[str, Any] = {}
+        self._filter = TextFilter(expected=thinks)
+        self._unchecked = 0
+
+    @property
+    def raw(self) -> str:
+        """Return what has been written, thinking first."""
+        return self._filter.reasoning + self._filter.text
+
+    def take(self, chunk: BaseMessageChunk) -> bool:
+        """Take one chunk; say whether it held a token."""
+        text = chunk.text
+        thought = str(chunk.additional_kwargs.get("reasoning_content") or "")
+        self.usage = dict(getattr(chunk, "usage_metadata", None) or self.usage)
+        if chunk.response_metadata.get("finish_reason"):
+            self.finish = (
+                "length" if chunk.response_metadata["finish_reason"] == "length" else "stop"
+            )
+        if not text and not thought:
+            return False
+        self.tokens += 1
+        self.first_at = self.first_at or time.monotonic()
+        if thought:
+            self._filter.think(thought)
+        self._hear(self._filter.feed(text))
+        self._watch(len(text) + len(thought))
+        if self.tokens > self.limit:  # the server does not keep to max_tokens
+            self.finish, self.cut = "length", True
+        return True
+
+    def end(self) -> ChatReply:
+        """Return the whole reply; its text may be empty."""
+        self._hear(self._filter.end())
+        text, reasoning = self._filter.text.strip(), self._filter.reasoning.strip()
+        if self.request.schema is not None and not text:
+            text = _json_within(reasoning, self.request.schema)
+        return ChatReply(text, self.finish or "stop", reasoning)
+
+    def _hear(self, text: str) -> None:
+        if text and self.on_text:
+            self.on_text(text)
+
+    def _watch(self, added: int) -> None:
+        self._unchecked += added
+        if self._unchecked < CHECK_EVERY:
+            return
+        self._unchecked = 0
+        for written in (self._filter.text, self._filter.reasoning):
+            if repeated_piece(written, self.repeats):
+                self.finish, self.cut = "repeated", True
+
+
+def _json_within(reasoning: str, schema: dict[str, Any]) -> str:
+    """Return the JSON object that a server has put into the thinking (llama.cpp #22537)."""
+    start, end = reasoning.find("{"), reasoning.rfind("}")
+    try:
+        found = json.loads(reasoning[start : end + 1], strict=False)
+    except (ValueError, RecursionError):
+        return ""
+    wanted = set(schema.get("required", ()))
+    return reasoning[start : end + 1] if isinstance(found, dict) and wanted <= set(found) else ""

@@ -1,0 +1,135 @@
+"""One call of the chat model while it runs: its deadlines, its caller's wish to stop, its sockets.
+
+The thread that makes a call finds it here, however deep it is inside an HTTP client, and looks at
+it at least every `POLL_SECONDS`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from core.errors import ModelError
+from core.ledger import Ledger
+from core.settings import Settings
+from models.chat.faults import RunTimeout
+from models.chat.types import ModelCancelled, ModelReplyError, ModelTimeout
+
+POLL_SECONDS = 0.1
+
+
+class Closable(Protocol):
+    """Hold a connection."""
+
+    def close(self) -> None:
+        """Close it; closing twice does nothing."""
+
+
+@dataclass
+class RunningCall:
+    """Say when a call must end; all times are `time.monotonic()` seconds.
+
+    `error` keeps the reason for which the call was ended from here, since HTTP clients wrap what
+    is raised inside them. `lost` says that the server closed the connection.
+    """
+
+    settings: Settings
+    cancelled: Callable[[], bool]
+    deadline: float
+    of_run: bool
+    next_by: float
+    connect_seconds: float
+    bytes_left: int
+    first: bool = True
+    connected: bool = False
+    lost: bool = False
+    error: ModelError | None = None
+    connections: list[Closable] = field(default_factory=list)
+
+    @classmethod
+    def within(cls, ledger: Ledger, settings: Settings) -> RunningCall:
+        """Start the clocks of one call."""
+        now = time.monotonic()
+        own = now + settings.llm_call_seconds
+        return cls(
+            settings,
+            ledger.cancelled,
+            min(own, ledger.deadline),
+            ledger.deadline < own,
+            now + settings.llm_first_token_seconds,
+            settings.llm_connect_seconds,
+            settings.llm_reply_bytes,
+        )
+
+    def check(self) -> None:
+        """Raise ModelCancelled or ModelTimeout when the call has to end."""
+        if self.cancelled():
+            self.fail(ModelCancelled("the caller gave up while the model was writing"))
+        now = time.monotonic()
+        if now >= self.deadline and self.of_run:
+            hint = "allow more with CARREL_BUDGET_SECONDS"
+            self.fail(RunTimeout("the run's own time ended during a call of the model", hint=hint))
+        if now >= self.deadline:
+            self._late("a call", "llm_call_seconds")
+        if now >= self.next_by:
+            what = "its first token" if self.first else "its next token"
+            self._late(what, "llm_first_token_seconds" if self.first else "llm_gap_seconds")
+
+    def late_to_connect(self) -> None:
+        """Raise ModelTimeout: nobody took the connection in time."""
+        self._late("a connection", "llm_connect_seconds")
+
+    def token(self) -> None:
+        """Restart the clock that waits for the next token."""
+        self.first = False
+        self.next_by = time.monotonic() + self.settings.llm_gap_seconds
+
+    def count(self, received: int) -> None:
+        """Count received bytes; raise ModelReplyError when they are too many."""
+        self.bytes_left -= received
+        if self.bytes_left < 0:
+            limit = self.settings.llm_reply_bytes
+            rule = "the model server sent more bytes than one reply may have"
+            self.fail(ModelReplyError(rule, value=limit, hint="see CARREL_LLM_REPLY_BYTES"))
+
+    def fail(self, error: ModelError) -> None:
+        """End the call with this error."""
+        self.error = self.error or error
+        raise self.error
+
+    def hang_up(self) -> None:
+        """Close the connections, which makes the server stop writing."""
+        for connection in self.connections:
+            with contextlib.suppress(OSError):
+                connection.close()
+        self.connections.clear()
+
+    def _late(self, what: str, setting: str) -> None:
+        seconds = float(getattr(self.settings, setting))
+        rule = f"the model took longer for {what} than {setting} allows"
+        hint = f"a smaller model or a GPU answers faster; CARREL_{setting.upper()} allows more"
+        self.fail(ModelTimeout(rule, value=f"{seconds:g} s", hint=hint))
+
+
+_running: ContextVar[RunningCall | None] = ContextVar("running_call", default=None)
+
+
+def running_call() -> RunningCall | None:
+    """Return the call that this thread is making."""
+    return _running.get()
+
+
+@contextmanager
+def opened_call(call: RunningCall) -> Iterator[RunningCall]:
+    """Make this the running call, and close its connections at the end whatever happens."""
+    token = _running.set(call)
+    try:
+        yield call
+    finally:
+        _running.reset(token)
+        call.hang_up()

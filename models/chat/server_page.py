@@ -1,0 +1,123 @@
+"""One small JSON page of a server, read with the standard library within a time limit."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, NoReturn
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
+
+from models.chat.addresses import is_loopback
+from models.chat.faults import ModelRefused, no_server
+from models.chat.types import ModelTimeout
+
+LARGEST = 4_000_000  # bytes
+
+
+@dataclass(frozen=True)
+class Page:
+    """Hold a status and the JSON that came with it, None when it was none."""
+
+    status: int
+    data: Any
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Return the page's JSON object; empty after an error or when it is no object."""
+        return self.data if self.status == 200 and isinstance(self.data, dict) else {}
+
+    @property
+    def said(self) -> str:
+        """Return what an error page says."""
+        inner = self.data.get("error", self.data) if isinstance(self.data, dict) else self.data
+        message = inner.get("message", inner) if isinstance(inner, dict) else inner
+        return str(message or "")[:500]
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:  # noqa: ANN401
+        return None
+
+
+class Server:
+    """Read pages of the server at `url`, all within the same deadline."""
+
+    def __init__(self, url: str, key: str, seconds: float) -> None:
+        self.url = url.rstrip("/")
+        self.root = self.url.removesuffix("/v1")
+        self._key = key
+        self.restart(seconds)
+
+    def restart(self, seconds: float) -> None:
+        """Set the deadline anew."""
+        self._seconds = seconds
+        self._deadline = time.monotonic() + seconds
+
+    def read(self, address: str, body: dict[str, Any] | None = None) -> Page:
+        """Return one page; `body` is posted.
+
+        Raises NoConnection where nothing listens, ModelTimeout where nothing is said in time,
+        ModelRefused where something else than HTTP is said.
+        """
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            self._late()
+        answers: queue.SimpleQueue[Page | Exception] = queue.SimpleQueue()
+
+        def ask() -> None:
+            try:
+                answers.put(_read(address, self._key, body, left))
+            except Exception as error:  # goes on in the caller's thread
+                answers.put(error)
+
+        # in a thread of its own: a name that is looked up or a server that drips knows no deadline
+        threading.Thread(target=ask, daemon=True).start()
+        try:
+            answer = answers.get(timeout=left)
+        except queue.Empty:
+            self._late()
+        if isinstance(answer, Page):
+            return answer
+        cause = getattr(answer, "reason", answer)
+        if isinstance(cause, TimeoutError):
+            self._late()
+        if isinstance(cause, OSError) and not isinstance(cause, ConnectionResetError):
+            raise no_server(self.url, str(cause))
+        rule = f"what answers at {self.url} does not speak HTTP as agreed"
+        raise ModelRefused(rule, value=str(cause) or repr(cause), hint="check CARREL_LLM_URL")
+
+    def _late(self) -> NoReturn:
+        rule = f"the model server at {self.url} does not answer"
+        raise ModelTimeout(rule, value=f"{self._seconds:g} s", hint="see `carrel llm status`")
+
+
+def _read(address: str, key: str, body: dict[str, Any] | None, seconds: float) -> Page:
+    headers = {"Accept-Encoding": "identity", "Connection": "close"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    if body is not None:
+        headers["Content-Type"] = "application/json"
+    data = None if body is None else json.dumps(body).encode()
+    try:
+        with _opener(address).open(Request(address, data, headers), timeout=seconds) as reply:
+            return Page(reply.status, _json(reply.read(LARGEST)))
+    except HTTPError as error:
+        with error:
+            return Page(error.code, _json(error.read(LARGEST)))
+
+
+def _opener(address: str) -> OpenerDirector:
+    loopback = is_loopback(urlsplit(address).hostname or "")
+    return build_opener(ProxyHandler({}) if loopback else ProxyHandler(), _NoRedirect())
+
+
+def _json(raw: bytes) -> Any:  # noqa: ANN401
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,174 @@
+"""Fetch a chat model: resumed where it was left, checked against its SHA-256, moved in place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from core.errors import ModelError, OperatorError
+from models.chat_table import ChatCard
+from models.hub import Announced, announced_file, endpoint, explained
+from models.recorded import file_sha256, record_digest, recorded_digest
+
+Advance = Callable[[str, int, int], None]  # stage, bytes done, bytes in all (0: not known)
+CONNECT_SECONDS = 10.0
+READ_SECONDS = 60.0
+TRIES = 4  # connections in a row that bring no byte
+PAUSE_SECONDS = 2.0  # between two of them
+SPARE_BYTES = 64 << 20  # left free on the disk
+PARTIAL = 206
+RANGE_WRONG = 416
+
+
+class Pulled(NamedTuple):
+    """Say what a pull has done; `sha256` is that of the file as it lies there now."""
+
+    path: Path
+    bytes: int
+    sha256: str
+    state: Literal["fetched", "present"]
+
+
+def pull_chat_model(card: ChatCard, folder: Path, advance: Advance) -> Pulled:
+    """Bring a chat model into the folder, or find that it is there and whole.
+
+    A partial file is kept and continued. Raises HubError, OperatorError for the disk, ModelError
+    for a file of another digest; such a download is removed.
+    """
+    path = card.path(folder)
+    with _alone(path):
+        if path.exists():
+            return _present(card, path, advance)
+        url = f"{endpoint()}/{card.repository}/resolve/{card.revision}/{card.file}"
+        with explained(card.name, url, path):
+            announced = announced_file(url)
+        expected = _expected(card, announced)
+        partial = path.with_name(f"{path.name}.{(expected or 'unknown')[:12]}.part")
+        size = announced.bytes or card.bytes or 0
+        _check_space(partial, size)
+        with explained(card.name, url, path):
+            _fetch(url, partial, size, advance)
+        digest = file_sha256(partial, advance)
+        if expected is not None and digest != expected:
+            partial.unlink()
+            raise _differs(card, expected, digest)
+        os.replace(partial, path)
+        record_digest(path, digest)
+        return Pulled(path, path.stat().st_size, digest, "fetched")
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Hold the lock of one file; raise OperatorError when another process fetches it."""
+    from filelock import FileLock, Timeout
+
+    lock = FileLock(path.with_name(f"{path.name}.lock"))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise OperatorError(
+            "another `carrel models pull` is fetching the file", value=str(path), hint="wait for it"
+        ) from None
+    except OSError as error:
+        raise OperatorError(
+            f"the model folder must be writable ({error.strerror})",
+            value=str(path.parent),
+            hint="set CARREL_MODEL_FOLDER to another folder",
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _present(card: ChatCard, path: Path, advance: Advance) -> Pulled:
+    expected = card.sha256 or recorded_digest(path)
+    digest = file_sha256(path, advance)
+    if expected is not None and digest != expected:
+        raise ModelError(
+            f"the file of {card.name} must have SHA-256 {expected}, it has {digest}",
+            value=str(path),
+            hint="move it away and pull again",
+        )
+    return Pulled(path, path.stat().st_size, digest, "present")
+
+
+def _expected(card: ChatCard, announced: Announced) -> str | None:
+    """Return the digest to hold the download to; the table's wins over the hub's word."""
+    if card.sha256 and announced.sha256 and card.sha256 != announced.sha256:
+        raise _differs(card, card.sha256, announced.sha256)
+    return card.sha256 or announced.sha256
+
+
+def _differs(card: ChatCard, expected: str, found: str) -> ModelError:
+    return ModelError(
+        f"{card.file} must have SHA-256 {expected}, the hub gives {found}; it was not kept",
+        hint=f"pull again; if it stays so, {endpoint()} serves another file than {card.repository}"
+        f" at {card.revision}",
+    )
+
+
+def _check_space(partial: Path, size: int) -> None:
+    missing = size - (partial.stat().st_size if partial.exists() else 0)
+    free = shutil.disk_usage(partial.parent).free
+    if missing > 0 and free < missing + SPARE_BYTES:
+        raise OperatorError(
+            f"the download needs {missing:,} bytes, the disk has {free:,} free",
+            value=str(partial.parent),
+            hint="free some space, or set CARREL_MODEL_FOLDER to a larger disk",
+        )
+
+
+def _fetch(url: str, partial: Path, size: int, advance: Advance) -> None:
+    """Fill the partial file; a cut connection is taken up again while any bytes arrive."""
+    import httpx
+
+    idle = 0
+    while True:
+        before = partial.stat().st_size if partial.exists() else 0
+        if size and before == size:
+            return
+        try:
+            _stream(url, partial, before if before <= size or not size else 0, size, advance)
+        except httpx.TransportError:
+            idle = 0 if partial.exists() and partial.stat().st_size > before else idle + 1
+            if idle >= TRIES:
+                raise
+            time.sleep(PAUSE_SECONDS * idle)
+            continue
+        if not size or partial.stat().st_size == size:
+            return
+        raise httpx.RemoteProtocolError(
+            f"{partial.stat().st_size:,} bytes came, {size:,} were announced"
+        )
+
+
+def _stream(url: str, partial: Path, start: int, size: int, advance: Advance) -> None:
+    import httpx
+    from huggingface_hub import get_session, get_token
+
+    headers = {"Accept-Encoding": "identity"}
+    if token := get_token():
+        headers["Authorization"] = f"Bearer {token}"
+    if start:
+        headers["Range"] = f"bytes={start}-"
+    times = httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
+    with get_session().stream("GET", url, headers=headers, timeout=times) as response:
+        if start and response.status_code == RANGE_WRONG:
+            partial.unlink()  # longer than the file is: begin anew with the next try
+            raise httpx.RemoteProtocolError("the hub has no such part of the file")
+        response.raise_for_status()
+        if response.status_code != PARTIAL:
+            start = 0  # the whole file comes, whatever was asked for
+        with partial.open("r+b" if start else "wb") as file:
+            file.seek(start)
+            for block in response.iter_bytes():  # as they come: a cut loses nothing
+                file.write(block)
+                start += len(block)
+                advance("download", start, size)

@@ -1,0 +1,112 @@
+"""What the supervisor writes down for others: server.json, and the key in a file of its own."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr, ValidationError
+
+from core.settings import Settings
+from core.types import Value
+from models.llama.health import Backend
+from models.llama.processes import is_running
+
+STATE, KEY, LOG, LOCK = "server.json", "key", "server.log", "server.lock"
+SUPERVISOR_LOG = "supervisor.log"
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+Phase = Literal["starting", "healthy", "restarting", "failed"]
+
+
+class ServerState(Value):
+    """Describe the supervised server.
+
+    Births (see processes.py) tell a process from a later one with the same pid. `started_at` is in
+    UTC; `error` says why it has failed.
+    """
+
+    state: Phase
+    url: str
+    model: str
+    file: str
+    backend: Backend
+    context: int
+    slots: int
+    gpu_layers: int
+    log: str
+    started_at: str
+    supervisor_pid: int
+    supervisor_birth: str
+    pid: int | None = None
+    birth: str = ""
+    restarts: int = 0
+    error: str = ""
+
+    @property
+    def supervised(self) -> bool:
+        """Tell whether the supervisor that wrote this is still there."""
+        return is_running(self.supervisor_pid, self.supervisor_birth)
+
+
+def read_state(home: Path) -> ServerState | None:
+    """Return what was last written; None when there is nothing or it cannot be read."""
+    try:
+        return ServerState.model_validate_json((home / STATE).read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    new = path.with_name(f"{path.name}.{os.getpid()}.new")
+    with suppress(FileNotFoundError):
+        new.unlink()
+    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    new.replace(path)
+
+
+def write_state(home: Path, state: ServerState) -> None:
+    """Replace what is written down."""
+    write_private(home / STATE, state.model_dump_json(indent=1))
+
+
+def ensure_key(settings: Settings) -> str:
+    """Return the key of our own server, the same in every start, and keep it in its file."""
+    path = settings.llm_home / KEY
+    asked = settings.llm_key.get_secret_value() if settings.llm_key else ""
+    kept = _read_key(path)
+    key = asked or kept or secrets.token_urlsafe(32)
+    if key != kept or path.stat().st_mode & 0o077:
+        write_private(path, key + "\n")
+    return key
+
+
+def key_for(settings: Settings) -> SecretStr | None:
+    """Return the key to talk to `settings.llm_url`: the one set, else that of our own server."""
+    if settings.llm_key is not None:
+        return settings.llm_key
+    state = read_state(settings.llm_home)
+    if state is None or not state.supervised or not same_server(state.url, settings.llm_url):
+        return None
+    key = _read_key(settings.llm_home / KEY)
+    return SecretStr(key) if key else None
+
+
+def same_server(first: str, second: str) -> bool:
+    """Tell whether two URLs name the same port of this machine."""
+    one, other = urlsplit(first), urlsplit(second)
+    return one.port == other.port and one.hostname in LOOPBACK and other.hostname in LOOPBACK
+
+
+def _read_key(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,112 @@
+"""All models that Carrel knows by name, of every kind, and where each of them lies."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from core.errors import CallerError, ModelError
+from models.chat_table import ChatCard, chat_table
+from models.embedded import EMBEDDED, embedded_folder
+from models.table import ModelCard, model_table
+
+WEIGHTS_TABLE = Path(__file__).with_name("weights.yaml")
+WEIGHTS = "model.safetensors"
+EMBEDDED_SOURCE = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+class NamedModel(BaseModel):
+    """Describe one model of the tables; None is what is not known.
+
+    `file` holds its weights, `path` is where that file lies, None when it is not here.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    kind: Literal["chat", "embedder", "cross-encoder"]
+    repository: str
+    file: str
+    bytes: int | None
+    sha256: str | None
+    licence: str
+    quantisation: str = ""
+    context: int
+    path: Path | None
+
+    @property
+    def in_hub_cache(self) -> bool:
+        """Tell whether the model is a repository of many files in the Hugging Face cache."""
+        return self.kind != "chat" and self.name != EMBEDDED
+
+
+def named_models(folder: Path) -> list[NamedModel]:
+    """Return all models; chat models lie in `folder`, the others in the Hugging Face cache."""
+    cards = model_table()
+    source = next(card for card in cards if card.name == EMBEDDED_SOURCE)
+    chat = [_of_chat(card, folder) for card in chat_table()]
+    return [*chat, _of_hub(source, EMBEDDED, _embedded_file()), *(_of_hub(card) for card in cards)]
+
+
+def find_named(name: str, folder: Path) -> NamedModel:
+    """Return a model by its name, or the last part of it; raise CallerError naming all."""
+    models = named_models(folder)
+    asked = name.strip().casefold()
+    for model in models:
+        if asked in (model.name.casefold(), model.name.rpartition("/")[2].casefold()):
+            return model
+    for model in models:
+        if model.kind == "chat" and Path(asked).name == model.file.casefold():
+            return model
+    raise CallerError(
+        "the model must be one of " + ", ".join(model.name for model in models),
+        value=name,
+        hint="`carrel models list` shows them",
+    )
+
+
+def _of_chat(card: ChatCard, folder: Path) -> NamedModel:
+    path = card.path(folder)
+    values = card.model_dump(exclude={"revision", "thinking"})
+    return NamedModel(**values, kind="chat", path=path if path.is_file() else None)
+
+
+def _of_hub(card: ModelCard, name: str = "", path: Path | None = None) -> NamedModel:
+    known = published_weights().get(card.name, {})
+    return NamedModel(
+        name=name or card.name,
+        kind=card.kind,
+        repository=card.name,
+        file=WEIGHTS,
+        bytes=known.get("bytes"),
+        sha256=known.get("sha256"),
+        licence=card.licence,
+        context=card.max_tokens,
+        path=path if name else _cached_file(card.name),
+    )
+
+
+@cache
+def published_weights() -> dict[str, dict[str, Any]]:
+    """Return size and SHA-256 of `model.safetensors` by repository, where they are known."""
+    import yaml
+
+    rows: dict[str, dict[str, Any]] = yaml.safe_load(WEIGHTS_TABLE.read_text(encoding="utf-8"))
+    return rows
+
+
+def _cached_file(repository: str) -> Path | None:
+    from huggingface_hub import try_to_load_from_cache
+
+    found = try_to_load_from_cache(repository, WEIGHTS)
+    return Path(found) if isinstance(found, str) else None
+
+
+def _embedded_file() -> Path | None:
+    try:
+        return embedded_folder().path / WEIGHTS
+    except ModelError:  # the package is not installed: it is shown as missing
+        return None

@@ -1,0 +1,87 @@
+"""How data enters a prompt: delimited, numbered, and unable to close its own delimiters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from core.tool_spec import ToolSpec
+from core.types import Evidence
+from reasoning.llm.prompts import Prompts
+
+# Our own delimiters, and the control words of chat templates: servers read those as tokens
+# wherever they stand in a prompt.
+_OURS = "evidence|question|history|parts|tools|tool|claim|quotes|found|wanted"
+_TEMPLATES = "think|tool_call|tool_response|start_of_turn|end_of_turn|bos|eos|s|unk|pad"
+_DELIMITER = re.compile(
+    rf"<(?=\s*/?\s*(?:{_OURS}|{_TEMPLATES})\b|\s*[|｜]|<SYS>|</?SYS>>)|\[(?=/?INST\])",
+    re.IGNORECASE,
+)
+_HARMLESS = {"<": "‹", "[": "("}
+LANGUAGES = {
+    "ar": "Arabic", "be": "Belarusian", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan",
+    "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
+    "es": "Spanish", "et": "Estonian", "fa": "Persian", "fi": "Finnish", "fr": "French",
+    "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "hy": "Armenian",
+    "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ka": "Georgian", "kk": "Kazakh",
+    "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian", "mn": "Mongolian",
+    "mr": "Marathi", "ne": "Nepali", "nl": "Dutch", "no": "Norwegian", "pl": "Polish",
+    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian",
+    "sr": "Serbian", "sv": "Swedish", "ta": "Tamil", "th": "Thai", "tr": "Turkish",
+    "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
+}  # fmt: skip
+
+
+def as_data(text: str) -> str:
+    """Return a text in which no delimiter of a prompt or a chat template is left."""
+    return _DELIMITER.sub(lambda mark: _HARMLESS[mark.group()], text.replace("\x00", ""))
+
+
+def evidence_data(evidence: Sequence[Evidence]) -> str:
+    """Number pieces of evidence from 1, with what a reader would see of their source."""
+    return "\n".join(
+        f'<evidence n="{number}"{_attributes(item)}>\n{as_data(item.text).strip()}\n</evidence>'
+        for number, item in enumerate(evidence, start=1)
+    )
+
+
+def _attributes(item: Evidence) -> str:
+    shown = {"title": item.title, "section": item.section, "version": item.version}
+    return "".join(f' {name}="{_on_one_line(value)}"' for name, value in shown.items() if value)
+
+
+def _on_one_line(text: str) -> str:
+    return " ".join(as_data(text).replace('"', "'").split())
+
+
+def tools_data(tools: Sequence[ToolSpec]) -> str:
+    """List tools as their specs describe them."""
+    blocks = []
+    for spec in tools:
+        lines = [f"{spec.name}: {_on_one_line(spec.purpose)}"]
+        lists = {
+            "not for": spec.not_for,
+            "examples": spec.examples,
+            "fields": [info.name for info in spec.fields],
+        }
+        lines += [
+            f"  {name}: {'; '.join(map(_on_one_line, listed))}"
+            for name, listed in lists.items()
+            if listed
+        ]
+        blocks.append("\n".join(lines))
+    return "\n".join(blocks)
+
+
+def language_name(language: str) -> str:
+    """Return the English name of a language."""
+    return LANGUAGES.get(language, "the language of the question")
+
+
+def answer_style(prompts: Prompts, language: str) -> str:
+    """Return how to answer, in the language's own words where there is a file for it."""
+    own = f"style_{language}"
+    if own in prompts and own != "style_other":
+        return prompts.text(own)
+    named = prompts.text("style_other", language_name=language_name(language))
+    return f"{prompts.text('style_en')}\n{named}"

@@ -1,0 +1,176 @@
+"""Ask the model for one decision: fit it, check it, repair it, or let the rules take it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from core.errors import ModelError, shorten
+from core.ledger import current_ledger
+from core.settings import Settings
+from models.chat.types import (
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ModelCancelled,
+    ModelOverflow,
+    ModelReplyError,
+    ModelTimeout,
+    ModelUnavailable,
+)
+from reasoning.llm.data import as_data
+from reasoning.llm.fitting import fits, fitted
+from reasoning.llm.prompts import Prompts
+from reasoning.llm.replies import Unfit
+
+T = TypeVar("T")
+I = TypeVar("I")  # noqa: E741 - the items of a prompt
+SHOWN_REPLY, SHOWN_ERROR = 600, 300
+LOST = "the model did not answer earlier"
+
+
+class Reader(Generic[I, T]):
+    """Read the replies to one question, each as it is written or when it is whole."""
+
+    def begin(self, items: Sequence[I]) -> None:
+        """Expect a new reply to a prompt that showed these items."""
+        raise NotImplementedError
+
+    def read(self, reply: ChatReply) -> T:
+        """Return what a finished reply decides; raises Unfit."""
+        raise NotImplementedError
+
+    def hear(self, piece: str) -> None:
+        """Take a piece of the reply as it arrives."""
+        return
+
+    def kept(self) -> T | None:
+        """Return what is good of a reply that broke off, None for nothing."""
+        return None
+
+
+class WholeReply(Reader[I, T]):
+    """Read replies that say nothing before they are whole: half a decision is none."""
+
+    def __init__(self, read: Callable[[str, Sequence[I]], T]) -> None:
+        """Read with `read`, which gets the text and the items that the prompt showed."""
+        self._read = read
+        self._items: Sequence[I] = ()
+
+    def begin(self, items: Sequence[I]) -> None:
+        """Remember the items."""
+        self._items = items
+
+    def read(self, reply: ChatReply) -> T:
+        """Read the whole."""
+        return self._read(reply.text, self._items)
+
+
+@dataclass(frozen=True)
+class Ask(Generic[I, T]):
+    """Say what is asked: how its prompt is made of items, best first, and how replies are read."""
+
+    verb: str
+    make: Callable[[Sequence[I]], ChatRequest]
+    reader: Reader[I, T]
+    items: Sequence[I] = ()
+
+
+class Decider:
+    """Put questions to the model, within the current ledger."""
+
+    def __init__(self, chat: ChatModel, settings: Settings, prompts: Prompts) -> None:
+        """Ask `chat`, with these prompts."""
+        self.chat = chat
+        self.settings = settings
+        self.prompts = prompts
+
+    def request(
+        self, text: str, schema: dict[str, Any], tokens: int = 0, *, thinking: bool = False
+    ) -> ChatRequest:
+        """Make a request of the shared system prompt and one user message."""
+        wanted = tokens or self.settings.llm_decision_tokens
+        # In a small context the reply gets half, so that something of the question fits.
+        most = min(wanted, max(1, self.chat.capabilities.context // 2))
+        messages = (Message("system", self.prompts.text("system")), Message("user", text))
+        return ChatRequest(messages, most, schema, thinking)
+
+    def decide(self, ask: Ask[I, T], instead: Callable[[], T]) -> T:
+        """Return the model's decision, or that of `instead`, with the reason in the ledger."""
+        ledger = current_ledger()
+        if ledger.lost:
+            ledger.degrade(f"{ask.verb}: {LOST}")
+            return instead()
+        try:
+            return self._fitting(ask)
+        except ModelCancelled:
+            raise
+        except Unfit:
+            reason = "the model gave no valid reply"
+        except ModelOverflow as error:
+            reason = error.rule
+        except (ModelUnavailable, ModelTimeout) as error:
+            reason = f"the model did not answer ({error.rule})"
+        except ModelError as error:
+            reason = f"the model failed ({error.rule})"
+        ledger.degrade(f"{ask.verb}: {reason}")
+        return instead()
+
+    def _fitting(self, ask: Ask[I, T]) -> T:
+        """Ask with fewer items for as long as the server counts more tokens than we do."""
+        items = ask.items
+        while True:
+            request, shown = fitted(self.chat, ask.make, items)
+            try:
+                return self._tries(ask, request, shown)
+            except ModelOverflow:
+                if len(shown) < 2:
+                    raise
+                items = shown[: len(shown) // 2]
+
+    def _tries(self, ask: Ask[I, T], request: ChatRequest, shown: Sequence[I]) -> T:
+        asked, unfit = request, Unfit("")
+        for attempt in range(self.settings.llm_repairs + 1):
+            reply = ChatReply("")
+            ask.reader.begin(shown)
+            try:
+                reply = self.chat.complete(asked, verb=ask.verb, on_text=ask.reader.hear)
+                return ask.reader.read(reply)
+            except (ModelTimeout, ModelUnavailable, ModelReplyError) as error:
+                kept = ask.reader.kept()
+                if kept is not None:
+                    return kept
+                if not isinstance(error, ModelReplyError):
+                    raise
+                unfit = Unfit(error.rule)
+            except ModelOverflow:
+                if attempt:  # only a repair did not fit; fewer items would start all over
+                    raise unfit from None
+                raise
+            except Unfit as error:
+                outcome = "invalid" if reply.finish == "stop" else reply.finish
+                current_ledger().judge(outcome, str(error))
+                unfit = error
+            if attempt >= min(self.settings.llm_repairs, unfit.repairs):
+                raise unfit
+            asked = self._repair(request, reply, unfit)
+        raise AssertionError("a loop of tries ends inside")
+
+    def _repair(self, request: ChatRequest, reply: ChatReply, unfit: Unfit) -> ChatRequest:
+        """Show the model its reply and the error; only the error where both do not fit."""
+        error = shorten(as_data(str(unfit)), SHOWN_ERROR)
+        if reply.finish == "length":
+            error = f"{error} (the reply was cut at its limit; write less)"
+        said = as_data(reply.text[:SHOWN_REPLY]).strip()
+        task = Message("user", self.prompts.text("repair", error=error))
+        dialogue = (Message("assistant", said), task)
+        full = replace(request, messages=(*request.messages, *dialogue))
+        if said and fits(self.chat, full):
+            return full
+        merged = f"{request.messages[-1].content}\n\n{task.content}"  # roles must alternate
+        short = replace(request, messages=(*request.messages[:-1], Message("user", merged)))
+        if fits(self.chat, short):
+            return short
+        raise Unfit(str(unfit), repairs=0)

@@ -1,0 +1,143 @@
+"""Prompts as files: a header that declares variables, then text with `{variable}` places.
+
+    ---
+    variables: [question, history]
+    ---
+    Text with {question} and {history}.
+
+A file whose text and header disagree is an error when it is loaded, not when it is used. A user's
+folder may hold files of the same names, which are used instead, and `style_<language>.md`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import yaml
+
+from core.errors import OperatorError
+
+FOLDER = Path(__file__).resolve().parent / "prompts"
+NAMES = (
+    "system understand plan grade rewrite extract answer supports passage repair "
+    "style_en style_ru style_uk style_zh style_other"
+).split()
+STYLE = re.compile(r"style_[a-z]{2,3}")
+HEADER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)
+PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Hold one prompt file."""
+
+    name: str
+    variables: frozenset[str]
+    text: str
+
+    def filled(self, values: Mapping[str, str]) -> str:
+        """Insert the values in one pass, so that braces inside a value stay what they are."""
+        return PLACE.sub(lambda place: values[place.group(1)], self.text)
+
+
+class Prompts:
+    """Hold all prompts by name."""
+
+    def __init__(self, prompts: Mapping[str, Prompt]) -> None:
+        """Take prompts that were checked when they were loaded."""
+        self._prompts = prompts
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._prompts
+
+    def text(self, name: str, **values: str) -> str:
+        """Return a prompt with its values inserted; exactly its variables must be given."""
+        return self._prompts[name].filled(values)
+
+
+@lru_cache(maxsize=8)
+def load_prompts(folder: str = "") -> Prompts:
+    """Load the built-in prompts, and those of `folder` over them; OperatorError when one is bad."""
+    found = {name: read_prompt(FOLDER / f"{name}.md") for name in NAMES}
+    if not folder:
+        return Prompts(found)
+    own = Path(folder).expanduser()
+    if not own.is_dir():
+        raise OperatorError(
+            "llm_prompts must be a folder",
+            value=str(own),
+            hint="make it, or leave CARREL_LLM_PROMPTS empty for the built-in prompts",
+        )
+    for path in sorted(own.glob("*.md")):
+        found[path.stem] = _override(read_prompt(path), found, path)
+    return Prompts(found)
+
+
+def read_prompt(path: Path) -> Prompt:
+    """Read one prompt file; its header and its text must name the same variables."""
+    try:
+        raw = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OperatorError(
+            f"the prompt file {path.name} cannot be read", value=str(path), hint=str(error)
+        ) from None
+    header = HEADER.match(raw)
+    declared = _declared(header.group(1), path) if header else None
+    if header is None or declared is None:
+        raise OperatorError(
+            f"the prompt file {path.name} must begin with a header",
+            value=raw[:40],
+            hint="write '---', 'variables: [question]', '---' above the text",
+        )
+    text = raw[header.end() :].strip()
+    used = set(PLACE.findall(text))
+    for name in sorted(used - declared):
+        raise OperatorError(
+            f"the prompt file {path.name} uses a variable it does not declare",
+            value=name,
+            hint="add it to the header's variables, or correct its name",
+        )
+    for name in sorted(declared - used):
+        raise OperatorError(
+            f"the prompt file {path.name} declares a variable it does not use",
+            value=name,
+            hint=f"write {{{name}}} where it belongs, or take it out of the header",
+        )
+    return Prompt(path.stem, frozenset(declared), text)
+
+
+def _declared(header: str, path: Path) -> set[str] | None:
+    try:
+        loaded = yaml.safe_load(header)
+    except yaml.YAMLError as error:
+        raise OperatorError(
+            f"the header of the prompt file {path.name} must be YAML",
+            value=header,
+            hint=" ".join(str(error).split()),
+        ) from None
+    names = loaded.get("variables") if isinstance(loaded, dict) else None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        return None
+    return set(names)
+
+
+def _override(own: Prompt, known: Mapping[str, Prompt], path: Path) -> Prompt:
+    """Check that a user's prompt stands for one that exists and says the same variables."""
+    if own.name not in known and not STYLE.fullmatch(own.name):
+        raise OperatorError(
+            "no prompt has this name",
+            value=path.name,
+            hint=f"name it {', '.join(sorted(known))}, or style_ and a language code",
+        )
+    wanted = known[own.name].variables if own.name in known else frozenset()
+    for name in sorted(own.variables ^ wanted):
+        raise OperatorError(
+            f"the prompt file {path.name} must use the variables of the built-in one",
+            value=name,
+            hint=f"its variables: {', '.join(sorted(wanted)) or 'none'}",
+        )
+    return own

@@ -1,0 +1,143 @@
+"""The chat model as a Reasoner: it decides what it can, the rules decide the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.ledger import current_ledger
+from core.settings import Settings
+from core.tool_spec import ToolSpec
+from core.types import (
+    Claim,
+    Draft,
+    Evidence,
+    Finding,
+    Grade,
+    Plan,
+    Rewrite,
+    SubQuestion,
+    Understanding,
+)
+from models.chat.types import ChatModel
+from models.embeddings import Embedder
+from reasoning.llm.answer import claims_of
+from reasoning.llm.deciding import LOST, Decider
+from reasoning.llm.judging import findings_of, grades_of, support_of
+from reasoning.llm.plan import plan_of, rewrite_of, searches
+from reasoning.llm.prompts import load_prompts
+from reasoning.llm.understand import understanding_of
+from reasoning.types import Reasoner, Turn
+
+ALL_VERBS = frozenset({"understand", "plan", "grade", "rewrite", "extract", "answer"})
+
+
+class LlmReasoner:
+    """Decide by a chat model; every reply is checked, and a bad one costs one decision only."""
+
+    name = "llm"
+
+    def __init__(
+        self,
+        chat: ChatModel,
+        rules: Reasoner,
+        settings: Settings,
+        embedder: Embedder | None,
+        verbs: frozenset[str] = ALL_VERBS,
+    ) -> None:
+        """Leave to `rules` what is not in `verbs` and what the model fails at."""
+        self._rules = rules
+        self._embedder = embedder
+        self._verbs = verbs
+        self._decider = Decider(chat, settings, load_prompts(settings.llm_prompts))
+
+    def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
+        """Make the question stand alone, classify it and split it into parts."""
+        if "understand" not in self._verbs:
+            return self._rules.understand(question, history)
+        ask = understanding_of(question, history, self._decider, self._embedder)
+        return self._decider.decide(ask, lambda: self._rules.understand(question, history))
+
+    def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
+        """Give each part a search text and the tools the model chooses for it."""
+        if "plan" not in self._verbs or not searches(tools):
+            return self._rules.plan(understanding, tools)
+        ask = plan_of(understanding, tools, self._decider, self._embedder)
+        return self._decider.decide(ask, lambda: self._rules.plan(understanding, tools))
+
+    def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
+        """Judge each piece; the rules judge those that do not fit the model's context."""
+        if "grade" not in self._verbs or not evidence:
+            return self._rules.grade(question, evidence)
+        ask = grades_of(question, evidence, self._decider)
+        grades = self._decider.decide(ask, lambda: self._rules.grade(question, evidence))
+        rest = evidence[len(grades) :]
+        if rest:
+            current_ledger().degrade(
+                f"grade: {len(rest)} of {len(evidence)} passages did not fit the model's context"
+            )
+            grades = [*grades, *self._rules.grade(question, rest)]
+        return grades
+
+    def rewrite(
+        self,
+        question: SubQuestion,
+        evidence: Sequence[Evidence],
+        tools: Sequence[ToolSpec],
+        attempt: int,
+    ) -> Rewrite | None:
+        """Propose a search that was not tried yet and does not drift."""
+
+        def by_rules() -> Rewrite | None:
+            return self._rules.rewrite(question, evidence, tools, attempt)
+
+        if "rewrite" not in self._verbs or not searches(tools):
+            return by_rules()
+        ask = rewrite_of(question, evidence, tools, self._decider, self._embedder)
+        return self._decider.decide(ask, by_rules)
+
+    def extract(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Finding]:
+        """Find values that are written in the evidence."""
+        if "extract" not in self._verbs or not evidence:
+            return self._rules.extract(question, evidence)
+        ask = findings_of(question, evidence, self._decider)
+        return self._decider.decide(ask, lambda: self._rules.extract(question, evidence))
+
+    def answer(
+        self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]
+    ) -> Draft:
+        """Write the claims of each sub-question from its own graded evidence."""
+        ledger = current_ledger()
+        if "answer" not in self._verbs:
+            return self._rules.answer(understanding, plan, evidence)
+        if ledger.lost:
+            ledger.degrade(f"answer: {LOST}")
+            return self._rules.answer(understanding, plan, evidence)
+        claims: list[Claim] = []
+        missing: list[str] = []
+        for question in plan.questions:
+            usable = [item for item in evidence if item.grades.get(question.id, 0) >= 2]
+            found = self._claims(understanding, question, usable) if usable else []
+            claims += found
+            if not found:
+                missing.append(question.text)
+        return Draft(claims=claims, missing=missing)
+
+    def _claims(
+        self, understanding: Understanding, question: SubQuestion, usable: Sequence[Evidence]
+    ) -> list[Claim]:
+        def by_rules() -> list[Claim]:
+            found = self._rules.answer(understanding, Plan(questions=[question]), usable).claims
+            on_claim = current_ledger().on_claim
+            for claim in found if on_claim else ():
+                on_claim(claim)  # type: ignore[misc] # the loop is empty without it
+            return found
+
+        ask = claims_of(question, usable, self._decider, self._embedder)
+        return self._decider.decide(ask, by_rules)
+
+    def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
+        """Say whether quotes in another language than the claim's support it; False in doubt."""
+        if "answer" not in self._verbs:
+            return self._rules.supports(claim, quotes, language)
+        ask = support_of(claim, quotes, language, self._decider)
+        return self._decider.decide(ask, lambda: False)

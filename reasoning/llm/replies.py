@@ -1,0 +1,86 @@
+"""Read a model's reply as one JSON object, leniently where that is safe, or say what is wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import from_json
+
+from core.errors import shorten
+from core.language.detect import UNDETERMINED, detect_language
+from core.language.scan import HAN
+
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_HAN = re.compile(f"[{HAN}]")
+# Below this many letters a text's language is easily misjudged; a Han character says as much as 3.
+TELLING_LETTERS, HAN_LETTERS = 30, 3
+UNLIMITED = 99
+
+
+class Reply(BaseModel):
+    """Be what a reply must hold; keys that were not asked for are left out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", strict=True)
+
+
+class Unfit(ValueError):
+    """Say why a reply is no valid decision; `repairs` limits how often to ask again for it."""
+
+    def __init__(self, reason: str, repairs: int = UNLIMITED) -> None:
+        """Keep the reason, which the model is shown."""
+        super().__init__(reason)
+        self.repairs = repairs
+
+
+R = TypeVar("R", bound=Reply)
+
+
+def parsed(text: str, kind: type[R]) -> R:
+    """Read a reply as `kind`; raises Unfit."""
+    return checked(loaded(text), kind)
+
+
+def checked(value: object, kind: type[R]) -> R:
+    """Check a value against `kind`; raises Unfit with the first error."""
+    try:
+        return kind.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        shown = shorten(first["input"], 60)
+        raise Unfit(f"{where or 'the reply'}: {first['msg']}, not {shown}") from None
+
+
+def loaded(text: str) -> dict[str, Any]:
+    """Return the JSON object that a reply consists of; prose or fences around it are cut off."""
+    cleaned = clean(text)
+    start, end = cleaned.find("{"), cleaned.rfind("}")
+    if not cleaned.strip():
+        raise Unfit("the reply is empty; reply with one JSON object")
+    if start < 0:
+        raise Unfit("the reply is not a JSON object")
+    if end < start:
+        raise Unfit("the JSON object has no end; write less")
+    try:
+        value = from_json(cleaned[start : end + 1])
+    except ValueError as error:
+        raise Unfit(f"the reply is not one JSON object: {error}") from None
+    if not isinstance(value, dict):
+        raise Unfit("the reply is not a JSON object")
+    return value
+
+
+def clean(text: str) -> str:
+    """Replace raw control characters, which JSON forbids and models write, by blanks."""
+    return CONTROL.sub(" ", text.replace("\x00", ""))
+
+
+def other_language(text: str, language: str) -> str:
+    """Return the language of a text when it clearly is not `language`, else ""."""
+    letters = sum(map(str.isalpha, text)) + (HAN_LETTERS - 1) * len(_HAN.findall(text))
+    if letters < TELLING_LETTERS or language == UNDETERMINED:
+        return ""
+    found = detect_language(text)
+    return "" if found in (language, UNDETERMINED) else found

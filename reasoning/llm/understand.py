@@ -1,0 +1,147 @@
+"""Understand a question: the model proposes, words and cosine keep it from asking another one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from core.language.analysis import analyze, content_terms, terms
+from core.language.detect import detect_language
+from core.types import AnswerKind, Intent, Part, Understanding
+from models.chat.types import ChatRequest
+from models.embeddings import Embedder
+from reasoning.drift import cosine, kept_share
+from reasoning.llm.data import as_data
+from reasoning.llm.deciding import Ask, Decider, WholeReply
+from reasoning.llm.history import condensed
+from reasoning.llm.replies import Reply, Unfit, other_language, parsed
+from reasoning.llm.schemas import Schema, items, one_of, record, text
+from reasoning.rules.lexicon import lexicon
+from reasoning.rules.topic import entities
+from reasoning.types import Turn
+
+WANTS = ["text", "person", "date", "number", "place", "yesno"]
+KINDS, INTENTS = ["plain", "multi"], ["fact", "recommend"]
+
+
+class AskedPart(Reply):
+    """Hold one part as the model gives it."""
+
+    text: str
+    wants: Literal["text", "person", "date", "number", "place", "yesno"]
+
+
+class Understood(Reply):
+    """Hold the model's reply."""
+
+    standalone: str
+    kind: Literal["plain", "multi"]
+    intent: Intent
+    parts: list[AskedPart]
+
+
+def schema(most: int) -> Schema:
+    """Return the JSON schema of a reply with at most `most` parts."""
+    part = record(text=text(), wants=one_of(WANTS))
+    return record(
+        standalone=text(), kind=one_of(KINDS), intent=one_of(INTENTS), parts=items(part, 1, most)
+    )
+
+
+def understanding_of(
+    question: str, history: Sequence[Turn], decider: Decider, embedder: Embedder | None
+) -> Ask[str, Understanding]:
+    """Return what to ask about a question and the turns before it."""
+
+    def make(turns: Sequence[str]) -> ChatRequest:
+        prompt = decider.prompts.text(
+            "understand",
+            history="\n".join(reversed(turns)) or "(none)",
+            question=as_data(question),
+            limit=str(decider.settings.max_sub_questions),
+        )
+        return decider.request(prompt, schema(decider.settings.max_sub_questions))
+
+    def read(said: str, turns: Sequence[str]) -> Understanding:
+        reply = parsed(said, Understood)
+        faithful = _Faithful(question, "\n".join(turns), decider, embedder)
+        return _understanding(reply, faithful)
+
+    turns = condensed(history, decider.settings)
+    return Ask("understand", make, WholeReply(read), turns)
+
+
+def _understanding(reply: Understood, faithful: _Faithful) -> Understanding:
+    language = faithful.language
+    alone = " ".join(reply.standalone.split())
+    faithful.check_alone(alone)
+    asked = [(" ".join(part.text.split()), part.wants) for part in reply.parts]
+    faithful.check_parts(alone, [part for part, _ in asked])
+    if len(asked) == 1 or reply.intent == "recommend":
+        asked = [(alone, asked[0][1])]
+    wants: list[AnswerKind] = [wanted for _, wanted in asked]
+    return Understanding(
+        question=alone,
+        kind="multi" if len(asked) > 1 else "plain",
+        reason=f"the model sees {len(asked)} {'parts' if len(asked) > 1 else 'part'}",
+        language=language,
+        intent=reply.intent,
+        entities=entities(alone, lexicon(language)),
+        required_fields=wants,
+        parts=[Part(text=part) for part, _ in asked],
+    )
+
+
+class _Faithful:
+    """Check that a reply still asks what was asked."""
+
+    def __init__(
+        self, question: str, said: str, decider: Decider, embedder: Embedder | None
+    ) -> None:
+        self.language = detect_language(question)
+        self._question = question
+        self._said = said
+        self._embedder = embedder
+        self._settings = decider.settings
+        self._asked = set(terms(question, self.language))
+        self._known = self._asked | set(terms(said, self.language))
+
+    def check_alone(self, alone: str) -> None:
+        """Raise Unfit when the stand-alone question is another question."""
+        if not alone or len(alone) > self._settings.max_question_chars:
+            raise Unfit("standalone must hold one question")
+        other = other_language(alone, self.language)
+        if other and not other_language(self._question, self.language):
+            raise Unfit("standalone must be in the language of the question")
+        self._require("standalone must keep the words of the question", self._question, alone)
+        words = content_terms(alone, self.language)
+        known = sum(1 for word in words if word in self._known) / max(1, len(words))
+        if known < self._settings.drift_similarity:
+            raise Unfit("standalone may add only words of the history")
+
+    def check_parts(self, alone: str, parts: Sequence[str]) -> None:
+        """Raise Unfit when the parts do not ask what the stand-alone question asks."""
+        limit = self._settings.max_sub_questions
+        if not 1 <= len(parts) <= limit or not all(parts):
+            raise Unfit(f"parts must hold 1 to {limit} questions")
+        if len(set(parts)) < len(parts):
+            raise Unfit("no two parts may ask the same")
+        for part in parts:
+            self._require(f"the part '{part}' asks something else", part, alone)
+        self._require("the parts together must ask the whole question", alone, " ".join(parts))
+
+    def _require(self, rule: str, original: str, proposed: str) -> None:
+        """Compare by words kept, or by meaning where the words that history adds are left out."""
+        least = self._settings.drift_similarity
+        kept = kept_share(original, proposed, self.language)
+        if kept >= least:
+            return
+        meant = cosine(original, self._own(proposed), self.language, self._embedder)
+        if meant is None or meant < least:
+            raise Unfit(f"{rule} (similarity {max(kept, meant or 0.0):.2f}, at least {least})")
+
+    def _own(self, written: str) -> str:
+        """Return a text without the words that only the history has."""
+        added = self._known - self._asked
+        kept = [t for t in analyze(written, self.language) if t.term not in added]
+        return " ".join(written[t.start : t.end] for t in kept) if added else written

@@ -1,0 +1,112 @@
+"""A server that keeps failing is left alone, then tried again by one call."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from chat_doubles import scripted_chat
+
+from core.errors import ModelError
+from models.chat.breaker import Breaker, server_breaker
+from models.chat.faults import ModelRefused, RunTimeout
+from models.chat.types import (
+    ChatRequest,
+    Message,
+    ModelCancelled,
+    ModelOverflow,
+    ModelReplyError,
+    ModelTimeout,
+    ModelUnavailable,
+)
+
+REQUEST = ChatRequest((Message("user", "Hello?"),), 64)
+
+
+def fail(breaker: Breaker, error: ModelError) -> None:
+    with pytest.raises(type(error)), breaker.watched():
+        raise error
+
+
+def test_it_opens_after_failures_in_a_row_and_closes_again() -> None:
+    breaker = Breaker("url", 3, 0.05)
+    for _ in range(3):
+        assert not breaker.is_open
+        fail(breaker, ModelTimeout("late"))
+    assert breaker.is_open
+    with pytest.raises(ModelUnavailable, match="left alone"), breaker.watched():
+        pytest.fail("an open breaker lets nothing pass")
+    time.sleep(0.06)
+    with breaker.watched():
+        pass
+    assert not breaker.is_open
+    fail(breaker, ModelTimeout("late"))
+    assert not breaker.is_open
+
+
+def test_it_opens_at_once_when_the_trial_fails() -> None:
+    breaker = Breaker("url", 3, 0.05)
+    for _ in range(3):
+        fail(breaker, ModelUnavailable("gone"))
+    time.sleep(0.06)
+    fail(breaker, ModelUnavailable("gone"))
+    assert breaker.is_open
+
+
+def test_only_one_call_tries_a_server_again() -> None:
+    breaker = Breaker("url", 1, 0.05)
+    fail(breaker, ModelUnavailable("gone"))
+    time.sleep(0.06)
+    with breaker.watched():
+        with pytest.raises(ModelUnavailable, match="left alone"), breaker.watched():
+            pytest.fail("two trials at once")
+    with breaker.watched():
+        pass
+
+
+@pytest.mark.parametrize(
+    "error", [ModelReplyError("odd"), ModelRefused("key"), ModelUnavailable("gone")]
+)
+def test_a_server_that_answers_is_not_a_failing_one(error: ModelError) -> None:
+    breaker = Breaker("url", 2, 60)
+    fail(breaker, ModelUnavailable("gone"))
+    fail(breaker, error)
+    assert breaker.is_open == (type(error) is ModelUnavailable)
+
+
+@pytest.mark.parametrize(
+    "error", [ModelCancelled("enough"), ModelOverflow("long"), RunTimeout("over")]
+)
+def test_what_says_nothing_about_the_server_changes_nothing(error: ModelError) -> None:
+    breaker = Breaker("url", 2, 60)
+    fail(breaker, ModelUnavailable("gone"))
+    fail(breaker, error)
+    assert not breaker.is_open
+    fail(breaker, ModelUnavailable("gone"))
+    assert breaker.is_open
+
+
+def test_an_open_breaker_answers_at_once_for_every_call() -> None:
+    chat = scripted_chat([ModelUnavailable("gone")] * 5, llm_breaker_failures=5)
+    for _ in range(8):
+        with pytest.raises(ModelUnavailable):
+            chat.complete(REQUEST, verb="grade")
+    assert len(chat.prompts) == 5
+
+
+def test_one_breaker_for_each_server() -> None:
+    assert server_breaker("http://a/v1", 5, 15) is server_breaker("http://a/v1", 5, 15)
+    assert server_breaker("http://a/v1", 5, 15) is not server_breaker("http://b/v1", 5, 15)
+
+
+def test_many_threads_open_it_once() -> None:
+    breaker = Breaker("url", 50, 60)
+    threads = [
+        threading.Thread(target=fail, args=(breaker, ModelTimeout("late"))) for _ in range(50)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert breaker.is_open

@@ -1,0 +1,270 @@
+"""Servers that misbehave: every call ends typed, in time, with its connection closed."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+
+import pytest
+from stub_llm import MODEL, stub_llm
+
+from core.errors import ModelError
+from core.ledger import Ledger, opened_ledger
+from core.settings import Settings
+from models.chat.guarded import GuardedChat
+from models.chat.openai_chat import server_chat
+from models.chat.types import (
+    Capabilities,
+    ChatReply,
+    ChatRequest,
+    Message,
+    ModelCancelled,
+    ModelOverflow,
+    ModelReplyError,
+    ModelTimeout,
+    ModelUnavailable,
+)
+
+CAN = Capabilities(kind="openai-compatible", model=MODEL, context=4096)
+REQUEST = ChatRequest((Message("system", "Be brief."), Message("user", "Hello?")), max_tokens=64)
+SHORT = {"llm_first_token_seconds": 0.3, "llm_gap_seconds": 0.3, "llm_connect_seconds": 0.5}
+LATE = 10  # seconds: only a deadline that is not kept takes so long, since stubs hang for 30
+
+
+@pytest.fixture
+def ledger() -> Iterator[Ledger]:
+    with opened_ledger(Ledger(time.monotonic() + 60, 100_000, owner="ann")) as opened:
+        yield opened
+
+
+def chat_at(url: str, **settings: object) -> GuardedChat:
+    return server_chat(Settings(**{"llm_url": url, "llm_retries": 0, **SHORT, **settings}), CAN, "")
+
+
+def ask(chat: GuardedChat) -> ChatReply:
+    with contextlib.closing(chat):
+        return chat.complete(REQUEST, verb="grade")
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "error", "outcome"),
+    [
+        ("silent", ModelTimeout, "timeout"),
+        ("headers_only", ModelTimeout, "timeout"),
+        ("slow_first_token", ModelTimeout, "timeout"),
+        ("gap", ModelTimeout, "timeout"),
+        ("drip", ModelTimeout, "timeout"),
+        ("comments", ModelTimeout, "timeout"),
+        ("drip_head", ModelTimeout, "timeout"),
+        ("dies", ModelUnavailable, "unavailable"),
+        ("dies_in_chunk", ModelUnavailable, "unavailable"),
+        ("resets", ModelUnavailable, "unavailable"),
+        ("hangs_up", ModelUnavailable, "unavailable"),
+        ("broken", ModelUnavailable, "unavailable"),
+        ("loading", ModelUnavailable, "unavailable"),
+        ("busy", ModelUnavailable, "unavailable"),
+        ("wrong_key", ModelUnavailable, "unavailable"),
+        ("not_found", ModelUnavailable, "unavailable"),
+        ("redirect", ModelUnavailable, "unavailable"),
+        ("bad_text", ModelReplyError, "invalid"),
+        ("bad_request", ModelReplyError, "invalid"),
+        ("error_event", ModelReplyError, "invalid"),
+        ("empty", ModelReplyError, "invalid"),
+        ("no_events", ModelError, None),
+        ("malformed_sse", ModelError, None),
+        ("malformed_json", ModelReplyError, "invalid"),
+        ("malformed_http", ModelReplyError, "invalid"),
+        ("choices_null", ModelError, None),
+        ("choices_text", ModelError, None),
+        ("delta_text", ModelError, None),
+        ("content_number", ModelError, None),
+        ("no_object", ModelError, None),
+        ("deep_json", ModelReplyError, "invalid"),
+        ("usage_text", ModelError, None),
+        ("compressed", ModelReplyError, "invalid"),
+        ("overflow", ModelOverflow, "overflow"),
+    ],
+)
+def test_a_fault_ends_typed_recorded_and_with_its_connection_closed(
+    behaviour: str, error: type[ModelError], outcome: str | None, ledger: Ledger
+) -> None:
+    began = time.monotonic()
+    with stub_llm(behaviour) as stub:
+        with pytest.raises(ModelError) as caught:
+            ask(chat_at(stub.url))
+        assert time.monotonic() - began < LATE
+        assert stub.closed()
+        assert len(stub.requests) == 1
+    assert isinstance(caught.value, error)
+    (call,) = ledger.calls
+    assert call.outcome == outcome or outcome is None
+    assert call.error == str(caught.value)
+    assert call.verb == "grade"
+    assert call.lost == isinstance(caught.value, ModelTimeout | ModelUnavailable)
+
+
+def test_a_wrong_key_is_named(ledger: Ledger) -> None:
+    with stub_llm("wrong_key") as stub, pytest.raises(ModelUnavailable, match="CARREL_LLM_KEY"):
+        ask(chat_at(stub.url))
+
+
+def test_no_server_is_said_with_what_to_do(ledger: Ledger) -> None:
+    with stub_llm() as stub:
+        url = stub.url
+    with pytest.raises(ModelUnavailable, match="carrel llm serve"):
+        ask(chat_at(url, llm_retries=2))
+    assert [call.outcome for call in ledger.calls] == ["unavailable"]
+    assert ledger.lost
+
+
+def test_a_server_that_comes_back_is_found_by_the_retry(ledger: Ledger) -> None:
+    with stub_llm() as gone:
+        port = int(gone.url.split(":")[2].split("/")[0])
+    back: list[socket.socket] = []
+
+    def serve() -> None:
+        sock, _ = back[0].accept()
+        with sock:
+            sock.recv(65536)
+            event = (
+                b'data: {"choices":[{"index":0,"delta":{"content":"back"},"finish_reason":"stop"}]}'
+            )
+            sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + event + b"\n\n")
+
+    def return_later() -> None:
+        time.sleep(0.05)
+        back.append(socket.create_server(("127.0.0.1", port)))
+        serve()
+
+    thread = threading.Thread(target=return_later)
+    thread.start()
+    try:
+        assert ask(chat_at(gone.url, llm_retries=2)).text == "back"
+    finally:
+        thread.join(5)
+        for listener in back:
+            listener.close()
+
+
+def test_the_total_deadline_cuts_a_stream_of_tokens(ledger: Ledger) -> None:
+    def trickle(it: object) -> None:
+        it.head()  # type: ignore[attr-defined]
+        for number in range(1000):
+            it.delta(content=f" {number}")  # type: ignore[attr-defined]
+            time.sleep(0.05)
+
+    with stub_llm(trickle) as stub:  # type: ignore[arg-type]
+        with pytest.raises(ModelTimeout, match="llm_call_seconds"):
+            ask(chat_at(stub.url, llm_call_seconds=0.4))
+        assert stub.closed()
+    assert ledger.calls[0].completion_tokens > 0
+    assert ledger.calls[0].reply.startswith("0 1")
+
+
+def test_the_run_ends_its_calls(ledger: Ledger) -> None:
+    ledger.deadline = time.monotonic() + 0.3
+    with stub_llm("silent") as stub:
+        with pytest.raises(ModelTimeout, match="the run's own time"):
+            ask(chat_at(stub.url, llm_first_token_seconds=30))
+        assert stub.closed()
+
+
+@pytest.mark.parametrize("behaviour", ["silent", "gap", "comments"])
+def test_a_caller_who_gives_up_closes_the_connection(behaviour: str, ledger: Ledger) -> None:
+    gave_up = threading.Event()
+    threading.Timer(0.2, gave_up.set).start()
+    ledger.cancelled = gave_up.is_set
+    with stub_llm(behaviour) as stub:
+        with pytest.raises(ModelCancelled):
+            ask(chat_at(stub.url, llm_first_token_seconds=30, llm_gap_seconds=30))
+        assert stub.closed()
+    assert ledger.calls[0].outcome == "cancelled"
+
+
+def test_an_interruption_closes_the_connection(ledger: Ledger) -> None:
+    def interrupt() -> bool:
+        if stub.requests:
+            raise KeyboardInterrupt
+        return False
+
+    ledger.cancelled = interrupt
+    with stub_llm("silent") as stub:
+        with pytest.raises(KeyboardInterrupt):
+            ask(chat_at(stub.url, llm_first_token_seconds=30))
+        assert stub.closed()
+    assert ledger.calls[0].outcome == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "reply_bytes", "memory"),
+    [("gigabyte_line", 8_000_000, 50_000_000), ("empty_chunks", 300_000, 3_000_000)],
+)
+def test_a_flood_is_cut_before_it_fills_the_memory(
+    behaviour: str, reply_bytes: int, memory: int, ledger: Ledger
+) -> None:
+    with stub_llm("good") as stub:
+        ask(chat_at(stub.url))  # what the libraries load the first time is no flood
+    with stub_llm(behaviour) as stub:
+        chat = chat_at(stub.url, llm_first_token_seconds=30, llm_reply_bytes=reply_bytes)
+        tracemalloc.start()
+        try:
+            with pytest.raises(ModelReplyError, match="bytes"):
+                ask(chat)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert stub.closed()
+    assert peak < memory
+
+
+def test_an_infinite_stream_is_cut_at_max_tokens(ledger: Ledger) -> None:
+    with stub_llm("infinite") as stub:
+        reply = ask(chat_at(stub.url))
+        assert stub.closed()
+    assert reply.finish == "length"
+    assert reply.text.startswith("1 2 3")
+    assert ledger.calls[0].outcome == "length"
+    assert ledger.calls[0].completion_tokens == REQUEST.max_tokens + 1
+
+
+def test_a_reply_that_repeats_itself_is_cut(ledger: Ledger) -> None:
+    with stub_llm("repeats") as stub:
+        reply = ask(chat_at(stub.url))
+        assert stub.closed()
+    assert reply.finish == "repeated"
+    assert ledger.calls[0].outcome == "repeated"
+
+
+def test_a_stream_is_read_with_its_usage_and_max_tokens_is_sent(ledger: Ledger) -> None:
+    heard: list[str] = []
+    with stub_llm(["a streamed reply"]) as stub:
+        chat = chat_at(stub.url)
+        reply = chat.complete(REQUEST, verb="grade", on_text=heard.append)
+        chat.close()
+        (body,) = stub.requests
+    assert reply == ChatReply("a streamed reply")
+    assert "".join(heard) == reply.text
+    assert len(heard) > 1
+    assert body["max_tokens"] == 64
+    assert body["stream"] is True
+    assert "cache_prompt" not in body and "id_slot" not in body
+    call = ledger.calls[0]
+    assert (call.prompt_tokens, call.completion_tokens) == (7, 6)
+    assert 0 < call.first_ms <= call.ms
+
+
+def test_the_server_says_that_it_was_cut(ledger: Ledger) -> None:
+    with stub_llm("length") as stub:
+        assert ask(chat_at(stub.url)).finish == "length"
+    assert ledger.calls[0].outcome == "length"
+
+
+def test_no_proxy_is_used_for_this_machine(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "OPENAI_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    with stub_llm() as stub:
+        assert ask(chat_at(stub.url)).text == "a good reply"

@@ -1,0 +1,79 @@
+"""The table of chat models: valid, unique, and the same that `carrel llm serve` knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from core.errors import CallerError
+from models.chat_table import ChatCard, chat_table, find_chat_card
+from models.llama.profiles import read_profiles
+from models.named import find_named, named_models, published_weights
+from models.table import model_table
+
+
+def test_names_and_files_are_unique_and_complete() -> None:
+    table = chat_table()
+    assert len({card.name.casefold() for card in table}) == len(table)
+    assert len({card.file.casefold() for card in table}) == len(table)
+    assert len({card.sha256 for card in table}) == len(table)
+    sizes = [card.bytes or 0 for card in table]
+    assert sizes == sorted(sizes)
+    assert all(card.quantisation in card.file for card in table)
+
+
+def test_what_is_served_by_name_can_be_fetched_by_that_name() -> None:
+    cards = {card.name: card for card in chat_table()}
+    for profile in read_profiles().profiles:
+        assert profile.context <= cards[profile.name].context
+
+
+@pytest.mark.parametrize(
+    "name", ["qwen3-8b", "Qwen3-8B-Q4_K_M.gguf", "/models/Qwen3-8B-Q4_K_M.gguf"]
+)
+def test_a_card_is_found_by_name_and_by_file(name: str) -> None:
+    card = find_chat_card(name)
+    assert card is not None
+    assert card.name == "Qwen3-8B"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"file": "../escape.gguf"},
+        {"file": "weights.bin"},
+        {"name": "a/b"},
+        {"sha256": "abc"},
+        {"bytes": 0},
+        {"thinking": "maybe"},
+        {"colour": "red"},
+    ],
+)
+def test_a_bad_row_is_refused(wrong: dict[str, object]) -> None:
+    row = chat_table()[0].model_dump()
+    TypeAdapter(ChatCard).validate_python(row)
+    with pytest.raises(ValidationError):
+        TypeAdapter(ChatCard).validate_python(row | wrong)
+
+
+def test_published_weights_belong_to_known_models() -> None:
+    weights = published_weights()
+    assert set(weights) <= {card.name for card in model_table()}
+    assert all(set(row) == {"bytes", "sha256"} for row in weights.values())
+
+
+def test_the_embedded_model_lies_here_and_chat_models_in_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "Qwen3-0.6B-Q8_0.gguf").write_bytes(b"GGUF")
+    here = {model.name: model.path for model in named_models(tmp_path)}
+    assert here["embedded"] is not None
+    assert here["Qwen3-0.6B"] == tmp_path / "Qwen3-0.6B-Q8_0.gguf"
+    assert here["Qwen3-8B"] is None
+
+
+def test_an_unknown_name_lists_the_known_ones(tmp_path: Path) -> None:
+    assert find_named("bge-m3", tmp_path).name == "BAAI/bge-m3"
+    with pytest.raises(CallerError) as error:
+        find_named("gpt-oss", tmp_path)
+    assert all(model.name in str(error.value) for model in named_models(tmp_path))
