@@ -99,7 +99,8 @@ def decisions(
 ) -> list[dict[str, Any]]:
     """Return, for each verb, its time, the model's share of it by the server's clock, its tokens.
 
-    Each round asks another question, so that only the shared start of a prompt is cached.
+    `overhead_ms` is the time without the model's, `outside_ms` that without whole calls. Each
+    round asks another question, so that only the shared start of a prompt is cached.
     """
     rows: dict[str, list[dict[str, Any]]] = {}
     for number in range(repeat):
@@ -162,6 +163,7 @@ def _timed(
         "total_ms": total,
         "model_ms": model,
         "overhead_ms": None if model is None else total - model,
+        "outside_ms": total - sum(call.ms for call in ledger.calls),
         "calls": ledger.calls,
         "degraded": ledger.degraded,
     }
@@ -176,6 +178,7 @@ def _summary(verb: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "total_ms": p50_p95([row["total_ms"] for row in rows]),
         "model_ms": p50_p95([row["model_ms"] for row in rows if row["model_ms"] is not None]),
         "overhead_ms": p50_p95(over),
+        "outside_ms": p50_p95([row["outside_ms"] for row in rows]),
         "calls": round(len(calls) / per, 2),
         "prompt_tokens": round(sum(call.prompt_tokens for call in calls) / per),
         "cached_tokens": round(sum(call.cached_tokens for call in calls) / per),
@@ -183,6 +186,7 @@ def _summary(verb: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         "valid_calls": sum(call.outcome == "ok" for call in calls),
         "cut_calls": sum(call.outcome == "length" for call in calls),
         "degraded": sum(bool(row["degraded"]) for row in rows),
+        "errors": sorted({call.error for call in calls if call.error}),
     }
 
 
@@ -198,7 +202,7 @@ def dialogue(session: Session, turns: int, said: Callable[[str], None]) -> dict[
         run = session.ask(question, AUTH, COLLECTION, history=history)
         seconds.append(time.perf_counter() - began)
         calls += [call for step in run.trail for call in step.calls]
-        history.append(Turn(question, run.result["text"] or "I do not know."))
+        history.append(Turn(question, str(run.result["answer"]) or "I do not know."))
     read = sum(call.prompt_tokens for call in calls)
     return {
         "turns": turns,

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from core.errors import ModelError
 from core.language.analysis import query_terms
+from models.chat.types import ModelCancelled
 from retrievers.channels import MAX_TERMS, Asked, term_weights
 from retrievers.types import Index, Query, Vector
 
@@ -31,6 +32,8 @@ def expand(index: Index, query: Query, asked: Asked, distance: float | None) -> 
     try:
         passage = index.writer.write_passage(query.text, query.language or "").strip()
         vector = index.embedder.embed_query(passage) if passage else None
+    except ModelCancelled:
+        raise  # the caller gave up; going on without the passage would not be what they want
     except ModelError:
         return None
     if vector is None or float(vector @ asked.vector) < settings.drift_similarity:

@@ -306,8 +306,8 @@ class StubLlm:
             chat = path == "/v1/chat/completions"
             if not chat:
                 self.fetched.append(path)
-                page = self.pages.get(path)
-                it.page({"error": "File Not Found"}, 404) if page is None else it.page(page)
+                page = self.pages.get(path, BEHAVIOURS["not_found"])
+                page(it) if callable(page) else it.page(page)
                 return
             self.requests.append(body)
             if self._texts:
@@ -337,7 +337,7 @@ def _request(sock: socket.socket) -> tuple[str, dict[str, Any]]:
 def stub_llm(
     behaviour: str | Callable[[Connection], None] | Sequence[str] = "good", pages: Any = None
 ) -> Iterator[StubLlm]:
-    """Run a stub; `pages` are the JSON answers to GET and POST /tokenize by path."""
+    """Run a stub; `pages` are JSON answers, or behaviours, by path other than that of chats."""
     stub = StubLlm(behaviour, pages)
     try:
         yield stub

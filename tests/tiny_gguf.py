@@ -18,7 +18,8 @@ CHAT_TEMPLATE = (
 )
 SPECIALS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 HEADS, KV_HEADS, HEAD_SIZE = 4, 2, 32
-ENDING = 1.1  # how much <|im_end|> is favoured: answers end after some tens of tokens
+# How much these tokens are favoured: answers and strings of JSON end after some tens of tokens.
+ENDING, QUOTE = 1.2, 1.15
 
 
 def byte_tokens() -> list[str]:
@@ -94,6 +95,7 @@ def _tensors(
     for number, token in enumerate(tokens):
         output[number, 0] = 1 if token.isascii() and number < normal else -1
     output[-1, 0] = ENDING
+    output[ord('"'), 0] = QUOTE
     tensors = {
         "token_embd.weight": embedding,
         "output_norm.weight": ones(width),

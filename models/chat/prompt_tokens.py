@@ -35,8 +35,9 @@ class PromptTokens:
         """Return the tokens of a request's messages; never too few where they are counted."""
         key = prompt_hash(request)
         if key not in self._known:
-            text = "\n".join(f"{said.role}\n{plain(said.content)}" for said in request.messages)
-            tokens = self._count(text) + TEMPLATE_TOKENS * len(request.messages)
+            parts = [f"{said.role}\n{plain(said.content)}\n" for said in request.messages]
+            parts.append("assistant\n")  # what a template ends with
+            tokens = self._count("".join(parts)) + TEMPLATE_TOKENS * len(parts)
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
             self._known[key] = tokens

@@ -109,6 +109,11 @@ def _truncated(path: Path, size: int) -> ModelError:
     )
 
 
+def _whole(value: object, otherwise: int) -> int:
+    """Return a value if it is a whole number above or equal to 0."""
+    return value if isinstance(value, int) and value >= 0 else otherwise
+
+
 class _Header:
     """Walk through the header of a mapped file."""
 
@@ -124,22 +129,21 @@ class _Header:
         for _ in range(count):
             key = self._string()
             values[key] = self._value(self._scalar("I"))
-        parameters = self._check_tensors(tensors, int(values.get("general.alignment", 32)))
+        parameters = self._check_tensors(tensors, _whole(values.get("general.alignment"), 32))
         return self._described(values, parameters)
 
     def _described(self, values: dict[str, Any], parameters: int) -> GgufInfo:
         architecture = str(values.get("general.architecture", ""))
 
         def number(key: str, otherwise: int = 0) -> int:
-            value = values.get(f"{architecture}.{key}", otherwise)
-            return int(value) if isinstance(value, int) else otherwise
+            return _whole(values.get(f"{architecture}.{key}"), otherwise)
 
         layers = number("block_count")
         heads = number("attention.head_count", 1)
         size = number("embedding_length") // max(heads, 1)
         width = number("attention.key_length", size) + number("attention.value_length", size)
         kv_heads = values.get(f"{architecture}.attention.head_count_kv", heads)
-        total = sum(kv_heads) if isinstance(kv_heads, list) else int(kv_heads) * layers
+        total = sum(kv_heads) if isinstance(kv_heads, list) else _whole(kv_heads, heads) * layers
         if not (architecture and layers and number("context_length")):
             raise ModelError(
                 "the GGUF file holds no language model that llama.cpp can serve",
@@ -151,7 +155,7 @@ class _Header:
             bytes=self.size,
             architecture=architecture,
             name=str(values.get("general.name") or self.path.stem),
-            quantisation=FILE_TYPES.get(values.get("general.file_type", -1), ""),
+            quantisation=FILE_TYPES.get(_whole(values.get("general.file_type"), -1), ""),
             parameters=parameters,
             context=number("context_length"),
             layers=layers,
@@ -172,6 +176,7 @@ class _Header:
             block, size = BLOCKS.get(self._scalar("I"), (1, 0))  # of new types: the start alone
             end = max(end, self._scalar("Q") + weights // block * size)
             parameters += weights
+        alignment = max(alignment, 1)
         start = -(-self.at // alignment) * alignment
         if start + end > self.size:
             raise _truncated(self.path, self.size)
@@ -199,7 +204,7 @@ class _Header:
         try:
             for _ in range(count):
                 at += 8 + length_at(self.view, at)[0]
-        except struct.error:
+        except (struct.error, OverflowError):
             raise _truncated(self.path, self.size) from None
         self.at = at
         self._move(0)

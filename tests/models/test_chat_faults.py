@@ -8,9 +8,10 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
-from stub_llm import MODEL, stub_llm
+from stub_llm import MODEL, Connection, stub_llm
 
 from core.errors import ModelError
 from core.ledger import Ledger, opened_ledger
@@ -151,13 +152,13 @@ def test_a_server_that_comes_back_is_found_by_the_retry(ledger: Ledger) -> None:
 
 
 def test_the_total_deadline_cuts_a_stream_of_tokens(ledger: Ledger) -> None:
-    def trickle(it: object) -> None:
-        it.head()  # type: ignore[attr-defined]
+    def trickle(it: Connection) -> None:
+        it.head()
         for number in range(1000):
-            it.delta(content=f" {number}")  # type: ignore[attr-defined]
+            it.delta(content=f" {number}")
             time.sleep(0.05)
 
-    with stub_llm(trickle) as stub:  # type: ignore[arg-type]
+    with stub_llm(trickle) as stub:
         with pytest.raises(ModelTimeout, match="llm_call_seconds"):
             ask(chat_at(stub.url, llm_call_seconds=0.4))
         assert stub.closed()
@@ -255,6 +256,30 @@ def test_a_stream_is_read_with_its_usage_and_max_tokens_is_sent(ledger: Ledger) 
     call = ledger.calls[0]
     assert (call.prompt_tokens, call.completion_tokens) == (7, 6)
     assert 0 < call.first_ms <= call.ms
+
+
+def test_thinking_that_the_server_parts_from_the_text_is_kept_apart(ledger: Ledger) -> None:
+    def think(it: Connection) -> None:
+        it.head()
+        it.delta(reasoning_content="let me ")
+        it.delta(reasoning_content="see")
+        it.delta(content="the answer")
+        it.end(3)
+
+    def only_think(it: Connection) -> None:
+        it.head()
+        it.delta(reasoning_content='so: {"grade": 2}')
+        it.end(1)
+
+    heard: list[str] = []
+    with stub_llm(think) as stub, contextlib.closing(chat_at(stub.url)) as chat:
+        reply = chat.complete(REQUEST, verb="write", on_text=heard.append)
+    assert reply == ChatReply("the answer", reasoning="let me see")
+    assert "".join(heard) == "the answer"
+    schema = {"type": "object", "required": ["grade"]}
+    with stub_llm(only_think) as stub, contextlib.closing(chat_at(stub.url)) as chat:
+        reply = chat.complete(replace(REQUEST, schema=schema), verb="grade")
+    assert reply.text == '{"grade": 2}'
 
 
 def test_the_server_says_that_it_was_cut(ledger: Ledger) -> None:

@@ -6,6 +6,7 @@ import json
 import time
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from llama_servers import RunningServer
@@ -60,7 +61,7 @@ def test_the_prompt_is_counted_as_the_server_counts_it(chat: GuardedChat) -> Non
     with opened_ledger(ledger()) as opened:
         chat.complete(request, verb="write")
     real = opened.calls[0].prompt_tokens
-    assert real <= counted <= real + 16
+    assert real <= counted <= real + 32
 
 
 def test_nothing_overflows_the_server(chat: GuardedChat) -> None:
@@ -106,5 +107,17 @@ def test_the_prompt_cache_serves_one_owner(chat: GuardedChat, llama_server: Runn
         with opened_ledger(ledger(owner)) as opened:
             chat.complete(asked("The same long beginning. " * 40 + str(turn)), verb="write")
         cached[turn] = opened.calls[0].cached_tokens
-    assert cached[1] > 900
+    assert cached[1] > 800
     assert cached[0] == cached[2] == cached[3] == cached[4] == 0
+
+
+def test_many_users_at_once_each_get_their_own_answer(chat: GuardedChat) -> None:
+    def grade(user: int) -> set[str]:
+        schema = {"type": "object", "properties": {"user": {"enum": [f"u{user}"]}}}
+        schema |= {"required": ["user"], "additionalProperties": False}
+        with opened_ledger(ledger(f"owner {user}")):
+            replies = [chat.complete(asked("Who?", schema=schema), verb="grade") for _ in range(5)]
+        return {json.loads(reply.text)["user"] for reply in replies}
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(grade, range(8))) == [{f"u{user}"} for user in range(8)]
