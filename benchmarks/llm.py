@@ -194,13 +194,13 @@ def main() -> None:
     model = arguments.gguf
     if arguments.make:
         shape = SHAPES[arguments.make]
-        name = f"{shape.name}-{shape.quantisation}-v1.gguf"
+        name = f"{shape.name}-{shape.quantisation}-v2.gguf"
         model = write_random_model(settings.cache.expanduser() / "bench" / name, shape, say)
         note += (
             f" Random weights, {shape.quantisation}: tokens per second are those of real ones."
-            " Model time of decisions is not: their replies are noise, mostly invalid, so they are asked"
-            " again, and where a first choice breaks the grammar, which real ones seldom do, the"
-            " server checks its whole vocabulary."
+            " Model time of decisions is not: replies are noise, mostly invalid, so they are asked"
+            " for again, and where a first choice breaks the grammar, which real ones seldom do,"
+            " the server checks its whole vocabulary."
         )
     with contextlib.ExitStack() as stack:
         if arguments.url:

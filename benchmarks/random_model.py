@@ -49,7 +49,7 @@ class Shape:
 
 # https://huggingface.co/Qwen/Qwen3-0.6B and Qwen3-4B-Instruct-2507, quantised as in chat_table.yaml
 SHAPES = {
-    "tiny": Shape("random-Qwen3-tiny", 2, 256, 4, 2, 64, 512, 12_000, False),
+    "tiny": Shape("random-Qwen3-tiny", 2, 256, 4, 2, 64, 512, 2_048, False),
     "0.6b": Shape("random-Qwen3-0.6B", 28, 1024, 16, 8, 128, 3072, 151_936, False),
     "4b": Shape("random-Qwen3-4B", 36, 2560, 32, 8, 128, 9728, 151_936, True),
 }

@@ -66,6 +66,9 @@ class LlmFields(BaseModel):
     llm_breaker_seconds: float = Field(
         15, gt=0, description="How long it is left alone before one call tries again."
     )
+    llm_queue: int = Field(
+        64, ge=0, description="Calls of this process that may wait while all slots are taken."
+    )
     llm_reply_bytes: int = Field(
         8_000_000, ge=10_000, description="Bytes of one reply that are read at most."
     )

@@ -21,6 +21,10 @@ class ModelRefused(ModelUnavailable):
     retryable = False
 
 
+class ServerBusy(ModelUnavailable):
+    """Say that too many calls wait for the server already."""
+
+
 class RunTimeout(ModelTimeout):
     """Say that the run's own time ended, which is no fault of the server."""
 

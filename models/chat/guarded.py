@@ -20,6 +20,7 @@ from models.chat.prompt_tokens import PromptTokens
 from models.chat.reply import IncomingReply
 from models.chat.running import RunningCall, opened_call
 from models.chat.slots import SlotPool
+from models.chat.turns import Turns
 from models.chat.types import (
     Capabilities,
     ChatReply,
@@ -34,6 +35,7 @@ from models.chat.wire import parameters, prompt_hash, to_messages
 
 LEAST_TOKENS = 16  # fewer hold no reply
 REPLY_CHARACTERS = 4000  # kept in the trace
+COUNTED = ("llama-server", "llama_cpp.server", "in-process")  # whose slots are known
 WAIT_SECONDS = 0.2  # between two attempts to connect
 
 
@@ -62,6 +64,8 @@ class GuardedChat:
             self.name, settings.llm_breaker_failures, settings.llm_breaker_seconds
         )
         self._slots = SlotPool(capabilities.slots if capabilities.pins_slots else 0)
+        known = capabilities.kind in COUNTED
+        self._turns = Turns(capabilities.slots if known else 0, settings.llm_queue)
         self._prompt_tokens = PromptTokens(llm, capabilities, settings, self._breaker)
         self._close = close
 
@@ -113,7 +117,11 @@ class GuardedChat:
             wait_initial=WAIT_SECONDS,
             wait_max=WAIT_SECONDS,
         )
-        with self._breaker.watched():
+        until = min(ledger.deadline, time.monotonic() + self.settings.llm_call_seconds)
+        with (
+            self._turns.taken(ledger.owner, until, ledger.cancelled),
+            self._breaker.watched(),
+        ):
             incoming.limit = self._limit(request, ledger)
             return retry(NoConnection, self._receive, request, ledger, incoming)
 

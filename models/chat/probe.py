@@ -18,9 +18,9 @@ from models.chat.server_page import Server
 from models.chat.tokenize import token_count, tokenize_request
 from models.chat.trials import Trials
 from models.chat.types import Capabilities, Kind, ModelTimeout, Structured, Thinking
-from models.llama.server_state import key_for
+from models.llama.server_state import key_for, read_state, same_server
 
-UNKNOWN_CONTEXT = 2048  # what llama_cpp.server has unless told otherwise; it does not say
+UNKNOWN_CONTEXT = 4096  # what most local servers have; a prompt that is too long is cut and retried
 MOST_SLOTS = 1024
 SERVED_SHOWN = 10
 
@@ -104,9 +104,11 @@ def _kind(server: Server, props: dict[str, Any], model: dict[str, Any]) -> Kind:
 
 def _context(settings: Settings, props: dict[str, Any], model: dict[str, Any]) -> int:
     generation = props.get("default_generation_settings")
+    own = read_state(settings.llm_home)
     sizes = [
         generation.get("n_ctx") if isinstance(generation, dict) else None,
         model.get("max_model_len"),
+        own.context if own and own.supervised and same_server(own.url, settings.llm_url) else None,
     ]
     told = [size for size in sizes if isinstance(size, int) and size > 0]
     asked = [settings.llm_context] if settings.llm_context else []

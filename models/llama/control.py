@@ -66,6 +66,11 @@ def start(plan: ServePlan, waiting: Callable[[float], None]) -> ServerState:
         return _healthy(plan, process, waiting)
     except BaseException:
         process.terminate()
+        try:
+            process.wait(plan.health_seconds + 2 * plan.stop_seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
         raise
 
 

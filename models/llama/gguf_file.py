@@ -144,7 +144,7 @@ class _Header:
         width = number("attention.key_length", size) + number("attention.value_length", size)
         kv_heads = values.get(f"{architecture}.attention.head_count_kv", heads)
         total = sum(kv_heads) if isinstance(kv_heads, list) else _whole(kv_heads, heads) * layers
-        if not (architecture and layers and number("context_length")):
+        if not (architecture and parameters and layers and number("context_length")):
             raise ModelError(
                 "the GGUF file holds no language model that llama.cpp can serve",
                 value=str(self.path),
@@ -178,7 +178,7 @@ class _Header:
             parameters += weights
         alignment = max(alignment, 1)
         start = -(-self.at // alignment) * alignment
-        if start + end > self.size:
+        if end and start + end > self.size:
             raise _truncated(self.path, self.size)
         return parameters
 

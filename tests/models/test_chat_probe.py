@@ -101,7 +101,7 @@ def test_thinking_is_seen(thinks: str, switches: bool, tmp_path: Path) -> None:
     ("pages", "kind", "context", "slots"),
     [
         ({"/props": PROPS, "/tokenize": {"tokens": [1, 2]}}, "llama-server", 5000, 3),
-        ({}, "openai-compatible", 2048, 1),
+        ({}, "openai-compatible", 4096, 1),
         (
             {
                 "/v1/models": {"data": [{"id": MODEL, "max_model_len": 9000}]},
@@ -118,7 +118,7 @@ def test_thinking_is_seen(thinks: str, switches: bool, tmp_path: Path) -> None:
                 "/extras/tokenize/count": {"count": 2},
             },
             "llama_cpp.server",
-            2048,
+            4096,
             1,
         ),
     ],

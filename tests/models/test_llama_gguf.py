@@ -6,6 +6,7 @@ import struct
 from pathlib import Path
 
 import gguf
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,8 +47,10 @@ def test_arrays_of_numbers_are_understood(tmp_path: Path) -> None:
     writer.add_embedding_length(8)
     writer.add_array("long", list(range(5000)))
     writer.add_array("words", ["é", "b" * 300])
+    writer.add_tensor("a", np.ones(8, np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
     writer.close()
     info = read_gguf(tmp_path / "m.gguf")
     assert info.kv_width == 6 * (4 + 4)
