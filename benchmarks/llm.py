@@ -151,13 +151,14 @@ def show(result: dict[str, Any]) -> None:
     for row in result["speed"]:
         read, written = row["prompt_per_second"], row["generated_per_second"]
         out(f"{row['prompt_tokens']:>13}{read['p50']:>15}{written['p50']:>18}{read['n']:>4}\n")
-    out("\nms, p50 (p95)     total     model    overhead   outside calls")
+    out("\nms, p50 (p95)     total     model       overhead   per call  outside calls")
     out("   tokens read  cached  written  calls  valid  n\n")
     for row in result["decisions"]:
         over, outside = row["overhead_ms"], row["outside_ms"]
-        out(f"{row['verb']:<11}{row['total_ms']['p50']:>11}{row['model_ms']['p50'] or '?':>10}")
-        out(f"{over['p50'] or '?':>8} ({over['p95'] or '?'}){outside['p50']:>9} ({outside['p95']})")
-        out(f"{row['prompt_tokens']:>11}{row['cached_tokens']:>8}{row['written_tokens']:>9}")
+        spread = f"{over['p50']} ({over['p95']})" if over["n"] else "?"
+        out(f"{row['verb']:<11}{row['total_ms']['p50']:>12}{row['model_ms']['p50'] or '?':>10}")
+        out(f"{spread:>15}{row['overhead_per_call_ms']['p50'] or '?':>11}{outside['p50']:>15}")
+        out(f"{row['prompt_tokens']:>14}{row['cached_tokens']:>8}{row['written_tokens']:>9}")
         out(f"{row['calls']:>7}{row['valid_calls']:>7}{row['total_ms']['n']:>3}\n")
     if "dialogue" in result:
         found = result["dialogue"]

@@ -174,12 +174,15 @@ def _timed(
 def _summary(verb: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     calls: list[ModelCall] = [call for row in rows for call in row["calls"]]
     per = max(1, len(rows))
-    over = [row["overhead_ms"] for row in rows if row["overhead_ms"] is not None]
+    known = [row for row in rows if row["overhead_ms"] is not None]
+    over = [row["overhead_ms"] for row in known]
+    each = [row["overhead_ms"] / max(1, len(row["calls"])) for row in known]
     return {
         "verb": verb,
         "total_ms": p50_p95([row["total_ms"] for row in rows]),
         "model_ms": p50_p95([row["model_ms"] for row in rows if row["model_ms"] is not None]),
         "overhead_ms": p50_p95(over),
+        "overhead_per_call_ms": p50_p95(each),
         "outside_ms": p50_p95([row["outside_ms"] for row in rows]),
         "calls": round(len(calls) / per, 2),
         "prompt_tokens": round(sum(call.prompt_tokens for call in calls) / per),

@@ -89,14 +89,14 @@ def _stay(plan: ServePlan, settings: Settings, as_json: bool) -> None:
 
 
 def _report(state: ServerState, settings: Settings, as_json: bool) -> None:
-    from models.llama.server_state import KEY, same_server
+    from models.llama.server_state import KEY, home_of, same_server
 
     if as_json:
         print_json(_record(state.state, state))
         return
     out = stdout()
     out.print(f"[green]healthy[/green]: {escape(_line(state))}")
-    out.print(f"[dim]its key: {escape(str(settings.llm_home / KEY))}; its log: {escape(state.log)}")
+    out.print(f"[dim]its key: {escape(str(home_of(settings) / KEY))}; its log: {escape(state.log)}")
     if not same_server(state.url, settings.llm_url):
         warn(f"set CARREL_LLM_URL={state.url}, so that Carrel finds it there")
 

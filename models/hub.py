@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -57,7 +58,7 @@ def announced_file(url: str) -> Announced:
 def explained(name: str, url: str, destination: Path) -> Iterator[None]:
     """Turn whatever a request raises into one HubError: the reason, the address, what to do."""
     import httpx
-    from huggingface_hub.errors import OfflineModeIsEnabled
+    from huggingface_hub.errors import EntryNotFoundError, FileMetadataError, OfflineModeIsEnabled
 
     try:
         yield
@@ -65,8 +66,13 @@ def explained(name: str, url: str, destination: Path) -> Iterator[None]:
         raise _unreachable(name, url, destination, "HF_HUB_OFFLINE is set") from None
     except httpx.HTTPError as error:  # the library's own HTTP errors are among them
         raise _unreachable(name, url, destination, _reason(error)) from None
+    except json.JSONDecodeError:
+        reason = "what answers there is no model hub"
+        raise _unreachable(name, url, destination, reason) from None
     except (httpx.InvalidURL, ValueError) as error:
         raise _unreachable(name, url, destination, f"no valid address: {error}") from None
+    except (EntryNotFoundError, FileMetadataError, RuntimeError) as error:
+        raise _unreachable(name, url, destination, str(error).partition("\n")[0]) from None
 
 
 def _reason(error: Exception) -> str:

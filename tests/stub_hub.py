@@ -26,7 +26,7 @@ class StubHub:
 
     `cut_after`: bytes after which a body breaks off; `status`: answer to every request, 0 as usual;
     `ranges`: whether it can send parts; `digests`: whether it announces any; `announces`: the
-    digest it claims instead of the right one.
+    digest it claims instead of the right one; `page`: what it says of every repository.
     """
 
     files: Mapping[tuple[str, str], bytes]
@@ -36,6 +36,7 @@ class StubHub:
     ranges: bool = True
     digests: bool = True
     announces: str = ""
+    page: bytes = b""
     sent: int = 0
     asked: list[str] = field(default_factory=list)
 
@@ -79,7 +80,8 @@ def _handler(hub: StubHub) -> type[BaseHTTPRequestHandler]:
         def describe(self, repository: str) -> None:
             names = sorted(name for owner, name in hub.files if owner == repository)
             siblings = [describe_file(name, hub.files[repository, name]) for name in names]
-            text = json.dumps({"id": repository, "sha": COMMIT, "siblings": siblings}).encode()
+            listing = {"id": repository, "sha": COMMIT, "siblings": siblings}
+            text = hub.page or json.dumps(listing).encode()
             self.reply(200, {"Content-Length": str(len(text)), "Content-Type": "application/json"})
             self.wfile.write(text)
 

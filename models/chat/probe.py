@@ -18,7 +18,7 @@ from models.chat.server_page import Server
 from models.chat.tokenize import token_count, tokenize_request
 from models.chat.trials import Trials
 from models.chat.types import Capabilities, Kind, ModelTimeout, Structured, Thinking
-from models.llama.server_state import key_for, read_state, same_server
+from models.llama.server_state import home_of, key_for, read_state, same_server
 
 UNKNOWN_CONTEXT = 4096  # what most local servers have; a prompt that is too long is cut and retried
 MOST_SLOTS = 1024
@@ -104,7 +104,7 @@ def _kind(server: Server, props: dict[str, Any], model: dict[str, Any]) -> Kind:
 
 def _context(settings: Settings, props: dict[str, Any], model: dict[str, Any]) -> int:
     generation = props.get("default_generation_settings")
-    own = read_state(settings.llm_home)
+    own = read_state(home_of(settings))
     sizes = [
         generation.get("n_ctx") if isinstance(generation, dict) else None,
         model.get("max_model_len"),

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from core.errors import CallerError, OperatorError
@@ -18,6 +19,7 @@ from models.llama.server_state import (
     SUPERVISOR_LOG,
     ServerState,
     ensure_key,
+    home_of,
     read_state,
     write_private,
 )
@@ -31,7 +33,7 @@ def prepare(settings: Settings, asked: str = "", port: int | None = None) -> Ser
 
     Raises CallerError when one is running already.
     """
-    running = read_state(settings.llm_home)
+    running = read_state(home_of(settings))
     if running is not None and running.supervised:
         raise CallerError(
             f"a server is running already: {running.model} at {running.url}",
@@ -109,7 +111,7 @@ def inspect(settings: Settings) -> tuple[str, ServerState | None]:
     How: healthy, starting, restarting, failed, unhealthy (its supervisor has not noticed yet), or
     stopped.
     """
-    state = read_state(settings.llm_home)
+    state = read_state(home_of(settings))
     if state is None:
         return "stopped", None
     if state.state == "failed":
@@ -125,7 +127,7 @@ def inspect(settings: Settings) -> tuple[str, ServerState | None]:
 
 def stop(settings: Settings) -> ServerState | None:
     """End the supervisor and its server, by force when needed; return what was stopped."""
-    state = read_state(settings.llm_home)
+    state = read_state(home_of(settings))
     stopped = None
     if state is not None:
         if state.supervised:
@@ -134,5 +136,6 @@ def stop(settings: Settings) -> ServerState | None:
             end_process(state.supervisor_pid, state.supervisor_birth, patience)
         if state.pid is not None:
             end_process(state.pid, state.birth, settings.llm_stop_seconds)
-    (settings.llm_home / STATE).unlink(missing_ok=True)
+    with suppress(FileNotFoundError, NotADirectoryError):
+        (home_of(settings) / STATE).unlink()
     return stopped

@@ -18,7 +18,7 @@ from models.llama.gpu import OUTPUT_LAYER, choose_layers
 from models.llama.health import Backend
 from models.llama.memory import MIB, check_memory
 from models.llama.profiles import ModelProfile, find_model, read_profiles
-from models.llama.server_state import KEY
+from models.llama.server_state import KEY, home_of
 
 PLAN = "plan.json"
 
@@ -65,7 +65,7 @@ def make_plan(settings: Settings, asked: str = "", port: int | None = None) -> S
     )
     share = 1 - layers / (info.layers + OUTPUT_LAYER)
     check_memory(info, context, slots, share=share, margin=margin)
-    home = settings.llm_home.expanduser().absolute()
+    home = home_of(settings)
     name = profile.name if profile else file.stem
     command = server_command(
         server,

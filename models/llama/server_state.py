@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr, ValidationError
 
+from core.errors import OperatorError
 from core.settings import Settings
 from core.types import Value
 from models.llama.health import Backend
@@ -52,6 +52,11 @@ class ServerState(Value):
         return is_running(self.supervisor_pid, self.supervisor_birth)
 
 
+def home_of(settings: Settings) -> Path:
+    """Return the folder of state, key and logs."""
+    return settings.llm_home.expanduser().absolute()
+
+
 def read_state(home: Path) -> ServerState | None:
     """Return what was last written; None when there is nothing or it cannot be read."""
     try:
@@ -62,14 +67,18 @@ def read_state(home: Path) -> ServerState | None:
 
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
-    with suppress(FileNotFoundError):
-        new.unlink()
-    descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    new.replace(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        new.unlink(missing_ok=True)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        new.replace(path)
+    except OSError as error:
+        rule = f"the server's state cannot be written ({error.strerror})"
+        hint = "set CARREL_LLM_HOME to a folder that can be written"
+        raise OperatorError(rule, value=str(path), hint=hint) from None
 
 
 def write_state(home: Path, state: ServerState) -> None:
@@ -79,7 +88,7 @@ def write_state(home: Path, state: ServerState) -> None:
 
 def ensure_key(settings: Settings) -> str:
     """Return the key of our own server, the same in every start, and keep it in its file."""
-    path = settings.llm_home / KEY
+    path = home_of(settings) / KEY
     asked = settings.llm_key.get_secret_value() if settings.llm_key else ""
     kept = _read_key(path)
     key = asked or kept or secrets.token_urlsafe(32)
@@ -92,10 +101,10 @@ def key_for(settings: Settings) -> SecretStr | None:
     """Return the key to talk to `settings.llm_url`: the one set, else that of our own server."""
     if settings.llm_key is not None:
         return settings.llm_key
-    state = read_state(settings.llm_home)
+    state = read_state(home_of(settings))
     if state is None or not state.supervised or not same_server(state.url, settings.llm_url):
         return None
-    key = _read_key(settings.llm_home / KEY)
+    key = _read_key(home_of(settings) / KEY)
     return SecretStr(key) if key else None
 
 

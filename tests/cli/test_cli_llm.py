@@ -303,3 +303,8 @@ def test_a_state_left_behind_ends_nobody_else(carrel: Carrel, tmp_path: Path) ->
     assert carrel("llm", "status", "--json").json["state"] == "stopped"
     assert carrel("llm", "stop", "--json").json["pid"] is None
     assert not (home / "server.json").exists()
+
+
+def test_a_home_that_cannot_be_written(carrel: Carrel, real: Path, tmp_path: Path) -> None:
+    (tmp_path / "llm").write_text("a file")
+    carrel("llm", "serve", real).failed(4, "CARREL_LLM_HOME", "cannot be written")

@@ -274,3 +274,9 @@ def test_an_embedder_that_the_hub_lacks(hub: StubHub, hub_cache: Path) -> None:
     hub.status = 404
     with pytest.raises(HubError, match="404"):
         pull_snapshot(embedder("acme/none"), quiet)
+
+
+def test_a_page_that_is_no_hub(hub: StubHub, hub_cache: Path) -> None:
+    hub.page = b"<html>Log in to the guest network</html>"
+    with pytest.raises(HubError, match="no model hub"):
+        pull_snapshot(embedder(), quiet)
