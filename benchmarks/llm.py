@@ -109,6 +109,8 @@ def measure(server: Server, arguments: argparse.Namespace) -> dict[str, Any]:
         )
         flags = {"data": Path(folder), "reasoner": "llm", "llm_url": f"{server.url}/v1", **patient}
         flags |= {"llm_key": server.key or None, "budget_tokens": 10_000_000}
+        if arguments.make:
+            flags["llm_repairs"] = 0  # asking noise again says nothing
         settings = load_settings(flags)[0]
         run_ingest(
             [EXAMPLES],
@@ -123,7 +125,8 @@ def measure(server: Server, arguments: argparse.Namespace) -> dict[str, Any]:
         with Session(settings) as session:
             if session.chat is None:
                 raise SystemExit("; ".join(session.warnings))
-            result["decisions"] = decisions(session, server, arguments.decisions, say)
+            if arguments.decisions:
+                result["decisions"] = decisions(session, server, arguments.decisions, say)
             if arguments.turns:
                 result["dialogue"] = dialogue(session, arguments.turns, say)
     return result
@@ -151,21 +154,27 @@ def show(result: dict[str, Any]) -> None:
     for row in result["speed"]:
         read, written = row["prompt_per_second"], row["generated_per_second"]
         out(f"{row['prompt_tokens']:>13}{read['p50']:>15}{written['p50']:>18}{read['n']:>4}\n")
-    out("\nms, p50 (p95)     total     model       overhead   per call  outside calls")
-    out("   tokens read  cached  written  calls  valid  n\n")
-    for row in result["decisions"]:
-        over, outside = row["overhead_ms"], row["outside_ms"]
-        spread = f"{over['p50']} ({over['p95']})" if over["n"] else "?"
-        out(f"{row['verb']:<11}{row['total_ms']['p50']:>12}{row['model_ms']['p50'] or '?':>10}")
-        out(f"{spread:>15}{row['overhead_per_call_ms']['p50'] or '?':>11}{outside['p50']:>15}")
-        out(f"{row['prompt_tokens']:>14}{row['cached_tokens']:>8}{row['written_tokens']:>9}")
-        out(f"{row['calls']:>7}{row['valid_calls']:>7}{row['total_ms']['n']:>3}\n")
+    if "decisions" in result:
+        _show_decisions(result["decisions"])
     if "dialogue" in result:
         found = result["dialogue"]
         out(f"\ndialogue of {found['turns']} turns: {found['calls']} calls,")
         out(f" {found['prompt_tokens']} tokens read, {found['cached_share']} of them cached,")
         out(f" {found['written_tokens']} written; seconds per turn {found['seconds_per_turn']}\n")
     out(f"\n{result['note']}\n")
+
+
+def _show_decisions(rows: list[dict[str, Any]]) -> None:
+    out = sys.stdout.write
+    out("\nms, p50 (p95)     total     model       overhead   per call  outside calls")
+    out("   tokens read  cached  written  calls  valid  n\n")
+    for row in rows:
+        over, outside = row["overhead_ms"], row["outside_ms"]
+        spread = f"{over['p50']} ({over['p95']})" if over["n"] else "?"
+        out(f"{row['verb']:<11}{row['total_ms']['p50']:>12}{row['model_ms']['p50'] or '?':>10}")
+        out(f"{spread:>15}{row['overhead_per_call_ms']['p50'] or '?':>11}{outside['p50']:>15}")
+        out(f"{row['prompt_tokens']:>14}{row['cached_tokens']:>8}{row['written_tokens']:>9}")
+        out(f"{row['calls']:>7}{row['valid_calls']:>7}{row['total_ms']['n']:>3}\n")
 
 
 def parsed() -> argparse.Namespace:
@@ -181,7 +190,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--context", type=int, default=8192)
     parser.add_argument("--repeat", type=int, default=3, help="runs for each prompt length")
-    parser.add_argument("--decisions", type=int, default=5, help="rounds of the five decisions")
+    parser.add_argument(
+        "--decisions", type=int, default=5, help="rounds of the five decisions, 0 for none"
+    )
     parser.add_argument("--turns", type=int, default=5, help="turns of the dialogue, 0 for none")
     parser.add_argument("--json", type=Path, help="write all figures to this file")
     return parser.parse_args()
@@ -199,9 +210,9 @@ def main() -> None:
         model = write_random_model(settings.cache.expanduser() / "bench" / name, shape, say)
         note += (
             f" Random weights, {shape.quantisation}: tokens per second are those of real ones."
-            " Model time of decisions is not: replies are noise, mostly invalid, so they are asked"
-            " for again, and where a first choice breaks the grammar, which real ones seldom do,"
-            " the server checks its whole vocabulary."
+            " Model time of decisions is not: replies are noise, mostly invalid (they are not asked"
+            " for again here), and where a first choice breaks the grammar, which real ones seldom"
+            " do, the server checks its whole vocabulary."
         )
     with contextlib.ExitStack() as stack:
         if arguments.url:

@@ -91,6 +91,8 @@ def speeds(
                 "generated_per_second": p50_p95([row["predicted_per_second"] for row in timings]),
             }
         )
+        read, written = (rows[-1][f"{name}_per_second"]["p50"] for name in ("prompt", "generated"))
+        said(f"  {read} tokens/s read, {written} written")
     return rows
 
 
