@@ -92,8 +92,8 @@ def _handler(hub: StubHub) -> type[BaseHTTPRequestHandler]:
             if not body:
                 return
             part = data[start:] if hub.cut_after is None else data[start : start + hub.cut_after]
+            hub.sent += len(part)  # before the client can have it and look
             self.wfile.write(part)
-            hub.sent += len(part)
             if len(part) < len(data) - start:
                 self.close_connection = True
 

@@ -32,7 +32,7 @@ def test_a_random_model_has_the_shape_it_says(tmp_path: Path) -> None:
 @pytest.mark.skipif(not LLAMA_SERVER, reason="no llama-server: set CARREL_LLAMA_SERVER")
 def test_the_benchmark_measures(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
-    sizes = ["--repeat", "1", "--decisions", "1", "--turns", "1", "--context", "4096"]
+    sizes = ["--repeat", "1", "--decisions", "1", "--turns", "1", "--threads", "1"]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.llm", "--make", "tiny", *sizes, "--json", str(out)],
         cwd=ROOT,

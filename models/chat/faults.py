@@ -36,7 +36,7 @@ def no_server(url: str, why: str) -> NoConnection:
 
 def status_error(status: int, said: str, url: str) -> ModelError:
     """Return the error for an HTTP status that is no success."""
-    what = f"HTTP {status}: {said}"
+    what = f"HTTP {status}: {said}" if said.strip() else f"HTTP {status}"
     if status in (401, 403):
         rule = f"the model server at {url} refuses the key"
         return ModelRefused(rule, value=what, hint="set CARREL_LLM_KEY to the server's key")
