@@ -301,7 +301,7 @@ class StubLlm:
     def _serve(self, sock: socket.socket) -> None:
         chat = False
         with sock, contextlib.suppress(OSError, ValueError):
-            path, body = _request(sock)
+            path, body = read_request(sock)
             it = Connection(sock, path, body)
             chat = path == "/v1/chat/completions"
             if not chat:
@@ -318,7 +318,8 @@ class StubLlm:
             self._closed.release()
 
 
-def _request(sock: socket.socket) -> tuple[str, dict[str, Any]]:
+def read_request(sock: socket.socket) -> tuple[str, dict[str, Any]]:
+    """Return the path and the JSON body of a whole request."""
     raw = b""
     while b"\r\n\r\n" not in raw:
         received = sock.recv(65536)

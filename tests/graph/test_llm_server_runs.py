@@ -75,7 +75,9 @@ def test_every_decision_is_valid_or_degraded(
             bad = [call for call in calls if call.outcome != "ok"]
             sent = [call for call in calls if call.outcome != "overflow"]
             assert len(sent) <= 3 * (PARTS if verb == "answer" else 1)
-            if len(bad) == len(calls):
+            # Claims that were whole are kept when the reply to which they belong breaks off.
+            partly = verb == "answer" and step.decision != "0 claims"
+            if len(bad) == len(calls) and not partly:
                 assert f"{verb}: " in step.degraded
         assert all(call.completion_tokens <= TOKENS for call in step.calls)
     shown = "".join(event.text for event in events if event.kind == "sentence")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from stub_llm import MODEL, Connection, stub_llm
+from stub_llm import MODEL, Connection, read_request, stub_llm
 
 from core.errors import ModelError
 from core.ledger import Ledger, opened_ledger
@@ -130,7 +130,7 @@ def test_a_server_that_comes_back_is_found_by_the_retry(ledger: Ledger) -> None:
     def serve() -> None:
         sock, _ = back[0].accept()
         with sock:
-            sock.recv(65536)
+            read_request(sock)  # what is left unread would reset the connection
             event = (
                 b'data: {"choices":[{"index":0,"delta":{"content":"back"},"finish_reason":"stop"}]}'
             )
