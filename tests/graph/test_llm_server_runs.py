@@ -86,7 +86,15 @@ def test_every_decision_is_valid_or_degraded(
     assert run.result["refused"] or cited
 
 
-def test_a_dialogue_reuses_what_the_server_has_read(session: Session) -> None:
+def skip_without_slots(server: RunningServer) -> None:
+    if not server.is_llama_server:
+        pytest.skip("only llama-server says what its slots still hold")
+
+
+def test_a_dialogue_reuses_what_the_server_has_read(
+    session: Session, llama_server: RunningServer
+) -> None:
+    skip_without_slots(llama_server)
     history: list[Turn] = []
     calls = []
     caller = AuthContext(tenant="default", user="dee")
@@ -98,7 +106,10 @@ def test_a_dialogue_reuses_what_the_server_has_read(session: Session) -> None:
     assert sum(call.cached_tokens for call in calls) > sum(c.prompt_tokens for c in calls) / 3
 
 
-def test_another_caller_never_reads_from_a_warm_slot(session: Session) -> None:
+def test_another_caller_never_reads_from_a_warm_slot(
+    session: Session, llama_server: RunningServer
+) -> None:
+    skip_without_slots(llama_server)
     question = "What is the default timeout of the order query API?"
     firsts = {}
     for user in ("ann", "bob", "ann", "cy"):
