@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.answer import AnswerPrinter
-from cli.draw import step_line
 from cli.interrupt import interruptible
 from cli.options import (
     DEFAULT_COLLECTION,
@@ -25,7 +23,8 @@ from cli.options import (
     settings_from,
     storable,
 )
-from cli.output import print_json, stderr
+from cli.output import print_json
+from cli.watching import Watching
 from core.errors import CallerError
 
 REFUSED = 3
@@ -56,23 +55,21 @@ def ask(
     settings = settings_from(data, changes, stream)
     question = checked_question(storable(question), settings)
     auth = caller(AuthContext, tenant, user, role)
-    err = stderr()
-    on_step = (lambda step: err.print(step_line(step))) if steps else None
-    printer = None if as_json else AnswerPrinter()
-    with opened(settings) as session, interruptible() as cancelled:
+    watching = Watching(steps=steps, quiet=as_json)
+    with watching, opened(settings) as session, interruptible() as cancelled:
         run = session.ask(
             question,
             auth,
             collection,
             pipeline="classic" if pipeline == "classic" else "agentic",
-            on_step=on_step,
-            on_stream=printer.show if printer else None,
+            on_step=watching.step,
+            on_stream=watching.stream,
             cancelled=cancelled.is_set,
         )
-    if printer is None:
+    if as_json:
         print_json(run.result)
     else:
-        printer.finish(run.result)
+        watching.finish(run.result)
     if run.result["refused"]:
         raise typer.Exit(REFUSED)
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from cli.answer import AnswerPrinter
 from cli.ask import caller
-from cli.draw import step_line
 from cli.interrupt import interruptible
 from cli.options import (
     DEFAULT_COLLECTION,
@@ -24,6 +22,7 @@ from cli.options import (
     storable,
 )
 from cli.output import fail, stderr
+from cli.watching import Watching
 
 LEAVE = {"/quit", "/exit", "/q"}
 FORGET = "/new"
@@ -47,7 +46,6 @@ def chat(
     auth = caller(AuthContext, tenant, user, role)
     history: list[Turn] = []
     err = stderr()
-    on_step = (lambda step: err.print(step_line(step))) if steps else None
     with opened(settings_from(data, changes, stream)) as session:
         session.store.catalogue.collection(tenant, collection)
         err.print(f"[dim]{collection}: ask a question; /new starts over, /quit leaves[/dim]")
@@ -58,21 +56,21 @@ def chat(
             if not question or not question.strip():
                 continue
             try:
-                printer = AnswerPrinter()
-                with interruptible() as cancelled:
+                watching = Watching(steps=steps, quiet=False)
+                with watching, interruptible() as cancelled:
                     run = session.ask(
                         question,
                         auth,
                         collection,
                         history=history,
-                        on_step=on_step,
-                        on_stream=printer.show,
+                        on_step=watching.step,
+                        on_stream=watching.stream,
                         cancelled=cancelled.is_set,
                     )
             except CallerError as error:
                 fail(str(error))  # a bad question must not end the dialogue
                 continue
-            printer.finish(run.result)
+            watching.finish(run.result)
             history.append(Turn(question, run.result["answer"]))
 
 

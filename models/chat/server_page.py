@@ -66,7 +66,7 @@ class Server:
         """
         left = self._deadline - time.monotonic()
         if left <= 0:
-            self._late()
+            self.late()
         answers: queue.SimpleQueue[Page | Exception] = queue.SimpleQueue()
 
         def ask() -> None:
@@ -80,18 +80,19 @@ class Server:
         try:
             answer = answers.get(timeout=left)
         except queue.Empty:
-            self._late()
+            self.late()
         if isinstance(answer, Page):
             return answer
         cause = getattr(answer, "reason", answer)
         if isinstance(cause, TimeoutError):
-            self._late()
+            self.late()
         if isinstance(cause, OSError) and not isinstance(cause, ConnectionResetError):
             raise no_server(self.url, str(cause))
         rule = f"what answers at {self.url} does not speak HTTP as agreed"
         raise ModelRefused(rule, value=str(cause) or repr(cause), hint="check CARREL_LLM_URL")
 
-    def _late(self) -> NoReturn:
+    def late(self) -> NoReturn:
+        """Raise ModelTimeout."""
         rule = f"the model server at {self.url} does not answer"
         raise ModelTimeout(rule, value=f"{self._seconds:g} s", hint="see `carrel llm status`")
 

@@ -6,6 +6,7 @@ import json
 import secrets
 from typing import Any
 
+from models.chat.faults import LOOK
 from models.chat.server_page import Page, Server
 from models.chat.types import ModelTimeout, ModelUnavailable, Structured, Thinking
 from models.chat.wire_formats import response_format
@@ -28,8 +29,18 @@ class Trials:
         self.finished = True
 
     def thinking(self) -> tuple[Thinking, bool]:
-        """Return when the model thinks, and whether the server takes the switch for it."""
-        by_itself = self._thinks(self._ask(SHORT))
+        """Return when the model thinks, and whether the server takes the switch for it.
+
+        Raises ModelTimeout or ModelUnavailable when not even the first reply comes: a run would
+        wait in vain.
+        """
+        first = self._ask(SHORT)
+        if first.status == 0:
+            self._server.late()
+        if not self.finished:
+            rule = f"the model server at {self._server.url} is not ready"
+            raise ModelUnavailable(rule, value=f"HTTP {first.status}", hint=LOOK)
+        by_itself = self._thinks(first)
         off = self._ask(SHORT, OFF)
         if off.status != 200:
             return ("always" if by_itself else "none"), False

@@ -149,12 +149,32 @@ def test_the_next_start_tries_nothing_out_again(tmp_path: Path) -> None:
 
 
 def test_a_server_too_slow_to_be_tried_out_is_tried_again(tmp_path: Path) -> None:
-    with stub_llm("silent") as stub:
-        found = probe(at(stub.url, tmp_path, llm_check_seconds=0.2))
+    def once(it: Connection) -> None:
+        """Answer the first request of each probe, as a slow model would."""
+        if len(stub.requests) in (1, 3):
+            it.page({"choices": [{"message": {"content": "It rains."}}]})
+        else:
+            it.hang()
+
+    with stub_llm(once) as stub:
+        found = probe(at(stub.url, tmp_path, llm_check_seconds=0.3))
         assert (found.structured, found.switches) == ("none", False)
-        assert len(stub.requests) == 1
-        probe(at(stub.url, tmp_path, llm_check_seconds=0.2))
         assert len(stub.requests) == 2
+        probe(at(stub.url, tmp_path, llm_check_seconds=0.3))
+        assert len(stub.requests) == 4
+
+
+@pytest.mark.parametrize(("behaviour", "said"), [("silent", "0.2 s"), ("loading", "HTTP 503")])
+def test_a_server_without_a_first_reply_is_not_waited_for(
+    behaviour: str, said: str, tmp_path: Path
+) -> None:
+    with stub_llm(behaviour) as stub:
+        model, warning = open_chat(
+            at(stub.url, tmp_path, llm_check_seconds=0.2).model_copy(update={"reasoner": "llm"})
+        )
+    assert model is None
+    assert said in warning
+    assert len(stub.requests) == 1
 
 
 def test_a_broken_cache_is_made_anew(tmp_path: Path) -> None:

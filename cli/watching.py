@@ -1,0 +1,80 @@
+"""What a person sees of a run while it works: its steps, a moving line, its first sentences."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from rich.markup import escape
+from rich.status import Status
+
+from cli.answer import AnswerPrinter
+from cli.draw import shortened, step_line
+from cli.output import stderr
+from core.streaming import StreamEvent
+from core.trace import Step
+
+NEXT = {
+    "understand": "searching",
+    "plan": "searching",
+    "retrieve": "reading what was found",
+    "grade_documents": "weighing it",
+    "stop_condition": "going on",
+    "rewrite": "searching in other words",
+    "generate": "checking every sentence",
+    "verify": "finishing",
+}
+DETAIL = 60
+
+
+class Watching:
+    """Show the steps of one run as lines when asked for, else as one moving line on a terminal.
+
+    The moving line gives way to the first sentence of the answer.
+    """
+
+    def __init__(self, *, steps: bool, quiet: bool) -> None:
+        """Show nothing with `quiet` but the steps, if they are asked for."""
+        self._err = stderr()
+        self._steps = steps
+        self._printer = None if quiet else AnswerPrinter()
+        moving = self._err.is_terminal and not steps and not quiet
+        self._status: Status | None = self._err.status("understanding…") if moving else None
+
+    def __enter__(self) -> Watching:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._clear()
+
+    def step(self, step: Step) -> None:
+        """Show one finished step."""
+        if self._steps:
+            self._err.print(step_line(step))
+        elif self._status is not None and step.node in NEXT:
+            detail = shortened(step.decision, DETAIL)
+            self._status.update(f"{NEXT[step.node]}… [dim]{step.node}: {escape(detail)}[/dim]")
+
+    def stream(self, event: StreamEvent) -> None:
+        """Show one piece of the answer."""
+        if self._printer is not None:
+            self._clear()
+            self._printer.show(event)
+
+    def finish(self, result: dict[str, Any]) -> None:
+        """Show the rest of the answer, its sources, warnings and cost."""
+        self._clear()
+        if self._printer is not None:
+            self._printer.finish(result)
+
+    def _clear(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None

@@ -1,0 +1,107 @@
+"""What a terminal shows of a run before its answer: a moving line that gives way to sentences."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+
+import cli.answer
+import cli.watching
+from cli.watching import Watching
+from core.streaming import StreamEvent
+from core.trace import Step
+
+RESULT = {
+    "run_id": "r",
+    "answer": "One [1] Two [1]",
+    "claims": [],
+    "refused": False,
+    "stop_reason": "enough_evidence",
+    "evidence": [],
+    "usage": {"steps": 3, "tool_calls": 1, "ms": 5.0},
+    "warnings": [],
+}
+
+
+class Screens:
+    """Hold what reaches stdout and stderr."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> None:
+        self._out, self._err = io.StringIO(), io.StringIO()
+        out = Console(file=self._out, soft_wrap=True, highlight=False)
+        err = Console(file=self._err, force_terminal=terminal, soft_wrap=True, highlight=False)
+        for module in (cli.answer, cli.watching):
+            monkeypatch.setattr(module, "stderr", lambda: err)
+        monkeypatch.setattr(cli.answer, "stdout", lambda: out)
+
+    @property
+    def out(self) -> str:
+        return self._out.getvalue()
+
+    @property
+    def err(self) -> str:
+        return self._err.getvalue()
+
+
+def sentence(text: str) -> StreamEvent:
+    return StreamEvent(kind="sentence", text=text)
+
+
+def test_a_terminal_sees_what_is_done_until_the_first_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    screens = Screens(monkeypatch, terminal=True)
+    with Watching(steps=False, quiet=False) as watching:
+        watching.step(Step(node="retrieve", decision="7 found"))
+        watching.stream(sentence("One [1]"))
+        shown = screens.err
+        watching.step(Step(node="generate", decision="2 claims"))
+    assert "retrieve: 7 found" in shown
+    assert screens.err == shown  # nothing moves beside the answer
+    watching.finish(RESULT)
+    assert screens.out.startswith("One [1] Two [1]\n")
+
+
+def test_a_pipe_sees_no_moving_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    screens = Screens(monkeypatch, terminal=False)
+    with Watching(steps=False, quiet=False) as watching:
+        watching.step(Step(node="retrieve", decision="7 found"))
+    assert screens.err == ""
+
+
+def test_steps_are_lines_when_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    screens = Screens(monkeypatch, terminal=True)
+    with Watching(steps=True, quiet=False) as watching:
+        watching.step(Step(node="retrieve", decision="7 found"))
+    assert "7 found" in screens.err
+    assert screens.err.count("\n") == 1
+
+
+def test_quiet_shows_nothing_of_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    screens = Screens(monkeypatch, terminal=True)
+    with Watching(steps=False, quiet=True) as watching:
+        watching.stream(sentence("One [1]"))
+        watching.finish(RESULT)
+    assert screens.out == screens.err == ""
+
+
+def test_an_answer_that_went_another_way_is_printed_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    screens = Screens(monkeypatch, terminal=False)
+    with Watching(steps=False, quiet=False) as watching:
+        watching.stream(sentence("Two [1]"))
+        watching.finish(RESULT)
+    assert screens.out.startswith("Two [1]\n\nOne [1] Two [1]\n")
+
+
+def test_a_draft_goes_to_stderr_and_ends_before_the_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    screens = Screens(monkeypatch, terminal=False)
+    with Watching(steps=False, quiet=False) as watching:
+        watching.stream(StreamEvent(kind="token", text="On"))
+        watching.stream(StreamEvent(kind="token", text="e"))
+        watching.stream(sentence("One [1]"))
+    assert screens.err == "One\n"
+    assert screens.out == "One [1]"
