@@ -97,7 +97,7 @@ def main() -> None:
     own = [row for row in queries if row["_id"] in gold]
     without = [row for row in queries if row.get("metadata", {}).get("type") == UNANSWERABLE]
     with tempfile.TemporaryDirectory() as scratch:
-        flags = {"data": Path(scratch) / "data"}
+        flags = {"data": Path(scratch) / "data", "reasoner": "rules"}
         run_ingest(
             [corpus],
             "default",

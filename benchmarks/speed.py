@@ -72,7 +72,7 @@ def command(*arguments: str, repeat: int) -> dict[str, float]:
 
 def ingest_speed(source: Path, folder: Path) -> dict[str, Any]:
     """Ingest, then embed the same texts with the bare embedder; return both and their ratio."""
-    settings, _ = load_settings({"data": folder})
+    settings, _ = load_settings({"data": folder, "reasoner": "rules"})
     with Session(settings, create=True, needs_embedder=True) as session:
         assert session.embedder is not None
         session.embedder.embed_documents(["warm up"] * 8)
@@ -100,7 +100,7 @@ def ingest_speed(source: Path, folder: Path) -> dict[str, Any]:
 
 def warm_speed(folder: Path, questions: list[str]) -> dict[str, Any]:
     """Time searches and answers in one process, beside the parts that no search can avoid."""
-    settings, _ = load_settings({"data": folder})
+    settings, _ = load_settings({"data": folder, "reasoner": "rules"})
     auth = AuthContext(tenant="default")
     with Session(settings) as session:
         context = session.context(auth, "default")
