@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from cli import ask, chat, config, demo, doctor, ingest, llm, models, reindex, search, trace
+from cli import ask, chat, config, demo, doctor, ingest, llm, models, plan, reindex, search, trace
 from cli import eval as evaluation
 from cli.output import fail
 from core.errors import CarrelError
@@ -29,6 +29,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("ingest")(ingest.ingest)
 app.command("ask")(ask.ask)
+app.command("plan")(plan.plan)
 app.command("chat")(chat.chat)
 app.command("search")(search.search)
 app.command("trace")(trace.trace)

@@ -6,6 +6,7 @@ Precedence: flag > environment (`CARREL_…`) > profile > default.
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Literal, Self
 
 from pydantic import ValidationError, model_validator
@@ -21,6 +22,7 @@ from core.fields.llm import LlmFields
 from core.fields.llm_server import LlmServerFields
 from core.fields.models import ModelFields
 from core.fields.places import PlaceFields
+from core.fields.planning import PlanningFields
 from core.fields.retrieval import RetrievalFields
 from core.fields.segments import SegmentFields
 from core.fields.selection import SelectionFields
@@ -28,6 +30,7 @@ from core.fields.studio import StudioFields
 
 PREFIX = "CARREL_"
 LISTS = frozenset({"embedder_languages", "studio_roles"})  # given with commas between
+PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 Origin = Literal["flag", "environment", "profile", "default"]
 
 
@@ -35,6 +38,7 @@ class Settings(  # pydantic lists the fields of the last base first
     StudioFields,
     EvaluationFields,
     BudgetFields,
+    PlanningFields,
     LlmServerFields,
     LlmFields,
     DecidingFields,
@@ -139,8 +143,10 @@ def _setting_error(
     name = str(first["loc"][0])
     where = "flag" if name in flags else PREFIX + name.upper() if name in environment else "profile"
     value = {**profile, **environment, **flags}.get(name)
+    if isinstance(value, str):
+        value = None if name == "llm_key" else PASSWORD.sub("//…@", value)
     return CallerError(
-        f"setting '{name}' ({where}): {first['msg']}",
+        f"setting '{name}' ({where}): {first['msg'].removeprefix('Value error, ')}",
         value=value,
         hint=advice,
     )

@@ -1,0 +1,1 @@
+"""Plans as data: checked, compiled to operations, written as text and read from files."""

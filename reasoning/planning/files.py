@@ -1,0 +1,179 @@
+"""Plan files: a plan as JSON, checked before any of it is used; errors name the line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import get_args
+
+from pydantic import ValidationError
+
+from core.errors import CallerError, shorten
+from core.operations import AnyOperation, Merge, operation_adapter
+from core.settings import Settings
+from core.tool_spec import ToolSpec
+from core.types import Plan, SubQuestion, Value
+from reasoning.planning.compiler import compiled
+from reasoning.planning.json_lines import LineError, Located, read_json
+from reasoning.planning.operation_rules import operation_problems
+from reasoning.planning.rules import HINT, first_problem, told
+from reasoning.planning.schema_errors import schema_error
+
+READ = ("questions", "operations", "merge", "synth_from")
+# What `carrel plan --json` says beside the plan itself: about its making, not what it does.
+REMARKS = ("kind", "reasoner", "warnings")
+KIB = 1024
+
+
+class PlanFile(Value):
+    """Hold a checked plan and its operations."""
+
+    plan: Plan
+    operations: list[AnyOperation]
+
+
+Tools = Callable[[], Sequence[ToolSpec]]
+
+
+def load_plan(path: Path, settings: Settings, tools: Tools) -> PlanFile:
+    """Read and check a plan file; raises a CallerError with the line and the rule it breaks.
+
+    `tools` is asked only for a plan that names tools and keeps all other rules.
+    """
+    text = _text(path, settings.plan_file_kb * KIB)
+    try:
+        return read_plan(text, settings, tools)
+    except LineError as error:
+        raise CallerError(f"{path.name}: {error.rule}", hint=error.hint or HINT) from None
+
+
+def read_plan(text: str, settings: Settings, tools: Tools) -> PlanFile:
+    """Read and check the text of a plan file; raises LineError."""
+    found = _object(text, settings)
+    entries = _entries(found, "questions")
+    steps = _entries(found, "operations") if "operations" in found else None
+    plan = Plan(questions=[_question(entry) for entry in entries])
+    _check_plan(plan, entries, found.line, settings, None)
+    if steps is None:
+        merge, synth_from = _merge(found), _synth_from(found, plan)
+        operations = compiled(plan, settings, merge, synth_from)
+    else:
+        operations = [_operation(entry) for entry in steps]
+        _check_operations(operations, steps, found, settings, plan)
+    named = any(question.calls for question in plan.questions)
+    if named or any(getattr(operation, "tools", None) for operation in operations):
+        known = tools()
+        _check_plan(plan, entries, found.line, settings, known)
+        if steps is not None:
+            _check_operations(operations, steps, found, settings, plan, known)
+    return PlanFile(plan=plan, operations=operations)
+
+
+def _object(text: str, settings: Settings) -> Located:
+    if not text.strip():
+        raise LineError(1, "the plan is empty")
+    found = read_json(text, settings.plan_file_depth)
+    if not isinstance(found, Located):
+        raise LineError(1, 'a plan is an object: {"questions": […]}')
+    unknown = [name for name in found if name not in (*READ, *REMARKS)]
+    if unknown:
+        keys = ", ".join(READ)
+        raise LineError(found.line, f"a plan has no key '{shorten(unknown[0], 64)}'; keys: {keys}")
+    for name in ("merge", "synth_from"):
+        if name in found and "operations" in found:
+            raise LineError(found.line, f"'{name}' shapes what is compiled; operations stand here")
+    return found
+
+
+def _text(path: Path, most: int) -> str:
+    if path.is_dir():
+        raise CallerError("a plan is a file, this is a folder", value=str(path))
+    try:
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        raise CallerError(
+            f"the plan file cannot be read ({error.strerror})",
+            value=str(path),
+            hint="name a JSON file; `carrel plan QUESTION --json` writes one",
+        ) from None
+    if len(data) > most:
+        raise CallerError(
+            f"a plan file has at most {most // KIB} KiB (plan_file_kb)",
+            value=str(path),
+            hint="a plan is a few questions; documents are ingested",
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise CallerError(f"{path.name}: line {line}: a plan file is UTF-8 text") from None
+
+
+def _entries(found: Located, key: str) -> list[Located]:
+    held = found.get(key)
+    if not isinstance(held, list):
+        raise LineError(found.line, f"'{key}' is a list" if key in found else f"'{key}' is missing")
+    for place, entry in enumerate(held, start=1):
+        if not isinstance(entry, Located):
+            raise LineError(found.line, f"entry {place} of '{key}' is an object")
+    return held
+
+
+def _question(entry: Located) -> SubQuestion:
+    values = dict(entry)
+    if "text" in values:
+        values.setdefault("query", values["text"])
+    try:
+        return SubQuestion.model_validate(values, strict=True)
+    except ValidationError as error:
+        name = f" '{shorten(str(entry['id']), 64)}'" if "id" in entry else ""
+        raise LineError(entry.line, f"question{name}: {schema_error(error)}") from None
+
+
+def _check_plan(
+    plan: Plan,
+    entries: Sequence[Located],
+    otherwise: int,
+    settings: Settings,
+    tools: Sequence[ToolSpec] | None,
+) -> None:
+    problem = first_problem(plan, settings, tools)
+    if problem is not None:
+        lines = [entry.line for entry in entries if entry["id"] == problem.question_id]
+        raise LineError(lines[-1] if lines else otherwise, told(problem))
+
+
+def _check_operations(
+    operations: Sequence[AnyOperation],
+    entries: Sequence[Located],
+    found: Located,
+    settings: Settings,
+    plan: Plan,
+    tools: Sequence[ToolSpec] | None = None,
+) -> None:
+    for problem in operation_problems(operations, settings, plan, tools):
+        line = entries[problem.place].line if entries else found.line
+        raise LineError(line, f"operation {problem.place + 1}: {problem.message}")
+
+
+def _operation(entry: Located) -> AnyOperation:
+    try:
+        return operation_adapter.validate_python(entry, strict=True)
+    except ValidationError as error:
+        raise LineError(entry.line, f"operation: {schema_error(error)}") from None
+
+
+def _merge(found: Located) -> Merge:
+    merge: Merge = found.get("merge", "union")
+    if merge not in get_args(Merge):
+        raise LineError(found.line, f"merge is union or intersect, not {shorten(merge, 40)}")
+    return merge
+
+
+def _synth_from(found: Located, plan: Plan) -> list[str]:
+    names = found.get("synth_from", [])
+    known = [question.id for question in plan.questions]
+    if not isinstance(names, list) or any(name not in known for name in names):
+        raise LineError(found.line, f"synth_from is a list of questions: {', '.join(known)}")
+    return names

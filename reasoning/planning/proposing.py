@@ -1,0 +1,46 @@
+"""Ask a reasoner for a plan and take it only when it is valid; else the question is one step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.settings import Settings
+from core.tool_spec import ToolSpec
+from core.types import Part, Plan, Understanding
+from reasoning.planning.rules import checked, first_problem, told
+from reasoning.planning.slots import literal
+from reasoning.types import Reasoner
+
+
+def proposed_plan(
+    reasoner: Reasoner, understanding: Understanding, tools: Sequence[ToolSpec], settings: Settings
+) -> tuple[Plan, list[str]]:
+    """Return a valid plan and what a reader should know of it.
+
+    A plan that breaks a rule is never used in part: the whole question becomes its only step.
+    Raises a CallerError when even that is not valid.
+    """
+    plan = _read(reasoner.plan(understanding, tools))
+    problem = first_problem(plan, settings, tools)
+    if problem is None:
+        return plan, []
+    whole = reasoner.plan(one_part(understanding), tools)
+    note = f"the question is one step, since its plan was not valid: {told(problem)}"
+    return checked(_read(whole), settings, tools), [note]
+
+
+def one_part(understanding: Understanding) -> Understanding:
+    """Return the same question as one part."""
+    wants = understanding.required_fields[:1] or ["text"]
+    update = {
+        "kind": "plain",
+        "parts": [Part(text=understanding.question)],
+        "required_fields": wants,
+    }
+    return understanding.model_copy(update=update)
+
+
+def _read(plan: Plan) -> Plan:
+    """Without any slot a brace is what the person who asks has typed."""
+    finds_slots = any(question.slot is not None for question in plan.questions)
+    return plan if finds_slots else literal(plan)
