@@ -72,9 +72,8 @@ def _started(plan: ServePlan) -> ServerState:
 
 def _stay(plan: ServePlan, settings: Settings, as_json: bool) -> None:
     """Serve in this process until a signal stops it."""
-    from core.errors import OperatorError
-    from models.llama.control import failed
-    from models.llama.supervisor import ALREADY_RUNNING, Supervisor
+    from models.llama.control import ALREADY_RUNNING, already_starting, failed
+    from models.llama.supervisor import Supervisor
 
     def changed(state: ServerState) -> None:
         if state.state == "healthy":
@@ -83,7 +82,7 @@ def _stay(plan: ServePlan, settings: Settings, as_json: bool) -> None:
     supervisor = Supervisor(plan, changed)
     code = supervisor.run()
     if code == ALREADY_RUNNING:
-        raise OperatorError("another server is just being started", hint="`carrel llm status`")
+        raise already_starting()
     if code:
         raise failed(supervisor.state)
 

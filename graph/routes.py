@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from graph.state import State
-
-MAX_DRAFTS = 2
+from graph.state import MAX_DRAFTS, State
 
 
 def after_understand(state: State) -> Literal["retrieve", "plan"]:

@@ -37,6 +37,9 @@ def add_usage(left: Usage, right: Usage) -> Usage:
     return (left or Usage()).plus(right)
 
 
+MAX_DRAFTS = 2  # of one run: what verification rejects is written once more
+
+
 class InputState(TypedDict, total=False):
     """What a caller gives: a question, or chat messages whose last one asks it."""
 

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from core.trace import Step
 from core.types import Answer, Claim, StopReason
 from graph.context import Context
-from graph.state import State, Update
+from graph.state import MAX_DRAFTS, State, Update
 from reasoning.rendering import render_answer
 from reasoning.verification import unsupported_reason
 
@@ -45,7 +45,8 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     if not kept:
         rejected = [c.evidence_id for claim, _ in dropped for c in claim.citations]
         update["unsupported"] = [*(state.get("unsupported") or []), *rejected]
-        update["stop_reason"] = StopReason.unsupported_answer
+        if state.get("drafts", 0) >= MAX_DRAFTS:  # another draft may still be good
+            update["stop_reason"] = StopReason.unsupported_answer
         update["draft"] = None
         return update
     asked = {claim.question_id for claim in kept}

@@ -38,7 +38,7 @@ class Store:
 
     def __init__(self, settings: Settings, model_id: str, *, create: bool = False) -> None:
         """Lock and open the directory; without `create` it must exist already."""
-        folder = settings.data.expanduser()
+        folder = settings.data.expanduser().absolute()  # child processes work elsewhere
         check_folder(folder, create=create)
         self.folder: Path = folder
         self.model_id = model_id

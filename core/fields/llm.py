@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from typing import Literal
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, Field, SecretStr
+from pydantic import BaseModel, Field, SecretStr, field_validator
 
 
 class LlmFields(BaseModel):
@@ -86,3 +87,21 @@ class LlmFields(BaseModel):
         description="What is shown while an answer is written: verified sentences, the draft's"
         " tokens too (apart from the answer), or nothing.",
     )
+
+    @field_validator("llm_url")
+    @classmethod
+    def _names_a_server(cls, url: str) -> str:
+        parts = urlsplit(url)  # raises ValueError itself
+        if not parts.hostname or parts.port == 0:
+            raise ValueError("a URL needs a host, like http://localhost:8020/v1")
+        if "@" in parts.netloc:  # URLs are shown and kept
+            raise ValueError("a URL holds no password; set CARREL_LLM_KEY to the server's key")
+        return url
+
+    @field_validator("llm_key")
+    @classmethod
+    def _fits_a_header(cls, key: SecretStr | None) -> SecretStr | None:
+        said = key.get_secret_value().strip() if key else ""
+        if not all("!" <= character <= "~" for character in said):
+            raise ValueError("a key has printable ASCII characters only, without spaces")
+        return SecretStr(said) if said else None

@@ -105,7 +105,9 @@ class GuardedChat:
         return request.thinking or self.capabilities.thinking == "always"
 
     def _wanted(self, request: ChatRequest) -> int:
-        return request.max_tokens + self._thinks(request) * self.settings.llm_thinking_tokens
+        # in a small context thinking gets a quarter, so that the prompt still fits
+        most = min(self.settings.llm_thinking_tokens, self.capabilities.context // 4)
+        return request.max_tokens + self._thinks(request) * most
 
     def _admitted(self, request: ChatRequest, ledger: Ledger, incoming: IncomingReply) -> ChatReply:
         import stamina
@@ -176,12 +178,14 @@ class GuardedChat:
         error: str,
     ) -> ModelCall:
         usage = incoming.usage
-        prompt = self._prompt_tokens.of(request) if incoming.tokens else 0
+        prompt = usage.get("input_tokens")
+        if not prompt:
+            prompt = self._prompt_tokens.of(request) if incoming.tokens else 0
         return ModelCall(
             verb=verb,
             prompt_hash=prompt_hash(request),
             outcome=outcome,
-            prompt_tokens=int(usage.get("input_tokens") or prompt),
+            prompt_tokens=int(prompt),
             cached_tokens=int((usage.get("input_token_details") or {}).get("cache_read") or 0),
             completion_tokens=int(usage.get("output_tokens") or incoming.tokens),
             first_ms=(incoming.first_at - began) * 1000 if incoming.first_at else 0.0,

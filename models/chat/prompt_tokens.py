@@ -34,7 +34,8 @@ class PromptTokens:
     def of(self, request: ChatRequest) -> int:
         """Return the tokens of a request's messages; never too few where they are counted."""
         key = prompt_hash(request)
-        if key not in self._known:
+        known = self._known.get(key)  # one look: another thread may forget it in between
+        if known is None:
             parts = [f"{said.role}\n{plain(said.content)}\n" for said in request.messages]
             parts.append("assistant\n")  # what a template ends with
             tokens = self._count("".join(parts)) + TEMPLATE_TOKENS * len(parts)
@@ -42,7 +43,7 @@ class PromptTokens:
                 self._known.clear()
             self._known[key] = tokens
             return tokens
-        return self._known[key]
+        return known
 
     def _count(self, text: str) -> int:
         if self._counts and not self._breaker.is_open:

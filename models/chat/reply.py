@@ -115,8 +115,8 @@ class IncomingReply:
 
     def take(self, chunk: BaseMessageChunk) -> bool:
         """Take one chunk; say whether it held a token."""
-        text = chunk.text
-        thought = str(chunk.additional_kwargs.get("reasoning_content") or "")
+        text = _whole(chunk.text)
+        thought = _whole(str(chunk.additional_kwargs.get("reasoning_content") or ""))
         self.usage = dict(getattr(chunk, "usage_metadata", None) or self.usage)
         if chunk.response_metadata.get("finish_reason"):
             self.finish = (
@@ -154,6 +154,11 @@ class IncomingReply:
         for written in (self._filter.text, self._filter.reasoning):
             if repeated_piece(written, self.repeats):
                 self.finish, self.cut = "repeated", True
+
+
+def _whole(text: str) -> str:
+    """Replace halves of surrogate pairs, which JSON can name and no file takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _json_within(reasoning: str, schema: dict[str, Any]) -> str:

@@ -26,6 +26,7 @@ from models.llama.server_state import (
 
 ROOT = Path(__file__).resolve().parents[2]
 POLL_SECONDS = 0.05
+ALREADY_RUNNING = 3  # exit code of a supervisor that found another one
 
 
 def prepare(settings: Settings, asked: str = "", port: int | None = None) -> ServePlan:
@@ -89,6 +90,8 @@ def _healthy(
                 return state
             if state.state == "failed":
                 raise failed(state)
+        if process.returncode == ALREADY_RUNNING:
+            raise already_starting()
         if ended:
             reason = (plan.home / SUPERVISOR_LOG).read_text("utf-8", "replace").strip()
             raise OperatorError(
@@ -98,6 +101,11 @@ def _healthy(
             )
         waiting(time.monotonic() - began)
         time.sleep(POLL_SECONDS)
+
+
+def already_starting() -> OperatorError:
+    """Return the error that somebody else was faster."""
+    return OperatorError("another server is just being started", hint="`carrel llm status`")
 
 
 def failed(state: ServerState) -> OperatorError:

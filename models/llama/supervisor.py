@@ -21,6 +21,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from models.llama.child import Child
+from models.llama.control import ALREADY_RUNNING
 from models.llama.health import look
 from models.llama.plan import ServePlan
 from models.llama.processes import birth, cpu_seconds
@@ -29,7 +30,6 @@ from models.llama.server_state import LOCK, LOG, STATE, Phase, ServerState, writ
 WINDOW_SECONDS = 600  # within which restarts are counted
 LOADING_LOOK_SECONDS = 0.1
 IDLE_SHARE = 0.01  # a silent server that uses less of a CPU does nothing
-ALREADY_RUNNING = 3
 
 
 class Supervisor:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from reasoning.llm.replies import clean
+from reasoning.llm.replies import clean, writable
 
 BEGIN = re.compile(r'"claims"\s*:\s*\[')
 BETWEEN = re.compile(r"[\s,]*")
@@ -57,6 +57,7 @@ class ClaimScanner:
         except (ValueError, RecursionError):
             self._say(self._running(place))
             return False
+        found = writable(found)
         self._say(found)
         self._place, self._said = end, 0
         self.objects += 1
@@ -68,7 +69,7 @@ class ClaimScanner:
             found = from_json(self._buffer[place:], allow_partial="trailing-strings")
         except ValueError:
             return {}
-        return found if isinstance(found, dict) else {}
+        return writable(found) if isinstance(found, dict) else {}
 
     def _say(self, claim: dict[str, Any]) -> None:
         text = claim.get("text")

@@ -13,6 +13,8 @@ from core.language.detect import UNDETERMINED, detect_language
 from core.language.scan import HAN
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# What an escape in JSON can still name: terminals obey some of it, and no file takes half a pair.
+UNWRITABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _HAN = re.compile(f"[{HAN}]")
 # Below this many letters a text's language is easily misjudged; a Han character says as much as 3.
 TELLING_LETTERS, HAN_LETTERS = 30, 3
@@ -69,6 +71,18 @@ def loaded(text: str) -> dict[str, Any]:
         raise Unfit(f"the reply is not one JSON object: {error}") from None
     if not isinstance(value, dict):
         raise Unfit("the reply is not a JSON object")
+    kept: dict[str, Any] = writable(value)
+    return kept
+
+
+def writable(value: Any) -> Any:  # noqa: ANN401
+    """Replace what cannot be written or shown in the strings of a JSON value by blanks."""
+    if isinstance(value, str):
+        return UNWRITABLE.sub(" ", value)
+    if isinstance(value, list):
+        return [writable(item) for item in value]
+    if isinstance(value, dict):
+        return {writable(name): writable(item) for name, item in value.items()}
     return value
 
 

@@ -18,13 +18,14 @@ from pathlib import Path
 import fake_llama_server
 import pytest
 from commands import ROOT, Carrel, in_process
+from filelock import FileLock
 from llama_servers import MISSING, find_server_command, free_port
 
 from core.settings import load_settings
 from models.llama import binary, memory
 from models.llama.control import stop
 from models.llama.processes import birth
-from models.llama.server_state import ServerState, read_state, write_state
+from models.llama.server_state import LOCK, ServerState, read_state, write_state
 
 PATIENCE = 30.0  # until something is called missing, on a busy machine
 
@@ -230,6 +231,13 @@ def test_a_log_stays_small(
     carrel("llm", "serve", tiny_model, "--set", "llm_log_bytes=10000")
     wait_for(lambda: log.stat().st_size == 0, "rotation")
     assert log.with_name("server.log.1").stat().st_size == 20_000
+
+
+def test_of_two_that_serve_at_once_one_is_told(carrel: Carrel, real: Path) -> None:
+    home = load_settings()[0].llm_home
+    home.mkdir(parents=True, exist_ok=True)
+    with FileLock(home / LOCK):
+        carrel("llm", "serve", real).failed(4, "another server is just being started")
 
 
 def test_a_port_that_is_taken(carrel: Carrel, real: Path, port: int) -> None:

@@ -124,3 +124,25 @@ def test_the_budget_is_made_of_the_settings() -> None:
     settings, _ = load_settings({"budget_steps": 7, "budget_answer_share": 0.5})
     budget = settings.budget()
     assert (budget.steps, budget.answer_share, budget.tokens) == (7, 0.5, settings.budget_tokens)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://", "http://[::1", "http://localhost:99999/v1", "http://localhost:x/v1", "http://a:0"],
+)
+def test_the_url_of_a_model_server_is_a_url(url: str) -> None:
+    with pytest.raises(CallerError, match=r"'llm_url' \(flag\)"):
+        load_settings({"llm_url": url})
+
+
+def test_no_error_of_a_setting_shows_a_key_or_a_password() -> None:
+    for values in ({"llm_url": "http://me:hush@localhost/v1"}, {"llm_key": "hush\nhush"}):
+        with pytest.raises(CallerError, match="a URL holds no password|printable ASCII") as raised:
+            load_settings(values)
+        assert "hush" not in str(raised.value)
+
+
+def test_blanks_around_a_key_do_not_count() -> None:
+    key = load_settings({"llm_key": " abc\n"})[0].llm_key
+    assert key is not None
+    assert key.get_secret_value() == "abc"

@@ -10,6 +10,7 @@ import pytest
 from chat_doubles import SCRIPTED, scripted_chat
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import AIMessage
 
 from core.ledger import Ledger, opened_ledger
 from models.chat.reply import TextFilter
@@ -202,3 +203,16 @@ def test_a_server_without_an_end_of_the_reply_has_died(ledger: Ledger) -> None:
     can = Capabilities(kind="openai-compatible", model="m")
     with pytest.raises(ModelUnavailable, match="before it was finished"):
         scripted_chat(["half"], can).complete(asked(), verb="write")
+
+
+def test_thinking_takes_a_quarter_of_a_small_context_at_most(ledger: Ledger) -> None:
+    can = SCRIPTED.model_copy(update={"context": 2048})
+    chat = scripted_chat(["good"], can, llm_thinking_tokens=2048)
+    assert chat.complete(asked(thinking=True), verb="answer").text == "good"
+    assert chat.sent[0]["max_tokens"] == 64 + 512
+
+
+def test_half_a_surrogate_pair_can_be_recorded(ledger: Ledger) -> None:
+    chat = scripted_chat([AIMessage("half \ud800 a pair")])
+    assert chat.complete(asked(), verb="answer").text == "half ? a pair"
+    assert "half ?" in ledger.calls[0].model_dump_json()

@@ -173,8 +173,9 @@ def test_generate_is_offered_relevant_and_unrejected_evidence_only(
 
 
 @pytest.mark.parametrize(("grade", "kept"), [(3, True), (2, True), (1, False), (0, False)])
+@pytest.mark.parametrize("drafts", [1, 2])  # after the first one another is written
 def test_verify_accepts_relevant_evidence_only(
-    grade: int, kept: bool, runtime: Callable[..., Any]
+    grade: int, kept: bool, drafts: int, runtime: Callable[..., Any]
 ) -> None:
     citation = Citation(
         evidence_id=f"e{grade}",
@@ -191,13 +192,14 @@ def test_verify_accepts_relevant_evidence_only(
             evidence=[found(grade)],
             draft=Draft(claims=[claim]),
             stop_reason=StopReason.enough_evidence,
+            drafts=drafts,
         ),
         runtime(),
     )
     assert ("answer" in made) is kept
     if not kept:
         assert made["unsupported"] == [f"e{grade}"]
-        assert made["stop_reason"] == "unsupported_answer"
+        assert made.get("stop_reason") == (None if drafts == 1 else "unsupported_answer")
 
 
 def test_a_chat_is_read_as_turns() -> None:

@@ -11,6 +11,7 @@ from llm_doubles import purse, thinking, tool
 from core.ledger import opened_ledger
 from core.types import Part, Plan, Understanding
 from models.chat.types import ChatReply
+from reasoning.llm.claims import ClaimScanner
 from reasoning.llm.judging import Verdict
 from reasoning.llm.replies import Unfit, loaded, other_language, parsed
 
@@ -80,6 +81,18 @@ def test_safe_deviations_are_read(text):
 
 def test_raw_line_breaks_in_strings_become_blanks():
     assert loaded('{"a": "one\ntwo"}') == {"a": "one two"}
+
+
+def test_escapes_name_nothing_that_cannot_be_written_or_shown():
+    said = loaded(r'{"a": ["x\u001b[2Jy\u202ez\u0000", {"b": "\u009b\u2066"}]}')
+    assert said == {"a": ["x [2Jy z ", {"b": "  "}]}
+    claims: list[dict[str, object]] = []
+    draft: list[str] = []
+    scanner = ClaimScanner(claims.append, draft.append)
+    for written in r'{"claims": [{"text": "half \ud800 a pair \u001b[2J", "sources": [1]}]}':
+        scanner.feed(written)
+    assert claims == [{"text": "half   a pair  [2J", "sources": [1]}]
+    assert "".join(draft) == "half   a pair  [2J"
 
 
 def test_an_error_names_the_field_and_the_value():

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from fakes import FakeEmbedder, document, write
 
+from core.profile import Profile
 from stores.catalogue import Collection
 from stores.fulltext import table
 from stores.health import examine
@@ -29,6 +33,22 @@ def test_a_sound_store_is_ok(filled: Store) -> None:
         "vectors": 5,
         "problems": [],
     }
+
+
+def test_a_folder_named_from_here_is_the_same_for_a_child_process(
+    open_store: Callable[..., Store],
+    embedder: FakeEmbedder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    near = open_store(data=Path("near"))
+    collection = near.writer.open_collection("acme", "main", Profile(name="default"))
+    write(near, collection, [document(collection, "d", "text")], embedder)
+    near.outbox.drain()
+    near.chroma.close()
+    report = examine(near)
+    assert (report["vectors"], report["problems"]) == (1, [])
 
 
 def test_an_empty_store_is_ok(store: Store) -> None:
