@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from core.language.analysis import terms
-from core.language.entities import entities
+from core.language.entities import MAX_CHARACTERS, MAX_WORDS, entities
 from core.types import Evidence
 from stores.segments.links import Name
 
@@ -27,5 +27,7 @@ def title_names(item: Evidence) -> frozenset[Name]:
     That is what stands in brackets at the end ("Always (film)") or after a comma ("Laie, Hawaii").
     """
     plain = _IN_BRACKETS.sub("", item.title)
-    forms = (item.title, plain, _COMMA.split(plain, maxsplit=1)[0])
-    return frozenset(tuple(terms(form, item.language)) for form in forms) - {()}
+    forms = {item.title, plain, _COMMA.split(plain, maxsplit=1)[0]}
+    # What is longer than any name found in a text can equal none.
+    short = [one for one in forms if len(one) <= MAX_CHARACTERS and len(one.split()) <= MAX_WORDS]
+    return frozenset(tuple(terms(form, item.language)) for form in short) - {()}
