@@ -40,7 +40,7 @@ AllowMissing = Annotated[
 def retrieval(
     dataset_dir: DatasetDir,
     pipeline: Annotated[
-        str, typer.Option("--pipeline", help="hybrid, vector, keyword, classic or agentic.")
+        str, typer.Option("--pipeline", help="hybrid, linked, vector, keyword, classic or agentic.")
     ] = "hybrid",
     limit: Limit = None,
     against: Annotated[

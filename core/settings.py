@@ -18,6 +18,7 @@ from core.fields.budget import BudgetFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
 from core.fields.ingest import IngestFields
+from core.fields.links import LinkFields
 from core.fields.llm import LlmFields
 from core.fields.llm_server import LlmServerFields
 from core.fields.models import ModelFields
@@ -43,6 +44,7 @@ class Settings(  # pydantic lists the fields of the last base first
     LlmFields,
     DecidingFields,
     SelectionFields,
+    LinkFields,
     SegmentFields,
     RetrievalFields,
     IngestFields,

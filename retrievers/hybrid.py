@@ -11,6 +11,7 @@ from core.types import Evidence
 from retrievers.channels import TEXT, VECTOR, Asked, ask_channels, find_candidates
 from retrievers.expansion import expand
 from retrievers.feedback import feed_back, wants_feedback
+from retrievers.links import follow_links
 from retrievers.ranking import Ranked, rank_candidates
 from retrievers.stages import CHOOSING, RANKING, hydrated, run_stages
 from retrievers.types import Found, Index, Query, Searched
@@ -27,11 +28,13 @@ def hybrid_search(
     top_k: int,
     *,
     choose: bool = True,
+    links: bool | None = None,
 ) -> Found:
     """Search, fuse the channels, check every row against the catalogue and run the stages.
 
     Of each channel the best `limits` hits are candidates. Without `choose`, the stages that cut a
     ranking to what an answer should read are left out, as evaluations of a ranking need it.
+    `links` overrides the setting `channel_links`; a channel alone follows none.
     """
     found = Found()
     search = _Search(index, query, channels, limits, found)
@@ -48,6 +51,9 @@ def hybrid_search(
             candidates, weights, ranked = search.rank(replace(asked, vector=moved), "feedback")
     found.notes += asked.notes  # why a channel weighs less stands in the trace
     searched = Searched(index, query, asked.vector, distance)
+    followed = index.settings.channel_links if links is None else links
+    if followed and len(channels) > 1:
+        ranked = search.follow(searched, asked, candidates, weights, ranked)
     evidence = _hydrate(index, query, ranked, hydrated(index, top_k), found)
     evidence = run_stages(searched, evidence, RANKING, found.stages)[:top_k]
     if choose:
@@ -106,6 +112,22 @@ class _Search:
         note = "; ".join(part for part in (note, *weights.notes, *candidates.notes) if part)
         self._trace(name, started, len(candidates.chunk_ids), len(ranked.ranking), note)
         return candidates, weights, ranked
+
+    def follow(
+        self,
+        searched: Searched,
+        asked: Asked,
+        candidates: Candidates,
+        weights: Weights,
+        ranked: Ranked,
+    ) -> Ranked:
+        """Raise and add what the names in the best hits lead to."""
+        started = time.perf_counter()
+        every = dict.fromkeys((VECTOR, TEXT), len(candidates.chunk_ids))
+        wide = rank_candidates(candidates, weights, self._index.settings, every, cutoff=0.0)
+        linked, note = follow_links(searched, asked.terms, ranked, dict(wide.ranking))
+        self._trace("links", started, len(ranked.ranking), len(linked.ranking), note)
+        return linked
 
     def _trace(self, name: str, started: float, before: int, after: int, note: str) -> None:
         spent = round(1000 * (time.perf_counter() - started), 3)

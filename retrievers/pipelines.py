@@ -7,7 +7,12 @@ from retrievers.classic import classic_search
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Found, Index, Query
 
-CHANNELS = {"hybrid": (VECTOR, TEXT), "vector": (VECTOR,), "keyword": (TEXT,)}
+CHANNELS = {
+    "hybrid": (VECTOR, TEXT),
+    "linked": (VECTOR, TEXT),
+    "vector": (VECTOR,),
+    "keyword": (TEXT,),
+}
 PIPELINES = (*CHANNELS, "classic")
 
 
@@ -23,4 +28,5 @@ def run_pipeline(
     channels = CHANNELS[pipeline]
     depth = max(top_k, index.settings.pool)
     limits = dict.fromkeys(channels, depth)
-    return hybrid_search(index, query, channels, limits, top_k, choose=choose)
+    links = True if pipeline == "linked" else None
+    return hybrid_search(index, query, channels, limits, top_k, choose=choose, links=links)

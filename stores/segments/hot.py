@@ -19,6 +19,7 @@ from stores.fulltext import FullText
 from stores.segments.background import Background
 from stores.segments.build import Builder
 from stores.segments.channels import Channels
+from stores.segments.links import Links, Name, Wanted, find_links, hub_size
 from stores.segments.recipe import Recipe
 from stores.segments.truth import row_ids, snapshot, state, tuples
 from stores.segments.types import Candidates, Floats, Progress
@@ -44,6 +45,7 @@ class HotSearch:
         """Keep segments of `model` under `folder`; nothing is opened yet."""
         recipe = Recipe.of(model, settings)
         self._database = database
+        self._settings = settings
         self._fulltext = fulltext
         self._views = Views(database, folder / FOLDER, recipe, settings)
         self._builder = Builder(database, folder / FOLDER, recipe, settings)
@@ -87,6 +89,35 @@ class HotSearch:
             rows, live = view.places(wanted)
             found[live] = view.vectors(rows[live])
             return found
+
+        return self._with_view(collection_id, look_up)
+
+    def links(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        *,
+        names: Sequence[Name],
+        words: Sequence[AbstractCollection[str]],
+        seeds: Sequence[str],
+        limit: int,
+        sources: Sequence[str] = (),
+    ) -> Links | None:
+        """Return the visible chunks that say these names, None where FTS5 answers for words.
+
+        `seeds` are chunk ids that the caller may see; a seed that is gone covers nothing.
+        """
+
+        def look_up(view: View, connection: sqlite3.Connection) -> Links | None:
+            import numpy as np
+
+            if not view.words:
+                return None
+            mask = view.masks.find(connection, auth, collection_id, sources, view.facts)
+            ids = row_ids(connection, collection_id, seeds)
+            rows = np.array([ids.get(key, -1) for key in seeds], dtype=np.int64)
+            most = hub_size(mask.visible.count, self._settings)
+            return find_links(view, mask.visible, Wanted(names, words, rows, most, limit))
 
         return self._with_view(collection_id, look_up)
 

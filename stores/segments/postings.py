@@ -41,6 +41,13 @@ class Postings:
             found = self.scores[start:end]
             np.add.at(scores, self.rows[start:end], found if weight == 1 else found * weight)
 
+    def containing(self, term: str) -> Integers:
+        """Return the rows that contain a term, ascending."""
+        place = self.vocabulary.get(term)
+        if place is None:
+            return self.rows[:0]
+        return self.rows[int(self.starts[place]) : int(self.starts[place + 1])]
+
     def frequency(self, term: str, alive: Booleans | None = None) -> int:
         """Count the rows that contain a term, or those of them that are alive."""
         import numpy as np

@@ -166,6 +166,17 @@ class View:
                 part.postings.add(terms, scores[start : start + len(part.ids)])
         return scores
 
+    def containing(self, term: str) -> Integers:
+        """Return the rows that contain a term, dead ones included, ascending."""
+        import numpy as np
+
+        found = [
+            part.postings.containing(term).astype(np.int64) + start
+            for start, part in self._starts()
+            if part.postings is not None
+        ]
+        return joined(found) if found else np.zeros(0, dtype=np.int64)
+
     def frequency(self, term: str) -> int:
         """Count the live rows that contain a term."""
         total = 0

@@ -1,0 +1,159 @@
+"""Follow names from the best hits to chunks that say them too, for what the best hits lack.
+
+A question may need a second passage that only the first one names. From each of the best hits one
+step is walked over the graph of names and chunks: to a name, by its rarity, and on to the chunks
+that say it, evenly but for those it is the title of. Names of the question lead nowhere new, names
+in too many chunks are hubs. What arrives counts as far as the chunk has words of the question that
+the hit lacks; for a chunk about the name, what the hit lacks is enough.
+
+The graph is that of HippoRAG (arXiv 2405.14831) and LinearRAG (arXiv 2510.10114); one step with a
+gate stands for their personalised PageRank, and the postings for the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from core.settings import Settings
+from core.types import Evidence
+from retrievers.names import names_in, title_names
+from retrievers.ranking import Ranked
+from retrievers.types import Searched
+from stores.segments.links import Links, Name
+from stores.segments.types import Booleans, Floats
+
+LINKS = "links"
+_LEAST_TOTAL = 0.5  # rarity of all names of a hit; with less, a single name would count for much
+
+
+def follow_links(
+    searched: Searched,
+    words: Sequence[frozenset[str]],
+    ranked: Ranked,
+    scores: Mapping[str, float],
+) -> tuple[Ranked, str]:
+    """Return the ranking with linked chunks raised or added, and a note.
+
+    `words` are the question's, `scores` those of all candidates; a linked chunk that was none
+    counts as the last of them.
+    """
+    best = ranked.ranking[0][1] if ranked.ranking else 0.0
+    if best <= 0 or not words:
+        return ranked, ""
+    index, query = searched.index, searched.query
+    seeds = _read(searched, [key for key, _ in ranked.ranking[: index.settings.links_seeds]])
+    names = [names_in(item) for item in seeds]
+    every = list(dict.fromkeys(chain.from_iterable(names)))
+    if not every:
+        return ranked, "the best hits say no names"
+    links = index.store.hot.links(
+        query.auth,
+        index.collection.id,
+        names=every,
+        words=words,
+        seeds=[item.chunk_id for item in seeds],
+        limit=index.settings.links_pool,
+        sources=query.sources,
+    )
+    if links is None or not links.chunk_ids:
+        return ranked, "" if links else "no links until the search segment is built"
+    titled = _titled(every, _read(searched, links.chunk_ids), links)
+    walk = _Walk(links, titled, _open_names(every, words), index.settings)
+    held = [[name in set(own) for name in every] for own in names]
+    shares = [max(0.0, scores.get(item.chunk_id, 0.0) / best) for item in seeds]
+    worth = walk.worth(held, [item.chunk_id for item in seeds], shares)
+    return _merged(ranked, scores, worth, index.settings.links_weight)
+
+
+def _read(searched: Searched, chunk_ids: Sequence[str]) -> list[Evidence]:
+    """Return what the caller may see of these chunks, in their order."""
+    index, query = searched.index, searched.query
+    found = index.store.catalogue.evidence(
+        query.auth, index.collection.id, chunk_ids, query.sources
+    )
+    return [found[key] for key in chunk_ids if key in found]
+
+
+def _open_names(names: Sequence[Name], words: Sequence[frozenset[str]]) -> list[bool]:
+    """Tell which names the question does not say."""
+    said = frozenset(chain.from_iterable(words))
+    return [not said.issuperset(name) for name in names]
+
+
+def _titled(names: Sequence[Name], read: Sequence[Evidence], links: Links) -> Booleans:
+    """Return which chunk goes by which name, of shape (names, chunks)."""
+    import numpy as np
+
+    titles = {item.chunk_id: title_names(item) for item in read}
+    rows = [[name in titles.get(key, ()) for key in links.chunk_ids] for name in names]
+    return np.array(rows, dtype=np.bool_) & links.says
+
+
+@dataclass(frozen=True)
+class _Walk:
+    """Walk one step from hits over names; arrays as in Links, `titled` of shape (m, n)."""
+
+    links: Links
+    titled: Booleans
+    opened: Sequence[bool]
+    settings: Settings
+
+    def worth(
+        self, held: Sequence[Sequence[bool]], seeds: Sequence[str], shares: Sequence[float]
+    ) -> dict[str, float]:
+        """Return what each linked chunk is worth, 0..1, by the best of the hits that lead to it.
+
+        `held` (seeds, m) says which hit says which name, `shares` what each hit counts.
+        """
+        import numpy as np
+
+        links = self.links
+        arrived, titled = self._arrived(np.array(held, dtype=np.float64))
+        itself = np.array([[key == seed for key in links.chunk_ids] for seed in seeds])
+        arrived[itself] = titled[itself] = 0.0
+        most = max(float(arrived.max()), self.settings.links_strength)
+        missing = (links.rarity / links.rarity.sum())[:, None] * ~links.seed_covers
+        gain = np.minimum(missing.T @ links.covers / self.settings.links_gain, 1.0)
+        lacks = np.minimum(missing.sum(axis=0) * self.settings.links_title_gain, 1.0)[:, None]
+        counted = arrived * gain + titled * lacks * (1.0 - gain)
+        best = (counted / most * np.array(shares)[:, None]).max(axis=0)
+        found = zip(links.chunk_ids, best.tolist(), strict=True)
+        return {key: value for key, value in found if value > 0}
+
+    def _arrived(self, held: Floats) -> tuple[Floats, Floats]:
+        """Return what arrives at each chunk from each hit, and how much of it at titles."""
+        import numpy as np
+
+        links, counts = self.links, np.maximum(self.links.counts, 1)
+        rarity = np.log((links.visible + 1) / (counts + 0.5)) / np.log(links.visible + 1)
+        rarity = np.where(links.counts > 0, rarity.clip(min=0.0), 0.0)
+        total = np.maximum(held @ rarity, _LEAST_TOTAL)[:, None]
+        steps = held * rarity * np.array(self.opened) / total
+        alone = np.minimum(1.0, self.settings.links_title / counts)[:, None] * self.titled
+        others = (links.says & ~self.titled) / counts[:, None]
+        return steps @ (alone + others), steps @ alone
+
+
+def _merged(
+    ranked: Ranked, scores: Mapping[str, float], worth: Mapping[str, float], weight: float
+) -> tuple[Ranked, str]:
+    """Add what links are worth to the scores, which may leave 0..1; ties by chunk id."""
+    if not worth:
+        return ranked, ""
+    best = ranked.ranking[0][1]
+    last = min(scores.values())
+    known = dict(ranked.ranking)
+    sums = {
+        key: known.get(key, scores.get(key, last)) + weight * best * worth.get(key, 0.0)
+        for key in {*known, *worth}
+    }
+    ranking = sorted(sums.items(), key=_order)
+    added = len(worth.keys() - known.keys())
+    note = f"{len(worth)} linked chunks, {added} of them new"
+    return Ranked(ranking, {**ranked.channels, LINKS: dict(worth)}), note
+
+
+def _order(pair: tuple[str, float]) -> tuple[float, str]:
+    return -pair[1], pair[0]
