@@ -90,10 +90,12 @@ def _rows_of_name(view: View, visible: Selection, name: Name, most: int) -> Inte
     import numpy as np
 
     none = np.zeros(0, dtype=np.int64)
-    lists = sorted((view.containing(term) for term in dict.fromkeys(name)), key=len)
+    # Masked first: whether a name is a hub must not depend on what the caller may not see.
+    seen = (_inside(visible, view.containing(term)) for term in dict.fromkeys(name))
+    lists = sorted(seen, key=len)
     if not lists or not 0 < len(lists[0]) <= _SCAN * most:
         return none
-    rows = _inside(visible, lists[0])
+    rows = lists[0]
     for longer in lists[1:]:
         place = np.searchsorted(longer, rows).clip(max=max(0, len(longer) - 1))
         rows = rows[longer[place] == rows]
