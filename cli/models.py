@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
 
 from cli.options import Json, Set, settings_from
 from cli.output import print_json, stderr, stdout
+from cli.progress import ByteBars
 
 if TYPE_CHECKING:
     from models.download import Advance, Pulled
@@ -26,54 +26,6 @@ DIGITS = 12
 WIDEST = 400
 COLOURS = {"ok": "green", "differs": "red", "unknown": "yellow", "missing": "dim"}
 Name = Annotated[str, typer.Argument(help="A model of `carrel models list`.", show_default=False)]
-
-
-class ByteBars:
-    """Draw one bar of bytes per stage of a download or check."""
-
-    def __init__(self, name: str, quiet: bool) -> None:
-        """Draw nothing when quiet, or when stderr is no terminal."""
-        from rich.progress import (
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TextColumn,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
-
-        self._name = name
-        self._bars = Progress(
-            TextColumn("{task.description:>10}"),
-            BarColumn(),
-            DownloadColumn(),
-            TransferSpeedColumn(),
-            TimeRemainingColumn(),
-            console=stderr(),
-            transient=True,
-            disable=quiet or not stderr().is_terminal,
-        )
-        self._tasks: dict[str, Any] = {}
-
-    def __enter__(self) -> Advance:
-        """Start, and return what the work reports to."""
-        self._bars.start()
-        return self._advance
-
-    def _advance(self, stage: str, done: int, total: int) -> None:
-        if stage not in self._tasks:
-            text = f"{escape(self._name)}: {stage}"
-            self._tasks[stage] = self._bars.add_task(text, total=total or None, completed=done)
-        self._bars.update(self._tasks[stage], completed=done, total=total or None)
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        """Take the bars away."""
-        self._bars.stop()
 
 
 @app.command("list")
@@ -129,7 +81,7 @@ def pull(name: Name, changes: Set = None, as_json: Json = False) -> None:
 
     folder = settings_from(None, changes).model_folder
     model = find_named(name, folder)
-    with ByteBars(model.name, as_json) as advance:
+    with ByteBars(as_json, model.name) as advance:
         pulled = _pulled(model, folder, as_json, advance)
     if as_json:
         print_json({"name": model.name, **pulled._asdict(), "path": str(pulled.path)})
@@ -178,7 +130,7 @@ def verify(
     models = [find_named(name, folder)] if name else [m for m in named_models(folder) if m.path]
     found = []
     for model in models:
-        with ByteBars(model.name, as_json) as advance:
+        with ByteBars(as_json, model.name) as advance:
             found.append(verify_model(model, advance))
     bad = [one for one in found if one.state in ("differs", "missing")]
     if as_json:
