@@ -108,10 +108,17 @@ class Plan(Value):
 
 
 class Part(Value):
-    """Hold one clause that asks something, and the topic it leaves out ("" when it says it)."""
+    """Hold one clause that asks something, and the topic it leaves out ("" when it says it).
+
+    `slot` names the value it finds for later parts, whose text says `{slot}` in its place; `deps`
+    are the places, from 1, of the parts it waits for. Where any part has a slot, braces that a
+    person typed are doubled in all of them.
+    """
 
     text: str
     about: str = ""
+    slot: str | None = None
+    deps: list[int] = Field(default_factory=list)
 
     @property
     def search_text(self) -> str:
@@ -123,11 +130,13 @@ class Understanding(Value):
     """Hold what is known of a question before anything is searched.
 
     `question` is stand-alone: what a follow-up left out is added from the history.
-    `required_fields` names the kind of answer each part wants.
+    `required_fields` names the kind of answer each part wants. `confidence`, 0..1, says how sure
+    the kind is.
     """
 
     question: str
     kind: QuestionKind = "plain"
+    confidence: float = Field(1.0, ge=0, le=1)
     reason: str = ""
     language: str = "und"
     intent: Intent = "fact"

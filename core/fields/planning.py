@@ -30,6 +30,30 @@ class PlanningFields(BaseModel):
     plan_max_evidence: int = Field(
         20, ge=1, le=200, description="Pieces of evidence that a plan may give to its answer."
     )
+    plan_slot_chars: int = Field(
+        200, ge=10, le=1000, description="Longest value that a slot of a plan may hold."
+    )
+    max_backtracks: int = Field(
+        1, ge=0, le=5, description="Times that a run may undo the values of a slot and try others."
+    )
+    max_replans: int = Field(
+        1, ge=0, le=5, description="Times that a plan of several questions may be extended."
+    )
+    max_hops: int = Field(
+        2, ge=0, le=5, description="Searches for what a plain question's evidence leaves open."
+    )
+    hop_coverage: float = Field(
+        0.9,
+        ge=0,
+        le=1,
+        description="A question whose evidence covers this share of its words needs no other hop.",
+    )
+    plain_confidence: float = Field(
+        0.6,
+        ge=0,
+        le=1,
+        description="A plain question this sure is not planned with --pipeline auto.",
+    )
     plan_file_kb: int = Field(256, ge=1, le=4096, description="Largest plan file read, in KiB.")
     plan_file_depth: int = Field(
         16, ge=4, le=64, description="How deep lists and objects of a plan file may be nested."
