@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -19,6 +20,7 @@ from cli.options import (
     Stream,
     Tenant,
     User,
+    named_path,
     opened,
     settings_from,
     storable,
@@ -26,6 +28,13 @@ from cli.options import (
 from cli.output import print_json
 from cli.watching import Watching
 from core.errors import CallerError
+
+if TYPE_CHECKING:
+    from core.auth import AuthContext
+    from core.settings import Settings
+    from graph.context import PipelineName
+    from graph.session import Session
+    from reasoning.planning.files import PlanFile
 
 REFUSED = 3
 PIPELINES = ("agentic", "classic")
@@ -38,8 +47,22 @@ def ask(
     user: User = "local",
     role: Roles = None,
     pipeline: Annotated[
-        str, typer.Option("--pipeline", help="agentic, or classic for the one-pass baseline.")
-    ] = "agentic",
+        str,
+        typer.Option(
+            "--pipeline",
+            help="auto: a plain question skips the planner; agentic: none does; classic: one pass.",
+        ),
+    ] = "auto",
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            "--plan",
+            help="Run this plan (JSON, as `carrel plan --json` writes it).",
+            show_default=False,
+            parser=named_path,
+            metavar="<path>",
+        ),
+    ] = None,
     steps: Steps = False,
     stream: Stream = None,
     data: Data = None,
@@ -51,7 +74,10 @@ def ask(
     from graph.context import checked_question
 
     if pipeline not in PIPELINES:
-        raise CallerError("--pipeline is agentic or classic", value=pipeline)
+        names = ", ".join(PIPELINES)
+        raise CallerError("--pipeline must be known", value=pipeline, hint=f"choose from {names}")
+    if plan is not None and pipeline == "classic":
+        raise CallerError("the classic pipeline runs no plan", hint="leave one of them out")
     settings = settings_from(data, changes, stream)
     question = checked_question(storable(question), settings)
     auth = caller(AuthContext, tenant, user, role)
@@ -61,7 +87,8 @@ def ask(
             question,
             auth,
             collection,
-            pipeline="classic" if pipeline == "classic" else "agentic",
+            pipeline=cast("PipelineName", pipeline),
+            given=None if plan is None else _given(plan, session, auth, collection, settings),
             on_step=watching.step,
             on_stream=watching.stream,
             cancelled=cancelled.is_set,
@@ -72,6 +99,14 @@ def ask(
         watching.finish(run.result)
     if run.result["refused"]:
         raise typer.Exit(REFUSED)
+
+
+def _given(
+    path: Path, session: Session, auth: AuthContext, collection: str, settings: Settings
+) -> PlanFile:
+    from reasoning.planning.files import load_plan
+
+    return load_plan(path, settings, lambda: session.tools(auth, collection).specs(auth))
 
 
 def caller(kind: Any, tenant: str, user: str, roles: list[str] | None) -> Any:  # noqa: ANN401

@@ -136,7 +136,7 @@ class Understanding(Value):
 
     question: str
     kind: QuestionKind = "plain"
-    confidence: float = Field(1.0, ge=0, le=1)
+    confidence: float = Field(default=1.0, ge=0, le=1)
     reason: str = ""
     language: str = "und"
     intent: Intent = "fact"

@@ -87,7 +87,7 @@ class AgenticSearcher:
 
     def search(self, text: str) -> Hits:
         """Answer the query."""
-        run = self._session.ask(text, self._auth, self._name)
+        run = self._session.ask(text, self._auth, self._name, pipeline="agentic")
         return Hits(_from_result(run.result["evidence"]), run.result["warnings"])
 
     def deep(self, text: str, found: Hits) -> Hits:

@@ -10,10 +10,19 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from graph.context import Context
-from graph.routes import after_stop_condition, after_understand, after_verify
+from graph.routes import (
+    after_plan,
+    after_rewrite,
+    after_stop_condition,
+    after_understand,
+    after_verify,
+)
 from graph.state import InputState, OutputState, State, Update
+from nodes.compose_query import compose_query
+from nodes.extract import extract
 from nodes.generate import generate
 from nodes.grade_documents import grade_documents
+from nodes.merge_hits import merge_hits
 from nodes.plan import plan
 from nodes.refuse import refuse
 from nodes.retrieve import retrieve
@@ -28,12 +37,16 @@ NODES: tuple[Node, ...] = (
     plan,
     retrieve,
     grade_documents,
+    extract,
+    compose_query,
+    merge_hits,
     stop_condition,
     rewrite,
     generate,
     verify,
     refuse,
 )
+OPERATING = ("retrieve", "extract", "compose_query", "merge_hits")
 Graph = CompiledStateGraph[State, Any, InputState, OutputState]
 
 
@@ -55,12 +68,15 @@ def build_graph(
         # LangGraph's overloads know such nodes as plain functions, not as items of a tuple.
         builder.add_node(name, cast(Any, wrap(node) if wrap else node))
     builder.add_edge(START, "understand")
-    builder.add_conditional_edges("understand", after_understand)
-    builder.add_edge("plan", "retrieve")
+    builder.add_conditional_edges("understand", after_understand, ["retrieve", "plan"])
+    builder.add_conditional_edges("plan", after_plan, [*OPERATING])
+    for name in OPERATING:
+        if name != "retrieve":
+            builder.add_edge(name, "stop_condition")
     builder.add_edge("retrieve", "grade_documents")
     builder.add_edge("grade_documents", "stop_condition")
     builder.add_conditional_edges("stop_condition", after_stop_condition)
-    builder.add_edge("rewrite", "retrieve")
+    builder.add_conditional_edges("rewrite", after_rewrite, ["retrieve"])
     builder.add_edge("generate", "verify")
     builder.add_conditional_edges("verify", after_verify)
     builder.add_edge("refuse", END)

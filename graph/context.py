@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 from core.auth import AuthContext
 from core.budget import Budget, Usage
@@ -14,8 +15,11 @@ from core.errors import CallerError
 from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
 from core.trace import Step
+from reasoning.planning.files import PlanFile
 from reasoning.types import Reasoner
 from tools.toolbox import Toolbox
+
+PipelineName = Literal["auto", "agentic", "classic"]
 
 
 def never() -> bool:
@@ -28,7 +32,11 @@ PRICED_TOKENS = 1_000_000
 
 @dataclass(frozen=True)
 class Context:
-    """Carry the caller's rights, the limits and the parts of one run."""
+    """Carry the caller's rights, the limits and the parts of one run.
+
+    With `pipeline` auto a question that is surely plain skips the planner, with agentic none does,
+    with classic every one. `given` is a checked plan to run in place of a proposed one.
+    """
 
     auth: AuthContext
     budget: Budget
@@ -37,6 +45,8 @@ class Context:
     settings: Settings
     clock: Callable[[], float]
     cancelled: Callable[[], bool] = never
+    pipeline: PipelineName = "auto"
+    given: PlanFile | None = None
 
     def elapsed(self, started: float) -> Usage:
         """Return the wall-clock time since `started` as usage, and one step."""
@@ -90,6 +100,8 @@ def make_context(
     budget: Budget | None = None,
     clock: Callable[[], float] = time.monotonic,
     cancelled: Callable[[], bool] = never,
+    pipeline: PipelineName = "auto",
+    given: PlanFile | None = None,
 ) -> Context:
     """Build the context of one run; the CLI, servers, Studio and tests all come through here.
 
@@ -103,7 +115,7 @@ def make_context(
         if not isinstance(value, kind):
             raise CallerError(f"a run needs {name}", value=type(value).__name__)
     limits = budget or settings.budget()
-    return Context(auth, limits, tools, reasoner, settings, clock, cancelled)
+    return Context(auth, limits, tools, reasoner, settings, clock, cancelled, pipeline, given)
 
 
 def checked_question(question: str, settings: Settings) -> str:

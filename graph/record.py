@@ -10,8 +10,12 @@ from typing import Any
 from core.auth import AuthContext
 from core.budget import Usage
 from core.errors import CarrelError
+from core.operations import AnyOperation
+from core.registers import FilledQuery
 from core.trace import RunRecord, Step
-from core.types import Answer, Evidence
+from core.types import Answer, Evidence, Finding, Plan
+from reasoning.planning.binding import bound_plan, one_line
+from reasoning.planning.facts import producers
 
 
 def run_record(
@@ -66,6 +70,46 @@ def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> d
             "cost": round(usage.cost, 6),
             "ms": round(usage.ms, 1),
         },
+        "plan": _plan(state),
         "missing": answer.missing,
         "warnings": [*warnings, *answer.warnings],
     }
+
+
+def _plan(state: dict[str, Any]) -> dict[str, Any]:
+    """Return the plan as it was run, with the values of its slots and where they stand."""
+    plan: Plan | None = state.get("plan")
+    if plan is None:
+        return {"questions": [], "operations": [], "slots": []}
+    chosen: dict[str, list[FilledQuery]] = state.get("chosen") or {}
+    operations: list[AnyOperation] = state.get("operations") or []
+    return {
+        "path": state.get("path", ""),
+        "questions": [question.model_dump() for question in plan.questions],
+        "asked": [
+            {"id": question.id, "text": question.text}
+            for question in bound_plan(plan, chosen).questions
+        ],
+        "operations": [operation.model_dump() for operation in operations],
+        "ran": state.get("done") or [],
+        "slots": [
+            {
+                "slot": slot,
+                "value": one_line(finding.value),
+                "question": made.id,
+                "evidence_id": finding.evidence_id,
+                "start": finding.start,
+                "end": finding.end,
+            }
+            for made, slot in producers(plan)
+            for finding in _values(slot, chosen)
+        ],
+        "backtracks": state.get("backtracks", 0),
+        "replans": state.get("replans", 0),
+    }
+
+
+def _values(slot: str, chosen: dict[str, list[FilledQuery]]) -> list[Finding]:
+    """Return the values of a slot that questions were asked with, each once."""
+    used = [way.values[slot] for ways in chosen.values() for way in ways if slot in way.values]
+    return list(dict.fromkeys(used))

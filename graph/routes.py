@@ -4,12 +4,40 @@ from __future__ import annotations
 
 from typing import Literal
 
+from langgraph.types import Send
+
 from graph.state import MAX_DRAFTS, State
+from reasoning.planning.running import NodeName, node_of, operation_named
 
 
-def after_understand(state: State) -> Literal["retrieve", "plan"]:
-    """Send a plain question straight to its search, a multi-part one to the planner."""
-    return "retrieve" if state["query"].kind == "plain" else "plan"
+def after_understand(state: State) -> Literal["retrieve", "plan"] | list[Send]:
+    """Send a question that is surely plain straight to its search, any other to the planner."""
+    return _searched(state) if state["path"] == "plain" else "plan"
+
+
+def after_plan(
+    state: State,
+) -> Literal["retrieve", "extract", "compose_query", "merge_hits", "generate"] | list[Send]:
+    """Send each operation of the wave to its node; several run side by side."""
+    return sent(state)
+
+
+def after_rewrite(state: State) -> Literal["retrieve"] | list[Send]:
+    """Search again for everything that was too weak."""
+    return _searched(state)
+
+
+def _searched(state: State) -> Literal["retrieve"] | list[Send]:
+    target = sent(state)
+    return target if isinstance(target, list) else "retrieve"
+
+
+def sent(state: State) -> NodeName | list[Send]:
+    """Return the node of the wave's only operation, or a Send for each of several."""
+    operations = [operation_named(state["operations"], out) for out in state["wave"]]
+    if len(operations) == 1:
+        return node_of(operations[0])
+    return [Send(node_of(one), {**state, "operation": one}) for one in operations]
 
 
 def after_stop_condition(state: State) -> Literal["generate", "rewrite", "plan", "refuse"]:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
@@ -17,13 +17,14 @@ from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
 from core.types import Answer, StopReason
 from graph.build import build_graph
-from graph.context import Context, checked_question, make_context, never
+from graph.context import Context, PipelineName, checked_question, make_context, never
 from graph.record import run_record
 from models.chat.types import ChatModel, ModelCancelled
 from models.embedding_cache import CachedEmbedder
 from models.embeddings import Embedder
 from models.loading import open_embedder, open_reranker, open_second
 from models.reranker import Reranker
+from reasoning.planning.files import PlanFile
 from reasoning.rules.classic import ClassicReasoner
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Reasoner, Turn
@@ -33,7 +34,6 @@ from stores.database import damaged
 from stores.store import Store
 from tools.toolbox import Toolbox
 
-PipelineName = Literal["agentic", "classic"]
 NO_MODEL = "none"
 CLASSIC_VERBS = frozenset({"answer"})
 
@@ -122,8 +122,9 @@ class Session:
         self,
         auth: AuthContext,
         collection: str,
-        pipeline: PipelineName = "agentic",
+        pipeline: PipelineName = "auto",
         cancelled: Callable[[], bool] = never,
+        given: PlanFile | None = None,
     ) -> Context:
         """Build the context of one run for a verified caller."""
         index = self.index(self.store.catalogue.collection(auth.tenant, collection))
@@ -136,7 +137,15 @@ class Session:
             index = replace(index, settings=settings, writer=writer)
         tools = Toolbox(index)
         reasoner = self._reasoner(index.settings, tools, pipeline)
-        return make_context(auth, tools, reasoner, index.settings, cancelled=cancelled)
+        return make_context(
+            auth,
+            tools,
+            reasoner,
+            index.settings,
+            cancelled=cancelled,
+            pipeline=pipeline,
+            given=given,
+        )
 
     def _reasoner(self, settings: Settings, tools: Toolbox, pipeline: PipelineName) -> Reasoner:
         """Let a chat model decide where there is one; the classic pipeline only writes with it."""
@@ -156,7 +165,8 @@ class Session:
         auth: AuthContext,
         collection: str,
         *,
-        pipeline: PipelineName = "agentic",
+        pipeline: PipelineName = "auto",
+        given: PlanFile | None = None,
         history: Sequence[Turn] = (),
         on_step: Callable[[Step], None] | None = None,
         on_stream: Callable[[StreamEvent], None] | None = None,
@@ -164,12 +174,12 @@ class Session:
     ) -> RunRecord:
         """Run the graph on one question, keep the run and return it.
 
-        `on_step` sees each step as it happens, `on_stream` the sentences of the answer while it is
-        written. The chat model stops soon after `cancelled` says so. An interrupted run is kept as
-        cancelled.
+        `given` is a checked plan to run in place of a proposed one. `on_step` sees each step as it
+        happens, `on_stream` the sentences of the answer while it is written. The chat model stops
+        soon after `cancelled` says so. An interrupted run is kept as cancelled.
         """
         question = checked_question(question, self.settings)
-        context = self.context(auth, collection, pipeline, cancelled)
+        context = self.context(auth, collection, pipeline, cancelled, given)
         messages: list[AnyMessage] = []
         for turn in history:
             messages += [HumanMessage(turn.question), AIMessage(turn.answer)]
@@ -199,7 +209,8 @@ class Session:
             answer = Answer(text="", refused=True, stop_reason=StopReason.cancelled)
             self._keep(auth, collection, question, pipeline, {"answer": answer}, trail)
             raise
-        return self._keep(auth, collection, question, pipeline, state, trail)
+        # Steps of operations that ran side by side came as they ended; the state has them in order.
+        return self._keep(auth, collection, question, pipeline, state, state["trail"])
 
     def _keep(
         self,

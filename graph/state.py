@@ -10,10 +10,13 @@ from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from core.budget import Usage
+from core.operations import AnyOperation
+from core.registers import FilledQuery, Register
 from core.trace import Step
-from core.types import Answer, Draft, Evidence, Plan, StopReason, Understanding
+from core.types import Answer, Call, Draft, Evidence, Plan, StopReason, Understanding
 
 Outcome = Literal["enough", "weak", "next", "never"]
+Path = Literal["plain", "planned"]
 
 
 def merge_evidence(left: list[Evidence], right: list[Evidence]) -> list[Evidence]:
@@ -35,6 +38,11 @@ def merge_evidence(left: list[Evidence], right: list[Evidence]) -> list[Evidence
 def add_usage(left: Usage, right: Usage) -> Usage:
     """Add what a node spent to what the run has spent."""
     return (left or Usage()).plus(right)
+
+
+def merge_registers(left: dict[str, Register], right: dict[str, Register]) -> dict[str, Register]:
+    """Take what operations that ran side by side have written; each writes its own register."""
+    return {**(left or {}), **right}
 
 
 MAX_DRAFTS = 2  # of one run: what verification rejects is written once more
@@ -68,18 +76,35 @@ class State(TypedDict, total=False):
     started: float
     # What is known of the question: kind, language, entities, parts (understand).
     query: Understanding
-    # The sub-questions with their tools (understand for a plain question, plan, rewrite).
+    # How the question was sent on: straight to its search, or to the planner (understand).
+    path: Path
+    # The sub-questions with their tools (understand for a plain question, plan).
     plan: Plan
-    # Id of the sub-question in work (understand, plan).
-    current: str
+    # What the plan compiles to (understand for a plain question, plan); stop_condition extends it.
+    operations: list[AnyOperation]
+    # Registers that the operations in work write (understand, plan); stop_condition keeps the weak.
+    wave: list[str]
+    # The one operation of a node that runs beside others; never stored, see routes.sent.
+    operation: AnyOperation
+    # What operations have written, by register (retrieve, grade_documents, extract,
+    # compose_query, merge_hits; stop_condition undoes values).
+    registers: Annotated[dict[str, Register], merge_registers]
+    # Registers of the operations that are over (stop_condition).
+    done: list[str]
+    # The filled queries that each question's answer rests on (grade_documents).
+    chosen: dict[str, list[FilledQuery]]
+    # Calls of accepted rewrites by the register of their search (rewrite).
+    rewritten: dict[str, list[Call]]
     # Everything found, merged by chunk id (retrieve, grade_documents).
     evidence: Annotated[list[Evidence], merge_evidence]
-    # Chunk ids that the last retrieve returned, best first (retrieve).
-    found: list[str]
-    # Sub-questions whose search is over, with or without an answer (stop_condition).
-    closed: Annotated[list[str], operator.add]
-    # Rewrites made per sub-question (rewrite).
+    # Rewrites made per search, by its register (rewrite).
     attempts: dict[str, int]
+    # Times that values of a slot were undone, and that the plan was extended (stop_condition).
+    backtracks: int
+    replans: int
+    # Share of its words that a question's evidence covered when its plan was extended, by
+    # question (stop_condition).
+    covered: dict[str, float]
     # Times the answer was written (generate).
     drafts: int
     # Claims that verification threw out (verify).

@@ -18,9 +18,11 @@ from typing_extensions import TypedDict
 from core.auth import AuthContext
 from core.budget import Usage
 from core.errors import CarrelError
+from core.operations import OPERATIONS
+from core.registers import FilledQuery, Register
 from core.settings import load_settings
 from core.trace import Step
-from core.types import Answer, Draft, Evidence, Plan, StopReason, Understanding
+from core.types import Answer, Call, Draft, Evidence, Plan, StopReason, Understanding
 from graph.build import Node, build_graph
 from graph.context import Context
 from graph.state import State, Update
@@ -31,7 +33,11 @@ if TYPE_CHECKING:
     from graph.session import Session
 
 # The types that a thread's state may hold; a checkpoint can name no other.
-STATE_TYPES = (Answer, Draft, Evidence, Plan, Step, StopReason, Understanding, Usage)
+STATE_TYPES: tuple[type, ...] = (
+    *(Answer, Draft, Evidence, Plan, Step, StopReason, Understanding, Usage),
+    *(Call, FilledQuery, Register),
+    *list[type](OPERATIONS.values()),
+)
 # Beside the development server's own files, which `.gitignore` names.
 THREADS = Path(".langgraph_api") / "threads.sqlite3"
 

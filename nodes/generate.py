@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
+from core.operations import Synthesize
 from core.trace import Step
+from core.types import Evidence
 from graph.context import Context
+from graph.reading import ENOUGH_GRADE, asked_plan, held_evidence, register
 from graph.state import State, Update
 from reasoning.sentence_stream import SentenceStream
 
@@ -18,17 +21,13 @@ def generate(state: State, runtime: Runtime[Context]) -> Update:
     """
     context = runtime.context
     began = context.clock()
-    rejected = set(state.get("unsupported") or [])
-    evidence = [
-        item
-        for item in state.get("evidence") or []
-        if item.best_grade >= 2 and item.evidence_id not in rejected
-    ]
-    shown = SentenceStream(state["plan"], evidence, runtime.stream_writer, context.settings.stream)
+    plan = asked_plan(state)
+    evidence = _evidence(state)
+    shown = SentenceStream(plan, evidence, runtime.stream_writer, context.settings.stream)
     started, trail = state["started"], state.get("trail") or []
     with context.thinking(started, state["usage"], trail, answering=True) as ledger:
         ledger.on_text, ledger.on_claim = shown.draft, shown.claim
-        draft = context.reasoner.answer(state["query"], state["plan"], evidence)
+        draft = context.reasoner.answer(state["query"], plan, evidence)
     shown.rest(draft.claims)
     cited = [(c.evidence_id, 1.0) for claim in draft.claims for c in claim.citations]
     step = Step(
@@ -47,3 +46,19 @@ def generate(state: State, runtime: Runtime[Context]) -> Update:
         "trail": [step],
         "warnings": ledger.warnings,
     }
+
+
+def _evidence(state: State) -> list[Evidence]:
+    """Return what the plan's last operation may answer from; all there is where it came to none."""
+    last = state["operations"][-1]
+    found = state.get("evidence") or []
+    if isinstance(last, Synthesize):
+        held = register(state, last.hits)
+        found = held_evidence(state, held.hits) if held else found
+    rejected = set(state.get("unsupported") or [])
+    good = [
+        item
+        for item in found
+        if item.best_grade >= ENOUGH_GRADE and item.evidence_id not in rejected
+    ]
+    return good[: last.max_evidence] if isinstance(last, Synthesize) else good

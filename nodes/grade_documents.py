@@ -1,46 +1,138 @@
-"""Judge what was found for the current sub-question."""
+"""Judge what the searches of a wave have found."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from langgraph.runtime import Runtime
 
+from core.registers import FilledQuery, Register, SearchHits
 from core.trace import Step
+from core.types import Evidence, Grade, SubQuestion
 from graph.context import Context
+from graph.reading import (
+    ENOUGH_GRADE,
+    Search,
+    branches_of,
+    held_evidence,
+    queries_of,
+    register,
+    searches_of,
+)
 from graph.state import State, Update
+from reasoning.planning.binding import asks_each
+
+Judged = list[tuple[SubQuestion, list[Grade]]]
 
 
 def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
-    """Grade the newly found evidence 0..3."""
+    """Grade the newly found evidence 0..3; the value that leads to the best evidence stays.
+
+    What was found for the other values of a slot counts as related at most.
+    """
     context = runtime.context
-    began = context.clock()
-    question = state["plan"].question(state["current"])
-    found = set(state.get("found") or [])
-    items = [item for item in state.get("evidence") or [] if item.chunk_id in found]
+    graded: list[Evidence] = []
+    steps: list[Step] = []
+    registers: dict[str, Register] = {}
+    chosen = dict(state.get("chosen") or {})
     started, trail = state["started"], state.get("trail") or []
     with context.thinking(started, state["usage"], trail) as ledger:
-        grades = {grade.evidence_id: grade for grade in context.reasoner.grade(question, items)}
-    graded = [
-        item.model_copy(
-            update={"grades": {**item.grades, question.id: grades[item.evidence_id].grade}}
-        )
-        for item in items
-        if item.evidence_id in grades
+        for search in searches_of(state):
+            began, asked, lost = context.clock(), len(ledger.calls), len(ledger.degraded)
+            held = register(state, search.out) or Register(kind="hits")
+            judged = _judged(state, search, held.searches[held.graded :], context)
+            kept = _kept(state, search, judged)
+            chosen |= _chosen(state, search, judged, kept)
+            graded += _graded(state, kept)
+            registers[search.out] = held.model_copy(update={"graded": len(held.searches)})
+            step = _step(search, kept, context.elapsed(began).ms)
+            update = {"calls": ledger.calls[asked:], "degraded": "; ".join(ledger.degraded[lost:])}
+            steps.append(step.model_copy(update=update))
+    return {
+        "evidence": graded,
+        "registers": registers,
+        "chosen": chosen,
+        "usage": context.spent(started, ledger),
+        "trail": steps,
+        "warnings": ledger.warnings,
+    }
+
+
+def _judged(state: State, search: Search, fresh: Sequence[SearchHits], context: Context) -> Judged:
+    """Grade what each query has found; queries that ask the same are graded together."""
+    branches = branches_of(state, search)
+    found: dict[tuple[str, str], list[str]] = {}
+    asked: dict[tuple[str, str], SubQuestion] = {}
+    for place, branch in enumerate(branches):
+        key = (branch.id, branch.text)
+        asked.setdefault(key, branch)
+        own = (name for hits in fresh if hits.branch == place for name in hits.chunk_ids)
+        found[key] = list(dict.fromkeys([*found.get(key, []), *own]))
+    return [
+        (branch, context.reasoner.grade(branch, held_evidence(state, found[key])))
+        for key, branch in asked.items()
     ]
-    ranked = sorted(grades.values(), key=lambda grade: (-grade.grade, grade.evidence_id))
-    counts = [sum(1 for g in ranked if g.grade == level) for level in (3, 2, 1, 0)]
-    step = Step(
+
+
+def _kept(state: State, search: Search, judged: Judged) -> Judged:
+    """Return the grades that stand: of one value, or of each where the question asks of each."""
+    question = state["plan"].question(search.question)
+    if len(judged) < 2 or asks_each(state["plan"], question):
+        return judged
+    best = max(range(len(judged)), key=lambda place: (_best(judged[place][1]), -place))
+    return [
+        (branch, grades if place == best else [_at_most_related(grade) for grade in grades])
+        for place, (branch, grades) in enumerate(judged)
+    ]
+
+
+def _chosen(
+    state: State, search: Search, judged: Judged, kept: Judged
+) -> dict[str, list[FilledQuery]]:
+    """Return the queries whose evidence stands, by question; a later pass changes nothing."""
+    question = state["plan"].question(search.question)
+    queries = queries_of(state, search)
+    if not queries or question.id in (state.get("chosen") or {}):
+        return {}
+    if asks_each(state["plan"], question):
+        return {question.id: queries}
+    best = max(range(len(judged)), key=lambda place: (_best(judged[place][1]), -place))
+    return {question.id: [next(one for one in queries if one.text == judged[best][0].text)]}
+
+
+def _best(grades: Sequence[Grade]) -> int:
+    return max((grade.grade for grade in grades), default=0)
+
+
+def _at_most_related(grade: Grade) -> Grade:
+    if grade.grade < ENOUGH_GRADE:
+        return grade
+    reason = f"another value led to better evidence; {grade.reason}"
+    return grade.model_copy(update={"grade": ENOUGH_GRADE - 1, "reason": reason})
+
+
+def _graded(state: State, kept: Judged) -> list[Evidence]:
+    by_id = {item.evidence_id: item for item in state.get("evidence") or []}
+    graded = []
+    for branch, grades in kept:
+        for grade in grades:
+            item = by_id[grade.evidence_id]
+            update = {"grades": {**item.grades, branch.id: grade.grade}}
+            graded.append(item.model_copy(update=update))
+    return graded
+
+
+def _step(search: Search, kept: Judged, ms: float) -> Step:
+    ranked = sorted(
+        (grade for _, grades in kept for grade in grades),
+        key=lambda grade: (-grade.grade, grade.evidence_id),
+    )
+    counts = [sum(1 for grade in ranked if grade.grade == level) for level in (3, 2, 1, 0)]
+    return Step(
         node="grade_documents",
         decision="answers {}, partly {}, related {}, off topic {}".format(*counts),
         reason=ranked[0].reason if ranked else "nothing was found",
-        question_id=question.id,
+        question_id=search.question,
         evidence=[(grade.evidence_id, float(grade.grade)) for grade in ranked],
-        ms=context.elapsed(began).ms,
-        calls=ledger.calls,
-        degraded="; ".join(ledger.degraded),
+        ms=ms,
     )
-    return {
-        "evidence": graded,
-        "usage": context.spent(started, ledger),
-        "trail": [step],
-        "warnings": ledger.warnings,
-    }

@@ -1,42 +1,78 @@
-"""Propose the plan, and pick the sub-question that is searched next."""
+"""Propose the plan, and pick the operations that run next."""
 
 from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
+from core.operations import AnyOperation
 from core.trace import Step
 from core.types import Plan
 from graph.context import Context
+from graph.reading import settled
 from graph.state import State, Update
+from reasoning.planning.compiler import compiled
+from reasoning.planning.proposing import proposed_plan
+from reasoning.planning.running import ready
+from reasoning.planning.slots import filled
+from reasoning.planning.text import render_operation
 
 
 def plan(state: State, runtime: Runtime[Context]) -> Update:
-    """Make the plan on the first visit; then take the first sub-question that is still open."""
+    """Make and compile the plan on the first visit; then take the operations that can run."""
     context = runtime.context
     began = context.clock()
-    query = state["query"]
-    made = state.get("plan")
     started, trail = state["started"], state.get("trail") or []
+    operations = state.get("operations") or []
+    update: Update = {}
+    notes: list[str] = []
     with context.thinking(started, state["usage"], trail) as ledger:
-        proposed: Plan = made or context.reasoner.plan(query, context.tools.specs(context.auth))
-    closed = set(state.get("closed") or [])
-    current = next(q for q in proposed.questions if q.id not in closed)
+        if not operations:
+            made, operations, notes = _made(state, context)
+            update = {"plan": made, "operations": operations}
+    wave = ready(operations, state.get("done") or [])
+    ran = ", ".join(f"{one.op} {one.out}" for one in wave)
     step = Step(
         node="plan",
-        decision=f"next: {current.id}" if made else f"{len(proposed.questions)} sub-questions",
-        reason="; ".join(
-            f"{q.id}: {q.text} → {', '.join(call.tool for call in q.calls)}"
-            for q in ([current] if made else proposed.questions)
-        ),
-        question_id=current.id,
+        decision=ran if not update else f"{_counted(update['plan'])}; {ran}",
+        reason=_told(update["plan"]) if update else "; ".join(map(render_operation, wave)),
+        question_id=_served(wave),
+        arguments={} if update else {"slots": {k: v.value for k, v in settled(state).items()}},
         ms=context.elapsed(began).ms,
         calls=ledger.calls,
         degraded="; ".join(ledger.degraded),
     )
-    return {
-        "plan": proposed,
-        "current": current.id,
+    return update | {
+        "wave": [one.out for one in wave],
         "usage": context.spent(started, ledger),
         "trail": [step],
-        "warnings": ledger.warnings,
+        "warnings": [*ledger.warnings, *notes],
     }
+
+
+def _made(state: State, context: Context) -> tuple[Plan, list[AnyOperation], list[str]]:
+    """Return the given plan, or one that the reasoner proposes, with its operations."""
+    if context.given is not None:
+        return context.given.plan, context.given.operations, []
+    specs = context.tools.specs(context.auth)
+    made, notes = proposed_plan(context.reasoner, state["query"], specs, context.settings)
+    return made, compiled(made, context.settings), notes
+
+
+def _counted(made: Plan) -> str:
+    count = len(made.questions)
+    return f"{count} question{'s' if count > 1 else ''}"
+
+
+def _told(made: Plan) -> str:
+    return "; ".join(
+        f"{one.id}: {filled(one.text, {})}"
+        + (f" → {{{one.slot}}}" if one.slot else "")
+        + (f" (after {', '.join(one.deps)})" if one.deps else "")
+        for one in made.questions
+    )
+
+
+def _served(wave: list[AnyOperation]) -> str:
+    """Return the question that a wave works for, "" when there are several."""
+    names = {getattr(one, "question", "") for one in wave}
+    return names.pop() if len(names) == 1 else ""

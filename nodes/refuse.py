@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 from core.trace import Step
 from core.types import Answer
 from graph.context import Context
+from graph.reading import asked_plan
 from graph.state import State, Update
 from reasoning.rendering import render_refusal
 
@@ -17,7 +18,7 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
     context = runtime.context
     began = context.clock()
     reason = state["stop_reason"]
-    plan = state.get("plan")
+    plan = asked_plan(state) if state.get("plan") else None
     tools = [step.tool for step in state.get("trail") or [] if step.tool]
     text = render_refusal(state["query"], plan, tools, reason)
     answer = Answer(

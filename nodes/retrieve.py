@@ -1,4 +1,4 @@
-"""Call the tools that the plan names for the current sub-question."""
+"""Call the tools that one search of the plan names."""
 
 from __future__ import annotations
 
@@ -7,19 +7,30 @@ from langgraph.runtime import Runtime
 from core.budget import Usage
 from core.errors import CallerError
 from core.language.tokens import estimate_tokens
+from core.registers import SearchHits, searched
 from core.trace import Step
 from core.types import Call, Evidence
 from graph.context import Context
+from graph.reading import Search, operation_of, queries_of, register
 from graph.state import State, Update
+from reasoning.planning.calling import calls_of
+from reasoning.planning.running import SEARCHES
 from tools.types import ToolResult
+
+NO_QUERY = "no query: what it would ask with was not found"
+NO_REWRITE = "no call: the rewrite drifts from the question"
+NO_BUDGET = "no call: the budget of tool calls is used up"
 
 
 def retrieve(state: State, runtime: Runtime[Context]) -> Update:
-    """Run the calls one after the other, within the budget; each leaves a step with its filter."""
+    """Run the calls of a search within the budget; each leaves a step with its filter."""
     context = runtime.context
-    question = state["plan"].question(state["current"])
-    calls = question.calls[: context.budget.calls_left(state["usage"])]
+    operation = operation_of(state)
+    if not isinstance(operation, SEARCHES):
+        raise TypeError(f"{operation.op} is no search")
+    asked, why = _asked(state, operation, context)
     held = {item.chunk_id for item in state.get("evidence") or []}
+    found: list[SearchHits] = []
     evidence: list[Evidence] = []
     steps: list[Step] = []
     warnings: list[str] = []
@@ -27,30 +38,60 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
     trail = state.get("trail") or []
     # A search may let the chat model write a passage; what that costs is charged here.
     with context.thinking(state["started"], state["usage"], trail) as ledger:
-        for call in calls:
-            began, asked = context.clock(), len(ledger.calls)
+        for branch, call in asked:
+            began, before = context.clock(), len(ledger.calls)
             result = _run(context, call, state["started"], warnings)
             new = [item for item in result.evidence if item.chunk_id not in held]
             tokens += sum(estimate_tokens(item.text) for item in new)
             held |= {item.chunk_id for item in new}
             evidence += result.evidence
+            found.append(
+                SearchHits(branch=branch, chunk_ids=[one.chunk_id for one in result.evidence])
+            )
             if result.hidden:
                 warnings.append(f"{call.tool}: {result.hidden} stale rows were withheld")
-            step = _step(question.id, call, result, context.elapsed(began).ms)
-            steps.append(step.model_copy(update={"calls": ledger.calls[asked:]}))
+            step = _step(operation.question, call, result, context.elapsed(began).ms)
+            steps.append(step.model_copy(update={"calls": ledger.calls[before:]}))
     if not steps:
-        reason = "the budget of tool calls is used up"
         steps.append(
-            Step(node="retrieve", decision="no call", reason=reason, question_id=question.id)
+            Step(node="retrieve", decision="no call", reason=why, question_id=operation.question)
         )
     spent = context.spent(state["started"], ledger)
     return {
         "evidence": evidence,
-        "found": list(dict.fromkeys(item.chunk_id for item in evidence)),
-        "usage": spent.plus(Usage(tool_calls=len(calls), tokens=tokens, ms=spent.ms)),
+        "registers": {operation.out: searched(register(state, operation.out), found)},
+        "usage": spent.plus(Usage(tool_calls=len(asked), tokens=tokens, ms=spent.ms)),
         "trail": steps,
         "warnings": list(dict.fromkeys(warnings)),
     }
+
+
+def _asked(state: State, operation: Search, context: Context) -> tuple[list[tuple[int, Call]], str]:
+    """Return the calls with the query each belongs to, and why there is none."""
+    queries = queries_of(state, operation)
+    question = state["plan"].question(operation.question)
+    rewritten = (state.get("rewritten") or {}).get(operation.out)
+    if rewritten is not None:
+        chosen = (state.get("chosen") or {}).get(question.id, queries)[:1]
+        branch = queries.index(chosen[0]) if chosen and chosen[0] in queries else 0
+        asked, why = [(branch, call) for call in rewritten], NO_REWRITE
+    else:
+        specs = context.tools.specs(context.auth)
+        asked = [
+            (branch, call)
+            for branch, query in enumerate(queries)
+            for call in calls_of(operation, question, query, specs, context.settings)
+        ]
+        why = NO_QUERY
+    share = _share(state, operation, context)
+    return asked[:share], why if not asked else NO_BUDGET
+
+
+def _share(state: State, operation: Search, context: Context) -> int:
+    """Return how many calls this search may make: those left, dealt out among the wave."""
+    left = context.budget.calls_left(state["usage"])
+    wave = state["wave"]
+    return left // len(wave) + (wave.index(operation.out) < left % len(wave))
 
 
 def _step(question_id: str, call: Call, result: ToolResult, ms: float) -> Step:

@@ -1,56 +1,75 @@
-"""Ask for another search for the current sub-question."""
+"""Ask for another search where nothing answers yet."""
 
 from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
 from core.trace import Step
-from core.types import Plan
+from core.types import Call, Evidence, Rewrite, SubQuestion
 from graph.context import Context
+from graph.reading import Search, branches_of, searches_of
 from graph.state import State, Update
+from reasoning.planning.binding import bound
 
 
 def rewrite(state: State, runtime: Runtime[Context]) -> Update:
-    """Replace the sub-question's calls by those of an accepted rewrite, and count the attempt.
+    """Give each search of the wave the calls of an accepted rewrite, and count the attempt.
 
     A rewrite that drifts leaves no calls, so that the next stop condition gives up.
     """
     context = runtime.context
-    began = context.clock()
-    question = state["plan"].question(state["current"])
     attempts = dict(state.get("attempts") or {})
-    attempts[question.id] = attempts.get(question.id, 0) + 1
-    best = sorted(
-        state.get("evidence") or [],
-        key=lambda item: (-item.grades.get(question.id, 0), -item.score, item.chunk_id),
-    )
+    rewritten: dict[str, list[Call]] = dict(state.get("rewritten") or {})
+    steps: list[Step] = []
     started, trail = state["started"], state.get("trail") or []
     with context.thinking(started, state["usage"], trail) as ledger:
-        proposed = context.reasoner.rewrite(
-            question, best, context.tools.specs(context.auth), attempts[question.id]
-        )
-    if proposed is None:
-        attempts[question.id] = context.settings.max_rewrites
-    calls = [] if proposed is None else proposed.calls
-    changed = question.model_copy(update={"calls": calls})
-    questions = [changed if q.id == question.id else q for q in state["plan"].questions]
-    step = Step(
+        for search in searches_of(state):
+            began, asked, lost = context.clock(), len(ledger.calls), len(ledger.degraded)
+            attempt = attempts.get(search.out, 0) + 1
+            question = _question(state, search)
+            best = _best(state, question.id)
+            specs = context.tools.specs(context.auth)
+            proposed = context.reasoner.rewrite(question, best, specs, attempt)
+            attempts[search.out] = attempt if proposed else context.settings.max_rewrites
+            rewritten[search.out] = proposed.calls if proposed else []
+            step = _step(question.id, proposed, attempts[search.out], context.elapsed(began).ms)
+            update = {"calls": ledger.calls[asked:], "degraded": "; ".join(ledger.degraded[lost:])}
+            steps.append(step.model_copy(update=update))
+    return {
+        "rewritten": rewritten,
+        "attempts": attempts,
+        "usage": context.spent(started, ledger),
+        "trail": steps,
+        "warnings": ledger.warnings,
+    }
+
+
+def _question(state: State, search: Search) -> SubQuestion:
+    """Return the question with the values it is asked with; the first where it is asked of each."""
+    question = state["plan"].question(search.question)
+    chosen = (state.get("chosen") or {}).get(question.id)
+    branches = branches_of(state, search)
+    if chosen:
+        return bound(question, chosen[0])
+    return branches[0].model_copy(update={"id": question.id}) if branches else question
+
+
+def _best(state: State, question_id: str) -> list[Evidence]:
+    return sorted(
+        state.get("evidence") or [],
+        key=lambda item: (-item.grades.get(question_id, 0), -item.score, item.chunk_id),
+    )
+
+
+def _step(question_id: str, proposed: Rewrite | None, attempt: int, ms: float) -> Step:
+    return Step(
         node="rewrite",
         decision="no rewrite" if proposed is None else proposed.query,
         reason="every idea drifts from the question" if proposed is None else proposed.reason,
-        question_id=question.id,
+        question_id=question_id,
         arguments={
-            "attempt": attempts[question.id],
+            "attempt": attempt,
             "similarity": None if proposed is None else proposed.similarity,
         },
-        ms=context.elapsed(began).ms,
-        calls=ledger.calls,
-        degraded="; ".join(ledger.degraded),
+        ms=ms,
     )
-    return {
-        "plan": Plan(questions=questions),
-        "attempts": attempts,
-        "usage": context.spent(started, ledger),
-        "trail": [step],
-        "warnings": ledger.warnings,
-    }

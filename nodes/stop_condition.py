@@ -2,76 +2,160 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from langgraph.runtime import Runtime
 
+from core.operations import MapRetrieve
 from core.trace import Step
 from core.types import StopReason
 from graph.context import Context
+from graph.reading import (
+    ENOUGH_GRADE,
+    Search,
+    answer_ids,
+    asked_plan,
+    best_grade,
+    held_evidence,
+    register,
+    searches_of,
+)
 from graph.state import Outcome, State, Update
+from reasoning.open_words import open_words
+from reasoning.planning.adapting import Course
+from reasoning.planning.extending import extended
+from reasoning.planning.running import ready
 
-ENOUGH_GRADE = 2
+
+class Verdict(NamedTuple):
+    """Hold the outcome, the stop reason it would end with, and the signals in words."""
+
+    outcome: Outcome
+    reason: StopReason
+    why: str
 
 
 def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
-    """Weigh budget, grades, required fields, attempts and what is still open."""
+    """Weigh budget, grades, required fields, attempts and what is still open.
+
+    A search that found nothing has its values undone, is written anew, or extends the plan, each
+    within its limit; then it is over.
+    """
     context = runtime.context
     began = context.clock()
-    current = state["current"]
     usage = state["usage"].plus(context.elapsed(state["started"]))
     limit = context.budget.exceeded(usage)
-    satisfied = _best_grade(state, current) >= ENOUGH_GRADE
-    attempts = (state.get("attempts") or {}).get(current, 0)
-    closed = [*(state.get("closed") or [])]
-    can_rewrite = attempts < context.settings.max_rewrites
-    give_up = not satisfied and not can_rewrite
-    newly_closed = [current] if satisfied or give_up or limit else []
-    closed += newly_closed
-    still_open = [q.id for q in state["plan"].questions if q.id not in closed]
-    outcome, reason, why = _decide(state, closed, still_open, limit, satisfied)
+    course = _course(state)
+    searches = searches_of(state)
+    failed = [one for one in searches if best_grade(state, one.question) < ENOUGH_GRADE]
+    again = [] if limit else [one for one in failed if course.undo_values(one, context.settings)]
+    weak = [one for one in failed if one not in again and _weak(one, course, context)]
+    weak = [] if limit else weak
+    open_still = {one.out for one in (*again, *weak)}
+    course.done += [out for out in state["wave"] if out not in open_still]
+    for search in [] if limit else searches:
+        _follow(state, search, course, context)
+    verdict = _verdict(state, course, bool(weak), limit)
+    served = {one.question for one in searches}
     step = Step(
         node="stop_condition",
-        decision=outcome,
-        reason=f"{reason.value}: {why}" if outcome in ("enough", "never") else why,
-        question_id=current,
+        decision=verdict.outcome,
+        reason="; ".join([*course.notes, _told(verdict)]),
+        question_id=served.pop() if len(served) == 1 else "",
         ms=context.elapsed(began).ms,
     )
-    update: Update = {
-        "outcome": outcome,
-        "closed": newly_closed,
-        "stop_reason": reason,
+    return {
+        "operations": course.operations,
+        "registers": course.changed,
+        "done": course.done,
+        "wave": [one.out for one in weak] or state["wave"],
+        "chosen": course.chosen,
+        "attempts": course.attempts,
+        "rewritten": course.rewritten,
+        "backtracks": course.backtracks,
+        "replans": course.replans,
+        "covered": course.covered,
+        "outcome": verdict.outcome,
+        "stop_reason": verdict.reason,
         "usage": context.elapsed(state["started"]),
         "trail": [step],
+        "warnings": [] if limit is None else [f"stopped early: {limit.value}"],
     }
-    if limit is not None:
-        update["warnings"] = [f"stopped early: {limit.value}"]
-    return update
 
 
-def _decide(
-    state: State,
-    closed: list[str],
-    still_open: list[str],
-    limit: StopReason | None,
-    satisfied: bool,
-) -> tuple[Outcome, StopReason, str]:
-    """Return the outcome, the stop reason it would end with, and the signals in words."""
-    answered = [q.id for q in state["plan"].questions if _best_grade(state, q.id) >= ENOUGH_GRADE]
-    asked = len(state["plan"].questions)
-    sourced = f"{len(answered)} of {asked} sub-questions have evidence"
+def _course(state: State) -> Course:
+    return Course(
+        operations=list(state["operations"]),
+        registers=state.get("registers") or {},
+        done=list(state.get("done") or []),
+        chosen=dict(state.get("chosen") or {}),
+        attempts=dict(state.get("attempts") or {}),
+        rewritten=state.get("rewritten") or {},
+        backtracks=state.get("backtracks", 0),
+        replans=state.get("replans", 0),
+        covered=dict(state.get("covered") or {}),
+    )
+
+
+def _weak(search: Search, course: Course, context: Context) -> bool:
+    """Tell whether a search that found nothing is to be written anew."""
+    if isinstance(search, MapRetrieve):
+        return False
+    return course.attempts.get(search.out, 0) < context.settings.max_rewrites
+
+
+def _follow(state: State, search: Search, course: Course, context: Context) -> None:
+    """Extend a planned run by what the evidence of a search names but does not say."""
+    settings = context.settings
+    single = len(state["plan"].questions) == 1
+    most = settings.max_hops if single else settings.max_replans
+    failed = best_grade(state, search.question) < ENOUGH_GRADE
+    if state["path"] != "planned" or course.replans >= most or search.out not in course.done:
+        return
+    if not failed and not single:
+        return
+    names = answer_ids(state, search.question)
+    question = next((one for one in asked_plan(state).questions if one.id in names), None)
+    held = register(state, search.out)
+    if question is None or held is None or not held.hits:
+        return
+    found = held_evidence(state, held.hits)
+    best = max(item.grades.get(name, 0) for item in found for name in names)
+    used = [item for item in found if any(item.grades.get(n, 0) == best for n in names)]
+    left = open_words(question, used, context.tools.term_weights())
+    grew = left.covered > course.covered.get(question.id, -1.0)
+    if left.covered >= settings.hop_coverage or not grew:
+        return
+    query = left.text or question.query
+    longer = extended(course.operations, search, question, query, course.done, settings)
+    if longer != course.operations:
+        course.operations = longer
+        course.replans += 1
+        course.covered[question.id] = left.covered
+        course.notes.append(f"{left.covered:.0%} of the words are covered, not: {query}")
+
+
+def _told(verdict: Verdict) -> str:
+    ends = verdict.outcome in ("enough", "never")
+    return f"{verdict.reason.value}: {verdict.why}" if ends else verdict.why
+
+
+def _verdict(state: State, course: Course, weak: bool, limit: StopReason | None) -> Verdict:
+    asked = [question.id for question in state["plan"].questions]
+    answered = [name for name in asked if best_grade(state, name) >= ENOUGH_GRADE]
+    sourced = f"{len(answered)} of {len(asked)} sub-questions have evidence"
     if limit is not None:
         # Partial evidence is worth an answer; the limit stays the reason it ended.
-        return ("enough" if answered else "never"), limit, f"{limit.value}, {sourced}"
-    if state["current"] not in closed:
-        return "weak", StopReason.no_relevant_evidence, f"nothing answers yet, {sourced}"
-    if still_open:
-        word = "answered" if satisfied else "given up"
-        return "next", StopReason.enough_evidence, f"{state['current']} {word}, {sourced}"
+        return Verdict("enough" if answered else "never", limit, f"{limit.value}, {sourced}")
+    if weak:
+        why = f"nothing answers yet, {sourced}"
+        return Verdict("weak", StopReason.no_relevant_evidence, why)
+    following = ready(course.operations, course.done)
+    if following:
+        then = ", ".join(f"{one.op} {one.out}" for one in following)
+        return Verdict("next", StopReason.enough_evidence, f"{sourced}; next {then}")
     if not answered:
-        return "never", StopReason.no_relevant_evidence, sourced
-    if len(answered) < asked:
-        return "enough", StopReason.required_fields_missing, sourced
-    return "enough", StopReason.enough_evidence, sourced
-
-
-def _best_grade(state: State, question_id: str) -> int:
-    return max((item.grades.get(question_id, 0) for item in state.get("evidence") or []), default=0)
+        return Verdict("never", StopReason.no_relevant_evidence, sourced)
+    if len(answered) < len(asked):
+        return Verdict("enough", StopReason.required_fields_missing, sourced)
+    return Verdict("enough", StopReason.enough_evidence, sourced)

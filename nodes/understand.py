@@ -10,8 +10,12 @@ from langgraph.types import Overwrite
 
 from core.budget import Usage
 from core.trace import Step
+from core.types import Understanding
 from graph.context import Context, checked_question
-from graph.state import State, Update
+from graph.state import Path, State, Update
+from reasoning.planning.compiler import compiled
+from reasoning.planning.proposing import proposed_plan
+from reasoning.planning.running import ready
 from reasoning.types import Turn
 
 
@@ -27,11 +31,16 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     question = checked_question(asked, context.settings)
     update = cleared(state)
     tools: list[str] = []
+    notes: list[str] = []
     with context.thinking(started, Usage(), []) as ledger:
         query = context.reasoner.understand(question, history)
-        if query.kind == "plain":  # one question needs no planner: its tools are chosen here
-            made = context.reasoner.plan(query, context.tools.specs(context.auth))
-            update |= {"plan": made, "current": made.questions[0].id}
+        path = _path(query, context)
+        if path == "plain":  # one question needs no planner: its tools are chosen here
+            specs = context.tools.specs(context.auth)
+            made, notes = proposed_plan(context.reasoner, query, specs, context.settings)
+            operations = compiled(made, context.settings)
+            wave = [operation.out for operation in ready(operations, [])]
+            update |= {"plan": made, "operations": operations, "wave": wave}
             tools = [call.tool for call in made.questions[0].calls]
     usage = context.spent(started, ledger)
     step = Step(
@@ -46,21 +55,35 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
             "parts": [part.search_text for part in query.parts],
             "history": len(history),
             "tools": tools,
+            "confidence": query.confidence,
+            "path": path,
         },
         ms=usage.ms,
         calls=ledger.calls,
         degraded="; ".join(ledger.degraded),
     )
+    warnings = [*ledger.warnings, *notes]
     if asked != waiting:  # the next turn's history needs it among the messages
         update["messages"] = [HumanMessage(asked)]
     return update | {
         "question": query.question,
         "started": started,
         "query": query,
+        "path": path,
         "usage": Overwrite(usage) if state.get("usage") else usage,
         "trail": Overwrite([step]) if state.get("trail") else [step],
-        "warnings": Overwrite(ledger.warnings) if state.get("warnings") else ledger.warnings,
+        "warnings": Overwrite(warnings) if state.get("warnings") else warnings,
     }
+
+
+def _path(query: Understanding, context: Context) -> Path:
+    """Skip the planner for a question that is surely plain, or always for the classic pipeline."""
+    if context.given is not None:
+        return "planned"
+    if context.pipeline == "classic":
+        return "plain"
+    sure = query.kind == "plain" and query.confidence >= context.settings.plain_confidence
+    return "plain" if sure and context.pipeline == "auto" else "planned"
 
 
 def cleared(state: State) -> Update:
@@ -70,14 +93,21 @@ def cleared(state: State) -> Update:
     """
     plain: Update = {
         "plan": None,
+        "operations": [],
+        "wave": [],
+        "done": [],
+        "chosen": {},
+        "rewritten": {},
         "answer": None,
         "draft": None,
-        "found": [],
         "attempts": {},
+        "backtracks": 0,
+        "replans": 0,
+        "covered": {},
         "drafts": 0,
         "unsupported": [],
     }
-    reduced: Update = {"evidence": [], "closed": []}
+    reduced: Update = {"evidence": [], "registers": {}}
     held = {key for key, value in state.items() if value}
     return {key: empty for key, empty in plain.items() if key in held} | {
         key: Overwrite(empty) for key, empty in reduced.items() if key in held

@@ -8,6 +8,7 @@ from langgraph.runtime import Runtime
 from core.trace import Step
 from core.types import Answer, Claim, StopReason
 from graph.context import Context
+from graph.reading import asked_plan
 from graph.state import MAX_DRAFTS, State, Update
 from reasoning.rendering import render_answer
 from reasoning.verification import unsupported_reason
@@ -50,7 +51,7 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
         update["draft"] = None
         return update
     asked = {claim.question_id for claim in kept}
-    plan = state["plan"]
+    plan = asked_plan(state)
     missing = [question.text for question in plan.questions if question.id not in asked]
     items = list(evidence.values())
     text = render_answer(state["query"], plan, kept, missing, items)

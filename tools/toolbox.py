@@ -7,8 +7,9 @@ from typing import Any
 from core.auth import AuthContext
 from core.profile import ToolProfile
 from core.tool_spec import ToolSpec
-from core.types import TermWeights
-from retrievers.types import Index
+from core.types import Evidence, TermWeights
+from retrievers.types import Index, Query
+from tools.filter import filter_hits
 from tools.query_records import QueryRecords
 from tools.read_document import ReadDocument
 from tools.search import Search
@@ -73,6 +74,20 @@ class Toolbox:
                 hint=f"tools: {', '.join(self._tools)}",
             )
         return tool.run(arguments, auth, deadline)
+
+    def filter(
+        self,
+        text: str,
+        evidence: list[Evidence],
+        auth: AuthContext,
+        *,
+        threshold: float,
+        top_k: int,
+        deadline: float,
+    ) -> tuple[list[Evidence], str]:
+        """Keep what a cross-encoder finds relevant to a text; the note says when there is none."""
+        query = Query(text, auth, deadline=deadline)
+        return filter_hits(self._index, query, evidence, threshold, top_k)
 
     def term_weights(self) -> TermWeights:
         """Return how rare terms are in this collection, for reasoners to weigh words by."""

@@ -116,7 +116,7 @@ def entity_hop(
     hits.
     """
     fan_out = min(settings.plan_fan_out, settings.plan_max_entities)
-    top_k = _top_k(settings)
+    most = top_k(settings)
     return [
         ExtractEntities(
             out=f"e{name}",
@@ -130,7 +130,7 @@ def entity_hop(
             template=f"{escaped(query)} {{{ENTITY}}}",
             entities=f"e{name}",
             tools=_tools(question),
-            top_k=top_k,
+            top_k=most,
             fan_out=fan_out,
         ),
         FilterCe(
@@ -138,7 +138,7 @@ def entity_hop(
             question=question.id,
             hits=f"m{name}",
             threshold=settings.plan_threshold,
-            top_k=top_k,
+            top_k=most,
         ),
     ]
 
@@ -173,7 +173,7 @@ def _question(
             question=question.id,
             query=query,
             tools=_tools(question),
-            top_k=_top_k(settings),
+            top_k=top_k(settings),
         )
     )
     if question.slot is not None:
@@ -194,5 +194,6 @@ def _tools(question: SubQuestion) -> list[str]:
     return list(dict.fromkeys(call.tool for call in question.calls))
 
 
-def _top_k(settings: Settings) -> int:
+def top_k(settings: Settings) -> int:
+    """Return how many hits a search of a plan asks for when nobody says otherwise."""
     return min(settings.top_k, settings.plan_top_k)

@@ -1,0 +1,39 @@
+"""Fill the slots of a question with the values that were found."""
+
+from __future__ import annotations
+
+from langgraph.runtime import Runtime
+
+from core.operations import ComposeQuery
+from core.registers import Register
+from core.trace import Step
+from graph.context import Context
+from graph.reading import operation_of, settled
+from graph.state import State, Update
+from reasoning.planning.binding import composed
+
+
+def compose_query(state: State, runtime: Runtime[Context]) -> Update:
+    """Write one query for each value, within the fan-out."""
+    context = runtime.context
+    began = context.clock()
+    operation = operation_of(state)
+    if not isinstance(operation, ComposeQuery):
+        raise TypeError(f"{operation.op} composes no query")
+    queries = composed(
+        operation, state["plan"], state.get("registers") or {}, settled(state), operation.fan_out
+    )
+    known = any(query.values for query in queries)
+    step = Step(
+        node="compose_query",
+        decision="; ".join(query.query for query in queries),
+        reason="" if known else "no value was found: the slot is described in words",
+        question_id=operation.question,
+        evidence=[(value.evidence_id, 1.0) for query in queries for value in query.values.values()],
+        ms=context.elapsed(began).ms,
+    )
+    return {
+        "registers": {operation.out: Register(kind="queries", queries=queries)},
+        "usage": context.elapsed(state["started"]),
+        "trail": [step],
+    }

@@ -1,0 +1,59 @@
+"""What a question asks and no evidence covers, and the names that may lead on to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from core.language.analysis import analyze, content_terms, terms
+from core.language.entities import entities
+from core.types import Evidence, SubQuestion, TermWeights
+
+
+class OpenWords(NamedTuple):
+    """Say which share of a question's words, by rarity, evidence covers, and which are open."""
+
+    covered: float
+    text: str
+
+
+def open_words(
+    question: SubQuestion, evidence: Sequence[Evidence], weights: TermWeights
+) -> OpenWords:
+    """Return how much of a question is covered, 0..1, and its other words as written."""
+    language = question.language
+    asked = dict.fromkeys(content_terms(question.query, language))
+    present = {
+        term for item in evidence for term in terms(f"{item.title} {item.text}", item.language)
+    }
+    rarity = weights(list(asked))
+    total = sum(rarity.values())
+    left = {term for term in asked if term not in present}
+    words = [
+        question.query[token.start : token.end]
+        for token in analyze(question.query, language)
+        if token.term in left
+    ]
+    covered = 1.0 - sum(rarity[term] for term in left) / total if total > 0 else 1.0
+    return OpenWords(covered, " ".join(dict.fromkeys(words)))
+
+
+def leading_names(
+    question: SubQuestion, evidence: Sequence[Evidence], weights: TermWeights, limit: int
+) -> list[str]:
+    """Return names in evidence, given best first, that the question does not say.
+
+    A name counts by the rarity of its words and by the rank of the evidence that says it; one
+    nobody writes together elsewhere comes before a common one. Ties are in order of appearance.
+    """
+    said = set(terms(question.query, question.language))
+    worth: dict[str, float] = {}
+    for rank, item in enumerate(evidence, start=1):
+        for name in dict.fromkeys(one.text for one in entities(item.text, item.language)):
+            own = [term for term in terms(name, item.language) if term not in said]
+            if not own:
+                continue
+            rarity = weights(own)
+            worth[name] = worth.get(name, 0.0) + max(rarity[term] for term in own) / rank
+    ranked = sorted(worth, key=lambda name: -worth[name])
+    return ranked[:limit]
