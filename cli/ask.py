@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from reasoning.planning.files import PlanFile
 
 REFUSED = 3
-PIPELINES = ("agentic", "classic")
+PIPELINES = ("auto", "agentic", "classic")
 
 
 def ask(

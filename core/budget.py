@@ -74,6 +74,10 @@ class Budget(Value):
         share = 1.0 if answering else 1.0 - self.answer_share
         return max(0, int(self.tokens * share) - usage.tokens)
 
+    def steps_left(self, usage: Usage) -> int:
+        """Return how many steps of searching may still be made."""
+        return max(0, int(self.steps * (1.0 - self.answer_share)) - usage.steps)
+
     def calls_left(self, usage: Usage) -> int:
         """Return how many tool calls may still be made."""
         return max(0, self.tool_calls - usage.tool_calls)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from langgraph.runtime import Runtime
 
+from core.budget import Usage
 from core.registers import FilledQuery, Register, SearchHits
 from core.trace import Step
 from core.types import Evidence, Grade, SubQuestion
@@ -33,28 +34,32 @@ def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
     context = runtime.context
     graded: list[Evidence] = []
     steps: list[Step] = []
+    warnings: list[str] = []
     registers: dict[str, Register] = {}
     chosen = dict(state.get("chosen") or {})
     started, trail = state["started"], state.get("trail") or []
-    with context.thinking(started, state["usage"], trail) as ledger:
-        for search in searches_of(state):
-            began, asked, lost = context.clock(), len(ledger.calls), len(ledger.degraded)
+    spent = Usage()
+    for search in searches_of(state):
+        began = context.clock()
+        with context.thinking(started, state["usage"].plus(spent), trail) as ledger:
             held = register(state, search.out) or Register(kind="hits")
             judged = _judged(state, search, held.searches[held.graded :], context)
-            kept = _kept(state, search, judged)
-            chosen |= _chosen(state, search, judged, kept)
-            graded += _graded(state, kept)
-            registers[search.out] = held.model_copy(update={"graded": len(held.searches)})
-            step = _step(search, kept, context.elapsed(began).ms)
-            update = {"calls": ledger.calls[asked:], "degraded": "; ".join(ledger.degraded[lost:])}
-            steps.append(step.model_copy(update=update))
+        kept = _kept(state, search, judged)
+        chosen |= _chosen(state, search, judged)
+        graded += _graded(state, kept)
+        registers[search.out] = held.model_copy(update={"graded": len(held.searches)})
+        step = _step(search, kept, context.elapsed(began).ms)
+        update = {"calls": ledger.calls, "degraded": "; ".join(ledger.degraded)}
+        steps.append(step.model_copy(update=update))
+        warnings += ledger.warnings
+        spent = spent.plus(context.spent(started, ledger))
     return {
         "evidence": graded,
         "registers": registers,
         "chosen": chosen,
-        "usage": context.spent(started, ledger),
+        "usage": spent,
         "trail": steps,
-        "warnings": ledger.warnings,
+        "warnings": warnings,
     }
 
 
@@ -79,16 +84,14 @@ def _kept(state: State, search: Search, judged: Judged) -> Judged:
     question = state["plan"].question(search.question)
     if len(judged) < 2 or asks_each(state["plan"], question):
         return judged
-    best = max(range(len(judged)), key=lambda place: (_best(judged[place][1]), -place))
+    best = _winner(judged)
     return [
         (branch, grades if place == best else [_at_most_related(grade) for grade in grades])
         for place, (branch, grades) in enumerate(judged)
     ]
 
 
-def _chosen(
-    state: State, search: Search, judged: Judged, kept: Judged
-) -> dict[str, list[FilledQuery]]:
+def _chosen(state: State, search: Search, judged: Judged) -> dict[str, list[FilledQuery]]:
     """Return the queries whose evidence stands, by question; a later pass changes nothing."""
     question = state["plan"].question(search.question)
     queries = queries_of(state, search)
@@ -96,8 +99,13 @@ def _chosen(
         return {}
     if asks_each(state["plan"], question):
         return {question.id: queries}
-    best = max(range(len(judged)), key=lambda place: (_best(judged[place][1]), -place))
-    return {question.id: [next(one for one in queries if one.text == judged[best][0].text)]}
+    asked = judged[_winner(judged)][0]
+    return {question.id: [next(query for query in queries if query.text == asked.text)]}
+
+
+def _winner(judged: Judged) -> int:
+    """Return the place of the query with the best evidence, the first of several."""
+    return max(range(len(judged)), key=lambda place: (_best(judged[place][1]), -place))
 
 
 def _best(grades: Sequence[Grade]) -> int:

@@ -16,6 +16,8 @@ from reasoning.planning.running import ready
 from reasoning.planning.slots import filled
 from reasoning.planning.text import render_operation
 
+STEPS = 2  # of one search: it retrieves and grades
+
 
 def plan(state: State, runtime: Runtime[Context]) -> Update:
     """Make and compile the plan on the first visit; then take the operations that can run."""
@@ -30,6 +32,8 @@ def plan(state: State, runtime: Runtime[Context]) -> Update:
             made, operations, notes = _made(state, context)
             update = {"plan": made, "operations": operations}
     wave = ready(operations, state.get("done") or [])
+    # What runs side by side is not stopped between, so a wave is no wider than the steps left.
+    wave = wave[: max(1, context.budget.steps_left(state["usage"]) // STEPS)]
     ran = ", ".join(f"{one.op} {one.out}" for one in wave)
     step = Step(
         node="plan",

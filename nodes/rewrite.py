@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
+from core.budget import Usage
 from core.trace import Step
 from core.types import Call, Evidence, Rewrite, SubQuestion
 from graph.context import Context
@@ -21,26 +22,30 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
     attempts = dict(state.get("attempts") or {})
     rewritten: dict[str, list[Call]] = dict(state.get("rewritten") or {})
     steps: list[Step] = []
+    warnings: list[str] = []
     started, trail = state["started"], state.get("trail") or []
-    with context.thinking(started, state["usage"], trail) as ledger:
-        for search in searches_of(state):
-            began, asked, lost = context.clock(), len(ledger.calls), len(ledger.degraded)
-            attempt = attempts.get(search.out, 0) + 1
-            question = _question(state, search)
-            best = _best(state, question.id)
+    spent = Usage()
+    for search in searches_of(state):
+        began = context.clock()
+        attempt = attempts.get(search.out, 0) + 1
+        question = _question(state, search)
+        with context.thinking(started, state["usage"].plus(spent), trail) as ledger:
             specs = context.tools.specs(context.auth)
+            best = _best(state, question.id)
             proposed = context.reasoner.rewrite(question, best, specs, attempt)
-            attempts[search.out] = attempt if proposed else context.settings.max_rewrites
-            rewritten[search.out] = proposed.calls if proposed else []
-            step = _step(question.id, proposed, attempts[search.out], context.elapsed(began).ms)
-            update = {"calls": ledger.calls[asked:], "degraded": "; ".join(ledger.degraded[lost:])}
-            steps.append(step.model_copy(update=update))
+        attempts[search.out] = attempt if proposed else context.settings.max_rewrites
+        rewritten[search.out] = proposed.calls if proposed else []
+        step = _step(question.id, proposed, attempts[search.out], context.elapsed(began).ms)
+        update = {"calls": ledger.calls, "degraded": "; ".join(ledger.degraded)}
+        steps.append(step.model_copy(update=update))
+        warnings += ledger.warnings
+        spent = spent.plus(context.spent(started, ledger))
     return {
         "rewritten": rewritten,
         "attempts": attempts,
-        "usage": context.spent(started, ledger),
+        "usage": spent,
         "trail": steps,
-        "warnings": ledger.warnings,
+        "warnings": warnings,
     }
 
 

@@ -15,9 +15,12 @@ from langgraph.runtime import Runtime
 import graph.build
 from core.auth import AuthContext
 from core.settings import Settings
+from core.types import Plan, SubQuestion
 from graph.build import NODES, build_graph
 from graph.context import Context, make_context
 from graph.state import State, Update, state_keys
+from reasoning.planning.compiler import compiled
+from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import RulesReasoner
 from retrievers.types import Index
 from stores.store import Store
@@ -32,7 +35,7 @@ BELOW = {
     "retrievers": ["core", "models", "stores"],
     "tools": ["core", "models", "stores", "retrievers"],
     "reasoning": ["core", "models"],
-    "nodes": ["core", "tools", "reasoning", "graph.state", "graph.context"],
+    "nodes": ["core", "tools", "reasoning", "graph.state", "graph.context", "graph.reading"],
     "graph": ["core", "models", "stores", "retrievers", "tools", "reasoning", "nodes"],
 }
 ENTRIES = ["evals", "serve", "cli"]
@@ -155,6 +158,12 @@ QUESTIONS = [
     ("Who invented the telephone?", Settings(data=ROOT)),
     ("Where is the harbour?", Settings(data=ROOT, budget_tool_calls=0)),
 ]
+CHAIN = Plan(
+    questions=[
+        SubQuestion(id="q1", text="Where is the harbour?", query="harbour", slot="place"),
+        SubQuestion(id="q2", text="What is in {place}?", query="{place}", deps=["q1"]),
+    ]
+)
 
 
 @pytest.fixture
@@ -191,10 +200,19 @@ def test_every_node_writes_keys_of_the_state_alone(tools: Toolbox, embedder: Fak
         result = built.invoke({"question": question}, context=context)
         assert result["answer"].text
         assert result["trail"]
+    settings = Settings(data=ROOT)
+    context = make_context(
+        AuthContext(tenant="acme"),
+        tools,
+        RulesReasoner(settings, tools.term_weights(), embedder),
+        settings,
+        given=PlanFile(plan=CHAIN, operations=compiled(CHAIN, settings)),
+    )
+    built.invoke({"question": "Where is the harbour?"}, context=context)
+    assert set(written) >= {node.__name__ for node in NODES}
     assert {
         name: keys - state_keys() for name, keys in written.items() if keys - state_keys()
     } == {}
-    assert set(written) >= {node.__name__ for node in NODES} - {"plan"}
 
 
 def literal_keys(path: Path) -> Iterator[str]:

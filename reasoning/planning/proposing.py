@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from core.settings import Settings
 from core.tool_spec import ToolSpec
-from core.types import Part, Plan, Understanding
+from core.types import Part, Plan, SubQuestion, Understanding
 from reasoning.planning.rules import checked, first_problem, told
-from reasoning.planning.slots import literal
+from reasoning.planning.slots import escaped, literal
 from reasoning.types import Reasoner
 
 
@@ -17,16 +17,32 @@ def proposed_plan(
 ) -> tuple[Plan, list[str]]:
     """Return a valid plan and what a reader should know of it.
 
-    A plan that breaks a rule is never used in part: the whole question becomes its only step.
-    Raises a CallerError when even that is not valid.
+    A plan that breaks a rule is never used in part: the whole question becomes its only step. When
+    that is not valid either, it names no tools, and the run chooses them.
     """
     plan = _read(reasoner.plan(understanding, tools))
     problem = first_problem(plan, settings, tools)
     if problem is None:
         return plan, []
-    whole = reasoner.plan(one_part(understanding), tools)
     note = f"the question is one step, since its plan was not valid: {told(problem)}"
-    return checked(_read(whole), settings, tools), [note]
+    whole = _read(reasoner.plan(one_part(understanding), tools))
+    if first_problem(whole, settings, tools) is None and len(whole.questions) == 1:
+        return whole, [note]
+    return checked(_bare(understanding), settings, tools), [note]
+
+
+def _bare(understanding: Understanding) -> Plan:
+    """Return the question as one step whose tools the run chooses."""
+    part = one_part(understanding)
+    text = escaped(understanding.question)
+    question = SubQuestion(
+        id="q1",
+        text=text,
+        query=text,
+        language=understanding.language,
+        wants=part.required_fields[0],
+    )
+    return Plan(questions=[question])
 
 
 def one_part(understanding: Understanding) -> Understanding:

@@ -150,7 +150,8 @@ def test_usage_counts_every_node_and_call(question: str, run: Run) -> None:
     calls = [step for step in state["trail"] if step.tool]
     usage: Usage = state["usage"]
     assert usage.tool_calls == len(calls)
-    visits = [node for node, _ in itertools.groupby(step.node for step in state["trail"])]
+    passes = ((step.node, step.question_id) for step in state["trail"])
+    visits = [node for node, _ in itertools.groupby(passes)]
     assert usage.steps == len(visits)
     assert 0 < usage.ms < 60_000
     assert usage.tokens > 0

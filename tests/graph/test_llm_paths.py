@@ -155,8 +155,8 @@ def test_a_weak_search_is_rewritten_once(run: Callable[..., Any]) -> None:
     )
     state = run(QUESTION, reasoner=script.reasoner)
     assert nodes(state).count("rewrite") == 1
-    assert state["plan"].questions[0].calls[0].tool == "search_text"
-    assert state["plan"].questions[0].calls[0].arguments["query"] == other["query"]
+    (call,) = state["rewritten"]["h1"]
+    assert (call.tool, call.arguments["query"]) == ("search_text", other["query"])
     assert [claim.text for claim in state["answer"].claims] == [TRUE]
 
 

@@ -2,23 +2,76 @@
 
 from __future__ import annotations
 
-from typing import get_args, get_type_hints
+from collections.abc import Callable
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
-from core.types import Answer, Understanding
+from core.operations import (
+    AnyOperation,
+    ComposeQuery,
+    ExtractAnswer,
+    ExtractEntities,
+    FilterCe,
+    IntersectHits,
+    MapRetrieve,
+    Retrieve,
+    UnionHits,
+)
+from core.types import Answer
 from graph import routes
-from graph.routes import MAX_DRAFTS, after_stop_condition, after_understand, after_verify
-from graph.state import Outcome
+from graph.routes import (
+    MAX_DRAFTS,
+    after_plan,
+    after_rewrite,
+    after_stop_condition,
+    after_understand,
+    after_verify,
+)
+from graph.state import Outcome, Path, State
+
+ONE = [Retrieve(out="h1", question="q1", query="beds", top_k=5)]
+TWO = [*ONE, Retrieve(out="h2", question="q2", query="wards", top_k=5)]
 
 
-def understanding(kind: str) -> Understanding:
-    return Understanding.model_construct(kind=kind)
+@pytest.mark.parametrize(("path", "target"), [("plain", "retrieve"), ("planned", "plan")])
+def test_after_understand(path: Path, target: str) -> None:
+    assert after_understand({"path": path, "operations": [*ONE], "wave": ["h1"]}) == target
 
 
-@pytest.mark.parametrize(("kind", "target"), [("plain", "retrieve"), ("multi", "plan")])
-def test_after_understand(kind: str, target: str) -> None:
-    assert after_understand({"query": understanding(kind)}) == target
+@pytest.mark.parametrize("route", [after_plan, after_rewrite])
+def test_operations_of_a_wave_are_sent_side_by_side(route: Callable[[State], object]) -> None:
+    assert route({"operations": [*TWO], "wave": ["h2"]}) == "retrieve"
+    sent = route({"operations": [*TWO], "wave": ["h1", "h2"], "started": 3.0})
+    assert isinstance(sent, list)
+    assert [(one.node, one.arg["operation"].out, one.arg["started"]) for one in sent] == [
+        ("retrieve", "h1", 3.0),
+        ("retrieve", "h2", 3.0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operation", "node"),
+    [
+        (ExtractAnswer(out="x", question="q1", slot="s", hits="h1", fan_out=1), "extract"),
+        (ExtractEntities(out="x", question="q1", hits="h1", max_entities=1), "extract"),
+        (
+            ComposeQuery(out="x", question="q1", template="{s}", values={"s": "v"}, fan_out=1),
+            "compose_query",
+        ),
+        (UnionHits(out="x", hits=["h1", "h2"]), "merge_hits"),
+        (IntersectHits(out="x", hits=["h1", "h2"]), "merge_hits"),
+        (FilterCe(out="x", question="q1", hits="h1", threshold=0.5, top_k=3), "merge_hits"),
+        (
+            MapRetrieve(
+                out="x", question="q1", template="{entity}", entities="e", top_k=1, fan_out=1
+            ),
+            "retrieve",
+        ),
+    ],
+)
+def test_every_operation_has_its_node(operation: AnyOperation, node: str) -> None:
+    assert after_plan({"operations": [operation], "wave": ["x"]}) == node
 
 
 OUTCOMES = {"enough": "generate", "weak": "rewrite", "next": "plan", "never": "refuse"}
@@ -45,13 +98,18 @@ def test_after_verify(state, target: str) -> None:
     assert after_verify(state) == target
 
 
-@pytest.mark.parametrize("route", [after_understand, after_stop_condition, after_verify])
+ROUTES = (after_understand, after_plan, after_rewrite, after_stop_condition, after_verify)
+
+
+@pytest.mark.parametrize("route", ROUTES)
 def test_every_route_names_its_targets_and_changes_nothing(route) -> None:
     from graph.build import NODES
 
-    targets = get_args(get_type_hints(route, vars(routes))["return"])
+    returned = get_type_hints(route, vars(routes))["return"]
+    literals = [held for held in get_args(returned) if get_origin(held) is Literal] or [returned]
+    targets = [name for held in literals for name in get_args(held)]
     assert set(targets) <= {node.__name__ for node in NODES} | {"__end__"}
-    state = {"query": understanding("plain"), "outcome": "weak", "drafts": 1}
+    state = {"path": "plain", "operations": [*ONE], "wave": ["h1"], "outcome": "weak", "drafts": 1}
     before = dict(state)
     assert route(state) in targets
     assert state == before

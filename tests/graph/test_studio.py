@@ -24,6 +24,7 @@ import graph.session
 import graph.studio
 from core.budget import Usage
 from core.profile import Profile
+from core.registers import Register
 from core.settings import Settings, load_settings
 from core.types import Answer, Evidence, Plan, Understanding
 from graph.build import build_graph
@@ -263,11 +264,17 @@ def test_cleared_leaves_a_first_run_alone_and_keeps_messages() -> None:
     assert cleared({"messages": [HumanMessage("q")], "question": "q"}) == {}
     held: State = {
         "messages": [HumanMessage("q"), AIMessage("a")],
-        "closed": ["q1"],
+        "registers": {"h1": Register(kind="hits")},
+        "done": ["h1"],
         "drafts": 2,
         "attempts": {"q1": 1},
     }
-    assert cleared(held) == {"closed": Overwrite([]), "drafts": 0, "attempts": {}}
+    assert cleared(held) == {
+        "registers": Overwrite({}),
+        "done": [],
+        "drafts": 0,
+        "attempts": {},
+    }
 
 
 def test_time_between_nodes_is_not_charged() -> None:

@@ -34,6 +34,7 @@ from nodes.rewrite import rewrite
 from nodes.stop_condition import stop_condition
 from nodes.understand import question_and_history, understand
 from nodes.verify import verify
+from reasoning.planning.compiler import compiled
 from reasoning.rules.reasoner import RulesReasoner
 from tools.toolbox import Toolbox
 
@@ -57,11 +58,14 @@ def found(grade: int, question_id: str = "q1") -> Evidence:
     )
 
 
-def state(**values: object) -> Any:  # noqa: ANN401
+def state(**values: Any) -> Any:  # noqa: ANN401
+    made = values.get("plan", Plan(questions=[Q1]))
     return {
         "query": Understanding(question="How many beds?", language="en"),
-        "plan": Plan(questions=[Q1]),
-        "current": "q1",
+        "path": "planned",
+        "plan": made,
+        "operations": compiled(made, Settings()),
+        "wave": ["h1"],
         "started": 0.0,
         "usage": Usage(steps=3),
         **values,
@@ -91,25 +95,25 @@ def test_stop_condition_weighs_grades_and_attempts(
     grade: int, attempts: int, outcome: str, runtime: Callable[..., Any]
 ) -> None:
     made = stop_condition(
-        state(evidence=[found(grade)], attempts={"q1": attempts}), runtime(max_rewrites=2)
+        state(evidence=[found(grade)], attempts={"h1": attempts}), runtime(max_rewrites=2)
     )
     assert made["outcome"] == outcome
-    assert made["closed"] == ([] if outcome == "weak" else ["q1"])
+    assert made["done"] == ([] if outcome == "weak" else ["h1"])
 
 
 @pytest.mark.parametrize(
-    ("grade", "closed", "outcome", "reason"),
+    ("grade", "done", "outcome", "reason"),
     [
         (3, [], "next", "enough_evidence"),
-        (3, ["q2"], "enough", "required_fields_missing"),
-        (0, ["q2"], "never", "no_relevant_evidence"),
+        (3, ["h2", "h"], "enough", "required_fields_missing"),
+        (0, ["h2", "h"], "never", "no_relevant_evidence"),
     ],
 )
 def test_stop_condition_looks_at_all_parts(
-    grade: int, closed: list[str], outcome: str, reason: str, runtime: Callable[..., Any]
+    grade: int, done: list[str], outcome: str, reason: str, runtime: Callable[..., Any]
 ) -> None:
     both = state(
-        plan=Plan(questions=[Q1, Q2]), evidence=[found(grade)], closed=closed, attempts={"q1": 2}
+        plan=Plan(questions=[Q1, Q2]), evidence=[found(grade)], done=done, attempts={"h1": 2}
     )
     made = stop_condition(both, runtime())
     assert (made["outcome"], made["stop_reason"]) == (outcome, reason)
@@ -157,8 +161,8 @@ def test_an_exhausted_rewrite_leaves_no_calls(runtime: Callable[..., Any]) -> No
     reasoner = SimpleNamespace(rewrite=lambda *_: None)
     context = replace(made_runtime.context, reasoner=reasoner)
     made = rewrite(state(), SimpleNamespace(context=context))  # type: ignore[arg-type]
-    assert made["plan"].questions[0].calls == []
-    assert made["attempts"] == {"q1": context.settings.max_rewrites}
+    assert made["rewritten"] == {"h1": []}
+    assert made["attempts"] == {"h1": context.settings.max_rewrites}
     assert made["trail"][0].decision == "no rewrite"
 
 
@@ -226,14 +230,14 @@ def test_understand_plans_a_plain_question_and_leaves_others_to_the_planner(
     runtime: Callable[..., Any],
 ) -> None:
     plain = understand({"question": "How many beds are there?"}, runtime())
-    assert plain["current"] == "q1"
+    assert (plain["path"], plain["wave"]) == ("plain", ["h1"])
     both = understand({"question": "How many beds are there? Who leads it?"}, runtime())
     assert "plan" not in both
     made = plan({**both, "question": "x"}, runtime())  # type: ignore[typeddict-item]
-    assert made["current"] == "q1"
+    assert made["wave"] == ["h1", "h2"]
     assert len(made["plan"].questions) == 2
-    following = plan({**both, **made, "closed": ["q1"]}, runtime())  # type: ignore[typeddict-item]
-    assert following["current"] == "q2"
+    following = plan({**both, **made, "done": ["h1", "h2"]}, runtime())  # type: ignore[typeddict-item]
+    assert following["wave"] == ["h"]
 
 
 def test_every_update_holds_state_keys_only(runtime: Callable[..., Any]) -> None:
