@@ -58,13 +58,25 @@ def queries_of(state: State, operation: Search) -> list[FilledQuery]:
 def branches_of(state: State, operation: Search) -> list[SubQuestion]:
     """Return the questions that a search's evidence is judged by, one for each query.
 
-    Those of a question that is asked of every value have ids of their own.
+    Those of a question that is asked of every value have ids of their own. A hop completes what
+    answers already, so its evidence is judged by what the hop looks for; where nothing answers
+    yet, by the whole question.
     """
     question = state["plan"].question(operation.question)
+    queries = queries_of(state, operation)
+    if isinstance(operation, MapRetrieve):
+        completes = best_grade(state, question.id) >= ENOUGH_GRADE
+        name = answer_ids(state, question.id)[0]
+        return [
+            bound(question, query.model_copy(update={"text": query.query}), name)
+            if completes
+            else bound(question, query, name)
+            for query in queries
+        ]
     each = asks_each(state["plan"], question)
     return [
         bound(question, query, branch_id(question.id, place) if each else "")
-        for place, query in enumerate(queries_of(state, operation))
+        for place, query in enumerate(queries)
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from langgraph.runtime import Runtime
 
 from core.budget import Usage
+from core.operations import MapRetrieve
 from core.registers import FilledQuery, Register, SearchHits
 from core.trace import Step
 from core.types import Evidence, Grade, SubQuestion
@@ -82,6 +83,8 @@ def _judged(state: State, search: Search, fresh: Sequence[SearchHits], context: 
 def _kept(state: State, search: Search, judged: Judged) -> Judged:
     """Return the grades that stand: of one value, or of each where the question asks of each."""
     question = state["plan"].question(search.question)
+    if isinstance(search, MapRetrieve):
+        return [(branch, [_at_most_partly(grade) for grade in grades]) for branch, grades in judged]
     if len(judged) < 2 or asks_each(state["plan"], question):
         return judged
     best = _winner(judged)
@@ -95,7 +98,7 @@ def _chosen(state: State, search: Search, judged: Judged) -> dict[str, list[Fill
     """Return the queries whose evidence stands, by question; a later pass changes nothing."""
     question = state["plan"].question(search.question)
     queries = queries_of(state, search)
-    if not queries or question.id in (state.get("chosen") or {}):
+    if isinstance(search, MapRetrieve) or not queries or question.id in (state.get("chosen") or {}):
         return {}
     if asks_each(state["plan"], question):
         return {question.id: queries}
@@ -117,6 +120,11 @@ def _at_most_related(grade: Grade) -> Grade:
         return grade
     reason = f"another value led to better evidence; {grade.reason}"
     return grade.model_copy(update={"grade": ENOUGH_GRADE - 1, "reason": reason})
+
+
+def _at_most_partly(grade: Grade) -> Grade:
+    """Keep what a hop found behind what answers the question itself."""
+    return grade.model_copy(update={"grade": min(grade.grade, ENOUGH_GRADE)})
 
 
 def _graded(state: State, kept: Judged) -> list[Evidence]:

@@ -43,17 +43,18 @@ def leading_names(
 ) -> list[str]:
     """Return names in evidence, given best first, that the question does not say.
 
-    A name counts by the rarity of its words and by the rank of the evidence that says it; one
-    nobody writes together elsewhere comes before a common one. Ties are in order of appearance.
+    A name counts by its rarest word and by the best rank of the evidence that says it. What the
+    title of the evidence says as well leads back to it. Ties are in order of appearance.
     """
     said = set(terms(question.query, question.language))
     worth: dict[str, float] = {}
     for rank, item in enumerate(evidence, start=1):
+        title = set(terms(item.title, item.language))
         for name in dict.fromkeys(one.text for one in entities(item.text, item.language)):
             own = [term for term in terms(name, item.language) if term not in said]
-            if not own:
+            if not own or title.issuperset(terms(name, item.language)):
                 continue
             rarity = weights(own)
-            worth[name] = worth.get(name, 0.0) + max(rarity[term] for term in own) / rank
+            worth[name] = max(worth.get(name, 0.0), max(rarity[term] for term in own) / rank)
     ranked = sorted(worth, key=lambda name: -worth[name])
     return ranked[:limit]
