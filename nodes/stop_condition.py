@@ -53,7 +53,8 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
     weak = [] if limit else weak
     open_still = {one.out for one in (*again, *weak)}
     course.done += [out for out in state["wave"] if out not in open_still]
-    for search in [] if limit else searches:
+    fixed = context.given is not None and context.given.fixed
+    for search in [] if limit or fixed else searches:
         _follow(state, search, course, context)
     verdict = _verdict(state, course, bool(weak), limit)
     served = {one.question for one in searches}

@@ -67,7 +67,10 @@ def render_answer(
     words = lexicon(query.language)
     lines = [render_claims(plan, claims, evidence)] if claims else []
     if missing:
-        lines.append(words.message("partial").format(what="; ".join(missing)))
+        asked = {claim.question_id for claim in claims}
+        found = "; ".join(_named(one.text) for one in plan.questions if one.id in asked)
+        what = "; ".join(_named(text) for text in missing)
+        lines.append(words.message("partial").format(found=found, what=what))
     if claims and evidence and all(item.tool == CLASSIC_TOOL for item in evidence):
         named = words.message("elected").format(title=evidence[0].title, count=len(evidence))
         lines.append(named)
@@ -115,6 +118,11 @@ def render_refusal(
         )
     )
     return "\n".join(lines)
+
+
+def _named(text: str) -> str:
+    """Return a question as a name in a list: without the mark it ends with."""
+    return text.strip().rstrip("?？.。 ")
 
 
 def _marked(claim: Claim, numbers: dict[str, int]) -> str:

@@ -20,16 +20,24 @@ from reasoning.planning.rules import HINT, first_problem, told
 from reasoning.planning.schema_errors import schema_error
 
 READ = ("questions", "operations", "merge", "synth_from")
-# What `carrel plan --json` says beside the plan itself: about its making, not what it does.
-REMARKS = ("kind", "reasoner", "warnings")
+# What `carrel plan --json` and the result of a run say beside the plan itself: how it was made and
+# what became of it, not what it does.
+REMARKS = (
+    *("kind", "reasoner", "warnings"),
+    *("path", "asked", "ran", "slots", "backtracks", "replans"),
+)
 KIB = 1024
 
 
 class PlanFile(Value):
-    """Hold a checked plan and its operations."""
+    """Hold a checked plan and its operations.
+
+    `fixed` says that the operations were given and not compiled: a run does not extend them.
+    """
 
     plan: Plan
     operations: list[AnyOperation]
+    fixed: bool = False
 
 
 Tools = Callable[[], Sequence[ToolSpec]]
@@ -66,7 +74,7 @@ def read_plan(text: str, settings: Settings, tools: Tools) -> PlanFile:
         _check_plan(plan, entries, found.line, settings, known)
         if steps is not None:
             _check_operations(operations, steps, found, settings, plan, known)
-    return PlanFile(plan=plan, operations=operations)
+    return PlanFile(plan=plan, operations=operations, fixed=steps is not None)
 
 
 def _object(text: str, settings: Settings) -> Located:
