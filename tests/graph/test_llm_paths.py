@@ -78,10 +78,10 @@ class Script:
         ]
         texts = [re.sub(r"<[^>]*>|^\d+[.:)] *", "", part).strip() for part in parts]
         steps = [
-            {"part": n, "tools": [tool], "query": text}
+            {"id": f"q{n}", "text": text, "tools": [tool], "query": text}
             for n, (tool, text) in enumerate(zip(tools, texts, strict=True), start=1)
         ]
-        return json.dumps({"steps": steps})
+        return json.dumps({"questions": steps})
 
     def _grade(self, prompt: str, time: int) -> str:
         return json.dumps({f"e{n}": 3 for n in range(1, len(pieces(prompt)) + 1)})
@@ -234,7 +234,7 @@ def test_an_answer_in_the_language_of_the_question_needs_a_verdict(
 
     script = Script(
         plan=lambda *_: json.dumps(
-            {"steps": [{"part": 1, "tools": ["search_api_docs"], "query": RUSSIAN}]}
+            {"questions": [{"id": "q1", "tools": ["search_api_docs"], "query": RUSSIAN}]}
         ),
         answer=answer,
         supports=lambda *_: json.dumps({"verdict": verdict}),

@@ -48,11 +48,13 @@ def known(*parts: str, language: str = "en") -> Understanding:
 
 def test_a_question_of_two_parts_is_split_and_planned():
     steps = [
-        {"part": 2, "tools": ["find_service"], "query": "who maintains refund service"},
-        {"part": 1, "tools": ["search_api"], "query": "maximum timeout refund API"},
-    ]
+        {"id": "q1", "text": PARTS[0]["text"], "tools": ["search_api"],
+         "query": "maximum timeout refund API"},
+        {"id": "q2", "text": PARTS[1]["text"], "tools": ["find_service"],
+         "query": "who maintains refund service"},
+    ]  # fmt: skip
     first = {"standalone": QUESTION, "kind": "multi", "intent": "fact", "parts": PARTS}
-    reasoner, model = thinking(first, {"steps": steps})
+    reasoner, model = thinking(first, {"questions": steps})
     with opened_ledger(purse()) as ledger:
         understanding = reasoner.understand(QUESTION, [])
         plan = reasoner.plan(understanding, TOOLS)
@@ -159,9 +161,8 @@ def test_a_plan_with_tools_that_are_not_offered_ends_with_the_rules():
     asked = known("Who maintains the refund service?")
     query = "who maintains the refund service"
     bad = [
-        {"steps": [{"part": 1, "tools": ["search_api", "read_document"], "query": query}]},
-        {"steps": [{"part": 1, "tools": [], "query": query}]},
-        {"steps": [{"part": 2, "tools": ["search_api"], "query": query}]},
+        {"questions": [{"id": "q1", "tools": ["search_api", "read_document"], "query": query}]},
+        {"questions": [{"id": "q1", "tools": [], "query": query}]},
     ]
     hidden = tool("read_document", base="read_document", scoped=False)
     reasoner, model = thinking(*bad)
@@ -175,8 +176,8 @@ def test_a_plan_with_tools_that_are_not_offered_ends_with_the_rules():
 def test_a_record_tool_gets_conditions_from_the_question_itself():
     fields = [{"name": "status", "type": "text", "values": 2, "examples": ["open", "closed"]}]
     records = tool("find_tickets", base="query_records", fields=fields)
-    steps = [{"part": 1, "tools": ["find_tickets"], "query": "open tickets refund"}]
-    reasoner, model = thinking({"steps": steps})
+    steps = [{"id": "q1", "tools": ["find_tickets"], "query": "open tickets refund"}]
+    reasoner, model = thinking({"questions": steps})
     plan = reasoner.plan(known("Which open tickets about refund exist?"), [records])
     (call,) = plan.questions[0].calls
     assert [condition["field"] for condition in call.arguments["where"]] == ["status"]

@@ -187,7 +187,7 @@ def test_no_prompt_holds_ids_paths_rights_or_arguments():
     hidden = [auth.tenant, auth.user, "role-x77", "secret-path", "tenant_argument"]
     hidden += [item.chunk_id, item.evidence_id, item.document_key]
     assert [word for word in hidden if word in model.prompts] == []
-    assert len(model.requests) == 21
+    assert len(model.requests) == 20
 
 
 @given(
