@@ -188,6 +188,28 @@ def test_three_bad_grades_leave_that_decision_to_the_rules(run: Callable[..., An
     assert [call.outcome for call in grading.calls] == ["invalid"] * 3
 
 
+def test_a_plan_that_breaks_a_rule_twice_is_made_by_the_rules(run: Callable[..., Any]) -> None:
+    def circle(prompt: str, time: int) -> str:
+        if time == 2:
+            assert "deps form no cycle" in prompt
+        texts = [text for text, _ in PARTS]
+        questions = [
+            {"id": f"q{n}", "text": text, "deps": [f"q{n % 3 + 1}"], "slot": "", "wants": "text",
+             "tools": ["search_api_docs"], "query": text}
+            for n, text in enumerate(texts, start=1)
+        ]  # fmt: skip
+        return json.dumps({"questions": questions})
+
+    parts = [{"text": text, "wants": "text"} for text, _ in PARTS]
+    script = Script(understand=lambda *_: understood(XPAY, parts), plan=circle)
+    state = run(XPAY, reasoner=script.reasoner)
+    assert script.tasks.count("plan") == 2
+    assert degraded(state) == ["plan: the model gave no valid reply"]
+    assert state["usage"].degraded == 1
+    assert [q.text for q in state["plan"].questions] == [text for text, _ in PARTS]
+    assert any("the rules decided" in warning for warning in state["answer"].warnings)
+
+
 def test_sentences_that_fail_the_check_twice_are_refused(run: Callable[..., Any]) -> None:
     wrong = TRUE.replace("30", "31")
     script = Script(answer=lambda *_: claims((wrong, 1)))
