@@ -95,11 +95,7 @@ def _reply(prompt: str) -> str:
         case "PLAN":
             tools = re.findall(r"^([a-z_]+): ", _inside(prompt, "tools"), re.MULTILINE)
             parts = _inside(prompt, "parts").splitlines()
-            steps = [
-                {"part": n, "tools": tools[:2], "query": part.split(". ", 1)[-1]}
-                for n, part in enumerate(parts, start=1)
-            ]
-            return json.dumps({"steps": steps}, ensure_ascii=False)
+            return json.dumps({"questions": _planned(tools[:2], parts)}, ensure_ascii=False)
         case "GRADE":
             asked = _words(question)
             shares = [len(asked & _words(text)) / max(1, len(asked)) for text in evidence]
@@ -121,6 +117,19 @@ def _reply(prompt: str) -> str:
             ]
             claims = [{"text": max(found)[1], "sources": [max(found)[2]]}] if found else []
             return json.dumps({"claims": claims}, ensure_ascii=False)
+
+
+def _planned(tools: list[str], parts: list[str]) -> list[dict[str, Any]]:
+    """Return a question for each part; the only one is not written out again."""
+    texts = [part.split(". ", 1)[-1] for part in parts]
+    questions = [
+        {"id": f"q{n}", "text": text, "deps": [], "slot": "", "wants": WANTS}
+        for n, text in enumerate(texts, start=1)
+    ]
+    searches = [{"tools": tools, "query": text} for text in texts]
+    if len(parts) == 1:
+        return [{"id": "q1", **searches[0]}]
+    return [one | search for one, search in zip(questions, searches, strict=True)]
 
 
 def _inside(prompt: str, tag: str) -> str:

@@ -45,6 +45,9 @@ class LlmFields(BaseModel):
     llm_repairs: int = Field(
         2, ge=0, le=2, description="Times an invalid reply is shown its error and asked again."
     )
+    llm_plan_repairs: int = Field(
+        1, ge=0, le=2, description="Times an invalid plan is; never more than llm_repairs."
+    )
     llm_prompts: str = Field(
         "", description="Folder of prompt files used instead of the built-in ones of the same name."
     )

@@ -11,7 +11,7 @@ from reasoning.llm.prompts import Prompts
 
 # Our own delimiters, and the control words of chat templates: servers read those as tokens
 # wherever they stand in a prompt.
-_OURS = "evidence|question|history|parts|tools|tool|claim|quotes|found|wanted"
+_OURS = "evidence|question|history|parts|tools|tool|claim|quotes|found|tried|wanted"
 _TEMPLATES = "think|tool_call|tool_response|start_of_turn|end_of_turn|bos|eos|s|unk|pad"
 _DELIMITER = re.compile(
     rf"<(?=\s*/?\s*(?:{_OURS}|{_TEMPLATES})\b|\s*[|｜]|<SYS>|</?SYS>>)|\[(?=/?INST\])",
@@ -47,25 +47,31 @@ def evidence_data(evidence: Sequence[Evidence]) -> str:
 
 def _attributes(item: Evidence) -> str:
     shown = {"title": item.title, "section": item.section, "version": item.version}
-    return "".join(f' {name}="{_on_one_line(value)}"' for name, value in shown.items() if value)
+    return "".join(f' {name}="{attribute(value)}"' for name, value in shown.items() if value)
 
 
-def _on_one_line(text: str) -> str:
-    return " ".join(as_data(text).replace('"', "'").split())
+def one_line(text: str) -> str:
+    """Return a text as data on one line."""
+    return " ".join(as_data(text).split())
+
+
+def attribute(text: str) -> str:
+    """Return a text as data on one line, without double quotes."""
+    return one_line(text).replace('"', "'")
 
 
 def tools_data(tools: Sequence[ToolSpec]) -> str:
     """List tools as their specs describe them."""
     blocks = []
     for spec in tools:
-        lines = [f"{spec.name}: {_on_one_line(spec.purpose)}"]
+        lines = [f"{spec.name}: {attribute(spec.purpose)}"]
         lists = {
             "not for": spec.not_for,
             "examples": spec.examples,
             "fields": [info.name for info in spec.fields],
         }
         lines += [
-            f"  {name}: {'; '.join(map(_on_one_line, listed))}"
+            f"  {name}: {'; '.join(map(attribute, listed))}"
             for name, listed in lists.items()
             if listed
         ]

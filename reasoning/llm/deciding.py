@@ -23,7 +23,7 @@ from models.chat.types import (
 from reasoning.llm.data import as_data
 from reasoning.llm.fitting import fits, fitted
 from reasoning.llm.prompts import Prompts
-from reasoning.llm.replies import Unfit
+from reasoning.llm.replies import UNLIMITED, Unfit
 
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - the items of a prompt
@@ -70,12 +70,16 @@ class WholeReply(Reader[I, T]):
 
 @dataclass(frozen=True)
 class Ask(Generic[I, T]):
-    """Say what is asked: how its prompt is made of items, best first, and how replies are read."""
+    """Say what is asked: how its prompt is made of items, best first, and how replies are read.
+
+    `repairs` is how often at most an invalid reply is asked for again.
+    """
 
     verb: str
     make: Callable[[Sequence[I]], ChatRequest]
     reader: Reader[I, T]
     items: Sequence[I] = ()
+    repairs: int = UNLIMITED
 
 
 class Decider:
@@ -132,7 +136,8 @@ class Decider:
 
     def _tries(self, ask: Ask[I, T], request: ChatRequest, shown: Sequence[I]) -> T:
         asked, unfit = request, Unfit("")
-        for attempt in range(self.settings.llm_repairs + 1):
+        most = min(self.settings.llm_repairs, ask.repairs)
+        for attempt in range(most + 1):
             reply = ChatReply("")
             ask.reader.begin(shown)
             try:
@@ -153,7 +158,7 @@ class Decider:
                 outcome = "invalid" if reply.finish == "stop" else reply.finish
                 current_ledger().judge(outcome, str(error))
                 unfit = error
-            if attempt >= min(self.settings.llm_repairs, unfit.repairs):
+            if attempt >= min(most, unfit.repairs):
                 raise unfit
             asked = self._repair(request, reply, unfit)
         raise AssertionError("a loop of tries ends inside")

@@ -66,21 +66,35 @@ def _grade(reply: dict[str, Any], name: str, item: Evidence) -> Grade:
 def findings_of(
     question: SubQuestion, evidence: Sequence[Evidence], decider: Decider
 ) -> Ask[Evidence, list[Finding]]:
-    """Return what to ask for the values a sub-question wants."""
+    """Return what to ask for the values a sub-question wants, best first.
+
+    More values than one branching and its undoing can use are not asked for.
+    """
+    settings = decider.settings
+    most = settings.plan_fan_out * (1 + settings.max_backtracks)
 
     def make(shown: Sequence[Evidence]) -> ChatRequest:
         prompt = _evidence_text("extract", question, shown, decider)
         value = record(value=text(), source=number(1, len(shown)))
-        return decider.request(prompt, record(values=items(value)))
+        return decider.request(prompt, record(values=items(value, most=most)))
 
     def read(said: str, shown: Sequence[Evidence]) -> list[Finding]:
-        found = [_finding(value, shown) for value in parsed(said, Values).values]
-        return list(dict.fromkeys(found))
+        values = parsed(said, Values).values
+        found = [_finding(value, shown, settings.plan_slot_chars) for value in values]
+        return list(dict.fromkeys(found))[:most]
 
     return Ask("extract", make, WholeReply(read), evidence)
 
 
-def _finding(value: Value, shown: Sequence[Evidence]) -> Finding:
+def _finding(value: Value, shown: Sequence[Evidence], most: int) -> Finding:
+    """Return the place of a value of at most `most` characters; raises Unfit.
+
+    Only the model's own text must be on one line: documents break lines where they like.
+    """
+    if len(value.value.strip().splitlines()) > 1:
+        raise Unfit("a value is on one line; copy the words that answer, no more")
+    if len(value.value.strip()) > most:
+        raise Unfit(f"a value has at most {most} characters (plan_slot_chars); copy fewer words")
     if not 1 <= value.source <= len(shown):
         raise Unfit(f"there is no evidence {value.source}")
     item = shown[value.source - 1]

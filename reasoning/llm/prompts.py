@@ -23,7 +23,7 @@ from core.errors import OperatorError
 
 FOLDER = Path(__file__).resolve().parent / "prompts"
 NAMES = (
-    "system understand plan grade rewrite extract answer supports passage repair "
+    "system understand plan decompose grade rewrite extract answer supports passage repair "
     "style_en style_ru style_uk style_zh style_other"
 ).split()
 STYLE = re.compile(r"style_[a-z]{2,3}")

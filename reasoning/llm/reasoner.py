@@ -14,6 +14,7 @@ from core.types import (
     Finding,
     Grade,
     Plan,
+    QuestionKind,
     Rewrite,
     SubQuestion,
     Understanding,
@@ -23,8 +24,10 @@ from models.embeddings import Embedder
 from reasoning.llm.answer import claims_of
 from reasoning.llm.deciding import LOST, Decider
 from reasoning.llm.judging import findings_of, grades_of, support_of
-from reasoning.llm.plan import plan_of, rewrite_of, searches
+from reasoning.llm.plan import plan_of
 from reasoning.llm.prompts import load_prompts
+from reasoning.llm.rewriting import rewrite_of
+from reasoning.llm.searching import searches
 from reasoning.llm.understand import understanding_of
 from reasoning.types import Reasoner, Turn
 
@@ -54,12 +57,19 @@ class LlmReasoner:
         """Make the question stand alone, classify it and split it into parts."""
         if "understand" not in self._verbs:
             return self._rules.understand(question, history)
-        ask = understanding_of(question, history, self._decider, self._embedder)
+        ask = understanding_of(question, history, self._decider, self._embedder, self._kind)
         return self._decider.decide(ask, lambda: self._rules.understand(question, history))
 
+    def _kind(self, question: str) -> QuestionKind:
+        return self._rules.understand(question, []).kind
+
     def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
-        """Give each part a search text and the tools the model chooses for it."""
-        if "plan" not in self._verbs or not searches(tools):
+        """Plan the questions that the model proposes, with its search texts and tools.
+
+        Parts with slots are a decomposition by the rules already, so they plan them too.
+        """
+        decomposed = any(part.slot or part.deps for part in understanding.parts)
+        if "plan" not in self._verbs or decomposed or not searches(tools):
             return self._rules.plan(understanding, tools)
         ask = plan_of(understanding, tools, self._decider, self._embedder)
         return self._decider.decide(ask, lambda: self._rules.plan(understanding, tools))

@@ -23,6 +23,11 @@ def text() -> Schema:
     return {"type": "string"}
 
 
+def pattern(expression: str) -> Schema:
+    """Return the schema of a short string; a bounded expression from ^ to $ stays cheap."""
+    return {"type": "string", "pattern": expression}
+
+
 def one_of(values: Sequence[str]) -> Schema:
     """Return the schema of one of some strings."""
     return {"type": "string", "enum": list(values)}

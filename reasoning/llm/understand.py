@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 from core.language.analysis import analyze, content_terms, terms
 from core.language.detect import detect_language
-from core.types import AnswerKind, Intent, Part, Understanding
+from core.types import AnswerKind, Intent, Part, QuestionKind, Understanding
 from models.chat.types import ChatRequest
 from models.embeddings import Embedder
 from reasoning.drift import cosine, kept_share
@@ -21,6 +21,9 @@ from reasoning.rules.topic import entities
 from reasoning.types import Turn
 
 WANTS = ["text", "person", "date", "number", "place", "yesno"]
+# How sure a kind is that the rules agree with, and one that they contradict: models are surer of
+# themselves than they are right, so their own word on it is not asked for.
+AGREED, CONTRADICTED = 0.9, 0.5
 KINDS, INTENTS = ["plain", "multi"], ["fact", "recommend"]
 
 
@@ -49,7 +52,11 @@ def schema(most: int) -> Schema:
 
 
 def understanding_of(
-    question: str, history: Sequence[Turn], decider: Decider, embedder: Embedder | None
+    question: str,
+    history: Sequence[Turn],
+    decider: Decider,
+    embedder: Embedder | None,
+    kind_by_rules: Callable[[str], QuestionKind],
 ) -> Ask[str, Understanding]:
     """Return what to ask about a question and the turns before it."""
 
@@ -65,13 +72,15 @@ def understanding_of(
     def read(said: str, turns: Sequence[str]) -> Understanding:
         reply = parsed(said, Understood)
         faithful = _Faithful(question, "\n".join(turns), decider, embedder)
-        return _understanding(reply, faithful)
+        return _understanding(reply, faithful, kind_by_rules)
 
     turns = condensed(history, decider.settings)
     return Ask("understand", make, WholeReply(read), turns)
 
 
-def _understanding(reply: Understood, faithful: _Faithful) -> Understanding:
+def _understanding(
+    reply: Understood, faithful: _Faithful, kind_by_rules: Callable[[str], QuestionKind]
+) -> Understanding:
     language = faithful.language
     alone = " ".join(reply.standalone.split())
     faithful.check_alone(alone)
@@ -80,10 +89,14 @@ def _understanding(reply: Understood, faithful: _Faithful) -> Understanding:
     if len(asked) == 1 or reply.intent == "recommend":
         asked = [(alone, asked[0][1])]
     wants: list[AnswerKind] = [wanted for _, wanted in asked]
+    nested = len(asked) == 1 and reply.kind == "multi" and reply.intent != "recommend"
+    kind: QuestionKind = "multi" if nested or len(asked) > 1 else "plain"
+    seen = f"{len(asked)} {'parts' if len(asked) > 1 else 'part'}"
     return Understanding(
         question=alone,
-        kind="multi" if len(asked) > 1 else "plain",
-        reason=f"the model sees {len(asked)} {'parts' if len(asked) > 1 else 'part'}",
+        kind=kind,
+        confidence=AGREED if kind == kind_by_rules(alone) else CONTRADICTED,
+        reason=f"the model sees {seen}{' with several steps' if nested else ''}",
         language=language,
         intent=reply.intent,
         entities=entities(alone, lexicon(language)),

@@ -24,7 +24,7 @@ REPLIES = [
             "parts": [{"text": HEIGHT, "wants": "number"}],
         }
     ),
-    json.dumps({"steps": [{"part": 1, "tools": ["search"], "query": HEIGHT}]}),
+    json.dumps({"questions": [{"id": "q1", "tools": ["search"], "query": HEIGHT}]}),
 ]
 TRUE = "The maximum height of the flame is 42 mm."
 WRONG = "The maximum height of the flame is 43 mm."

@@ -78,10 +78,10 @@ class Script:
         ]
         texts = [re.sub(r"<[^>]*>|^\d+[.:)] *", "", part).strip() for part in parts]
         steps = [
-            {"part": n, "tools": [tool], "query": text}
+            {"id": f"q{n}", "text": text, "tools": [tool], "query": text}
             for n, (tool, text) in enumerate(zip(tools, texts, strict=True), start=1)
         ]
-        return json.dumps({"steps": steps})
+        return json.dumps({"questions": steps})
 
     def _grade(self, prompt: str, time: int) -> str:
         return json.dumps({f"e{n}": 3 for n in range(1, len(pieces(prompt)) + 1)})
@@ -188,6 +188,28 @@ def test_three_bad_grades_leave_that_decision_to_the_rules(run: Callable[..., An
     assert [call.outcome for call in grading.calls] == ["invalid"] * 3
 
 
+def test_a_plan_that_breaks_a_rule_twice_is_made_by_the_rules(run: Callable[..., Any]) -> None:
+    def circle(prompt: str, time: int) -> str:
+        if time == 2:
+            assert "deps form no cycle" in prompt
+        texts = [text for text, _ in PARTS]
+        questions = [
+            {"id": f"q{n}", "text": text, "deps": [f"q{n % 3 + 1}"], "slot": "", "wants": "text",
+             "tools": ["search_api_docs"], "query": text}
+            for n, text in enumerate(texts, start=1)
+        ]  # fmt: skip
+        return json.dumps({"questions": questions})
+
+    parts = [{"text": text, "wants": "text"} for text, _ in PARTS]
+    script = Script(understand=lambda *_: understood(XPAY, parts), plan=circle)
+    state = run(XPAY, reasoner=script.reasoner)
+    assert script.tasks.count("plan") == 2
+    assert degraded(state) == ["plan: the model gave no valid reply"]
+    assert state["usage"].degraded == 1
+    assert [q.text for q in state["plan"].questions] == [text for text, _ in PARTS]
+    assert any("the rules decided" in warning for warning in state["answer"].warnings)
+
+
 def test_sentences_that_fail_the_check_twice_are_refused(run: Callable[..., Any]) -> None:
     wrong = TRUE.replace("30", "31")
     script = Script(answer=lambda *_: claims((wrong, 1)))
@@ -234,7 +256,7 @@ def test_an_answer_in_the_language_of_the_question_needs_a_verdict(
 
     script = Script(
         plan=lambda *_: json.dumps(
-            {"steps": [{"part": 1, "tools": ["search_api_docs"], "query": RUSSIAN}]}
+            {"questions": [{"id": "q1", "tools": ["search_api_docs"], "query": RUSSIAN}]}
         ),
         answer=answer,
         supports=lambda *_: json.dumps({"verdict": verdict}),

@@ -11,6 +11,7 @@ from core.settings import Settings
 from core.types import AnswerKind, Part, Understanding
 from models.chat.types import ModelCancelled, ModelReplyError, ModelTimeout, ModelUnavailable
 from reasoning.llm.reasoner import LlmReasoner
+from reasoning.llm.understand import AGREED, CONTRADICTED
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
 
@@ -48,11 +49,13 @@ def known(*parts: str, language: str = "en") -> Understanding:
 
 def test_a_question_of_two_parts_is_split_and_planned():
     steps = [
-        {"part": 2, "tools": ["find_service"], "query": "who maintains refund service"},
-        {"part": 1, "tools": ["search_api"], "query": "maximum timeout refund API"},
-    ]
+        {"id": "q1", "text": PARTS[0]["text"], "tools": ["search_api"],
+         "query": "maximum timeout refund API"},
+        {"id": "q2", "text": PARTS[1]["text"], "tools": ["find_service"],
+         "query": "who maintains refund service"},
+    ]  # fmt: skip
     first = {"standalone": QUESTION, "kind": "multi", "intent": "fact", "parts": PARTS}
-    reasoner, model = thinking(first, {"steps": steps})
+    reasoner, model = thinking(first, {"questions": steps})
     with opened_ledger(purse()) as ledger:
         understanding = reasoner.understand(QUESTION, [])
         plan = reasoner.plan(understanding, TOOLS)
@@ -159,9 +162,8 @@ def test_a_plan_with_tools_that_are_not_offered_ends_with_the_rules():
     asked = known("Who maintains the refund service?")
     query = "who maintains the refund service"
     bad = [
-        {"steps": [{"part": 1, "tools": ["search_api", "read_document"], "query": query}]},
-        {"steps": [{"part": 1, "tools": [], "query": query}]},
-        {"steps": [{"part": 2, "tools": ["search_api"], "query": query}]},
+        {"questions": [{"id": "q1", "tools": ["search_api", "read_document"], "query": query}]},
+        {"questions": [{"id": "q1", "tools": [], "query": query}]},
     ]
     hidden = tool("read_document", base="read_document", scoped=False)
     reasoner, model = thinking(*bad)
@@ -175,8 +177,8 @@ def test_a_plan_with_tools_that_are_not_offered_ends_with_the_rules():
 def test_a_record_tool_gets_conditions_from_the_question_itself():
     fields = [{"name": "status", "type": "text", "values": 2, "examples": ["open", "closed"]}]
     records = tool("find_tickets", base="query_records", fields=fields)
-    steps = [{"part": 1, "tools": ["find_tickets"], "query": "open tickets refund"}]
-    reasoner, model = thinking({"steps": steps})
+    steps = [{"id": "q1", "tools": ["find_tickets"], "query": "open tickets refund"}]
+    reasoner, model = thinking({"questions": steps})
     plan = reasoner.plan(known("Which open tickets about refund exist?"), [records])
     (call,) = plan.questions[0].calls
     assert [condition["field"] for condition in call.arguments["where"]] == ["status"]
@@ -227,6 +229,62 @@ def test_a_value_that_is_not_written_is_not_taken(value):
     reasoner, model = thinking(bad, {"values": []})
     assert reasoner.extract(asking("What is the limit?"), [item]) == []
     assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [("word " * 41, "at most 200 characters"), ("Ann Lee\nBob Ray", "on one line"),
+     ("Ann Lee\u2028Bob Ray", "on one line")],
+    ids=["long", "lines", "separator"],
+)  # fmt: skip
+def test_a_value_is_short_and_on_one_line(value, said):
+    item = piece(f"It is led by Ann Lee\nBob Ray and {'word ' * 50}.")
+    bad = {"values": [{"value": value, "source": 1}]}
+    good = {"values": [{"value": "Ann Lee", "source": 1}]}
+    reasoner, model = thinking(bad, good)
+    (found,) = reasoner.extract(asking("Who leads it?", wants="person"), [item])
+    assert found.value == "Ann Lee"
+    assert said in model.requests[1].messages[-1].content
+
+
+def test_a_document_may_break_the_line_within_a_value():
+    item = piece("It is led by Ann\nLee.")
+    reasoner, model = thinking({"values": [{"value": " Ann Lee ", "source": 1}]})
+    (found,) = reasoner.extract(asking("Who leads it?", wants="person"), [item])
+    assert item.text[found.start : found.end] == found.value == "Ann\nLee"
+    assert len(model.requests) == 1
+
+
+def test_no_more_values_are_asked_for_than_a_plan_can_try():
+    item = piece("Letters: a b c d e f g h.")
+    values = [{"value": letter, "source": 1} for letter in "abcdefgh"]
+    reasoner, model = thinking({"values": values}, plan_fan_out=2, max_backtracks=1)
+    found = reasoner.extract(asking("Which letters are there?", wants="list"), [item])
+    assert [value.value for value in found] == ["a", "b", "c", "d"]
+    assert model.requests[0].schema["properties"]["values"]["maxItems"] == 4
+    assert 'wants="list"' in model.requests[0].messages[1].content
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "parts", "expected"),
+    [
+        (QUESTION, "multi", PARTS, ("multi", AGREED)),
+        (QUESTION, "plain", [{"text": QUESTION, "wants": "text"}], ("plain", CONTRADICTED)),
+        ("What is the maximum timeout of the refund API?", "plain", PARTS[:1], ("plain", AGREED)),
+        ("What is the maximum timeout of the refund API?", "multi", PARTS[:1],
+         ("multi", CONTRADICTED)),
+    ],
+    ids=["both multi", "rules multi", "both plain", "model multi"],
+)  # fmt: skip
+def test_a_kind_is_as_sure_as_the_rules_agree(question, kind, parts, expected):
+    reply = {"standalone": question, "kind": kind, "intent": "fact", "parts": parts,
+             "confidence": 1.0}  # fmt: skip
+    reasoner, _ = thinking(reply)
+    with opened_ledger(purse()) as ledger:
+        understanding = reasoner.understand(question, [])
+    assert (understanding.kind, understanding.confidence) == expected
+    assert ledger.degraded == []
+    assert CONTRADICTED < Settings().plain_confidence <= AGREED
 
 
 def test_support_fails_closed():

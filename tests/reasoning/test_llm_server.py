@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ import pytest
 from builders import asking, graded, piece, weights_for
 from llama_servers import CONTEXT, SLOTS, RunningServer
 from llm_doubles import tool
+from pydantic_core import from_json
 
 from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
@@ -17,9 +19,14 @@ from core.types import Part, Plan, Understanding
 from models.chat.guarded import GuardedChat
 from models.chat.openai_chat import server_chat
 from models.chat.types import Capabilities
+from reasoning.llm.deciding import Decider
 from reasoning.llm.passage import LlmPassageWriter
+from reasoning.llm.plan import SLOT, plan_of
+from reasoning.llm.prompts import load_prompts
+from reasoning.llm.proposal import PlannedQuestion
 from reasoning.llm.reasoner import LlmReasoner
 from reasoning.llm.replies import Unfit, loaded
+from reasoning.llm.searching import MOST_TOOLS
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
 
@@ -66,6 +73,7 @@ def test_every_verb_is_valid_or_degraded(chat: GuardedChat, language: str) -> No
     for decide in (
         lambda: reasoner.understand(text, [Turn("Where?", "There.")]),
         lambda: reasoner.plan(known, TOOLS),
+        lambda: reasoner.plan(known.model_copy(update={"kind": "multi"}), TOOLS),
         lambda: reasoner.grade(question, ITEMS),
         lambda: reasoner.rewrite(question, ITEMS, TOOLS, 1),
         lambda: reasoner.extract(question, ITEMS),
@@ -80,6 +88,30 @@ def test_every_verb_is_valid_or_degraded(chat: GuardedChat, language: str) -> No
     ended = [call for call in calls if call.outcome in ("ok", "invalid")]
     assert ended
     assert [call for call in ended if not is_object(call.reply)] == []
+
+
+def test_a_server_lets_only_plans_of_the_schema_through(chat: GuardedChat) -> None:
+    settings = Settings(llm_decision_tokens=200)
+    text = QUESTIONS["en"]
+    asked = Understanding(
+        question=text, kind="multi", language="en", required_fields=["text"] * 2,
+        parts=[Part(text="How long does it wait?"), Part(text="Who maintains it?")],
+    )  # fmt: skip
+    ask = plan_of(asked, TOOLS, Decider(chat, settings, load_prompts()), None)
+    with opened_ledger(Ledger(time.monotonic() + 60, 100_000)):
+        reply = chat.complete(ask.make(()), verb="plan")
+    # A random model seldom ends its strings, so the reply may be cut; what it holds is whole.
+    questions = from_json(reply.text, allow_partial=True)["questions"]
+    whole = questions if reply.finish == "stop" else questions[:-1]
+    assert 1 <= len(whole) <= settings.max_sub_questions
+    ids = {f"q{place}" for place in range(1, settings.max_sub_questions + 1)}
+    for question in whole:
+        proposed = PlannedQuestion.model_validate(question)
+        assert ids.issuperset({proposed.id, *proposed.deps})
+        assert len(proposed.deps) <= settings.plan_in_degree
+        assert re.fullmatch(SLOT, proposed.slot or "")
+        assert {spec.name for spec in TOOLS}.issuperset(proposed.tools)
+        assert 1 <= len(proposed.tools) <= MOST_TOOLS
 
 
 def is_object(text: str) -> bool:

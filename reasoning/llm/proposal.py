@@ -1,0 +1,197 @@
+"""Check a plan that the model proposes: its form, its slots, and that it asks what was asked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from core.settings import Settings
+from core.tool_spec import ToolSpec
+from core.types import AnswerKind, Call, Part, Plan, SubQuestion, Understanding
+from models.embeddings import Embedder
+from reasoning.drift import cosine, kept_share
+from reasoning.llm.deciding import Decider
+from reasoning.llm.replies import Reply, Unfit
+from reasoning.llm.searching import Search, folded
+from reasoning.planning.facts import shown
+from reasoning.planning.rules import first_problem, told
+from reasoning.planning.slots import filled, slots_in
+
+_BRACE = re.compile(r"\{([^\W\d]\w{0,63})\}|[{}]")
+
+
+class PlannedQuestion(Reply):
+    """Hold one question as the model gives it."""
+
+    id: str
+    tools: list[str]
+    query: str
+    text: str = ""
+    deps: list[str] = []
+    slot: str | None = None
+    wants: AnswerKind = "text"
+
+
+class Planned(Reply):
+    """Hold the model's plan."""
+
+    questions: list[PlannedQuestion]
+
+
+def most_questions(understanding: Understanding, settings: Settings) -> int:
+    """Return how many questions a plan may have: one where a question is surely plain."""
+    sure = understanding.confidence >= settings.plain_confidence
+    plain = understanding.intent == "recommend" or (understanding.kind == "plain" and sure)
+    if len(understanding.parts) == 1 and plain:
+        return 1
+    return max(len(understanding.parts), settings.max_sub_questions)
+
+
+class Proposal:
+    """Take a reply as a plan for a question, whole or not at all.
+
+    `{name}` is a slot, unless the person who asks has typed just that: then it is what it says,
+    as are all other braces of a question that has any.
+    """
+
+    def __init__(
+        self,
+        understanding: Understanding,
+        offered: Sequence[ToolSpec],
+        decider: Decider,
+        embedder: Embedder | None,
+    ) -> None:
+        """Plan for these parts, with these tools."""
+        self._understanding = understanding
+        self._settings = decider.settings
+        self._embedder = embedder
+        self._search = Search(understanding.language, offered, decider, embedder)
+        self._parts = [part.search_text for part in understanding.parts]
+        typed = " ".join([understanding.question, *self._parts])
+        self._braces = {brace[0] for brace in _BRACE.finditer(typed)}
+
+    def plan(self, reply: Planned) -> Plan:
+        """Return the plan; raises Unfit with the first rule that it breaks."""
+        proposed = self._named(reply)
+        plan = Plan(questions=[self._question(question) for question in proposed])
+        self._require_valid(plan)
+        self._require_whole(plan)
+        searched = [
+            self._searched(question, said.tools)
+            for question, said in zip(plan.questions, proposed, strict=True)
+        ]
+        if any(question.slot is not None for question in searched):
+            return Plan(questions=searched)
+        # Without slots, braces are not doubled: all of them are what a person has typed.
+        return Plan(questions=[_undoubled(question) for question in searched])
+
+    def _named(self, reply: Planned) -> list[PlannedQuestion]:
+        """Return the questions; the only one for the only part asks that part."""
+        questions = reply.questions
+        if len(questions) == len(self._parts) == 1:
+            return [questions[0].model_copy(update={"text": self._parts[0]})]
+        return questions
+
+    def _question(self, said: PlannedQuestion) -> SubQuestion:
+        asked = " ".join(said.text.split())
+        part, wants = self._part(asked)
+        text = self._template(part.text if part else asked)
+        query = self._template(" ".join(said.query.split()))
+        if set(slots_in(text)) - set(slots_in(query)):
+            query = text  # key words without the value would search for something else
+        slot = said.slot or None
+        if slot is not None and f"{{{slot}}}" in self._braces:
+            raise Unfit(f"the question itself says {{{slot}}}; give the slot another name")
+        if self._understanding.intent == "recommend":
+            wants = "list"
+        return SubQuestion(
+            id=said.id,
+            text=text,
+            about=part.about if part else "",
+            query=query,
+            language=self._understanding.language,
+            wants=said.wants if slot or not wants else wants,
+            deps=said.deps,
+            slot=slot,
+        )
+
+    def _part(self, asked: str) -> tuple[Part | None, AnswerKind | None]:
+        """Return the part that a question repeats, and what it wants."""
+        wanted = self._understanding.required_fields
+        for part, wants in zip(self._understanding.parts, wanted, strict=True):
+            if folded(asked) in (folded(part.text), folded(part.search_text)):
+                return part, wants
+        return None, None
+
+    def _template(self, text: str) -> str:
+        """Return a text in which every brace that is none of a slot is doubled; raises Unfit."""
+
+        def read(brace: re.Match[str]) -> str:
+            if brace[1] and brace[0] not in self._braces:
+                return brace[0]
+            if not self._braces:
+                raise Unfit(
+                    f"braces stand around the name of a slot only, as {{name}}: {shown(text)}"
+                )
+            return brace[0].replace("{", "{{").replace("}", "}}")
+
+        return _BRACE.sub(read, text)
+
+    def _require_valid(self, plan: Plan) -> None:
+        problem = first_problem(plan, self._settings)
+        if problem is not None:
+            raise Unfit(told(problem))
+
+    def _require_whole(self, plan: Plan) -> None:
+        """Raise Unfit unless the questions ask every part, and nothing but the parts."""
+        questions = plan.questions
+        least = len(self._parts)
+        most = most_questions(self._understanding, self._settings)
+        if not least <= len(questions) <= most:
+            raise Unfit(f"plan {least} to {most} questions: one for each part at least")
+        asked = [_asked(question) for question in questions]
+        if len(set(map(folded, asked))) < len(asked):
+            raise Unfit("no two questions may ask the same")
+        for part in self._parts:
+            self._require(f"the questions together must ask '{part}'", part, asked)
+        slots = [question.slot for question in questions if question.slot]
+        known = [*self._parts, *slots]
+        for question, text in zip(questions, asked, strict=True):
+            self._require(f"question {question.id} asks something else: '{text}'", text, known)
+
+    def _require(self, rule: str, original: str, texts: Sequence[str]) -> None:
+        """Compare with all the texts, and by words with each: "Since when?" is nothing but them."""
+        least = self._settings.drift_similarity
+        language = self._understanding.language
+        whole = " ".join(texts)
+        kept = max(kept_share(original, text, language) for text in [whole, *texts])
+        if kept >= least:
+            return
+        meant = cosine(original, whole, language, self._embedder)
+        if meant is None or meant < least:
+            raise Unfit(f"{rule} (similarity {max(kept, meant or 0.0):.2f}, at least {least})")
+
+    def _searched(self, question: SubQuestion, tools: Sequence[str]) -> SubQuestion:
+        """Add the calls; those of a question with slots wait for the values."""
+        asked = _asked(question)
+        query = _readable(question.query)
+        if slots_in(question.query):
+            _, specs, _ = self._search.checked(query, tools, asked)
+            calls = [Call(tool=spec.name) for spec in specs]
+        else:
+            _, calls, _ = self._search.compiled(query, tools, asked)
+        return question.model_copy(update={"calls": calls})
+
+
+def _asked(question: SubQuestion) -> str:
+    return f"{_readable(question.text)} {question.about}".strip()
+
+
+def _readable(template: str) -> str:
+    """Return a template with the names of its slots as words."""
+    return filled(template, {name: name.replace("_", " ") for name in slots_in(template)})
+
+
+def _undoubled(question: SubQuestion) -> SubQuestion:
+    texts = {"text": filled(question.text, {}), "query": filled(question.query, {})}
+    return question.model_copy(update=texts)
