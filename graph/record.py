@@ -12,6 +12,7 @@ from core.budget import Usage
 from core.errors import CarrelError
 from core.trace import RunRecord, Step
 from core.types import Answer, Evidence
+from graph.ranking import ranked_evidence
 
 
 def run_record(
@@ -48,7 +49,7 @@ def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> d
         raise CarrelError("the run ended without an answer or a refusal", value=run_id)
     usage: Usage = state.get("usage") or Usage()
     found: list[Evidence] = state.get("evidence") or []
-    ranked = sorted(found, key=lambda item: (-item.best_grade, -item.score, item.chunk_id))
+    ranked = ranked_evidence(found, _searches(found, state.get("trail") or []))
     return {
         "run_id": run_id,
         "answer": answer.text,
@@ -69,3 +70,11 @@ def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> d
         "missing": answer.missing,
         "warnings": [*warnings, *answer.warnings],
     }
+
+
+def _searches(found: Sequence[Evidence], trail: Sequence[Step]) -> list[list[str]]:
+    """Return the chunk ids that each tool call of a run found, best first."""
+    chunks = {item.evidence_id: item.chunk_id for item in found}
+    return [
+        [chunks[key] for key, _ in step.evidence if key in chunks] for step in trail if step.tool
+    ]
