@@ -19,6 +19,7 @@ SHORT = {
     "mrr": "MRR",
     "ndcg@5": "nDCG@5",
     "ndcg@10": "nDCG@10",
+    "full_support@10": "All@10",
 }
 
 

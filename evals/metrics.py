@@ -1,7 +1,8 @@
 """Ranking metrics of each query, by ir_measures (trec_eval's definitions).
 
 Precision, recall and reciprocal rank count grades of 1 and more; nDCG's gains are the grades, its
-discount log2(rank + 1) (Järvelin and Kekäläinen 2002).
+discount log2(rank + 1) (Järvelin and Kekäläinen 2002). Full support is 1 for a query whose relevant
+documents are all among the first ten, else 0: what a question that needs all of them depends on.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ MEASURES = {
     "ndcg@5": "nDCG@5",
     "ndcg@10": "nDCG@10",
 }
-METRICS = tuple(MEASURES)
+FULL_SUPPORT, SUPPORT_DEPTH = "full_support@10", 10
+METRICS = (*MEASURES, FULL_SUPPORT)
 
 Row = dict[str, float]
 
@@ -50,4 +52,11 @@ def query_metrics(
     rows: dict[str, Row] = {name: dict.fromkeys(METRICS, 0.0) for name in names}
     for result in ir_measures.iter_calc(list(measures), judged, scored):
         rows[result.query_id][measures[result.measure]] = float(result.value)
+    for name, given, ranking in zip(names, grades, rankings, strict=True):
+        rows[name][FULL_SUPPORT] = _full_support(given, ranking)
     return [rows[name] for name in names]
+
+
+def _full_support(grades: Mapping[str, int], ranking: Sequence[str]) -> float:
+    relevant = {document for document, grade in grades.items() if grade >= RELEVANT}
+    return float(bool(relevant) and relevant.issubset(ranking[:SUPPORT_DEPTH]))

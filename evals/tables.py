@@ -10,7 +10,7 @@ from evals.compare import Part
 from evals.statistics import Difference, Interval, percentile
 from evals.summary import LATENCY, Measured, distances, latency, rank_groups, rank_names
 
-METRICS = {  # those of the library study, in its order
+METRICS = {  # those of the library study, in its order, and full support
     "precision@3": "Precision@3",
     "precision@5": "Precision@5",
     "precision@10": "Precision@10",
@@ -18,6 +18,7 @@ METRICS = {  # those of the library study, in its order
     "recall@10": "Recall@10",
     "mrr": "MRR",
     "ndcg@5": "nDCG@5",
+    "full_support@10": "Full support@10",
 }
 NOTHING = "–"
 P = "p"

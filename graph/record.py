@@ -14,6 +14,7 @@ from core.operations import AnyOperation
 from core.registers import FilledQuery
 from core.trace import RunRecord, Step
 from core.types import Answer, Evidence, Finding, Plan
+from graph.ranking import ranked_evidence
 from reasoning.planning.binding import bound_plan, one_line
 from reasoning.planning.facts import producers
 
@@ -52,7 +53,7 @@ def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> d
         raise CarrelError("the run ended without an answer or a refusal", value=run_id)
     usage: Usage = state.get("usage") or Usage()
     found: list[Evidence] = state.get("evidence") or []
-    ranked = sorted(found, key=lambda item: (-item.best_grade, -item.score, item.chunk_id))
+    ranked = ranked_evidence(found, _searches(found, state.get("trail") or []))
     return {
         "run_id": run_id,
         "answer": answer.text,
@@ -113,3 +114,11 @@ def _values(slot: str, chosen: dict[str, list[FilledQuery]]) -> list[Finding]:
     """Return the values of a slot that questions were asked with, each once."""
     used = [way.values[slot] for ways in chosen.values() for way in ways if slot in way.values]
     return list(dict.fromkeys(used))
+
+
+def _searches(found: Sequence[Evidence], trail: Sequence[Step]) -> list[list[str]]:
+    """Return the chunk ids that each tool call of a run found, best first."""
+    chunks = {item.evidence_id: item.chunk_id for item in found}
+    return [
+        [chunks[key] for key, _ in step.evidence if key in chunks] for step in trail if step.tool
+    ]

@@ -1,4 +1,8 @@
-"""Search tools: `search_vector`, `search_text`, and their combination under a profile's name."""
+"""Search tools: `search`, and its channels alone as `search_vector` and `search_text`.
+
+`search` fuses both channels over a deep pool, weighs a weak channel down and follows links. A
+channel alone returns the first of its own hits, for a caller that knows which one it wants.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,15 @@ from tools.types import ToolResult
 
 
 class SearchArguments(Value):
-    """Say what to look for; `limit` asks for more results, `extended` for wider pools."""
+    """Say what to look for; `limit` asks for more results, `extended` for wider pools.
+
+    `links` overrides the setting `agent_links`; a channel alone follows none.
+    """
 
     query: str = Field(min_length=1, max_length=8000)
     limit: int | None = Field(None, ge=1, le=100)
     extended: bool = False
+    links: bool | None = None
     language: str | None = Field(None, max_length=8)
 
 
@@ -65,17 +73,10 @@ class Search:
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the best permitted chunks of the tool's scope."""
         given = checked(self.name, SearchArguments, arguments, auth, deadline)
-        settings = self._index.settings
-        top_k = given.limit or settings.top_k
-        limits = {
-            VECTOR: settings.vector_k_extended if given.extended else settings.vector_k,
-            TEXT: settings.text_k_extended if given.extended else settings.text_k,
-        }
-        if given.limit is not None:
-            limits = {name: max(limit, given.limit) for name, limit in limits.items()}
         query = Query(given.query, auth, self._sources, given.language, deadline)
-        keep = max(top_k, *limits.values()) if given.extended else top_k
-        found = hybrid_search(self._index, query, self._channels, limits, keep)
+        top_k, pools = self._sizes(given)
+        links = self._index.settings.agent_links if given.links is None else given.links
+        found = hybrid_search(self._index, query, self._channels, pools, top_k, links=links)
         return ToolResult(
             evidence=[item.model_copy(update={"tool": self.name}) for item in found.evidence],
             auth_filter={**auth.describe(), "sources": list(self._sources)},
@@ -83,3 +84,19 @@ class Search:
             stages=found.stages,
             hidden=found.hidden,
         )
+
+    def _sizes(self, given: SearchArguments) -> tuple[int, dict[str, int]]:
+        """Return how many results there are at most, and the pool of each channel."""
+        settings = self._index.settings
+        pools = {
+            VECTOR: settings.vector_k_extended if given.extended else settings.vector_k,
+            TEXT: settings.text_k_extended if given.extended else settings.text_k,
+        }
+        if given.limit is not None:
+            pools = {name: max(pool, given.limit) for name, pool in pools.items()}
+        top_k = given.limit or settings.top_k
+        if given.extended:
+            top_k = max(top_k, *pools.values())
+        if len(self._channels) > 1:  # what one channel ranks low, the other may lift
+            pools = dict.fromkeys(pools, max(top_k, settings.pool))
+        return top_k, pools

@@ -11,6 +11,9 @@ class LinkFields(BaseModel):
     channel_links: bool = Field(
         False, description="Follow the names in the best hits to chunks that say them too."
     )
+    agent_links: bool = Field(
+        True, description="The same in the tool `search` and in scoped tools made of it."
+    )
     links_seeds: int = Field(3, ge=1, le=20, description="Best hits whose names are followed.")
     links_weight: float = Field(
         0.7, ge=0, le=5, description="What the best link adds, as a share of the best score."

@@ -12,9 +12,11 @@ class RetrievalFields(BaseModel):
 
     top_k: int = Field(10, ge=1, le=100, description="Results of a search.")
     pool: int = Field(100, ge=1, le=1000, description="Candidates each channel gives to fusion.")
-    vector_k: int = Field(5, ge=1, description="Vector candidates of a tool call.")
+    vector_k: int = Field(
+        5, ge=1, description="Vector hits of a tool that searches by vectors alone."
+    )
     vector_k_extended: int = Field(15, ge=1, description="The same after a rewrite.")
-    text_k: int = Field(5, ge=1, description="BM25 candidates of a tool call.")
+    text_k: int = Field(5, ge=1, description="BM25 hits of a tool that searches by words alone.")
     text_k_extended: int = Field(10, ge=1, description="The same after a rewrite.")
     records_k: int = Field(5, ge=1, description="Rows of a record query.")
     records_k_extended: int = Field(15, ge=1, description="The same after a rewrite.")

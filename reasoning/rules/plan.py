@@ -15,7 +15,7 @@ from models.embeddings import Embedder
 from reasoning.rules.conditions import date_field, field_conditions
 from reasoning.rules.lexicon import lexicon
 
-GENERAL_SEARCH = ("search_vector", "search_text")
+GENERAL_SEARCH = ("search",)
 RECORDS = "query_records"
 # A tool whose score reaches this share of the best one is called as well.
 CLOSE = 0.85

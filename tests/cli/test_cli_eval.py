@@ -17,7 +17,7 @@ from core.settings import Settings
 
 METRICS = (
     *("precision@3", "precision@5", "precision@10", "recall@5", "recall@10", "recall@100"),
-    *("mrr", "ndcg@5", "ndcg@10"),
+    *("mrr", "ndcg@5", "ndcg@10", "full_support@10"),
 )
 ANIMALS = {
     "owl": "Owls hunt small mammals after dark and swallow them whole.",

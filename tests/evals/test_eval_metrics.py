@@ -31,6 +31,7 @@ def test_a_graded_query_by_hand():
             "mrr": 1 / 2,
             "ndcg@5": dcg / ideal,
             "ndcg@10": dcg / ideal,
+            "full_support@10": 0.0,
         }
     )
 
@@ -43,6 +44,22 @@ def test_depths_are_counted_in_documents():
     assert found["recall@10"] == pytest.approx(1 / 3)
     assert found["recall@100"] == pytest.approx(2 / 3)
     assert found["mrr"] == pytest.approx(1 / 8)
+
+
+@pytest.mark.parametrize(
+    ("place", "support"), [(0, 1.0), (8, 1.0), (9, 1.0), (10, 0.0), (None, 0.0)]
+)
+def test_full_support_needs_every_relevant_document_among_the_first_ten(place, support):
+    ranking = ["a", *(f"x{n}" for n in range(20))]
+    ranking = ranking if place is None else [*ranking[:place], "b", *ranking[place:]]
+    grades = {"a": 1, "b": 2, "c": 0}
+    assert metrics(grades, ranking)["full_support@10"] == support
+
+
+def test_a_query_with_more_than_ten_relevant_documents_never_has_full_support():
+    ranking = [f"d{n}" for n in range(11)]
+    assert metrics(dict.fromkeys(ranking, 1), ranking)["full_support@10"] == 0.0
+    assert metrics(dict.fromkeys(ranking[:10], 1), ranking)["full_support@10"] == 1.0
 
 
 def test_an_empty_ranking_is_zero_and_a_right_one_is_one():

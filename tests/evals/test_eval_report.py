@@ -139,7 +139,7 @@ def test_bars_are_as_long_as_the_means(section):
         if colour in widths and path.get("clip-path"):
             xs = [float(x) for x in re.findall(r"[ML] (\S+) \S+", path.get("d") or "")]
             widths[colour].append(max(xs) - min(xs))
-    assert len(widths["#0072b2"]) == len(widths["#e69f00"]) == 7
+    assert len(widths["#0072b2"]) == len(widths["#e69f00"]) == 8
     assert widths["#e69f00"][5] / widths["#0072b2"][5] == pytest.approx((11 / 12) / 0.5, rel=1e-3)
 
 

@@ -80,12 +80,7 @@ def test_the_second_rewrite_learns_from_the_evidence_and_asks_all_general_tools(
     assert made is not None
     assert made.query.startswith("Kepler pump repair instructions")
     assert len(made.query) > len("Kepler pump repair instructions")
-    assert [call.tool for call in made.calls] == [
-        "search_vector",
-        "search_text",
-        "read_document",
-        "read_document",
-    ]
+    assert [call.tool for call in made.calls] == ["search", "read_document", "read_document"]
     read = [call.arguments["chunk_id"] for call in made.calls if call.tool == "read_document"]
     assert read == [item.chunk_id for item in evidence[:2]]
 

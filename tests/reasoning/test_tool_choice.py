@@ -108,7 +108,7 @@ def test_words_that_a_spec_excludes_count_against_it() -> None:
 
 def test_without_scoped_tools_the_general_ones_are_asked(minilm: Embedder) -> None:
     chosen = choose_tools(Part(text="What is the dose?"), "en", GENERAL, minilm)
-    assert [spec.name for spec in chosen] == ["search_vector", "search_text", "query_records"]
+    assert [spec.name for spec in chosen] == ["search", "query_records"]
 
 
 def test_words_that_no_spec_uses_ask_every_scoped_tool() -> None:
