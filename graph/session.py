@@ -33,7 +33,7 @@ from stores.database import damaged
 from stores.store import Store
 from tools.toolbox import Toolbox
 
-PipelineName = Literal["agentic", "classic"]
+PipelineName = Literal["auto", "agentic", "classic"]
 NO_MODEL = "none"
 CLASSIC_VERBS = frozenset({"answer"})
 
