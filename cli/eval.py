@@ -41,7 +41,10 @@ AllowMissing = Annotated[
 def retrieval(
     dataset_dir: DatasetDir,
     pipeline: Annotated[
-        str, typer.Option("--pipeline", help="hybrid, linked, vector, keyword, classic or agentic.")
+        str,
+        typer.Option(
+            "--pipeline", help="hybrid, linked, vector, keyword, classic, agentic or auto."
+        ),
     ] = "hybrid",
     limit: Limit = None,
     against: Annotated[

@@ -99,7 +99,7 @@ def ask_all(
     """Ask all questions of a data set, in a session that no other pipeline has warmed."""
     asked: list[Asked] = []
     with open_corpus(corpus.settings) as session:
-        _warm_up(session, dataset, pipeline, corpus.settings.eval_warmup)
+        warm_up(session, dataset, pipeline, corpus.settings.eval_warmup)
         for done, query in enumerate(dataset.queries, start=1):
             asked.append(ask_one(session, query, pipeline))
             progress(f"{pipeline} answers", done, len(dataset.queries))
@@ -125,7 +125,8 @@ def ask_one(session: Session, query: JudgedQuery, pipeline: PipelineName) -> Ask
     return Asked(query, language, ms, run.result, run.trail)
 
 
-def _warm_up(session: Session, dataset: Dataset, pipeline: PipelineName, count: int) -> None:
+def warm_up(session: Session, dataset: Dataset, pipeline: PipelineName, count: int) -> None:
+    """Ask questions that are not measured, so that no first one pays for what is loaded late."""
     for text in warm_up_texts(dataset, count):
         try:
             session.ask(text, AUTH, COLLECTION, pipeline=pipeline)
