@@ -119,7 +119,7 @@ def answers(given: Given) -> Found:
 
 
 def kinds(given: Given) -> Found:
-    """Return the share of questions that the rules call multi, and that would be planned.
+    """Return the share of questions that the rules call multi, by type too, and that are planned.
 
     A question is planned by `auto` when it is multi, or plain with less confidence than the
     threshold (`plain_confidence`).
@@ -130,6 +130,14 @@ def kinds(given: Given) -> Found:
     return {
         "n": len(found),
         "multi": _share(one.kind == "multi" for one in found),
+        "by_type": {
+            name: _share(
+                one.kind == "multi"
+                for query, one in zip(queries, found, strict=True)
+                if query.type == name
+            )
+            for name in dict.fromkeys(query.type for query in queries)
+        },
         "planned": {
             str(least): _share(one.kind == "multi" or one.confidence < least for one in found)
             for least in THRESHOLDS

@@ -69,9 +69,11 @@ def kinds_table(sets: Sets) -> str:
     rows = [
         [name, str(found["n"]), share(found["multi"])]
         + [share(found["planned"][threshold]) for threshold in thresholds]
+        + [counts(found["by_type"]) if len(found["by_type"]) > 1 else ""]
         for name, found in sets.items()
     ]
-    headers = ["data set", "n", "multi", *(f"planned at {one}" for one in thresholds)]
+    planned = [f"planned at {one}" for one in thresholds]
+    headers = ["data set", "n", "multi", *planned, "multi by type"]
     return table(headers, rows, labels=1)
 
 
