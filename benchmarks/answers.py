@@ -2,80 +2,44 @@
 
 python -m benchmarks.answers DATASET [--foreign DATASET] [--limit 60]: asks questions of the set
 over its own corpus, and questions of a foreign set, which should be refused. `answer` in a query's
-metadata is the gold answer, type "unanswerable" marks questions whose passage lacks it.
+metadata is the gold answer, type "unanswerable" marks questions whose passage lacks it. Unlike
+`carrel eval answers` it draws its questions at random.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import random
-import tempfile
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cli.ingest import run_ingest
-from core.auth import AuthContext
 from core.settings import load_settings
+from evals.answer_metrics import METRICS
+from evals.answering import ask_one
+from evals.corpus import build_corpus, open_corpus
+from evals.dataset import JudgedQuery, read_dataset, read_queries
 from graph.session import Session
 
 UNANSWERABLE = "unanswerable"
+SHOWN = {
+    "answered": "answered",
+    "gold_document_cited": "any_gold_cited",
+    "gold_answer_contained": "answer_contained",
+}
 
 
-def read_rows(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Read a JSONL file, compressed or not."""
-    plain = folder / f"{name}.jsonl"
-    if plain.exists():
-        lines = plain.read_text(encoding="utf-8").splitlines()
-    else:
-        with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as handle:
-            lines = handle.read().splitlines()
-    return [json.loads(line) for line in lines if line.strip()]
-
-
-def gold_documents(folder: Path) -> dict[str, set[str]]:
-    """Return the relevant document ids of each query."""
-    gold: dict[str, set[str]] = {}
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        query, document, score = line.split("\t")[:3]
-        if float(score) > 0:
-            gold.setdefault(query, set()).add(document)
-    return gold
-
-
-def folded(text: object) -> str:
-    """Return letters and digits only, without case, for comparing answers."""
-    return "".join(character for character in str(text).casefold() if character.isalnum())
-
-
-def contains_answer(answer: object, said: str) -> bool:
-    """Tell whether any accepted answer stands within what was said."""
-    accepted = answer if isinstance(answer, list) else [answer]
-    return any(folded(text) and folded(text) in folded(said) for text in accepted)
-
-
-def ask_all(
-    session: Session, rows: list[dict[str, Any]], gold: dict[str, set[str]]
-) -> dict[str, Any]:
-    """Ask every question and return the shares."""
-    auth = AuthContext(tenant="default")
-    answered = cited = contained = 0
-    for row in rows:
-        result = session.ask(row["text"], auth, "default").result
-        answered += not result["refused"]
-        documents = {c["document_id"] for claim in result["claims"] for c in claim["citations"]}
-        cited += bool(documents & gold.get(row["_id"], set()))
-        said = " ".join(claim["text"] for claim in result["claims"])
-        answer = row.get("metadata", {}).get("answer")
-        contained += answer is not None and contains_answer(answer, said)
-    count = max(1, len(rows))
-    return {
-        "n": len(rows),
-        "answered": round(answered / count, 3),
-        "gold_document_cited": round(cited / count, 3),
-        "gold_answer_contained": round(contained / count, 3),
-    }
+def ask_each(session: Session, queries: Sequence[JudgedQuery]) -> dict[str, Any]:
+    """Ask every question and return the shares; a figure that no question can have is 0."""
+    asked = [ask_one(session, query, "agentic") for query in queries]
+    report: dict[str, Any] = {"n": len(asked)}
+    for name, metric in SHOWN.items():
+        values = [value for one in asked if (value := METRICS[metric](one)) is not None]
+        report[name] = round(sum(values) / max(1, len(values)), 3)
+    return report
 
 
 def main() -> None:
@@ -88,35 +52,24 @@ def main() -> None:
     given = parser.parse_args()
     draw = random.Random(given.seed)
 
-    def sample(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return draw.sample(rows, min(given.limit, len(rows)))
+    def sample(queries: list[JudgedQuery]) -> list[JudgedQuery]:
+        return draw.sample(queries, min(given.limit, len(queries)))
 
-    corpus = next(given.dataset.glob("corpus.jsonl*"))
-    gold = gold_documents(given.dataset)
-    queries = read_rows(given.dataset, "queries")
-    own = [row for row in queries if row["_id"] in gold]
-    without = [row for row in queries if row.get("metadata", {}).get("type") == UNANSWERABLE]
-    with tempfile.TemporaryDirectory() as scratch:
-        flags = {"data": Path(scratch) / "data", "reasoner": "rules"}
-        run_ingest(
-            [corpus],
-            "default",
-            profile=None,
-            tenant="default",
-            acl="",
-            prune=False,
-            flags=flags,
-            quiet=True,
-        )
-        with Session(load_settings(flags)[0]) as session:
-            report = {"dataset": given.dataset.name, "own": ask_all(session, sample(own), gold)}
-            if without:
-                report["unanswerable"] = ask_all(session, sample(without), {})
-            if given.foreign:
-                foreign = sample(read_rows(given.foreign, "queries"))
-                report["foreign"] = ask_all(session, foreign, {})
-                report["foreign"]["dataset"] = given.foreign.name
-    print(json.dumps(report, ensure_ascii=False))
+    dataset = read_dataset(given.dataset, allow_missing=True, judged_only=False)
+    own = [query for query in dataset.queries if query.relevant]
+    without = [query for query in dataset.queries if query.type == UNANSWERABLE]
+    settings, _ = load_settings({"reasoner": "rules"})
+    corpus = build_corpus(dataset, settings, lambda stage, done, total: None)
+    with open_corpus(corpus.settings) as session:
+        report: dict[str, Any] = {"dataset": dataset.name, "own": ask_each(session, sample(own))}
+        if without:
+            # Nothing is there to be cited or contained.
+            bare = [replace(query, grades={}, answers=()) for query in sample(without)]
+            report["unanswerable"] = ask_each(session, bare)
+        if given.foreign:
+            foreign = [replace(query, answers=()) for query in sample(read_queries(given.foreign))]
+            report["foreign"] = ask_each(session, foreign) | {"dataset": given.foreign.name}
+    sys.stdout.write(json.dumps(report, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

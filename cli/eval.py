@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cli import eval_ers
+from cli.eval_answers import answers
 from cli.eval_compare import compare
 from cli.options import Json, Set, named_path, settings_from
 from cli.output import print_json
@@ -40,7 +41,10 @@ AllowMissing = Annotated[
 def retrieval(
     dataset_dir: DatasetDir,
     pipeline: Annotated[
-        str, typer.Option("--pipeline", help="hybrid, linked, vector, keyword, classic or agentic.")
+        str,
+        typer.Option(
+            "--pipeline", help="hybrid, linked, vector, keyword, classic, agentic or auto."
+        ),
     ] = "hybrid",
     limit: Limit = None,
     against: Annotated[
@@ -69,5 +73,6 @@ def retrieval(
     print_result(result)
 
 
+app.command("answers")(answers)
 app.command("compare")(compare)
 app.add_typer(eval_ers.app, name="ers")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 GROUPS = (("by_type", "query type"), ("by_language", "language"))
+NO_TITLES: Mapping[str, str] = MappingProxyType({})
 SHORT = {
     "precision@5": "P@5",
     "recall@5": "R@5",
@@ -33,14 +36,19 @@ def print_result(result: dict[str, Any]) -> None:
     for key, title in GROUPS:
         if key in result:
             out.print(_group_table(result[key], title))
-    _print_latency(result)
+    print_latency(result)
     if "against" in result:
         out.print()
         out.print(f"against [bold]{result['against']['pipeline']}[/bold], query by query")
-        out.print(_against_table(result))
-        _print_latency(result["against"])
+        out.print(against_table(result))
+        print_latency(result["against"])
+    print_remarks(result)
+
+
+def print_remarks(result: dict[str, Any]) -> None:
+    """Print the notes and warnings."""
     for note in result["notes"]:
-        out.print(f"[dim]{escape(note)}[/dim]")
+        stdout().print(f"[dim]{escape(note)}[/dim]")
     for warning in result["warnings"]:
         warn(warning)
 
@@ -64,7 +72,8 @@ def _metrics_table(result: dict[str, Any]) -> Table:
     return rows
 
 
-def _against_table(result: dict[str, Any]) -> Table:
+def against_table(result: dict[str, Any], titles: Mapping[str, str] = NO_TITLES) -> Table:
+    """Return the paired differences of all metrics, which `titles` may call something shorter."""
     against = result["against"]
     sure = f"{result['confidence']:.0%} interval"
     rows = table(
@@ -73,7 +82,7 @@ def _against_table(result: dict[str, Any]) -> Table:
     for metric, gap in against["differences"].items():
         if metric in result["metrics"]:
             rows.add_row(
-                metric,
+                titles.get(metric, metric),
                 f"{result['metrics'][metric]:.3f}",
                 f"{against['metrics'][metric]:.3f}",
                 f"{gap['difference']:+.3f}",
@@ -92,7 +101,8 @@ def _group_table(groups: dict[str, Any], title: str) -> Table:
     return rows
 
 
-def _print_latency(result: dict[str, Any]) -> None:
+def print_latency(result: dict[str, Any]) -> None:
+    """Print the median and the 95th percentile."""
     times = result["latency_ms"]
     if times["p50"] is not None:
         stdout().print(

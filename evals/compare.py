@@ -12,13 +12,14 @@ from core.settings import Settings
 from evals.corpus import Progress, build_corpus
 from evals.dataset import Dataset
 from evals.retrieval import corpus_warnings
-from evals.runner import QueryRun, run_queries
+from evals.runner import run_queries
 from evals.searchers import checked_pipeline
 from evals.statistics import Difference, Interval
 from evals.summary import (
     DIGITS,
     LATENCY,
     Measured,
+    Run,
     compared,
     difference_json,
     distances,
@@ -132,7 +133,7 @@ def _section(
     runs = pipelines[0].runs
     kinds = types(runs)
 
-    def parts(names: list[str], of: Callable[[QueryRun], str]) -> list[Part]:
+    def parts(names: list[str], of: Callable[[Run], str]) -> list[Part]:
         keeps = [(group, in_group(of, group)) for group in names]
         return [
             _part(group, [one.part(keep) for one in pipelines], settings) for group, keep in keeps

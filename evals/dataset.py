@@ -15,13 +15,15 @@ QUERY = '{"_id": "q1", "text": "…"}'
 RELEVANT = 1  # the lowest grade that counts as relevant
 TYPE_KEYS = ("type", "category")
 LANGUAGE_KEYS = ("language", "lang")
+ANSWER_KEY = "answer"
 
 
 @dataclass(frozen=True)
 class JudgedQuery:
     """Hold one query with the grades of its documents; `type` and `language` are "" if unknown.
 
-    A document that `grades` does not name is not relevant.
+    A document that `grades` does not name is not relevant. `answers` are the accepted answers,
+    none where the data set gives no text or number for one.
     """
 
     query_id: str
@@ -29,6 +31,7 @@ class JudgedQuery:
     grades: dict[str, int] = field(default_factory=dict)
     type: str = ""
     language: str = ""
+    answers: tuple[str, ...] = ()
 
     @property
     def relevant(self) -> frozenset[str]:
@@ -51,11 +54,18 @@ class Dataset:
     warnings: list[str] = field(default_factory=list)
 
 
-def read_dataset(folder: Path, *, limit: int | None = None, allow_missing: bool = False) -> Dataset:
+def read_dataset(
+    folder: Path,
+    *,
+    limit: int | None = None,
+    allow_missing: bool = False,
+    judged_only: bool = True,
+) -> Dataset:
     """Read a folder; the first `limit` queries with a relevant document are evaluated.
 
-    Raises CallerError on anything malformed, and on judged documents that the corpus lacks
-    unless `allow_missing`, under which nothing can find them.
+    Without `judged_only` those that have none are evaluated as well. Raises CallerError on anything
+    malformed, and on judged documents that the corpus lacks unless `allow_missing`, under which
+    nothing can find them.
     """
     if limit is not None and limit < 1:
         raise CallerError("--limit must be at least 1", value=limit, hint="leave it out for all")
@@ -78,7 +88,7 @@ def read_dataset(folder: Path, *, limit: int | None = None, allow_missing: bool 
             value=str(qrels_file),
             hint="compare the query ids of the two files; a relevant document has a grade above 0",
         )
-    chosen = judged[:limit]
+    chosen = (judged if judged_only else queries)[:limit]
     names = {query.query_id for query in chosen}
     unused = [query for query in queries if query.query_id not in names]
     return Dataset(folder.resolve().name, corpus, document_ids, chosen, unused, warnings)
@@ -91,6 +101,11 @@ def _read_documents(path: Path) -> frozenset[str]:
     if not places:
         raise CallerError("the corpus must hold documents", value=str(path), hint=DOCUMENT)
     return frozenset(places)
+
+
+def read_queries(folder: Path) -> list[JudgedQuery]:
+    """Read the queries of a folder alone, without their judgments."""
+    return _read_queries(find_file(folder, "queries.jsonl", "queries.jsonl.gz"), {})
 
 
 def _read_queries(path: Path, judgments: Judgments) -> list[JudgedQuery]:
@@ -111,6 +126,7 @@ def _read_queries(path: Path, judgments: Judgments) -> list[JudgedQuery]:
                 grades=judgments.get(query_id, {}),
                 type=_described(found, TYPE_KEYS),
                 language=_described(found, LANGUAGE_KEYS),
+                answers=_answers(found),
             )
         )
     return queries
@@ -135,6 +151,16 @@ def _described(found: dict[str, Any], keys: tuple[str, ...]) -> str:
             if isinstance(value, str | int) and str(value).strip():
                 return " ".join(str(value).split())
     return ""
+
+
+def _answers(found: dict[str, Any]) -> tuple[str, ...]:
+    metadata = found.get("metadata")
+    value = metadata.get(ANSWER_KEY) if isinstance(metadata, dict) else None
+    accepted = value if isinstance(value, list) else [value]
+    # A whole table, or nothing, is no answer that a sentence could contain.
+    plain = [one for one in accepted if isinstance(one, str | int | float)]
+    said = [str(one) for one in plain if not isinstance(one, bool)]
+    return tuple(dict.fromkeys(text.strip() for text in said if text.strip()))
 
 
 def _unknown_queries(judgments: Judgments, queries: list[JudgedQuery]) -> list[str]:

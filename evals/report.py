@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.settings import Settings
 from evals.charts import Chart, charts
 from evals.compare import Section
-from evals.searchers import AGENTIC
+from evals.searchers import WHOLE
 from evals.tables import Table, distance_table, group_table, metric_table, rank_table
 
 
@@ -60,10 +60,10 @@ def _method(names: Sequence[str], settings: Settings) -> str:
         " randomisation test, not corrected for the number of comparisons.",
         f"Latency is of one search for {settings.top_k} results on this machine.",
     ]
-    if AGENTIC in names:
+    if whole := [name for name in names if name in WHOLE]:
         said.append(
-            f"For {AGENTIC} it is the whole answer, and the ranking is the evidence of the answer,"
-            " which is short: recall far down the ranking says little."
+            f"For {' and '.join(whole)} it is the whole answer, and the ranking is the evidence of"
+            " the answer, which is short: recall far down the ranking says little."
         )
     return " ".join(said)
 

@@ -10,13 +10,15 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.detect import detect_language
 from core.types import Evidence
-from graph.session import Session
+from graph.session import PipelineName, Session
 from retrievers.pipelines import PIPELINES as RETRIEVAL
 from retrievers.pipelines import run_pipeline
 from retrievers.types import Query
 
-AGENTIC = "agentic"
-PIPELINES = (*RETRIEVAL, AGENTIC)
+AGENTIC: PipelineName = "agentic"
+AUTO: PipelineName = "auto"
+WHOLE = (AGENTIC, AUTO)  # what is timed is the whole answer
+PIPELINES = (*RETRIEVAL, *WHOLE)
 
 
 @dataclass(frozen=True)
@@ -79,15 +81,18 @@ class PipelineSearcher:
 class AgenticSearcher:
     """Answer with the whole graph; its evidence, best first, is the ranking."""
 
-    def __init__(self, session: Session, auth: AuthContext, name: str) -> None:
+    def __init__(
+        self, session: Session, pipeline: PipelineName, auth: AuthContext, name: str
+    ) -> None:
         """Ask the collection `name` as `auth`."""
         self._session = session
+        self._pipeline = pipeline
         self._auth = auth
         self._name = name
 
     def search(self, text: str) -> Hits:
         """Answer the query."""
-        run = self._session.ask(text, self._auth, self._name, pipeline="agentic")
+        run = self._session.ask(text, self._auth, self._name, pipeline=self._pipeline)
         return Hits(_from_result(run.result["evidence"]), run.result["warnings"])
 
     def deep(self, text: str, found: Hits) -> Hits:
@@ -97,8 +102,9 @@ class AgenticSearcher:
 
 def make_searcher(session: Session, pipeline: str, auth: AuthContext, name: str) -> Searcher:
     """Return the searcher of one of PIPELINES."""
-    if pipeline == AGENTIC:
-        return AgenticSearcher(session, auth, name)
+    for whole in WHOLE:
+        if pipeline == whole:
+            return AgenticSearcher(session, whole, auth, name)
     return PipelineSearcher(session, pipeline, auth, name)
 
 

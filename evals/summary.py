@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from core.settings import Settings
+from evals.dataset import JudgedQuery
 from evals.metrics import METRICS, Row, query_metrics
 from evals.runner import PipelineRun, QueryRun
 from evals.statistics import Difference, Interval, differences, intervals, percentile
@@ -18,6 +19,22 @@ NO_TYPE = "(no type)"
 RANK_ENDS = (1, 2, 3, 5, 10, 100)
 NOT_FOUND = "not found"
 LATENCY = "latency_ms"
+
+
+class Run(Protocol):
+    """Be what one query came to, whether its documents or its answer are measured."""
+
+    @property
+    def query(self) -> JudgedQuery:
+        """Return the query with its judgments."""
+
+    @property
+    def language(self) -> str:
+        """Return the language of the query."""
+
+    @property
+    def ms(self) -> float | None:
+        """Return how long it took, None when it was not accepted."""
 
 
 @dataclass(frozen=True)
@@ -58,38 +75,38 @@ def measured(run: PipelineRun) -> Measured:
     return Measured(run.pipeline, run.runs, rows)
 
 
-def type_of(run: QueryRun) -> str:
+def type_of(run: Run) -> str:
     """Return the type of a query as groups are named."""
     return run.query.type or NO_TYPE
 
 
-def language_of(run: QueryRun) -> str:
+def language_of(run: Run) -> str:
     """Return the language of a query."""
     return run.language
 
 
-def types(runs: list[QueryRun]) -> list[str]:
+def types(runs: Sequence[Run]) -> list[str]:
     """Return the types of queries, the most frequent first; none when no query has one."""
     return _frequent(runs, type_of) if any(run.query.type for run in runs) else []
 
 
-def languages(runs: list[QueryRun]) -> list[str]:
+def languages(runs: Sequence[Run]) -> list[str]:
     """Return the languages of queries, the most frequent first; none when all have the same."""
     found = _frequent(runs, language_of)
     return found if len(found) > 1 else []
 
 
-def _frequent(runs: list[QueryRun], of: Callable[[QueryRun], str]) -> list[str]:
+def _frequent(runs: Sequence[Run], of: Callable[[Run], str]) -> list[str]:
     counts = Counter(of(run) for run in runs)
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
-def in_group(of: Callable[[QueryRun], str], name: str) -> Callable[[QueryRun], bool]:
+def in_group(of: Callable[[Run], str], name: str) -> Callable[[Run], bool]:
     """Return a test of whether a run belongs to a group."""
     return lambda run: of(run) == name
 
 
-def latency(runs: list[QueryRun]) -> dict[str, float | None]:
+def latency(runs: Sequence[Run]) -> dict[str, float | None]:
     """Return the median and the 95th percentile in milliseconds."""
     times = [run.ms for run in runs if run.ms is not None]
     shares = {"p50": 0.5, "p95": 0.95}

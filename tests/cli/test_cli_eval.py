@@ -123,6 +123,12 @@ def test_the_terminal_shows_figures_and_intervals(carrel: Carrel, animals: Path)
         (("retrieval", "{animals}", "--against", "hybrid"), ["another"]),
         (("retrieval", "{animals}", "--limit", "0"), ["--limit"]),
         (("retrieval", "{animals}", "--set", "eval_depth=1"), ["eval_depth"]),
+        (("answers", "{nowhere}"), ["folder"]),
+        (("answers", "{animals}", "--pipeline", "hybrid"), ["answers", "auto, agentic, classic"]),
+        (("answers", "{animals}", "--against", "best"), ["answers", "classic"]),
+        (("answers", "{animals}", "--against", "auto"), ["another"]),
+        (("answers", "{animals}", "--limit", "0"), ["--limit"]),
+        (("answers", "{animals}", "--set", "nothing=1"), ["--set"]),
         (("compare", "{animals}", "--out", "{animals}/r.pdf"), [".md", ".html"]),
         (("compare", "{animals}", "--out", "{nowhere}/r.md"), ["folder"]),
         (("compare", "{animals}", "{animals}", "--out", "{animals}/r.md"), ["different names"]),
@@ -148,6 +154,43 @@ def test_missing_documents_need_a_flag(carrel: Carrel, animals: Path, tmp_path: 
     assert done.code == 0
     assert done.json["metrics"]["recall@100"] == pytest.approx((2 / 3 + 1 + 1) / 3, abs=1e-6)
     assert any("unicorn" in warning for warning in done.json["warnings"])
+
+
+def test_answers_are_measured_question_by_question(carrel: Carrel, animals: Path) -> None:
+    options = ("--pipeline", "agentic", "--against", "classic", "--json")
+    done = carrel("eval", "answers", animals, *options)
+    assert (done.code, done.err) == (0, "")
+    result = done.json
+    assert (result["dataset"], result["pipeline"], result["n"]) == ("animals", "agentic", 4)
+    assert result["metrics"]["answer_contained"] is None, "the set has no gold answers"
+    assert result["counts"]["any_gold_cited"] == 3
+    assert {name: part["n"] for name, part in result["by_type"].items()} == {
+        "factual": 3,
+        "thematic": 1,
+    }
+    rows = {row["id"]: row for row in result["questions"]}
+    assert list(rows) == list(QUERIES)
+    assert rows["q2"] | {"ms": 0, "operations": 0} == {
+        **{"id": "q2", "type": "factual", "answered": True, "contained": None, "gold_cited": True},
+        **{"all_gold_cited": True, "stop_reason": "enough_evidence", "ms": 0, "operations": 0},
+    }
+    against = result["against"]
+    assert against["pipeline"] == "classic"
+    gap = against["differences"]["any_gold_cited"]
+    mine, theirs = (part["metrics"]["any_gold_cited"] for part in (result, against))
+    assert gap["difference"] == pytest.approx(mine - theirs, abs=1e-5)
+    assert gap["wins"] + gap["ties"] + gap["losses"] == 3
+
+
+def test_the_terminal_shows_answers_and_what_they_cost(carrel: Carrel, animals: Path) -> None:
+    done = carrel("eval", "answers", animals, "--limit", 2, "--against", "classic")
+    assert done.code == 0, done.err
+    assert "animals · auto · 2 questions" in done.out
+    assert "citation_precision" in done.out
+    assert "tool calls" in done.out
+    assert "latency of classic: p50" in done.out
+    assert "ended: " in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
 
 
 def test_compare_writes_a_page_with_the_numbers_it_prints(

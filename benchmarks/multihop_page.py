@@ -1,0 +1,119 @@
+"""Fill the tables of docs/evals/multihop.md, which stand between marks, with what was found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import fmean
+
+from benchmarks.multihop_measure import SECTIONS, Found
+from benchmarks.multihop_tables import (
+    answer_differences,
+    answer_tables,
+    kinds_table,
+    overhead_tables,
+    ranking_table,
+    table,
+)
+from core.errors import CallerError
+from core.settings import Settings
+from evals.searchers import AGENTIC
+from evals.statistics import differences
+
+TOGETHER = ("musique_small", "hotpotqa_small")
+TARGET = "recall@5"
+NOT_MEASURED = "*Not measured yet.*"
+
+Sets = dict[str, Found]
+
+
+def read_page(path: Path) -> str:
+    """Return the text of a page; one without a place for every section is a CallerError."""
+    if not path.is_file():
+        raise CallerError("the page to fill must be there", value=str(path), hint="restore it")
+    text = path.read_text(encoding="utf-8")
+    for section in SECTIONS:
+        if len(_place(section).findall(text)) != 1:
+            raise CallerError(
+                f"the page needs the marks {section}:begin and {section}:end, once each",
+                value=str(path),
+                hint="restore them where the tables of the section shall stand",
+            )
+    return text
+
+
+def _place(section: str) -> re.Pattern[str]:
+    begin, end = f"<!-- {section}:begin -->", f"<!-- {section}:end -->"
+    return re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+
+
+def filled(text: str, found: dict[str, Sets], settings: Settings) -> str:
+    """Return the page with the tables of every section; one that was not measured says so."""
+    for section in SECTIONS:
+        sets = found.get(section, {})
+        parts = [*_section(section, sets, settings), *_remarks(sets)] if sets else [NOT_MEASURED]
+        inside = "\n\n".join(part.strip() for part in parts if part.strip())
+        block = f"<!-- {section}:begin -->\n\n{inside}\n\n<!-- {section}:end -->"
+        text = _place(section).sub(lambda match, made=block: made, text)  # type: ignore[misc]
+    return text
+
+
+def _section(section: str, sets: Sets, settings: Settings) -> Iterator[str]:
+    if section in ("retrieval", "parity"):
+        yield ranking_table(sets)
+        yield from together(sets, settings)
+    elif section == "kinds":
+        yield kinds_table(sets)
+    elif section == "decompositions":
+        yield from (f"### {name}\n\n{found['text']}" for name, found in sets.items())
+    elif section == "answers":
+        yield from answer_tables(sets)
+        yield answer_differences(sets)
+    else:
+        yield from overhead_tables(sets)
+
+
+def together(sets: Sets, settings: Settings) -> Iterator[str]:
+    """Yield the mean recall@5 of the two sets whose questions need one search after another."""
+    if any(name not in sets for name in TOGETHER):
+        return
+    chosen = [sets[name] for name in TOGETHER]
+    rows = []
+    for other in chosen[0]["differences"]:
+        both = (AGENTIC, other)
+        means = [fmean(found["metrics"][name][TARGET] for found in chosen) for name in both]
+        columns = [
+            [value for found in chosen for value in found["columns"][name][TARGET]] for name in both
+        ]
+        pooled = differences([columns[0]], [columns[1]], settings)[0]
+        low, high = pooled.interval or (pooled.mean, pooled.mean)
+        rows.append(
+            [other, *(f"{mean:.3f}" for mean in means), f"{means[0] - means[1]:+.3f}"]
+            + [f"{pooled.mean:+.3f} ({low:+.3f}, {high:+.3f})", f"{pooled.p:.4f}"]
+            + [str(len(columns[0]))]
+        )
+    yield f"Mean {TARGET} of {' and '.join(TOGETHER)}; the last three columns pool their queries:"
+    headers = ["against", AGENTIC, "the other", "gain", "gain, pooled", "p", "n"]
+    yield table(headers, rows, labels=1)
+
+
+def _remarks(sets: Sets) -> Iterator[str]:
+    made_with = {name: found["made_with"] for name, found in sets.items()}
+    cut = [
+        f"{name} ({made_with[name]['limit']})"
+        for name, found in sets.items()
+        if made_with[name]["limit"] and found.get("n") == made_with[name]["limit"]
+    ]
+    changed = sorted({change for made in made_with.values() for change in made["set"]})
+    said = [
+        f"- {name}: {warning}"
+        for name, found in sets.items()
+        for warning in found.get("warnings", [])
+    ]
+    if cut:
+        yield f"The first questions only: {', '.join(cut)}."
+    if changed:
+        yield f"Settings changed: {', '.join(f'`{change}`' for change in changed)}."
+    if said:
+        yield "\n".join(said)
