@@ -22,14 +22,19 @@ class Lexicon:
 
     def __init__(self, language: str) -> None:
         """Read the file of `language`."""
-        loaded = yaml.safe_load((FOLDER / f"{language}.yaml").read_text(encoding="utf-8"))
+        loaded = {}
+        for name in (f"{language}.yaml", f"parts_{language}.yaml"):
+            loaded.update(yaml.safe_load((FOLDER / name).read_text(encoding="utf-8")))
         self.language = language
         self._lists: dict[str, list[str]] = {}
         self.synonyms: list[list[str]] = loaded.pop("synonyms")
         self._messages: dict[str, str] = {}
+        self._tables: dict[str, dict[str, str]] = {}
         for name, value in loaded.items():
             if isinstance(value, str):
                 self._messages[name] = value
+            elif isinstance(value, dict):
+                self._tables[name] = value
             else:
                 self._lists[name] = [str(word) for word in value]
         self._patterns = {name: self._pattern(words) for name, words in self._lists.items()}
@@ -44,6 +49,14 @@ class Lexicon:
         """Return a list by name."""
         return self._lists[name]
 
+    def any_of(self, *names: str) -> frozenset[str]:
+        """Return the entries of some lists together; a list that the language lacks is empty."""
+        return frozenset(word for name in names for word in self._lists.get(name, ()))
+
+    def table(self, name: str) -> dict[str, str]:
+        """Return a table of words by name, empty where the language lacks it."""
+        return self._tables.get(name, {})
+
     def alternatives(self, name: str) -> str:
         """Return a list as a regular expression."""
         return self._patterns[name].pattern
@@ -52,13 +65,20 @@ class Lexicon:
         """Find the first word of a list in a text."""
         return self._patterns[name].search(text)
 
+    def found(self, name: str, text: str) -> bool:
+        """Tell whether a text holds a word of a list; a list that is lacking holds none."""
+        pattern = self._patterns.get(name)
+        return pattern is not None and pattern.search(text) is not None
+
     def remove(self, name: str, text: str) -> str:
         """Take the words of a list out of a text."""
-        return self._patterns[name].sub(" ", text)
+        pattern = self._patterns.get(name)
+        return text if pattern is None else pattern.sub(" ", text)
 
     def starts(self, name: str, text: str) -> bool:
         """Tell whether a text begins with a word of a list."""
-        return self._patterns[name].match(text.lstrip(" \t\"'«“(¿¡")) is not None
+        pattern = self._patterns.get(name)
+        return pattern is not None and pattern.match(text.lstrip(" \t\"'«“(¿¡")) is not None
 
     def message(self, name: str) -> str:
         """Return a sentence that Carrel itself says."""

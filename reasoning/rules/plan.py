@@ -12,6 +12,7 @@ from core.language.analysis import content_terms
 from core.tool_spec import ToolSpec
 from core.types import AnswerKind, Call, Part, Plan, SubQuestion, Understanding
 from models.embeddings import Embedder
+from reasoning.planning.slots import filled, slots_in
 from reasoning.rules.conditions import date_field, field_conditions
 from reasoning.rules.lexicon import lexicon
 
@@ -25,12 +26,16 @@ NOT_FOR_SHARE = 0.5
 def plan(
     understanding: Understanding, tools: Sequence[ToolSpec], embedder: Embedder | None
 ) -> Plan:
-    """Make one sub-question of each part, in the order they were asked."""
+    """Make one sub-question of each part, in the order they were asked.
+
+    The tools of a part that waits for a slot are chosen by its other words.
+    """
     questions = []
     for number, (part, wants) in enumerate(
         zip(understanding.parts, understanding.required_fields, strict=True), start=1
     ):
-        chosen = choose_tools(part, understanding.language, tools, embedder)
+        known = part.model_copy(update={"text": _without_slots(part.text)})
+        chosen = choose_tools(known, understanding.language, tools, embedder)
         questions.append(
             SubQuestion(
                 id=f"q{number}",
@@ -39,10 +44,21 @@ def plan(
                 query=part.search_text,
                 language=understanding.language,
                 wants=wants if understanding.intent != "recommend" else "list",
-                calls=calls_for(part.search_text, understanding.language, chosen),
+                calls=calls_for(known.search_text, understanding.language, chosen),
+                deps=[f"q{dep}" for dep in part.deps],
+                slot=part.slot,
             )
         )
     return Plan(questions=questions)
+
+
+def _without_slots(text: str) -> str:
+    """Return a text with its slots left out, unless nothing is left then."""
+    names = slots_in(text)
+    if not names:
+        return text
+    bare = " ".join(filled(text, dict.fromkeys(names, " ")).split())
+    return bare if any(character.isalnum() for character in bare) else text
 
 
 def calls_for(query: str, language: str, tools: Sequence[ToolSpec]) -> list[Call]:

@@ -38,7 +38,9 @@ class RulesReasoner:
     def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
         """Make the question stand alone, classify it and split it into parts."""
         turns = list(history)[-self._settings.history_turns :] if history else []
-        return understand.understand(question, turns, self._settings.max_sub_questions)
+        return understand.understand(
+            question, turns, self._settings.max_sub_questions, self._settings.plan_in_degree
+        )
 
     def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
         """Give each part its search text and its tools, chosen by their specs."""

@@ -1,46 +1,112 @@
-"""Make a question stand alone, split it and say what kind it is."""
+"""Make a question stand alone, take it apart and say what kind it is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from core.language.detect import detect_language
-from core.types import Intent, Part, Understanding
+from core.types import AnswerKind, Intent, Part, Understanding
+from reasoning.planning.slots import escaped, filled, slots_in
 from reasoning.rules.clauses import split_clauses
+from reasoning.rules.confidence import kind_confidence
+from reasoning.rules.decompose import across, decompose
 from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.parts import Step
 from reasoning.rules.topic import entities, is_elliptical, topic
 from reasoning.types import Turn
 
+Wanted = list[AnswerKind]
 
-def understand(question: str, history: Sequence[Turn], max_parts: int) -> Understanding:
+
+def understand(
+    question: str, history: Sequence[Turn], max_parts: int, max_deps: int | None = None
+) -> Understanding:
     """Return the stand-alone question with its parts.
 
     A part that leaves out what it is about gets the topic of the part before it, or of the newest
-    question in the history: "and who maintains it?" about "north ward".
+    question in the history: "and who maintains it?" about "north ward". A part that describes
+    what another part can find waits for it. No part waits for more than `max_deps` others,
+    where that is given.
     """
     language = detect_language(question)
     words = lexicon(language)
     intent = _intent(question, words)
     clauses = [question] if intent == "recommend" else split_clauses(question, words, max_parts)
+    take_apart = decompose if len(clauses) == 1 else across
+    steps = [] if intent == "recommend" else take_apart(question, words, max_parts, set())
     subject = _earlier_topic(history)
-    parts: list[Part] = []
-    for clause in clauses:
-        if subject and is_elliptical(clause, words):
-            parts.append(Part(text=clause, about=subject))
-        else:
-            parts.append(Part(text=clause))
-            subject = topic(clause, words) or subject
+    if steps and _narrow(steps, max_deps) and not (subject and is_elliptical(question, words)):
+        parts, wants = _from_steps([steps], words)
+    else:
+        parts, wants = _from_clauses(clauses, words, subject, max_parts, max_deps)
     multi = len(parts) > 1
     return Understanding(
         question=_stand_alone(question, parts),
         kind="multi" if multi else "plain",
-        reason=f"{len(parts)} clauses ask something" if multi else "one clause asks something",
+        confidence=kind_confidence(question, parts, words),
+        reason=_reason(parts),
         language=language,
         intent=intent,
         entities=entities(question, words),
-        required_fields=[words.answer_kind(part.text) for part in parts],
+        required_fields=wants,
         parts=parts,
     )
+
+
+def _reason(parts: Sequence[Part]) -> str:
+    if len(parts) < 2:
+        return "one clause asks something"
+    if any(part.deps for part in parts):
+        waiting = sum(bool(part.deps) for part in parts)
+        return f"{len(parts)} parts, {waiting} of which wait for what others find"
+    return f"{len(parts)} clauses ask something"
+
+
+def _from_clauses(
+    clauses: Sequence[str], words: Lexicon, subject: str, max_parts: int, max_deps: int | None
+) -> tuple[list[Part], Wanted]:
+    """Return the parts of clauses that stand beside each other, each taken apart if it can be."""
+    groups: list[list[Step]] = []
+    topics: list[str] = []
+    taken: set[str] = set()
+    room = max_parts - len(clauses)
+    for clause in clauses:
+        left_out = bool(subject) and is_elliptical(clause, words)
+        topics.append(subject if left_out else "")
+        several = len(clauses) > 1 and not left_out
+        steps = decompose(clause, words, room + 1, taken) if several else []
+        if not _narrow(steps, max_deps):
+            steps = []
+        room -= max(0, len(steps) - 1)
+        groups.append(steps or [Step(escaped(clause))])
+        if not left_out:
+            subject = topic(clause, words) or subject
+    return _from_steps(groups, words, topics)
+
+
+def _narrow(steps: Sequence[Step], max_deps: int | None) -> bool:
+    return max_deps is None or all(len(slots_in(step.text)) <= max_deps for step in steps)
+
+
+def _from_steps(
+    groups: Sequence[Sequence[Step]], words: Lexicon, topics: Sequence[str] = ()
+) -> tuple[list[Part], Wanted]:
+    """Return the parts of groups of steps; braces stay doubled where any step finds a slot."""
+    slotted = any(step.slot for group in groups for step in group)
+    parts: list[Part] = []
+    wants: Wanted = []
+    for place, group in enumerate(groups):
+        about = topics[place] if place < len(topics) else ""
+        found: dict[str, int] = {}
+        for step in group:
+            deps = sorted({found[name] for name in slots_in(step.text) if name in found})
+            text = step.text if slotted else filled(step.text, {})
+            kept = escaped(about) if slotted else about
+            parts.append(Part(text=text, about=kept, slot=step.slot, deps=deps))
+            wants.append(step.wants or words.answer_kind(step.text))
+            if step.slot:
+                found[step.slot] = len(parts)
+    return parts, wants
 
 
 def _intent(question: str, words: Lexicon) -> Intent:
