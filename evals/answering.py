@@ -14,7 +14,8 @@ from evals.corpus import AUTH, COLLECTION, Corpus, Progress, open_corpus
 from evals.dataset import Dataset, JudgedQuery
 from evals.qrels import listed
 from evals.runner import summed_notes, warm_up_texts
-from graph.session import PipelineName, Session
+from graph.context import PipelineName
+from graph.session import Session
 
 ANSWERING: tuple[PipelineName, ...] = get_args(PipelineName)
 NOT_ACCEPTED = "not_accepted"

@@ -10,7 +10,8 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.detect import detect_language
 from core.types import Evidence
-from graph.session import PipelineName, Session
+from graph.context import PipelineName
+from graph.session import Session
 from retrievers.pipelines import PIPELINES as RETRIEVAL
 from retrievers.pipelines import run_pipeline
 from retrievers.types import Query
