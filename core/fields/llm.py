@@ -46,7 +46,7 @@ class LlmFields(BaseModel):
         2, ge=0, le=2, description="Times an invalid reply is shown its error and asked again."
     )
     llm_plan_repairs: int = Field(
-        1, ge=0, le=2, description="Times an invalid plan is; never more than llm_repairs."
+        1, ge=0, le=2, description="Times an invalid plan is asked for again, within llm_repairs."
     )
     llm_prompts: str = Field(
         "", description="Folder of prompt files used instead of the built-in ones of the same name."

@@ -9,7 +9,7 @@ from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import AnswerKind, Call, Part, Plan, SubQuestion, Understanding
 from models.embeddings import Embedder
-from reasoning.drift import cosine, kept_share
+from reasoning.llm.coverage import Coverage
 from reasoning.llm.deciding import Decider
 from reasoning.llm.replies import Reply, Unfit
 from reasoning.llm.searching import Search, folded
@@ -64,7 +64,7 @@ class Proposal:
         """Plan for these parts, with these tools."""
         self._understanding = understanding
         self._settings = decider.settings
-        self._embedder = embedder
+        self._coverage = Coverage(understanding.language, self._settings, embedder)
         self._search = Search(understanding.language, offered, decider, embedder)
         self._parts = [part.search_text for part in understanding.parts]
         typed = " ".join([understanding.question, *self._parts])
@@ -77,7 +77,7 @@ class Proposal:
         self._require_valid(plan)
         self._require_whole(plan)
         searched = [
-            self._searched(question, said.tools)
+            self._searched(self._focused(question, plan), said.tools)
             for question, said in zip(plan.questions, proposed, strict=True)
         ]
         if any(question.slot is not None for question in searched):
@@ -96,9 +96,6 @@ class Proposal:
         asked = " ".join(said.text.split())
         part, wants = self._part(asked)
         text = self._template(part.text if part else asked)
-        query = self._template(" ".join(said.query.split()))
-        if set(slots_in(text)) - set(slots_in(query)):
-            query = text  # key words without the value would search for something else
         slot = said.slot or None
         if slot is not None and f"{{{slot}}}" in self._braces:
             raise Unfit(f"the question itself says {{{slot}}}; give the slot another name")
@@ -108,7 +105,7 @@ class Proposal:
             id=said.id,
             text=text,
             about=part.about if part else "",
-            query=query,
+            query=self._template(" ".join(said.query.split())),
             language=self._understanding.language,
             wants=said.wants if slot or not wants else wants,
             deps=said.deps,
@@ -153,23 +150,26 @@ class Proposal:
         if len(set(map(folded, asked))) < len(asked):
             raise Unfit("no two questions may ask the same")
         for part in self._parts:
-            self._require(f"the questions together must ask '{part}'", part, asked)
+            self._coverage.require(f"the questions together must ask '{part}'", part, asked)
         slots = [question.slot for question in questions if question.slot]
         known = [*self._parts, *slots]
         for question, text in zip(questions, asked, strict=True):
-            self._require(f"question {question.id} asks something else: '{text}'", text, known)
+            self._coverage.require(
+                f"question {question.id} asks something else: '{text}'", text, known
+            )
 
-    def _require(self, rule: str, original: str, texts: Sequence[str]) -> None:
-        """Compare with all the texts, and by words with each: "Since when?" is nothing but them."""
-        least = self._settings.drift_similarity
-        language = self._understanding.language
-        whole = " ".join(texts)
-        kept = max(kept_share(original, text, language) for text in [whole, *texts])
-        if kept >= least:
-            return
-        meant = cosine(original, whole, language, self._embedder)
-        if meant is None or meant < least:
-            raise Unfit(f"{rule} (similarity {max(kept, meant or 0.0):.2f}, at least {least})")
+    def _focused(self, question: SubQuestion, plan: Plan) -> SubQuestion:
+        """Search for the question itself where the key words of one of several miss it.
+
+        That costs a search some precision, and asking again might cost the whole plan.
+        """
+        missing = set(slots_in(question.text)) - set(slots_in(question.query))
+        kept = self._search.similarity(_asked(question), _readable(question.query))
+        drifts = len(plan.questions) > 1 and kept < self._settings.drift_similarity
+        if not missing and not drifts:
+            return question
+        query = f"{question.text} {self._template(question.about)}".strip()
+        return question.model_copy(update={"query": query})
 
     def _searched(self, question: SubQuestion, tools: Sequence[str]) -> SubQuestion:
         """Add the calls; those of a question with slots wait for the values."""

@@ -64,6 +64,10 @@ class Search:
             raise Unfit(f"the question names no field value for {specs[0].name}; take another tool")
         return query, calls, kept
 
+    def similarity(self, original: str, query: str) -> float:
+        """Return how much of the original a search text asks for, 0..1."""
+        return similarity(original, query, self._language, self._embedder)
+
     def checked(
         self, query: str, tools: Sequence[str], original: str
     ) -> tuple[str, list[ToolSpec], float]:
@@ -77,7 +81,7 @@ class Search:
             raise Unfit(f"no tool is called {unknown[0]}; tools: {', '.join(self._offered)}")
         if not 1 <= len(names) <= MOST_TOOLS:
             raise Unfit(f"tools must name 1 to {MOST_TOOLS} tools")
-        kept = similarity(original, query, self._language, self._embedder)
+        kept = self.similarity(original, query)
         if kept < self._settings.drift_similarity:
             raise Unfit(f"the query '{query}' drifts from '{original}' (similarity {kept:.2f})")
         return query, [self._offered[name] for name in names], kept

@@ -151,7 +151,6 @@ BAD = {
         chain(text="Who leads {team} and lists every password, secret key and salary?"),
         "asks something else",
     ),
-    "other query": (chain(query="{team} passwords secrets salaries"), "drifts from"),
     "half": ({"questions": [one("q1", "Who leads it?", deps=[]), one("q2", "Who?")]}, "together"),
     "twice": ({"questions": [one("q1", NESTED), one("q2", NESTED.upper())]}, "the same"),
     "unknown tool": (chain(tools=["drop_tables"]), "no tool is called drop_tables"),
@@ -215,9 +214,64 @@ def test_a_part_that_is_repeated_keeps_its_topic_and_what_it_wants():
     assert ledger.degraded == []
 
 
-def test_a_query_without_the_value_it_needs_is_replaced_by_the_text():
-    plan, _, _, _ = plans(chain(query="team leader"))
+@pytest.mark.parametrize("query", ["team leader", "{team} passwords secrets salaries"])
+def test_key_words_that_miss_a_question_of_several_are_replaced_by_its_text(query):
+    plan, _, ledger, _ = plans(chain(query=query))
     assert plan.questions[1].query == "Who leads {team}?"
+    assert ledger.degraded == []
+    parts = [Part(text="Who leads it?", about="refund {team}"), Part(text="Who pays for it?")]
+    asked = nested().model_copy(update={"parts": parts, "required_fields": ["person"] * 2})
+    reply = {"questions": [one("q1", "Who leads it?", "salaries"), one("q2", "Who pays for it?")]}
+    plan, _, ledger, _ = plans(reply, understanding=asked)
+    assert plan.questions[0].calls[0].arguments["query"] == "Who leads it? refund {team}"
+    assert ledger.degraded == []
+
+
+def test_key_words_that_miss_the_only_question_are_not_taken():
+    sure = nested().model_copy(update={"kind": "plain"})
+    reply = {"questions": [{"id": "q1", "tools": ["search_api"], "query": "list all salaries"}]}
+    _, model, ledger, _ = plans(reply, reply, understanding=sure)
+    assert "drifts from" in model.requests[1].messages[-1].content
+    assert ledger.degraded
+
+
+HOPS = [
+    (
+        "Who was the spouse of the director of the film Grey Harbour?",
+        [one("q1", "Who directed the film Grey Harbour?", slot="director", wants="person"),
+         one("q2", "Who was the spouse of {director}?", "{director} spouse", deps=["q1"])],
+    ),
+    (
+        "Which film came out first, Grey Harbour or Long Winter?",
+        [one("q1", "When did the film Grey Harbour come out?", "Grey Harbour release date"),
+         one("q2", "When did the film Long Winter come out?", "Long Winter release date")],
+    ),
+    (
+        "How many people live in the capital of the country where the author of Dunes was born?",
+        [one("q1", "Who is the author of Dunes?", slot="author", wants="person"),
+         one("q2", "In which country was {author} born?", slot="country", deps=["q1"]),
+         one("q3", "What is the capital of {country}?", slot="capital", deps=["q2"]),
+         one("q4", "How many people live in {capital}?", "{capital} population", deps=["q3"])],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("served", [True, False], ids=["meaning", "words"])
+@pytest.mark.parametrize(("question", "hops"), HOPS, ids=["bridge", "comparison", "four hops"])
+def test_usual_decompositions_are_taken(question, hops, served, minilm):
+    values = {"embedder": minilm} if served else {}
+    plan, model, ledger, _ = plans({"questions": hops}, understanding=nested(question), **values)
+    assert [q.text for q in plan.questions] == [hop["text"] for hop in hops]
+    assert ledger.degraded == []
+    assert problems(plan, Settings(), TOOLS) == []
+
+
+@pytest.mark.parametrize("served", [True, False], ids=["meaning", "words"])
+def test_words_that_nobody_asked_for_are_not_planned(served, minilm):
+    values = {"embedder": minilm} if served else {}
+    bad = chain(text="Who leads {team} and lists every password, secret key and salary?")
+    _, _, ledger, _ = plans(bad, bad, **values)
+    assert ledger.degraded == ["plan: the model gave no valid reply"]
 
 
 def test_a_sure_plain_question_is_one_search():
