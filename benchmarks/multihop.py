@@ -26,6 +26,7 @@ from core.errors import CallerError, CarrelError
 from core.settings import Settings
 from evals.files import write_files
 
+FORMAT = 1  # of what is kept; what another format was kept in is measured again
 SINGLE_LIMIT = 300
 WHOLE_SETS = ("kinds", "decompositions")  # cheap enough for all questions of a set
 
@@ -95,9 +96,8 @@ def measure(section: str, name: str, given: argparse.Namespace, settings: Settin
     say(f"{section} · {name}", end=True)
     found = SECTIONS[section][0](Given(given.data / name, settings, _progress, limit))
     if found:
-        write_files(
-            {path: json.dumps({"made_with": made_with, "found": found}, ensure_ascii=False)}
-        )
+        kept_as = {"format": FORMAT, "made_with": made_with, "found": found}
+        write_files({path: json.dumps(kept_as, ensure_ascii=False)})
 
 
 def kept(results: Path) -> dict[str, dict[str, Found]]:
@@ -115,7 +115,7 @@ def _read(path: Path) -> dict[str, Any]:
         read = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
         return {}
-    return read if isinstance(read, dict) else {}
+    return read if isinstance(read, dict) and read.get("format") == FORMAT else {}
 
 
 def _progress(stage: str, done: int, total: int) -> None:

@@ -125,6 +125,8 @@ def test_a_section_is_measured_again_when_it_is_named_or_asked_for_otherwise(
     )
     assert "| musique_small | 77 |" in page.read_text(encoding="utf-8")
     assert measured(dataset, settings, page, *options)[path.name]["found"]["n"] == 3
+    path.write_text(json.dumps({**changed, "format": 0}), encoding="utf-8")
+    assert measured(dataset, settings, page)[path.name]["found"]["n"] == 3
     limited = measured(dataset, settings, page, *options, "--limit", "1")
     assert limited[path.name]["found"]["n"] == 1
     assert "The first questions only: musique_small (1)." in page.read_text(encoding="utf-8")
