@@ -171,4 +171,3 @@ def _claim(sentence: Sentence, question: SubQuestion) -> Claim:
     return Claim(
         text=" ".join(sentence.text.split()), citations=[citation], question_id=question.id
     )
-

@@ -41,7 +41,10 @@ def asked_noun(text: str, lists: Lexicon) -> str:
             break
         words.append(bare)
     words = [word for word in words if word not in lists.any_of("determiner", "indefinite")]
-    return words[-1] if words else ""
+    if words:
+        return words[-1]
+    measured = (bare.strip(",.?!'\"()").casefold() for bare in text.split())
+    return next((one for one in measured if one in lists.any_of("number_noun")), "")
 
 
 def kind_fit(kind: AnswerKind, noun: str, value: Value, text: str, lists: Lexicon) -> float:
