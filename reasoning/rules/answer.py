@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.settings import Settings
-from core.types import Citation, Claim, Draft, Evidence, Finding, Plan, SubQuestion, Understanding
+from core.types import Citation, Claim, Draft, Evidence, Plan, SubQuestion, Understanding
 from reasoning.rules.plan import wants_value
 from reasoning.rules.relevance import Relevance, evidence_languages
 from reasoning.rules.sentences import RECORD_LABEL, Sentence, heading_fit, subject_fit
@@ -171,19 +171,3 @@ def _claim(sentence: Sentence, question: SubQuestion) -> Claim:
     return Claim(
         text=" ".join(sentence.text.split()), citations=[citation], question_id=question.id
     )
-
-
-def extract(
-    question: SubQuestion, evidence: Sequence[Evidence], relevance: Relevance
-) -> list[Finding]:
-    """Return the sentences that hold a value of the wanted kind, best first."""
-    return [
-        Finding(
-            value=sentence.text,
-            evidence_id=sentence.evidence.evidence_id,
-            start=sentence.start,
-            end=sentence.end,
-        )
-        for _, sentence in ranked_sentences(question, evidence, relevance)
-        if sentence.has_kind
-    ]

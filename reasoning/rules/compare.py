@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from reasoning.rules.lexicon import Lexicon
+from reasoning.rules.lexicon import UNSPACED, Lexicon
 from reasoning.rules.noun_phrase import is_past, is_plural, singular
 from reasoning.rules.pairs import Pair, find_pair
 from reasoning.rules.parts import Step, asked, capitalised
@@ -18,7 +18,7 @@ from reasoning.rules.phrases import Word, span, words_of
 
 def compare_steps(text: str, lists: Lexicon) -> list[Step]:
     """Return one step for each compared thing, none when the question compares nothing."""
-    if lists.language != "en":
+    if lists.language == UNSPACED:
         return []
     words = words_of(text)
     reports = _reports(text, words, lists)
@@ -49,7 +49,7 @@ def _texts(
         if listed and _asks(before, lists):
             return [_about(led, before, thing, lists) for thing in pair.things]
         return []
-    if not after and not pair.both:
+    if lists.language != "en" or (not after and not pair.both):
         return []
     if before and before[0].low in lists.any_of("between") and len(before) == 1:
         return []
@@ -125,6 +125,8 @@ def _alone(led: str, verb: str, thing: str, lists: Lexicon) -> str:
 def _about(led: str, before: Sequence[Word], thing: str, lists: Lexicon) -> str:
     """Ask of one thing what "Which N is older" asks of all."""
     verb = next((n for n, word in enumerate(before) if _verb(word, lists)), None)
+    if before[0].low in lists.any_of("question"):
+        led = led[:1].lower() + led[1:]
     if verb is None or not 0 < verb < len(before) or before[0].low not in lists.any_of("question"):
         return f"{led}: {thing}" if verb == 0 else f"{thing}: {led}"
     noun = " ".join(word.text for word in before[1:verb] if word.kind != "mark")

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 
-from core.language.analysis import content_terms
+from core.language.analysis import content_terms, terms
 from core.language.stopwords import stopwords
 from reasoning.planning.slots import escaped, filled, slots_in
 from reasoning.rules.compare import compare_steps
+from reasoning.rules.decompose_chinese import MARK, chinese_comparison, chinese_cuts
+from reasoning.rules.decompose_cyrillic import cyrillic_cuts
 from reasoning.rules.decompose_english import english_cuts
 from reasoning.rules.fan_out import fan_out_steps
 from reasoning.rules.in_situ import in_situ_steps
-from reasoning.rules.lexicon import Lexicon
+from reasoning.rules.lexicon import UNSPACED, Lexicon
 from reasoning.rules.parts import Cut, Step, asked, slot_name
 from reasoning.rules.phrases import words_of
 from reasoning.rules.sequel import sequel_steps
@@ -19,7 +22,12 @@ from reasoning.rules.when_clause import when_steps
 
 # A longer text is a story rather than a question, and taking it apart goes wrong.
 MOST_CHARACTERS = 400
-CUTS: dict[str, Callable[[str, Lexicon], Iterator[Cut]]] = {"en": english_cuts}
+CUTS: dict[str, Callable[[str, Lexicon], Iterator[Cut]]] = {
+    "en": english_cuts,
+    "ru": cyrillic_cuts,
+    "uk": cyrillic_cuts,
+    "zh": chinese_cuts,
+}
 
 
 def across(question: str, lists: Lexicon, room: int, taken: set[str]) -> list[Step]:
@@ -27,7 +35,9 @@ def across(question: str, lists: Lexicon, room: int, taken: set[str]) -> list[St
     text = escaped(" ".join(question.split()))
     if room < 2 or len(text) > MOST_CHARACTERS or not _asks(text, lists):
         return []
-    steps = compare_steps(text, lists) or _first_sequel(text, lists, taken)
+    chinese = lists.language == UNSPACED
+    compared = chinese_comparison(text, lists) if chinese else compare_steps(text, lists)
+    steps = compared or _first_sequel(text, lists, taken)
     return steps if len(steps) <= room and _sound(steps) else []
 
 
@@ -89,13 +99,14 @@ def _described(text: str, lists: Lexicon, room: int, taken: set[str]) -> list[St
     if not steps:
         return []
     rest = _whole(text, lists, taken) if room - len(steps) > 1 else []
-    return [*steps, *(rest or [Step(asked(text))])]
+    mark = MARK if lists.language == UNSPACED else "?"
+    return [*steps, *(rest or [Step(asked(text, mark))])]
 
 
 def _root(text: str, cut: Cut, lists: Lexicon) -> bool:
     """Tell whether a question asks for nothing but what the cut describes."""
     rest = f"{text[: cut.start]} {text[cut.end :]}"
-    asks = lists.is_question(rest) or lists.starts("listing", rest)
+    asks = lists.is_question(rest) or lists.starts("listing", rest) or not lists.is_question(text)
     return not (asks and says_something(rest, lists))
 
 
@@ -104,8 +115,17 @@ def says_something(text: str, lists: Lexicon) -> bool:
     bare = filled(text, dict.fromkeys(slots_in(text), " "))
     for name in ("question", "auxiliary", "naming"):
         bare = lists.remove(name, bare)
+    only = _naming(lists) | stopwords(lists.language)
     left = [term for term in content_terms(bare, lists.language) if term.isalnum()]
-    return any(len(term) > 1 and term not in stopwords(lists.language) for term in left)
+    return any(len(term) > 1 and term not in only for term in left)
+
+
+@lru_cache(maxsize=8)
+def _naming(lists: Lexicon) -> frozenset[str]:
+    """Return the terms of the words that only ask for a name, whatever their form."""
+    return frozenset(
+        term for word in lists.any_of("naming") for term in terms(word, lists.language)
+    )
 
 
 def _sound(steps: list[Step]) -> bool:

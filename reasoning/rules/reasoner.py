@@ -18,7 +18,7 @@ from core.types import (
     Understanding,
 )
 from models.embeddings import Embedder
-from reasoning.rules import answer, grade, plan, rewrite, understand
+from reasoning.rules import answer, extract, grade, plan, rewrite, understand
 from reasoning.rules.relevance import Relevance, evidence_languages
 from reasoning.types import Turn
 
@@ -70,8 +70,8 @@ class RulesReasoner:
         )
 
     def extract(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Finding]:
-        """Find sentences that hold a value of the wanted kind, best first."""
-        return answer.extract(question, evidence, self._relevance)
+        """Find values of the kind the sub-question wants, best first."""
+        return extract.extract(question, evidence, self._relevance)
 
     def answer(
         self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]

@@ -31,6 +31,14 @@ class Relevance:
         """Analyse a sub-question under the languages of the evidence."""
         return analyse(question, languages, self._weights, self._embedder)
 
+    def rarity(self, found: list[str]) -> dict[str, float]:
+        """Return how rare terms are, 0..1: 1 for what no document uses."""
+        from reasoning.rules.wanted import UNUSED_TERM
+
+        weights = self._weights([*found, UNUSED_TERM])
+        most = weights[UNUSED_TERM] or 1.0
+        return {term: min(1.0, weights[term] / most) for term in found}
+
     def sentences(self, wanted: Wanted, evidence: Sequence[Evidence]) -> list[Sentence]:
         """Return every sentence of the evidence with its score, best first."""
         found: list[Sentence] = []

@@ -32,8 +32,7 @@ def understand(
     words = lexicon(language)
     intent = _intent(question, words)
     clauses = [question] if intent == "recommend" else split_clauses(question, words, max_parts)
-    take_apart = decompose if len(clauses) == 1 else across
-    steps = [] if intent == "recommend" else take_apart(question, words, max_parts, set())
+    steps = [] if intent == "recommend" else _together(question, clauses, words, max_parts)
     subject = _earlier_topic(history)
     if steps and _narrow(steps, max_deps) and not (subject and is_elliptical(question, words)):
         parts, wants = _from_steps([steps], words)
@@ -51,6 +50,20 @@ def understand(
         required_fields=wants,
         parts=parts,
     )
+
+
+def _together(question: str, clauses: Sequence[str], words: Lexicon, max_parts: int) -> list[Step]:
+    """Return the steps of a question as a whole.
+
+    Where it seems to hold several clauses, they may only describe what one of them asks about.
+    """
+    if len(clauses) > 1:
+        found = across(question, words, max_parts, set())
+        if found:
+            return found
+    steps = decompose(question, words, max_parts)
+    last = steps[-1].text if steps else ""
+    return steps if len(split_clauses(last, words, max_parts)) < max(2, len(clauses)) else []
 
 
 def _reason(parts: Sequence[Part]) -> str:

@@ -1,0 +1,156 @@
+"""Find the value that answers a sub-question, in the sentences that answer it best."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from core.language.analysis import content_terms, terms
+from core.types import AnswerKind, Evidence, Finding, SubQuestion
+from reasoning.rules.answer import ranked_sentences
+from reasoning.rules.fitting import kind_fit, noun_fit, wanted_noun
+from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.relevance import Relevance, evidence_languages
+from reasoning.rules.sentences import Sentence
+from reasoning.rules.value_spans import Value, phrase_after_copula, values_in
+from reasoning.rules.wanted import Wanted
+
+BEST_SENTENCES = 12
+# What a value is worth beside its sentence: kind, noun, title, nearness to the question's words,
+# and how many of its words the question says itself.
+KIND, NOUN, TITLE, NEAR, SAID, RARE = 0.5, 0.4, 0.15, 0.3, 0.3, 0.1
+NEAR_CHARACTERS = 100
+# A longer form of a name that the question says: two or more of its words, and this share.
+SAME_NAME = 0.5
+MOST_VALUES = 20
+
+
+class _Asked(NamedTuple):
+    """What a question wants, and the terms it says itself."""
+
+    kind: AnswerKind
+    noun: str
+    said: frozenset[str]
+    lists: Lexicon
+
+
+class _Scored(NamedTuple):
+    worth: float
+    item: Evidence
+    value: Value
+
+    @property
+    def text(self) -> str:
+        return self.item.text[self.value.start : self.value.end]
+
+
+def extract(
+    question: SubQuestion, evidence: Sequence[Evidence], relevance: Relevance
+) -> list[Finding]:
+    """Return values with their exact spans, best first, each once; none for yes or no.
+
+    What the question says itself is no answer. Where no value of the wanted kind stands in the
+    best sentences, what they say their subject is, or the sentence, is the value.
+    """
+    if question.wants == "yesno":
+        return []
+    wanted = relevance.wanted(question, evidence_languages(evidence))
+    lists = lexicon(question.language)
+    noun, kind = wanted_noun(question, lists)
+    asked = _Asked(kind, noun, frozenset(terms(question.query, question.language)), lists)
+    ranked = ranked_sentences(question, evidence, relevance)[:BEST_SENTENCES]
+    scored: list[_Scored] = []
+    for worth, sentence in ranked:
+        scored += _scored(worth, sentence, asked, wanted, relevance)
+    scored.sort(key=lambda one: (-one.worth, one.item.chunk_id, one.value.start))
+    return _findings(scored)
+
+
+def _findings(scored: Sequence[_Scored]) -> list[Finding]:
+    found: list[Finding] = []
+    seen: set[str] = set()
+    for one in scored:
+        key = "".join(character for character in one.text.casefold() if character.isalnum())
+        if not key or key in seen:
+            continue
+        seen.add(key)
+        found.append(
+            Finding(
+                value=one.text,
+                evidence_id=one.item.evidence_id,
+                start=one.value.start,
+                end=one.value.end,
+            )
+        )
+        if len(found) == MOST_VALUES:
+            break
+    return found
+
+
+def _scored(
+    worth: float, sentence: Sentence, asked: _Asked, wanted: Wanted, relevance: Relevance
+) -> list[_Scored]:
+    item = sentence.evidence
+    lists = lexicon(item.language)
+    if sentence.text.rstrip().endswith(("?", "？")):
+        return []
+    values = [
+        value
+        for value in values_in(item.text, item.language, item.title)
+        if sentence.start <= value.start and value.end <= sentence.end
+    ]
+    phrase = phrase_after_copula(item.text, sentence.start, sentence.end, lists)
+    if phrase is not None and asked.kind == "text":
+        values.append(phrase)
+    matched = _places(sentence, wanted)
+    found = []
+    for value in values:
+        text = item.text[value.start : value.end]
+        own = set(content_terms(text, item.language))
+        share = len(own & asked.said) / len(own) if own else 1.0
+        if share == 1.0 or (share >= SAME_NAME and len(own & asked.said) > 1):
+            continue
+        score = worth - SAID * share
+        score += KIND * kind_fit(asked.kind, asked.noun, value, item.text, lists)
+        score += NOUN * noun_fit(asked.noun, value, item.text, item.language, lists)
+        score += TITLE * (value.form == "TITLE")
+        score += NEAR * _nearness(value, matched)
+        score += RARE * _rarity(own, relevance)
+        found.append(_Scored(score, item, value))
+    return found
+
+
+def _places(sentence: Sentence, wanted: Wanted) -> list[int]:
+    """Return where the question's own words stand in a sentence, as places of its text."""
+    groups = [group | synonyms for group, synonyms, _ in wanted.groups[: wanted.own]]
+    asked = frozenset[str]().union(*groups) if groups else frozenset[str]()
+    return [
+        sentence.start + start
+        for term, start in _tokens(sentence.text, sentence.evidence.language)
+        if term in asked
+    ]
+
+
+@lru_cache(maxsize=1024)
+def _tokens(text: str, language: str) -> tuple[tuple[str, int], ...]:
+    from core.language.analysis import analyze
+
+    return tuple((token.term, token.start) for token in analyze(text, language))
+
+
+def _nearness(value: Value, matched: Sequence[int]) -> float:
+    """Return 0..1: how near the question's words stand, on average of the nearest two."""
+    gaps = sorted(
+        max(0, value.start - place if place < value.start else place - value.end)
+        for place in matched
+        if not value.start <= place < value.end
+    )[:2]
+    if not gaps:
+        return 0.0
+    return 1 - min(1.0, sum(gaps) / len(gaps) / NEAR_CHARACTERS)
+
+
+def _rarity(own: set[str], relevance: Relevance) -> float:
+    rarity = relevance.rarity(sorted(own))
+    return max(rarity.values(), default=0.0)

@@ -1,0 +1,132 @@
+"""How well a value fits what is asked for: its kind, and the noun that the question asks with."""
+
+from __future__ import annotations
+
+import re
+
+from core.language.analysis import terms
+from core.types import AnswerKind, SubQuestion
+from reasoning.rules.lexicon import Lexicon
+from reasoning.rules.noun_phrase import kind_of, singular
+from reasoning.rules.value_spans import Value
+
+AROUND = 40
+_AFTER_NAME = re.compile(r"\s*(?:\((?:[^()]{0,40}\b)?(?:born|née|род\.|нар\.|\d{4}))|[（(]\d{4}")
+
+
+def wanted_noun(question: SubQuestion, lists: Lexicon) -> tuple[str, AnswerKind]:
+    """Return the noun a question asks with ("" for none) and the kind of value it wants."""
+    noun = asked_noun(question.text, lists)
+    if not noun and question.slot:
+        noun = question.slot.rstrip("0123456789").replace("_", " ")
+    kind = question.wants
+    if kind in ("text", "list"):
+        quantity = singular(noun, lists) in lists.any_of("number_noun")
+        kind = "number" if quantity else kind_of(noun, lists) or kind
+    return noun, kind
+
+
+def asked_noun(text: str, lists: Lexicon) -> str:
+    """Return the noun after "which" or "what", or after "what is the", in small letters."""
+    match = lists.search("noun_asker", text) if lists.any_of("noun_asker") else None
+    if match is None:
+        return ""
+    words = []
+    for word in text[match.end() :].split():
+        bare = word.strip(",.?!'\"()").casefold()
+        stops = lists.any_of("auxiliary_verb", "relative_preposition", "relative", "joint")
+        if not bare or bare in stops or bare.startswith("{") or len(words) > 4:
+            break
+        if words and (kind_of(words[-1], lists) or word[:1].isupper()):
+            break
+        words.append(bare)
+    words = [word for word in words if word not in lists.any_of("determiner", "indefinite")]
+    if words:
+        return words[-1]
+    measured = (bare.strip(",.?!'\"()").casefold() for bare in text.split())
+    return next((one for one in measured if one in lists.any_of("number_noun")), "")
+
+
+def kind_fit(kind: AnswerKind, noun: str, value: Value, text: str, lists: Lexicon) -> float:
+    """Return -1..1: how well a value is of the wanted kind."""
+    if kind == "date":
+        return 1.0 if value.kind == "date" else -1.0
+    if kind == "number":
+        weak = value.form == "WORD"
+        return (0.7 if weak else 1.0) if value.kind == "number" else -0.6
+    if kind in ("person", "place"):
+        if value.kind != "name":
+            return -1.0
+        return _person(value, text, lists) if kind == "person" else _place(value, text, noun, lists)
+    if value.kind == "name":
+        return 0.5
+    return 0.0 if value.kind == "phrase" else -0.4
+
+
+def _person(value: Value, text: str, lists: Lexicon) -> float:
+    name = text[value.start : value.end]
+    if value.form == "PERSON" or _AFTER_NAME.match(text, value.end):
+        return 1.0
+    if value.form in ("ORG", "ABBREVIATION", "CODE", "WORK_OF_ART"):
+        return -0.5
+    count = len(name.split())
+    fit = 0.5 if 2 <= count <= 4 else 0.0
+    if value.form == "TITLE":
+        fit += 0.2
+    before = text[max(0, value.start - AROUND) : value.start]
+    if _led(before, "by", lists):
+        fit += 0.4
+    last = before.split()[-1].casefold() if before.split() else ""
+    if last in lists.any_of("person_noun"):
+        fit += 0.4
+    if _led(before, "place_preposition", lists):
+        fit -= 0.5
+    return min(1.0, fit)
+
+
+def _place(value: Value, text: str, noun: str, lists: Lexicon) -> float:
+    name = text[value.start : value.end]
+    last = name.split()[-1].casefold()
+    if last in lists.any_of("place_noun"):
+        return 1.0
+    if " " not in name and last.endswith(tuple(lists.any_of("adjective_ending"))):
+        if re.match(r" [^\W\d_A-Z]", text[value.end : value.end + 2]):
+            return -0.3  # "a Norwegian king"
+    if value.form in ("PERSON", "ABBREVIATION", "CODE", "WORK_OF_ART"):
+        return -0.5
+    before = text[max(0, value.start - AROUND) : value.start]
+    chained = before.rstrip().endswith(",") and before.rstrip(" ,")[-1:].isalpha()
+    leads = re.match(r",\s[A-ZА-ЯІЇЄҐ]", text[value.end : value.end + 3]) is not None
+    if noun in lists.any_of("wide_place"):  # the last of "Vienna, Austria"
+        return 1.0 if chained and not leads else 0.1 if leads else 0.6
+    if _led(before, "place_preposition", lists):
+        return 1.0 if leads and noun in lists.any_of("narrow_place") else 0.8
+    return 0.0 if value.form == "ORG" else 0.3
+
+
+def _led(before: str, name: str, lists: Lexicon) -> bool:
+    """Tell whether a word of a list, and perhaps an article, stands right before a value."""
+    words = before.casefold().split()
+    while words and words[-1] in lists.any_of("determiner", "indefinite"):
+        words.pop()
+    return bool(words) and words[-1] in lists.any_of(name)
+
+
+def noun_fit(noun: str, value: Value, text: str, language: str, lists: Lexicon) -> float:
+    """Return 0..1: whether the noun is in the value, beside it, or said of it."""
+    wanted = set(terms(noun, language)) if noun else set()
+    if not wanted:
+        return 0.0
+    if wanted & set(terms(text[value.start : value.end], language)):
+        return 1.0
+    before = text[max(0, value.start - AROUND) : value.start]
+    after = text[value.end : value.end + AROUND]
+    if wanted & set(terms(" ".join(before.split()[-2:]), language)):
+        return 0.8
+    signals = lists.table("signal").get(noun, "").split()
+    if signals and set(signals) & set(re.findall(r"\w+", before.casefold())):
+        return 0.7
+    said = re.match(r"\s*(?:[,(（，]|\b)", after) is not None
+    if said and wanted & set(terms(after, language)):
+        return 0.6
+    return 0.3 if wanted & set(terms(before, language)) else 0.0

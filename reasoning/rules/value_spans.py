@@ -1,0 +1,132 @@
+"""Where values stand in a text: dates, amounts, names, quoted titles, what something is said to be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from core.language.entities import entities
+from reasoning.rules.lexicon import UNSPACED, Lexicon, lexicon
+
+ValueKind = Literal["name", "date", "number", "phrase"]
+MOST_PHRASE = 80
+
+_ZH_DATE = r"\d{2,4}\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?)?|[零〇一二三四五六七八九]{4}年"
+_DIGIT_DATE = r"\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{4}"
+_YEAR = r"(?<![\d.,$€£])(?:1\d{3}|20\d{2})(?:s)?(?![\d,]|\.\d)"
+_AMOUNT = re.compile(
+    r"[$€£¥₽₴]?\s?\d{1,3}(?:[,\u00a0\u202f ]\d{3})+(?:[.,]\d+)?|[$€£¥₽₴]?\d+(?:[.,]\d+)*"
+)
+_UNIT = re.compile(r"\s?(?:%|°\s?[CF]?|[^\W\d_]{1,14}\.?(?:/[^\W\d_]{1,6})?)")
+_SCALE = re.compile(r"\s?(?:[^\W\d_]+)")
+_COPULA_END = re.compile(r"[.;,:。；，：!?！？()（）]|\s[–—-]\s")
+
+
+class Value(NamedTuple):
+    """Hold a value by its span; `form` says more of a name: PERSON, ORG, NAME, TITLE …."""
+
+    start: int
+    end: int
+    kind: ValueKind
+    form: str = ""
+
+
+@lru_cache(maxsize=512)
+def values_in(text: str, language: str, title: str) -> tuple[Value, ...]:
+    """Return the values of a text in its order; names may hold numbers, dates hold no names."""
+    lists = lexicon(language)
+    dates = [Value(*match.span(), "date") for match in _dates(lists).finditer(text)]
+    found = [*dates, *_names(text, language, title, dates), *_amounts(text, lists, dates)]
+    return tuple(sorted(found))
+
+
+@lru_cache(maxsize=8)
+def _dates(lists: Lexicon) -> re.Pattern[str]:
+    months = "|".join(sorted(lists.any_of("month"), key=len, reverse=True)) or "(?!)"
+    day = r"\d{1,2}(?:st|nd|rd|th)?"
+    named = (
+        rf"(?:{day}\s+(?:of\s+)?)?(?<!\w)(?:{months})\.?(?:\s+{day})?,?\s+\d{{4}}"
+        rf"|(?<!\w)(?:{months})\s+{day}(?!\d)|{day}\s+(?:{months})(?!\w)"
+    )
+    return re.compile(rf"{_DIGIT_DATE}|{_ZH_DATE}|{named}|{_YEAR}", re.IGNORECASE)
+
+
+def _names(text: str, language: str, title: str, dates: list[Value]) -> Iterator[Value]:
+    taken = [(date.start, date.end) for date in dates]
+    for name in entities(text, language):
+        inside = any(start <= name.start and name.end <= end for start, end in taken)
+        if not inside:
+            start, titled = _after_title(name.text, lexicon(language))
+            yield Value(name.start + start, name.end, "name", "PERSON" if titled else name.kind)
+    plain = re.sub(r"\s*[(（].*[)）]\s*$", "", title).strip()
+    if len(plain) > 1:
+        for match in re.finditer(rf"(?<!\w){re.escape(plain)}(?!\w)", text, re.IGNORECASE):
+            yield Value(*match.span(), "name", "TITLE")
+
+
+def _after_title(name: str, lists: Lexicon) -> tuple[int, bool]:
+    """Return where the person begins in "Queensland Senator Barnaby Joyce", and whether one does."""
+    words = list(re.finditer(r"\S+", name))
+    for place in range(len(words) - 2, -1, -1):
+        if words[place].group().casefold() in lists.any_of("person_noun"):
+            following = words[place + 1]
+            if following.group()[0].isupper():
+                return following.start(), True
+            return 0, False
+    return 0, False
+
+
+def _amounts(text: str, lists: Lexicon, dates: list[Value]) -> Iterator[Value]:
+    taken = {place for date in dates for place in range(date.start, date.end)}
+    for match in _AMOUNT.finditer(text):
+        start, end = match.span()
+        start += len(match.group()) - len(match.group().lstrip())
+        glued = text[start - 1 : start].isalnum() or text[start - 1 : start] in ("-", "/")
+        if taken & set(range(start, end)) or (start and glued):
+            continue
+        yield Value(start, _with_unit(text, end, lists), "number")
+    if lists.language != UNSPACED:
+        pattern = lists.alternatives("numeral")
+        for match in re.finditer(rf"{pattern}(?:[\s-]{pattern})*", text, re.IGNORECASE):
+            yield Value(match.start(), _with_unit(text, match.end(), lists), "number", "WORD")
+
+
+def _with_unit(text: str, end: int, lists: Lexicon) -> int:
+    """Return where an amount ends with what it counts: "20 mg", "3.5 million people"."""
+    for _ in range(2):
+        match = _UNIT.match(text, end)
+        word = match.group().strip() if match else ""
+        if match is None or not word or word.casefold() in _not_units(lists):
+            break
+        end = match.end() - (len(word) - len(word.rstrip(".")))
+        if word.casefold() not in lists.any_of("numeral", "scale"):
+            break
+    return end
+
+
+@lru_cache(maxsize=8)
+def _not_units(lists: Lexicon) -> frozenset[str]:
+    from core.language.stopwords import stopwords
+
+    return stopwords(lists.language) | lists.any_of("relative_preposition", "conjoined")
+
+
+def phrase_after_copula(text: str, start: int, end: int, lists: Lexicon) -> Value | None:
+    """Return what the sentence text[start:end] says its subject is ("is a …"), or None."""
+    sentence = text[start:end]
+    match = lists.search("copula", sentence) if lists.any_of("copula") else None
+    if match is None:
+        return None
+    begin = match.end()
+    while begin < len(sentence) and sentence[begin].isspace():
+        begin += 1
+    stop = _COPULA_END.search(sentence, begin)
+    until = min(stop.start() if stop else len(sentence), begin + MOST_PHRASE)
+    relative = lists.search("phrase_end", sentence[begin:until])
+    until = begin + relative.start() if relative and relative.start() > 1 else until
+    said = sentence[begin:until].rstrip()
+    if not any(character.isalpha() for character in said):
+        return None
+    return Value(start + begin, start + begin + len(said), "phrase")
