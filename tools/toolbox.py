@@ -6,11 +6,13 @@ from typing import Any
 
 from core.auth import AuthContext
 from core.profile import ToolProfile
+from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import TermWeights
 from retrievers.types import Index
 from tools.query_records import QueryRecords
 from tools.read_document import ReadDocument
+from tools.result_cache import ResultCache, key_of
 from tools.search import Search
 from tools.search_classic import SearchClassic
 from tools.types import Tool, ToolError, ToolResult
@@ -44,7 +46,10 @@ GENERAL = (
 
 
 class Toolbox:
-    """Run calls by name for a verified caller."""
+    """Run calls by name for a verified caller; safe to share between threads.
+
+    The same call of the same caller is answered once, as long as the index does not change.
+    """
 
     def __init__(self, index: Index) -> None:
         """Make the profile's tools, and the general ones beside them."""
@@ -56,6 +61,12 @@ class Toolbox:
         made: list[Tool] = [_make(index, p, scoped=p.name in scoped) for p in profiles]
         made += [ReadDocument(index), SearchClassic(index)]
         self._tools = {tool.name: tool for tool in made}
+        self._cache = ResultCache(index.settings.tool_cache)
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the collection's searches."""
+        return self._index.settings
 
     def specs(self, auth: AuthContext) -> list[ToolSpec]:
         """Describe all tools as this caller may see them."""
@@ -72,7 +83,9 @@ class Toolbox:
                 value=name,
                 hint=f"tools: {', '.join(self._tools)}",
             )
-        return tool.run(arguments, auth, deadline)
+        version = self._index.store.catalogue.index_version()
+        key = key_of(auth, version, name, arguments)
+        return self._cache.result(key, deadline, lambda: tool.run(arguments, auth, deadline))
 
     def term_weights(self) -> TermWeights:
         """Return how rare terms are in this collection, for reasoners to weigh words by."""

@@ -13,7 +13,7 @@ from reasoning.llm.data import as_data, evidence_data, tools_data
 from reasoning.llm.deciding import Ask, Decider, WholeReply
 from reasoning.llm.replies import Reply, Unfit, parsed
 from reasoning.llm.schemas import Schema, items, number, one_of, record, text
-from reasoning.rules.plan import RECORDS, calls_for
+from reasoning.rules.plan import RECORDS, calls_for, general_tools
 from reasoning.rules.rewrite import extended
 
 SEARCHES = frozenset({"search", "search_vector", "search_text", RECORDS})
@@ -43,10 +43,14 @@ class Rewritten(Reply):
 
 
 def searches(tools: Sequence[ToolSpec], *, everywhere: bool = False) -> list[ToolSpec]:
-    """Return the tools that take a search text: the scoped ones alone, where there are any."""
+    """Return the tools that take a search text: the scoped ones alone, else the general ones.
+
+    `everywhere` gives all of them: a channel alone is worth asking where both together failed.
+    """
     found = [spec for spec in tools if spec.base in SEARCHES]
-    scoped = [spec for spec in found if spec.scoped]
-    return found if everywhere or not scoped else scoped
+    if everywhere:
+        return found
+    return [spec for spec in found if spec.scoped] or general_tools(found) or found
 
 
 def plan_of(
