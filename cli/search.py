@@ -30,6 +30,7 @@ from core.errors import CallerError
 
 TOOLS = {
     "hybrid": "search",
+    "linked": "search",
     "vector": "search_vector",
     "keyword": "search_text",
     "classic": "search_classic",
@@ -45,7 +46,7 @@ def search(
     query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
     collection: CollectionName = DEFAULT_COLLECTION,
     pipeline: Annotated[
-        str, typer.Option("--pipeline", help="hybrid, vector, keyword or classic.")
+        str, typer.Option("--pipeline", help="hybrid, linked, vector, keyword or classic.")
     ] = "hybrid",
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Results.")] = 10,
     tenant: Tenant = DEFAULT_TENANT,
@@ -60,18 +61,17 @@ def search(
     from graph.context import checked_question
 
     if pipeline not in TOOLS:
-        raise CallerError("--pipeline is hybrid, vector, keyword or classic", value=pipeline)
+        raise CallerError(f"--pipeline is one of {', '.join(TOOLS)}", value=pipeline)
     settings = settings_from(data, changes)
     text = checked_question(storable(query), settings)
     auth = caller(AuthContext, tenant, user, role)
     with opened(settings) as session:
         tools = session.tools(auth, collection)
-        found = tools.run(
-            TOOLS[pipeline],
-            {"query": text, "limit": k},
-            auth,
-            time.monotonic() + settings.budget_seconds,
-        )
+        arguments: dict[str, Any] = {"query": text, "limit": k}
+        if TOOLS[pipeline] == "search":
+            arguments["links"] = pipeline == "linked" or tools.settings.channel_links
+        deadline = time.monotonic() + settings.budget_seconds
+        found = tools.run(TOOLS[pipeline], arguments, auth, deadline)
         warnings = [*session.warnings, *found.notes]
     results = [_result(item.model_dump()) for item in found.evidence[:k]]
     if as_json:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from core.types import Evidence
 
 RANK = 1.0  # added to ranks: small, as a place at the top of one search tells most
-LATER = 0.5  # what a later search counts beside the first, which asks the whole question
+LATER = 0.7  # what a later search counts beside the first, which asks the whole question
 AGAIN = 0.5  # what being found once more counts beside being found; bounds what many searches add
 GRADE = 0.2  # what each step of the best grade, 0..3, adds as a share
 

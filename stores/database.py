@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -23,7 +24,8 @@ class Database:
         """Open or create the file and bring its schema up to date."""
         self.path = path
         self._local = threading.local()
-        self._readers: list[sqlite3.Connection] = []
+        self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
+        self._readers_lock = threading.Lock()
         self._write_lock = threading.RLock()
         try:
             self._writer = self._connect()
@@ -51,14 +53,15 @@ class Database:
         return connection
 
     def read(self) -> sqlite3.Connection:
-        """Return this thread's read-only connection."""
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
+        """Return this thread's read-only connection, which is closed when the thread ends."""
+        reader: _Reader | None = getattr(self._local, "reader", None)
+        if reader is None:
             connection = self._connect()
             connection.execute("PRAGMA query_only=ON")
-            self._local.connection = connection
-            self._readers.append(connection)
-        return connection
+            reader = self._local.reader = _Reader(connection)
+            with self._readers_lock:
+                self._readers.add(reader)
+        return reader.connection
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
@@ -75,8 +78,19 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; the object is not used afterwards."""
-        for connection in (*self._readers, self._writer):
-            connection.close()
+        with self._readers_lock:
+            readers = list(self._readers)
+        for reader in readers:
+            reader.connection.close()
+        self._writer.close()
+
+
+class _Reader:
+    """Hold the connection of one thread, whose local storage is all that keeps it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        weakref.finalize(self, connection.close)
 
 
 @contextmanager

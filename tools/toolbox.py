@@ -6,12 +6,14 @@ from typing import Any
 
 from core.auth import AuthContext
 from core.profile import ToolProfile
+from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import Evidence, TermWeights
 from retrievers.types import Index, Query
 from tools.filter import filter_hits
 from tools.query_records import QueryRecords
 from tools.read_document import ReadDocument
+from tools.result_cache import ResultCache, key_of
 from tools.search import Search
 from tools.search_classic import SearchClassic
 from tools.types import Tool, ToolError, ToolResult
@@ -45,7 +47,10 @@ GENERAL = (
 
 
 class Toolbox:
-    """Run calls by name for a verified caller."""
+    """Run calls by name for a verified caller; safe to share between threads.
+
+    The same call of the same caller is answered once, as long as the index does not change.
+    """
 
     def __init__(self, index: Index) -> None:
         """Make the profile's tools, and the general ones beside them."""
@@ -57,6 +62,12 @@ class Toolbox:
         made: list[Tool] = [_make(index, p, scoped=p.name in scoped) for p in profiles]
         made += [ReadDocument(index), SearchClassic(index)]
         self._tools = {tool.name: tool for tool in made}
+        self._cache = ResultCache(index.settings.tool_cache)
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the collection's searches."""
+        return self._index.settings
 
     def specs(self, auth: AuthContext) -> list[ToolSpec]:
         """Describe all tools as this caller may see them."""
@@ -73,7 +84,9 @@ class Toolbox:
                 value=name,
                 hint=f"tools: {', '.join(self._tools)}",
             )
-        return tool.run(arguments, auth, deadline)
+        version = self._index.store.catalogue.index_version()
+        key = key_of(auth, version, name, arguments)
+        return self._cache.result(key, deadline, lambda: tool.run(arguments, auth, deadline))
 
     def filter(
         self,

@@ -20,6 +20,9 @@ class RetrievalFields(BaseModel):
     text_k_extended: int = Field(10, ge=1, description="The same after a rewrite.")
     records_k: int = Field(5, ge=1, description="Rows of a record query.")
     records_k_extended: int = Field(15, ge=1, description="The same after a rewrite.")
+    tool_cache: int = Field(
+        64, ge=0, le=10_000, description="Results of tool calls that a run remembers; 0 for none."
+    )
     fusion: Literal["standardised", "min_max", "rrf"] = Field(
         "standardised",
         description="How channels are merged: by how far scores stand out from the collection,"

@@ -11,17 +11,21 @@ from reasoning.drift import similarity
 from reasoning.llm.deciding import Decider
 from reasoning.llm.replies import Unfit
 from reasoning.llm.schemas import Schema, items, one_of, text
-from reasoning.rules.plan import RECORDS, calls_for
+from reasoning.rules.plan import RECORDS, calls_for, general_tools
 
 SEARCHES = frozenset({"search", "search_vector", "search_text", RECORDS})
 MOST_TOOLS = 3
 
 
 def searches(tools: Sequence[ToolSpec], *, everywhere: bool = False) -> list[ToolSpec]:
-    """Return the tools that take a search text: the scoped ones alone, where there are any."""
+    """Return the tools that take a search text: the scoped ones alone, else the general ones.
+
+    `everywhere` gives all of them: a channel alone is worth asking where both together failed.
+    """
     found = [spec for spec in tools if spec.base in SEARCHES]
-    scoped = [spec for spec in found if spec.scoped]
-    return found if everywhere or not scoped else scoped
+    if everywhere:
+        return found
+    return [spec for spec in found if spec.scoped] or general_tools(found) or found
 
 
 def search_fields(offered: Sequence[ToolSpec]) -> dict[str, Schema]:

@@ -50,6 +50,7 @@ def one_part(understanding: Understanding) -> Understanding:
     wants = understanding.required_fields[:1] or ["text"]
     update = {
         "kind": "plain",
+        "confidence": 1.0,
         "parts": [Part(text=understanding.question)],
         "required_fields": wants,
     }

@@ -101,7 +101,7 @@ def test_other_languages(carrel: Carrel, library: Path, question: str, source: s
     assert carrel("ask", question, "--json", data=library).code in (0, 3)
 
 
-@pytest.mark.parametrize("pipeline", ["hybrid", "vector", "keyword"])
+@pytest.mark.parametrize("pipeline", ["hybrid", "linked", "vector", "keyword"])
 def test_search_ranks_passages(carrel: Carrel, library: Path, pipeline: str) -> None:
     done = carrel("search", "melted wax", "--pipeline", pipeline, "-k", 3, "--json", data=library)
     assert (done.code, done.err) == (0, "")
@@ -111,6 +111,29 @@ def test_search_ranks_passages(carrel: Carrel, library: Path, pipeline: str) -> 
     assert set(results[0]) >= {"document_id", "source", "chunk_id", "score", "text"}
     scores = [result["score"] for result in results]
     assert scores == sorted(scores, reverse=True)
+
+
+def test_search_follows_links_in_one_pipeline_only(carrel: Carrel, tmp_path: Path) -> None:
+    texts = {
+        "novel": "The Quiet Harbour is a novel; its author is Judith Marlow.",
+        "life": "After school Judith Marlow went to the university of the north.",
+        **{f"frog{n}": f"Frog {n} lives near water." for n in range(12)},
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.md").write_text(text, encoding="utf-8")
+    data = tmp_path / "data"
+    assert carrel("ingest", *sorted(tmp_path.glob("*.md")), data=data).code == 0
+    question = "Which university did the author of the novel The Quiet Harbour attend?"
+
+    def linked(*options: str) -> bool:
+        done = carrel("search", question, *options, "--json", data=data)
+        return any("links" in result["scores"] for result in done.json["results"])
+
+    assert linked("--pipeline", "linked")
+    assert not linked()
+    assert linked("--set", "channel_links=true")
+    assert not linked("--set", "agent_links=true", "--pipeline", "keyword")
+    carrel("search", question, "--pipeline", "best", data=data).failed(2, "linked", "hybrid")
 
 
 def test_search_without_a_hit_is_no_error(carrel: Carrel, library: Path) -> None:

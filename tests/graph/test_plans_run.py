@@ -168,7 +168,7 @@ def test_independent_operations_run_side_by_side(tools: Toolbox) -> None:
     second = SubQuestion(id="q2", text="Who was Anna Berg?", query="Anna Berg", language="en")
     plan = Plan(questions=[first, second])
     context = context_of(tools, plan, max_rewrites=0, max_replans=0)
-    specs = [spec for spec in tools.specs(context.auth) if spec.name == "search_text"]
+    specs = [spec for spec in tools.specs(context.auth) if spec.name == "search"]
     tools.specs = lambda auth: specs  # type: ignore[method-assign]
     state = build_graph().invoke({"question": "x y"}, context=context)
     assert [step.question_id for step in state["trail"] if step.tool] == ["q1", "q2"]

@@ -51,7 +51,7 @@ def test_a_plan_reads_back_as_it_was_written(plan: Plan, whole: bool) -> None:
     said: dict[str, Any] = {"questions": plan.model_dump()["questions"], "kind": "multi"}
     if whole:
         said["operations"] = [item.model_dump() for item in operations]
-    assert read(said) == PlanFile(plan=plan, operations=operations)
+    assert read(said) == PlanFile(plan=plan, operations=operations, fixed=whole)
 
 
 def test_the_least_that_is_a_plan() -> None:

@@ -55,12 +55,57 @@ def many(store: Store, collection: Collection, embedder: FakeEmbedder) -> Collec
         ("search_text", {"extended": True}, 10),
         ("search_vector", {"limit": 1}, 1),
         ("search_text", {"limit": 20}, 20),
+        ("search", {}, 10),
+        ("search", {"extended": True}, 15),
         ("search", {"limit": 20}, 20),
         ("search_classic", {}, 1),
     ],
 )
 def test_how_many_results_a_search_gives(run: Run, many, name, arguments, count) -> None:
     assert len(run(name, query="harbour", **arguments).evidence) == count
+
+
+def test_both_channels_are_fused_over_a_deep_pool(
+    run: Run, store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    """What each channel ranks behind its first hits is found, if both of them know it."""
+    rows = [document(collection, f"t{n}", "harbour harbour harbour crane") for n in range(6)]
+    rows += [document(collection, "both", "harbour rope rope tide pilot")]
+    write(store, collection, rows, embedder)
+    assert "both" not in names(run("search_text", query="harbour"))
+    assert "both" in names(run("search", query="harbour"))
+
+
+@pytest.mark.parametrize("scoped", [False, True])
+def test_links_are_followed_as_settings_and_arguments_say(
+    store: Store, index: Callable[..., Index], embedder: FakeEmbedder, scoped: bool
+) -> None:
+    tool = ToolProfile(name="books", base="search", purpose="Books and authors.", sources=["*"])
+    collection = store.writer.open_collection("acme", "l", Profile(name="p", tools=[tool]))
+    texts = [
+        "The Quiet Harbour is a novel; its author is Judith Marlow.",
+        "After school Judith Marlow went to the university of the north.",
+        *(f"Frog {n} lives near water." for n in range(12)),
+    ]
+    rows = [document(collection, f"d{n}", text) for n, text in enumerate(texts)]
+    write(store, collection, rows, embedder)
+    question = "Which university did the author of the novel The Quiet Harbour attend?"
+
+    def followed(arguments: dict[str, object], name: str = "", **values: bool) -> bool:
+        tools = Toolbox(index(collection, weight_vector=0.01, weight_text=0.99, **values))
+        asked = {"query": question, "language": "en", **arguments}
+        result = tools.run(
+            name or ("books" if scoped else "search"), asked, ANN, time.monotonic() + 60
+        )
+        return any("links" in item.scores for item in result.evidence)
+
+    assert followed({})
+    assert followed({"extended": True})
+    assert not followed({}, agent_links=False)
+    assert followed({"links": True}, agent_links=False)
+    assert not followed({"links": False}, channel_links=True)
+    assert not followed({}, "search_text")
+    assert not followed({"links": True}, "search_vector")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,241 @@
+"""What a run has asked before is answered once, for the same caller and the same index only."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
+
+import pytest
+from fakes import FakeEmbedder, document, remove, write
+
+from core.auth import AuthContext
+from core.errors import PolicyError
+from retrievers.types import Index
+from stores.catalogue import Collection
+from stores.store import Store
+from tools.result_cache import REMEMBERED, ResultCache, key_of
+from tools.toolbox import Toolbox
+from tools.types import ToolError, ToolResult
+
+ANN = AuthContext(tenant="acme", user="ann")
+THREADS = 4
+
+
+def call(
+    tools: Toolbox, query: str, auth: AuthContext = ANN, name: str = "search", **more: object
+) -> ToolResult:
+    return tools.run(name, {"query": query, **more}, auth, time.monotonic() + 60)
+
+
+def names(result: ToolResult) -> list[str]:
+    return [item.document_id for item in result.evidence]
+
+
+def remembered(result: ToolResult) -> bool:
+    return REMEMBERED in result.notes
+
+
+@pytest.fixture
+def ships(store: Store, collection: Collection, embedder: FakeEmbedder) -> Collection:
+    rows = [
+        document(collection, "open", "harbour of ships"),
+        document(collection, "boss", "harbour of the boss", acl=["boss"]),
+        document(collection, "ann", "harbour of ann", acl=["user:ann"]),
+        document(collection, "old", "harbour as it was", version="1.0"),
+    ]
+    write(store, collection, rows, embedder)
+    return collection
+
+
+@pytest.fixture
+def tools(index: Callable[..., Index], ships: Collection) -> Toolbox:
+    return Toolbox(index())
+
+
+def test_the_same_call_is_answered_once_and_says_so(tools: Toolbox) -> None:
+    first, second = call(tools, "harbour"), call(tools, "harbour")
+    assert not remembered(first)
+    assert first.stages
+    assert remembered(second)
+    assert second.stages == []
+    assert second.evidence == first.evidence
+    assert second.auth_filter == first.auth_filter
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"query": "ships"},
+        {"limit": 2},
+        {"extended": True},
+        {"links": False},
+        {"language": "ru"},
+        {"name": "search_text"},
+    ],
+)
+def test_another_call_is_made(tools: Toolbox, changed: dict[str, object]) -> None:
+    call(tools, "harbour")
+    assert not remembered(call(tools, **{"query": "harbour", **changed}))
+
+
+@pytest.mark.parametrize(
+    ("other", "seen"),
+    [
+        ({"user": "bob"}, {"open", "old"}),
+        ({"roles": frozenset({"boss"})}, {"open", "old", "ann", "boss"}),
+        ({"allowed_sources": ("open*",)}, {"open"}),
+        ({"allowed_sources": ()}, set()),
+        ({"version_policy": "2.0"}, {"open", "ann"}),
+        ({"tenant": "rival"}, set()),
+    ],
+)
+def test_another_caller_never_gets_it(
+    tools: Toolbox, other: dict[str, object], seen: set[str]
+) -> None:
+    mine = {"open", "old", "ann"}
+    stranger = AuthContext.model_validate({**ANN.model_dump(), **other})
+    for auth, expected in ((ANN, mine), (stranger, seen)):
+        found = call(tools, "harbour", auth)
+        assert set(names(found)) == expected
+        assert not remembered(found)
+        assert found.auth_filter.items() >= auth.describe().items()
+    for auth, expected in ((ANN, mine), (stranger, seen)):
+        found = call(tools, "harbour", auth)
+        assert remembered(found)
+        assert set(names(found)) == expected
+
+
+def test_nobody_gets_it_without_being_verified_or_in_time(tools: Toolbox) -> None:
+    call(tools, "harbour")
+    with pytest.raises(PolicyError, match="verified caller"):
+        tools.run("search", {"query": "harbour"}, ANN.model_dump(), time.monotonic() + 60)  # type: ignore[arg-type]
+    with pytest.raises(ToolError, match="time of this run"):
+        tools.run("search", {"query": "harbour"}, ANN, time.monotonic() - 1)
+
+
+def test_an_ingest_in_between_is_seen(
+    tools: Toolbox, store: Store, ships: Collection, embedder: FakeEmbedder
+) -> None:
+    assert set(names(call(tools, "harbour"))) == {"open", "old", "ann"}
+    write(store, ships, [document(ships, "new", "harbour anew")], embedder)
+    assert set(names(call(tools, "harbour"))) == {"open", "old", "ann", "new"}
+    remove(store, ships, ["open"])
+    assert set(names(call(tools, "harbour"))) == {"old", "ann", "new"}
+    closed = document(ships, "new", "harbour anew", acl=["boss"])
+    write(store, ships, [closed], embedder)
+    assert set(names(call(tools, "harbour"))) == {"old", "ann"}
+
+
+def test_what_a_reader_does_to_a_result_stays_with_it(tools: Toolbox) -> None:
+    first = call(tools, "harbour")
+    kept = list(first.evidence)
+    first.evidence.clear()
+    first.notes.append("mine")
+    first.auth_filter["roles"] = ["boss"]
+    second = call(tools, "harbour")
+    second.evidence.clear()
+    third = call(tools, "harbour")
+    assert third.evidence == kept
+    assert "mine" not in third.notes
+    assert third.auth_filter["roles"] == []
+
+
+def test_a_refused_call_is_refused_again(tools: Toolbox) -> None:
+    for _ in range(2):
+        with pytest.raises(ToolError, match="query"):
+            tools.run("search", {"query": ""}, ANN, time.monotonic() + 60)
+        with pytest.raises(ToolError, match="query"):
+            tools.run("search", {"query": object()}, ANN, time.monotonic() + 60)
+
+
+def test_the_oldest_results_are_forgotten(index: Callable[..., Index], ships: Collection) -> None:
+    tools = Toolbox(index(tool_cache=2))
+    for query in ("one", "two", "one", "three"):
+        call(tools, query)
+    assert remembered(call(tools, "one"))
+    assert not remembered(call(tools, "two"))
+    nothing = Toolbox(index(tool_cache=0))
+    assert not any(remembered(call(nothing, "one")) for _ in range(3))
+
+
+def test_a_call_that_is_being_answered_is_waited_for() -> None:
+    cache, started, go = ResultCache(8), Event(), Event()
+    key = key_of(ANN, 1, "search", {"query": "x"})
+
+    def slow() -> ToolResult:
+        started.set()
+        assert go.wait(30)
+        return ToolResult(notes=["slow"])
+
+    def never() -> ToolResult:
+        raise AssertionError("the same call was made twice")
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        first = pool.submit(cache.result, key, time.monotonic() + 60, slow)
+        assert started.wait(30)
+        others = [pool.submit(cache.result, key, time.monotonic() + 60, never) for _ in range(3)]
+        go.set()
+        assert first.result(30).notes == ["slow"]
+        assert [other.result(30).notes for other in others] == [[REMEMBERED, "slow"]] * 3
+
+
+def test_who_waits_for_a_call_that_fails_makes_it() -> None:
+    cache, started, go = ResultCache(8), Event(), Event()
+    key = key_of(ANN, 1, "search", {"query": "x"})
+
+    def fails() -> ToolResult:
+        started.set()
+        assert go.wait(30)
+        raise ToolError("the time of this run is used up", value="search")
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        first = pool.submit(cache.result, key, time.monotonic() + 60, fails)
+        assert started.wait(30)
+        made = ToolResult(notes=["made"])
+        other = pool.submit(cache.result, key, time.monotonic() + 60, lambda: made)
+        go.set()
+        with pytest.raises(ToolError):
+            first.result(30)
+        assert other.result(30).notes == ["made"]
+
+
+def test_four_threads_find_what_one_finds(
+    index: Callable[..., Index], store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    """Searches of all kinds, the same and different ones, by callers with different rights."""
+    rows = [
+        document(
+            collection,
+            f"d{n:02}",
+            f"harbour {n} of Ada Byron and ship {n % 7}",
+            f"Корабль {n} стоит в гавани",
+            acl=["boss"] if n % 3 == 0 else (),
+            fields={"year": 1900 + n},
+        )
+        for n in range(40)
+    ]
+    write(store, collection, rows, embedder)
+    boss = AuthContext(tenant="acme", user="bob", roles=frozenset({"boss"}))
+    asked = [
+        (name, {"query": f"{word} {n}"}, auth)
+        for name in ("search", "search_vector", "search_text", "search_classic", "query_records")
+        for word in ("harbour", "ship", "корабль")
+        for n in range(4)
+        for auth in (ANN, boss)
+    ]
+    alone = Toolbox(index(tool_cache=0))
+    expected = [names(alone.run(*one, time.monotonic() + 60)) for one in asked]
+    assert any(expected)
+    shared, begin = Toolbox(index()), Barrier(THREADS)
+
+    def work(thread: int) -> list[list[str]]:
+        begin.wait(30)
+        order = [(place + 31 * thread) % len(asked) for place in range(len(asked))]
+        found = {place: names(shared.run(*asked[place], time.monotonic() + 60)) for place in order}
+        return [found[place] for place in range(len(asked))]
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        for found in pool.map(work, range(THREADS)):
+            assert found == expected
