@@ -79,7 +79,8 @@ def test_every_decision_is_valid_or_degraded(
             partly = verb == "answer" and step.decision != "0 claims"
             if len(bad) == len(calls) and not partly:
                 assert f"{verb}: " in step.degraded
-        assert all(call.completion_tokens <= TOKENS for call in step.calls)
+        for call in step.calls:  # a plan of several questions may be twice as long
+            assert call.completion_tokens <= TOKENS * (2 if call.verb == "plan" else 1)
     shown = "".join(event.text for event in events if event.kind == "sentence")
     assert run.result["answer"].startswith(shown)
     cited = {c["chunk_id"] for claim in run.result["claims"] for c in claim["citations"]}
