@@ -64,7 +64,7 @@ def _asks(text: str, lists: Lexicon) -> bool:
     """Tell whether a text is a question rather than a statement that holds such a word."""
     if text.endswith(("?", "？")):
         return True
-    beginning = " ".join(text.split()[:3])
+    beginning = " ".join(text.split()[:2])
     return lists.is_question(beginning) or lists.starts("listing", text)
 
 

@@ -191,7 +191,7 @@ def _question(
 
 def has_subject(clause: Sequence[Word], lists: Lexicon) -> bool:
     """Tell whether a clause brings its own subject: "that Mark Twain wrote"."""
-    first = clause[0]
+    first = next((word for word in clause if word.kind not in ("mark", "brace")), clause[0])
     if first.low in lists.any_of("relative_object"):
         return True
     return first.capital and not is_verb(first, lists)
