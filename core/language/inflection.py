@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from core.language.words import _morphology
+
+
+class _Tag(Protocol):
+    """What is used of a tag: its part of speech, and whether it holds a mark."""
+
+    POS: str | None
+
+    def __contains__(self, mark: str) -> bool: ...  # noqa: D105
 
 
 class Reading(NamedTuple):
@@ -56,10 +64,12 @@ def inflected(word: str, dictionary: str, pos: str, case: str, gender: str, numb
             made = parse.inflect(wanted)
             if made is not None:
                 return str(made.word)
+            if pos == "NOUN" and case == "nomn" and number != "plur":
+                return str(parse.normal_form)  # the Ukrainian one has no case
     return ""
 
 
-def _part_of_speech(tag: Any) -> str:
+def _part_of_speech(tag: _Tag) -> str:
     """Name a participle as one, also where the dictionary calls it an adjective."""
     voiced = "pssv" in tag or "actv" in tag
     return "PRTF" if str(tag.POS) == "ADJF" and voiced else str(tag.POS or "")
@@ -71,7 +81,7 @@ def _case(name: str) -> str:
 
 
 def _parses(word: str, dictionary: str) -> list[Any]:
-    """Return the readings of the dictionary itself, likeliest first; the weigher's own lack forms."""
+    """Return the dictionary's own readings, likeliest first; the weigher's lack other forms."""
     if len(word) > 64:
         return []
     morphology, weigher = _morphology(dictionary)

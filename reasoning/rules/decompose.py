@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 
@@ -21,6 +22,7 @@ from reasoning.rules.sequel import sequel_steps
 from reasoning.rules.when_clause import when_steps
 
 # A longer text is a story rather than a question, and taking it apart goes wrong.
+_AND_MORE = re.compile(r"\s*,")
 MOST_CHARACTERS = 400
 CUTS: dict[str, Callable[[str, Lexicon], Iterator[Cut]]] = {
     "en": english_cuts,
@@ -64,7 +66,7 @@ def _asks(text: str, lists: Lexicon) -> bool:
     """Tell whether a text is a question rather than a statement that holds such a word."""
     if text.endswith(("?", "？")):
         return True
-    beginning = " ".join(text.split()[:3])
+    beginning = " ".join(text.split()[:2])
     return lists.is_question(beginning) or lists.starts("listing", text)
 
 
@@ -105,6 +107,8 @@ def _described(text: str, lists: Lexicon, room: int, taken: set[str]) -> list[St
 
 def _root(text: str, cut: Cut, lists: Lexicon) -> bool:
     """Tell whether a question asks for nothing but what the cut describes."""
+    if not says_something(text[: cut.start], lists) and _AND_MORE.match(text, cut.end):
+        return True  # "What is the name of the city that …, and which …"
     rest = f"{text[: cut.start]} {text[cut.end :]}"
     asks = lists.is_question(rest) or lists.starts("listing", rest) or not lists.is_question(text)
     return not (asks and says_something(rest, lists))

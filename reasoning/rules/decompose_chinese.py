@@ -15,17 +15,20 @@ MARK = "？"
 _NAMED = re.compile(
     r"《[^《》]+》|“[^“”]+”|「[^「」]+」|[A-Za-z0-9]{2,}|[\u4e00-\u9fff]+·|\{[^{}]+\}"
 )
+_TITLE = re.compile(r"《[^《》]*》")
 _BREAK = re.compile(r"[，,。；;、：:？?！!\s]")
 
 
 def chinese_cuts(text: str, lists: Lexicon) -> Iterator[Cut]:
     """Yield the descriptions of a question that can be asked for alone, the innermost first."""
-    for match in _head(lists).finditer(text):
-        start = max((end.end() for end in _BREAK.finditer(text, 0, match.start())), default=0)
+    masked = _TITLE.sub(lambda title: "《" + "_" * (len(title.group()) - 2) + "》", text)
+    for match in _head(lists).finditer(masked):
+        start = max((end.end() for end in _BREAK.finditer(masked, 0, match.start())), default=0)
         start = _after_asking(text, start, match.start(), lists)
         clause, noun = text[start : match.start()], match["noun"]
         role = noun in lists.any_of("role")
-        if not _describes(clause, role, lists):
+        joined = text[match.end() :].startswith(tuple(lists.any_of("conjoined", "listed")))
+        if joined or not _describes(clause, role, lists):
             continue
         said = text[start : match.end("noun")]
         kind = kind_of_noun(noun, lists)
@@ -53,7 +56,8 @@ def _head(lists: Lexicon) -> re.Pattern[str]:
 
 def _after_asking(text: str, start: int, end: int, lists: Lexicon) -> int:
     """Return where a description begins: behind the words that ask before it."""
-    found = [match.end() for match in re.finditer(lists.alternatives("question"), text[start:end])]
+    asking = rf"{lists.alternatives('question')}(?:[^的]{{0,6}}?[是在])?"
+    found = [match.end() for match in re.finditer(asking, text[start:end])]
     return start + max(found, default=0)
 
 
@@ -75,11 +79,19 @@ def chinese_comparison(text: str, lists: Lexicon) -> list[Step]:
     match = re.fullmatch(
         rf"(?P<a>{name})(?:{joiner})(?P<b>{name})[，,]?(?P<rest>{asked}.+?)[？?]?", text
     )
-    if match and any(word in match["rest"] for word in lists.any_of("compare")):
+    if match and _compared(match, lists):
         return [Step(f"{match[one]}：{match['rest']}{MARK}") for one in "ab"]
     match = re.fullmatch(
         rf"(?P<rest>{asked}.+?)[，,：:]\s*(?P<a>{name})(?:{joiner})(?P<b>{name})[？?]?", text
     )
-    if match and any(word in match["rest"] for word in lists.any_of("compare")):
+    if match and _compared(match, lists):
         return [Step(f"{match[one]}：{match['rest']}{MARK}") for one in "ab"]
     return []
+
+
+def _compared(match: re.Match[str], lists: Lexicon) -> bool:
+    """Tell whether the rest compares, and both things are names and not parts of a sentence."""
+    things = match["a"] + match["b"]
+    if any(word in things for word in lists.any_of("of", "not_name")):
+        return False
+    return any(word in match["rest"] for word in lists.any_of("compare"))

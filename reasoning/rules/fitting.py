@@ -31,7 +31,7 @@ def asked_noun(text: str, lists: Lexicon) -> str:
     match = lists.search("noun_asker", text) if lists.any_of("noun_asker") else None
     if match is None:
         return ""
-    words = []
+    words: list[str] = []
     for word in text[match.end() :].split():
         bare = word.strip(",.?!'\"()").casefold()
         stops = lists.any_of("auxiliary_verb", "relative_preposition", "relative", "joint")

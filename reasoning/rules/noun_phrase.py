@@ -32,6 +32,8 @@ def phrase_before(text: str, words: Sequence[Word], end: int, lists: Lexicon) ->
         return None
     if is_past(noun.low, lists) or _is_ing(noun.low, lists):
         return None
+    if noun.low in lists.any_of("reporting") and kind_of(noun.low, lists) is None:
+        return None
     for start in range(end - 2, max(-1, end - 2 - MOST_WORDS), -1):
         word = words[start]
         definite = word.low in lists.any_of("determiner")

@@ -106,10 +106,18 @@ def clause_end(
             return place
         if verbs and place > start and _unclear(words, place, lists):
             return None
-        verbs += is_verb(word, lists)
+        verbs += _is_finite(words, place, start, lists)
         named = name_end(words, place, lists.any_of("title_word"))
         place = max(place + 1, named)
     return None if open_verb else place
+
+
+def _is_finite(words: Sequence[Word], place: int, start: int, lists: Lexicon) -> bool:
+    """Tell whether a word is a verb; a base form may as well be a noun, except after a pronoun."""
+    word = words[place]
+    if not is_verb(word, lists) or word.low not in lists.any_of("base_verb"):
+        return is_verb(word, lists)
+    return place == start or words[place - 1].low in lists.any_of("anaphor", "relative_object")
 
 
 def _waits_for_verb(words: Sequence[Word], before: int, lists: Lexicon) -> bool:
@@ -128,7 +136,8 @@ def _verb_at(words: Sequence[Word], place: int, lists: Lexicon) -> bool:
 
 def _main_verb(words: Sequence[Word], place: int, lists: Lexicon) -> bool:
     word, last = words[place], words[place - 1]
-    led = last.low in lists.any_of("inverting", "auxiliary_verb") or last.low == "to"
+    articles = lists.any_of("determiner", "indefinite", "theirs")
+    led = last.low in lists.any_of("inverting", "auxiliary_verb") | articles or last.low == "to"
     return word.plain and word.low in lists.any_of("base_verb") and not led
 
 
@@ -191,7 +200,7 @@ def _question(
 
 def has_subject(clause: Sequence[Word], lists: Lexicon) -> bool:
     """Tell whether a clause brings its own subject: "that Mark Twain wrote"."""
-    first = clause[0]
+    first = next((word for word in clause if word.kind not in ("mark", "brace")), clause[0])
     if first.low in lists.any_of("relative_object"):
         return True
     return first.capital and not is_verb(first, lists)

@@ -104,6 +104,7 @@ def _mention(
         same = noun is not None and singular(words[noun].low, lists) == item
         if noun is not None and same:
             return noun + 1, slot
-    if each and following in lists.any_of("base_verb", "relative_preposition", "", "?"):
+    closing = lists.any_of("relative_preposition", "auxiliary_verb", "first_last") | {"", "?"}
+    if each and following in closing:
         return place + 1, slot
     return place, ""

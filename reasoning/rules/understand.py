@@ -31,7 +31,8 @@ def understand(
     language = detect_language(question)
     words = lexicon(language)
     intent = _intent(question, words)
-    clauses = [question] if intent == "recommend" else split_clauses(question, words, max_parts)
+    split = [] if intent == "recommend" else split_clauses(question, words, max_parts)
+    clauses = split or [question]
     steps = [] if intent == "recommend" else _together(question, clauses, words, max_parts)
     subject = _earlier_topic(history)
     if steps and _narrow(steps, max_deps) and not (subject and is_elliptical(question, words)):

@@ -1,4 +1,4 @@
-"""Where values stand in a text: dates, amounts, names, quoted titles, what something is said to be."""
+"""Where values stand in a text: dates, amounts, names, titles, what something is said to be."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _names(text: str, language: str, title: str, dates: list[Value]) -> Iterator
 
 
 def _after_title(name: str, lists: Lexicon) -> tuple[int, bool]:
-    """Return where the person begins in "Queensland Senator Barnaby Joyce", and whether one does."""
+    """Return where the person begins in "Senator Barnaby Joyce", and whether one does."""
     words = list(re.finditer(r"\S+", name))
     for place in range(len(words) - 2, -1, -1):
         if words[place].group().casefold() in lists.any_of("person_noun"):

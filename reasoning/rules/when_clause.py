@@ -26,7 +26,9 @@ def when_steps(text: str, words: Sequence[Word], lists: Lexicon, taken: set[str]
     if not places:
         return []
     at = places[-1]
-    clause = words[at + 1 :]
+    clause = list(words[at + 1 :])
+    while clause and clause[-1].kind == "mark":
+        clause.pop()
     verbs = [n for n, word in enumerate(clause) if is_verb(word, lists)]
     past = [n for n in verbs if clause[n].low in ("was", "were")]
     if len(past) != 1 or not past[0] or verbs[0] != past[0] or len(clause) < LEAST_CLAUSE:

@@ -1,0 +1,246 @@
+"""Questions taken apart: descriptions, roles, lists, times and comparisons in four languages."""
+
+from __future__ import annotations
+
+import pytest
+
+from reasoning.rules.decompose import decompose
+from reasoning.rules.lexicon import lexicon
+
+CHAINS = [
+    (
+        "en",
+        "Who was the first president of the association which published Journal of Botany?",
+        [
+            ("Which association published Journal of Botany?", "association"),
+            ("Who was the first president of {association}?", None),
+        ],
+    ),
+    (
+        "en",
+        "Who ruled the country where the composer of Aurora was a citizen?",
+        [
+            ("Who is the composer of Aurora?", "composer"),
+            ("In which country was {composer} a citizen?", "country"),
+            ("Who ruled {country}?", None),
+        ],
+    ),
+    (
+        "en",
+        "Which team maintains the interface whose timeout is thirty seconds?",
+        [
+            ("Which interface's timeout is thirty seconds?", "interface"),
+            ("Which team maintains {interface}?", None),
+        ],
+    ),
+    (
+        "en",
+        "When did the country where the town where Ann Lee was born is located join the union?",
+        [
+            ("In which town was Ann Lee born?", "town"),
+            ("In which country is {town} located?", "country"),
+            ("When did {country} join the union?", None),
+        ],
+    ),
+    (
+        "en",
+        "Who is the father of the director of the film Night Train?",
+        [
+            ("Who is the director of the film Night Train?", "director"),
+            ("Who is the father of {director}?", None),
+        ],
+    ),
+    (
+        "en",
+        "What river flows through Ann Lee's birthplace?",
+        [("What is Ann Lee's birthplace?", "birthplace"), (None, None)],
+    ),
+    (
+        "en",
+        "Who coaches the team founded by Bob Ray in 1920?",
+        [("What is the team founded by Bob Ray in 1920?", "team"), (None, None)],
+    ),
+    (
+        "en",
+        "The soundtrack of Aurora was produced by a man born in what year?",
+        [
+            ("The soundtrack of Aurora was produced by which man?", "man"),
+            ("{man} was born in what year?", None),
+        ],
+    ),
+    (
+        "en",
+        "Who was the mayor of Lyon when the Pont Neuf was built?",
+        [
+            ("When was the Pont Neuf built?", "date"),
+            ("Who was the mayor of Lyon in {date}?", None),
+        ],
+    ),
+    (
+        "en",
+        "What is the batting hand of each of the first five picks in the 1998 draft?",
+        [
+            ("What are the first five picks in the 1998 draft?", "pick"),
+            ("What is the batting hand of {pick}?", None),
+        ],
+    ),
+    (
+        "en",
+        "Who are the five richest people in Peru, and where were they born?",
+        [
+            ("Who are the five richest people in Peru?", "person"),
+            ("Where were {person} born?", None),
+        ],
+    ),
+    (
+        "ru",
+        "Кто был первым президентом ассоциации, которая издавала журнал «Ботаника»?",
+        [
+            ("Какая ассоциация издавала журнал «Ботаника»?", "ассоциация"),
+            ("Кто был первым президентом {ассоциация}?", None),
+        ],
+    ),
+    (
+        "ru",
+        "В каком году страна, в которой родился Иван Петров, вступила в союз?",
+        [
+            ("В какой стране родился Иван Петров?", "страна"),
+            ("В каком году {страна} вступила в союз?", None),
+        ],
+    ),
+    (
+        "ru",
+        "Кто правил страной, гражданином которой был композитор оперы «Заря»?",
+        [
+            ("Кто композитор оперы «Заря»?", "композитор"),
+            ("Какая это страна, гражданином которой был {композитор}?", "страна"),
+            ("Кто правил {страна}?", None),
+        ],
+    ),
+    (
+        "ru",
+        "Кто тренирует команду, основанную Иваном Петровым?",
+        [("Какая это команда, основанная Иваном Петровым?", "команда"), (None, None)],
+    ),
+    (
+        "uk",
+        "Яка річка протікає через місто, у якому народився Іван Франко?",
+        [
+            ("У якім місті народився Іван Франко?", "місто"),
+            ("Яка річка протікає через {місто}?", None),
+        ],
+    ),
+    (
+        "uk",
+        "Хто батько режисера фільму «Тіні»?",
+        [("Хто режисер фільму «Тіні»?", "режисер"), ("Хто батько {режисер}?", None)],
+    ),
+    (
+        "uk",
+        "Хто заснував університет, що розташований у місті Острог?",
+        [("Який університет розташований у місті Острог?", "університет"), (None, None)],
+    ),
+    (
+        "zh",
+        "发表《植物》杂志的协会的第一任主席是谁？",
+        [("发表《植物》杂志的协会是哪个？", "协会"), ("{协会}的第一任主席是谁？", None)],
+    ),
+    (
+        "zh",
+        "《晨光》的作者的父亲是谁？",
+        [("《晨光》的作者是谁？", "作者"), ("{作者}的父亲是谁？", None)],
+    ),
+]
+
+WHOLE = [
+    ("en", "Who is the director of Jump for Glory?"),
+    ("en", "What is the name of the city where the Pont Neuf is located?"),
+    ("en", "What is the capital of France?"),
+    ("en", "What happens when the alarm rings?"),
+    ("en", "Who said that the ward is closed?"),
+    ("en", "When was the company founded by Ann Lee?"),
+    ("en", "Which of the two outbreaks killed the most people?"),
+    ("en", "How do cats and dogs differ?"),
+    ("en", "The gene which encodes X binds to the receptor that Y blocks."),
+    ("ru", "Кто автор пьесы «Заря»?"),
+    ("ru", "Как называется город, в котором находится Эрмитаж?"),
+    ("ru", "Где родился писатель Иван Петров?"),
+    ("ru", "Какой город, основанный Петром, стоит на Неве?"),
+    ("uk", "Хто автор поеми «Енеїда»?"),
+    ("zh", "《晨光》的作者是谁？"),
+    ("zh", "支付接口和退款接口的超时是多少？"),
+]
+
+COMPARED = [
+    ("en", "Who is older, Ann Lee or Bob Ray?", ["How old is Ann Lee?", "How old is Bob Ray?"]),
+    (
+        "en",
+        "Which band was formed first, The Larks or Night Owls?",
+        ["When was the band The Larks formed?", "When was the band Night Owls formed?"],
+    ),
+    (
+        "en",
+        "Are Ann Lee and Bob Ray from the same country?",
+        ["Which country is Ann Lee from?", "Which country is Bob Ray from?"],
+    ),
+    ("en", "Are Chess and Go both board games?", ["Is Chess a board game?", "Is Go a board game?"]),
+    (
+        "en",
+        "What do Ann Lee and Bob Ray have in common?",
+        ["What is Ann Lee?", "What is Bob Ray?"],
+    ),
+    (
+        "en",
+        "Which genus has more species, Lantana or Silybum?",
+        ["How many species has the genus Lantana?", "How many species has the genus Silybum?"],
+    ),
+    (
+        "ru",
+        "Кто старше, Иван Петров или Анна Ли?",
+        ["Иван Петров: кто старше?", "Анна Ли: кто старше?"],
+    ),
+    ("zh", "甲山和乙山哪个更高？", ["甲山：哪个更高？", "乙山：哪个更高？"]),
+]
+
+
+@pytest.mark.parametrize(("language", "question", "expected"), CHAINS)
+def test_a_description_is_asked_for_first(
+    language: str, question: str, expected: list[tuple[str | None, str | None]]
+) -> None:
+    steps = decompose(question, lexicon(language), 5)
+    assert [step.slot for step in steps] == [slot for _, slot in expected]
+    for step, (text, _) in zip(steps, expected, strict=True):
+        assert text is None or step.text == text
+
+
+@pytest.mark.parametrize(("language", "question"), WHOLE)
+def test_a_question_of_one_fact_stays_whole(language: str, question: str) -> None:
+    assert decompose(question, lexicon(language), 5) == []
+
+
+@pytest.mark.parametrize(("language", "question", "expected"), COMPARED)
+def test_compared_things_are_asked_about_apart(
+    language: str, question: str, expected: list[str]
+) -> None:
+    steps = decompose(question, lexicon(language), 5)
+    assert [step.text for step in steps] == expected
+    assert [step.slot for step in steps] == [None, None]
+
+
+@pytest.mark.parametrize("room", [1, 2, 3])
+def test_there_are_at_most_as_many_parts_as_asked_for(room: int) -> None:
+    question = "Who ruled the country where the composer of Aurora was a citizen?"
+    assert len(decompose(question, lexicon("en"), room)) <= room
+
+
+def test_slots_of_one_plan_have_names_of_their_own() -> None:
+    question = "Who is the wife of the author of the book that the author of Aurora praised?"
+    slots = [step.slot for step in decompose(question, lexicon("en"), 5) if step.slot]
+    assert slots[0] == "author"
+    assert len(slots) == len(set(slots)) == 3
+
+
+def test_an_item_of_a_list_is_found_as_a_list() -> None:
+    question = "What are the capitals of the five largest countries in Asia?"
+    first, _ = decompose(question, lexicon("en"), 5)
+    assert first.wants == "list"
