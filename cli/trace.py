@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from core.trace import RunRecord
 
 NEWEST = 15
+ONE_SEARCH = ("RETRIEVE", "SYNTHESIZE")  # what a plain question compiles to
 PIPED_WIDTH = 160
 
 
@@ -92,10 +93,33 @@ def print_run(run: RunRecord) -> None:
     if any(step.stages for step in run.trail):
         out.print("\n[bold]Stages of the searches[/bold]")
         out.print(stage_table(run.trail))
+    _print_plan(out, run.result.get("plan") or {})
     out.print("\n[bold]Path[/bold]")
     out.print(path_picture(run.trail, max(60, min(out.width, 120))), markup=False)
     out.print()
     print_answer(run.result)
+
+
+def _print_plan(out: Console, plan: dict[str, Any]) -> None:
+    """Draw the plan of a run that asked more than one thing, and list the values it found."""
+    from cli.draw_plan import plan_picture
+    from core.operations import operation_adapter
+    from core.types import Plan, SubQuestion
+    from reasoning.planning.text import render_operation
+
+    operations = plan.get("operations") or []
+    if len(operations) <= len(ONE_SEARCH):
+        return
+    questions = [SubQuestion.model_validate(held) for held in plan["questions"]]
+    out.print("\n[bold]Plan[/bold]")
+    out.print(plan_picture(Plan(questions=questions), out.width), markup=False)
+    for held in plan["slots"]:
+        out.print(f"  [cyan]{escape(held['slot'])}[/cyan] = {escape(held['value'])}", end=" ")
+        out.print(f"[dim]found for {escape(held['question'])} in {held['evidence_id']}[/dim]")
+    for held in operations:
+        done = "●" if held["out"] in plan["ran"] or held["op"] == "SYNTHESIZE" else "○"
+        line = render_operation(operation_adapter.validate_python(held))
+        out.print(f"  {done} {escape(line)}")
 
 
 def _wide() -> Console:
