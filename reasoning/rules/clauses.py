@@ -23,7 +23,8 @@ def split_clauses(text: str, words: Lexicon, limit: int) -> list[str]:
     for sentence, asks in _sentences(text):
         for clause in _coordinated(sentence, words):
             joined = f"{context} {clause}".strip()
-            if asks or words.is_question(clause):
+            worded = any(character.isalnum() for character in joined)
+            if worded and (asks or words.is_question(clause)):
                 clauses.append(joined)
                 context = ""
             else:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from reasoning.rules.lexicon import Lexicon
+from reasoning.rules.participles import bare_cut, participle_cut
 from reasoning.rules.parts import Cut
 from reasoning.rules.phrases import Word, words_of
-from reasoning.rules.relative import bare_cut, participle_cut, relative_cut
+from reasoning.rules.relative import relative_cut
 from reasoning.rules.roles import possessive_cut, role_cut
 
 Finder = Callable[[str, Sequence[Word], int, Lexicon], Cut | None]

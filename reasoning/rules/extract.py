@@ -9,7 +9,7 @@ from typing import NamedTuple
 from core.language.analysis import content_terms, terms
 from core.types import AnswerKind, Evidence, Finding, SubQuestion
 from reasoning.rules.answer import ranked_sentences
-from reasoning.rules.fitting import kind_fit, noun_fit, wanted_noun
+from reasoning.rules.fitting import completed, kind_fit, noun_fit, wanted_noun
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.relevance import Relevance, evidence_languages
 from reasoning.rules.sentences import Sentence
@@ -23,6 +23,8 @@ KIND, NOUN, TITLE, NEAR, SAID, RARE = 0.5, 0.4, 0.15, 0.3, 0.3, 0.1
 NEAR_CHARACTERS = 100
 # A longer form of a name that the question says: two or more of its words, and this share.
 SAME_NAME = 0.5
+# A title is the answer only where it is, or is said to be, what the question asks for.
+LEAST_TITLE = 0.6
 MOST_VALUES = 20
 
 
@@ -61,8 +63,12 @@ def extract(
     asked = _Asked(kind, noun, frozenset(terms(question.query, question.language)), lists)
     ranked = ranked_sentences(question, evidence, relevance)[:BEST_SENTENCES]
     scored: list[_Scored] = []
+    titled: set[str] = set()
     for worth, sentence in ranked:
         scored += _scored(worth, sentence, asked, wanted, relevance)
+        if sentence.evidence.chunk_id not in titled:  # its best sentence comes first
+            titled.add(sentence.evidence.chunk_id)
+            scored += _title(worth, sentence.evidence, asked)
     scored.sort(key=lambda one: (-one.worth, one.item.chunk_id, one.value.start))
     return _findings(scored)
 
@@ -106,10 +112,11 @@ def _scored(
     matched = _places(sentence, wanted)
     found = []
     for value in values:
+        value = completed(value, asked.noun, item.text, item.language)
         text = item.text[value.start : value.end]
         own = set(content_terms(text, item.language))
         share = len(own & asked.said) / len(own) if own else 1.0
-        if share == 1.0 or (share >= SAME_NAME and len(own & asked.said) > 1):
+        if _is_said(own, asked):
             continue
         score = worth - SAID * share
         score += KIND * kind_fit(asked.kind, asked.noun, value, item.text, lists)
@@ -119,6 +126,28 @@ def _scored(
         score += RARE * _rarity(own, relevance)
         found.append(_Scored(score, item, value))
     return found
+
+
+def _is_said(own: set[str], asked: _Asked) -> bool:
+    """Tell whether the question says a value itself, or a shorter form of it."""
+    said = own & asked.said
+    return len(said) == len(own) or (len(said) > 1 and len(said) >= SAME_NAME * len(own))
+
+
+def _title(worth: float, item: Evidence, asked: _Asked) -> list[_Scored]:
+    """Return the title where the text first says it: what "it" stands for in other sentences."""
+    values = values_in(item.text, item.language, item.title)
+    value = next((one for one in values if one.form == "TITLE"), None)
+    own = set(content_terms(item.title, item.language))
+    if value is None or _is_said(own, asked):
+        return []
+    lists = lexicon(item.language)
+    fit = noun_fit(asked.noun, value, item.text, item.language, lists)
+    if fit < LEAST_TITLE:
+        return []
+    score = worth + TITLE + NEAR / 2 + NOUN * fit
+    score += KIND * kind_fit(asked.kind, asked.noun, value, item.text, lists)
+    return [_Scored(score, item, value)]
 
 
 def _places(sentence: Sentence, wanted: Wanted) -> list[int]:

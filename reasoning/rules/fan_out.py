@@ -6,11 +6,12 @@ import re
 from collections.abc import Sequence
 
 from core.language.stopwords import stopwords
+from reasoning.rules.clause_end import clause_end
 from reasoning.rules.lexicon import Lexicon
 from reasoning.rules.noun_phrase import is_verb, kind_of, singular
 from reasoning.rules.parts import Step, asked, capitalised, slot_name
 from reasoning.rules.phrases import Word, span, words_of
-from reasoning.rules.relative import clause_end, is_share
+from reasoning.rules.relative import is_share
 
 MOST_WORDS = 6
 _NUMBER = re.compile(r"\d{1,2}")

@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 
 from core.language.analysis import terms
+from core.language.inflection import readings
 from core.types import AnswerKind, SubQuestion
-from reasoning.rules.lexicon import Lexicon
-from reasoning.rules.noun_phrase import kind_of, singular
+from reasoning.rules.lexicon import UNSPACED, Lexicon
+from reasoning.rules.noun_phrase import is_past, kind_of, singular
 from reasoning.rules.value_spans import Value
 
 AROUND = 40
+_NEXT_WORD = re.compile(r"\s[^\W\d_]+")
 _AFTER_NAME = re.compile(r"\s*(?:\((?:[^()]{0,40}\b)?(?:born|née|род\.|нар\.|\d{4}))|[（(]\d{4}")
 
 
 def wanted_noun(question: SubQuestion, lists: Lexicon) -> tuple[str, AnswerKind]:
     """Return the noun a question asks with ("" for none) and the kind of value it wants."""
-    noun = asked_noun(question.text, lists)
-    if not noun and question.slot:
-        noun = question.slot.rstrip("0123456789").replace("_", " ")
+    slot = (question.slot or "").rstrip("0123456789").replace("_", " ")
+    noun = slot or asked_noun(question.text, lists)
     kind = question.wants
     if kind in ("text", "list"):
         quantity = singular(noun, lists) in lists.any_of("number_noun")
@@ -33,9 +34,16 @@ def asked_noun(text: str, lists: Lexicon) -> str:
         return ""
     words: list[str] = []
     for word in text[match.end() :].split():
-        bare = word.strip(",.?!'\"()").casefold()
+        bare = word.strip(",.?!'\"()«»").casefold()
+        if lists.language in ("ru", "uk"):
+            found = [one.pos for one in readings(bare, lists.language)[:2]]
+            if "NOUN" in found:
+                return bare
+            continue
         stops = lists.any_of("auxiliary_verb", "relative_preposition", "relative", "joint")
         if not bare or bare in stops or bare.startswith("{") or len(words) > 4:
+            break
+        if words and (bare in lists.any_of("base_verb") or is_past(bare, lists)):
             break
         if words and (kind_of(words[-1], lists) or word[:1].isupper()):
             break
@@ -69,7 +77,7 @@ def _person(value: Value, text: str, lists: Lexicon) -> float:
         return 1.0
     if value.form in ("ORG", "ABBREVIATION", "CODE", "WORK_OF_ART"):
         return -0.5
-    count = len(name.split())
+    count = len(name) if value.form == "RUN" else len(name.split())
     fit = 0.5 if 2 <= count <= 4 else 0.0
     if value.form == "TITLE":
         fit += 0.2
@@ -77,7 +85,7 @@ def _person(value: Value, text: str, lists: Lexicon) -> float:
     if _led(before, "by", lists):
         fit += 0.4
     last = before.split()[-1].casefold() if before.split() else ""
-    if last in lists.any_of("person_noun"):
+    if last in lists.any_of("person_noun") or _led(before, "person_noun", lists):
         fit += 0.4
     if _led(before, "place_preposition", lists):
         fit -= 0.5
@@ -106,6 +114,8 @@ def _place(value: Value, text: str, noun: str, lists: Lexicon) -> float:
 
 def _led(before: str, name: str, lists: Lexicon) -> bool:
     """Tell whether a word of a list, and perhaps an article, stands right before a value."""
+    if lists.language == UNSPACED:
+        return before.endswith(tuple(lists.any_of(name)))
     words = before.casefold().split()
     while words and words[-1] in lists.any_of("determiner", "indefinite"):
         words.pop()
@@ -121,7 +131,8 @@ def noun_fit(noun: str, value: Value, text: str, language: str, lists: Lexicon) 
         return 1.0
     before = text[max(0, value.start - AROUND) : value.start]
     after = text[value.end : value.end + AROUND]
-    if wanted & set(terms(" ".join(before.split()[-2:]), language)):
+    near = before[-len(noun) :] if language == UNSPACED else " ".join(before.split()[-2:])
+    if wanted & set(terms(near, language)):
         return 0.8
     signals = lists.table("signal").get(noun, "").split()
     if signals and set(signals) & set(re.findall(r"\w+", before.casefold())):
@@ -130,3 +141,24 @@ def noun_fit(noun: str, value: Value, text: str, language: str, lists: Lexicon) 
     if said and wanted & set(terms(after, language)):
         return 0.6
     return 0.3 if wanted & set(terms(before, language)) else 0.0
+
+
+def completed(value: Value, noun: str, text: str, language: str) -> Value:
+    """Return a Cyrillic name with the noun asked for, and whose it is: "Русское общество врачей".
+
+    Only the first word of such a name has a capital.
+    """
+    if value.kind != "name" or not noun or language not in ("ru", "uk"):
+        return value
+    wanted = set(terms(noun, language))
+    end = value.end
+    for number, match in enumerate(_NEXT_WORD.finditer(text, value.end)):
+        if match.start() != end or number > 2:
+            break
+        word = match.group().strip()
+        named = bool(wanted & set(terms(word, language)))
+        owner = any(one.case == "gent" for one in readings(word.casefold(), language)[:1])
+        if not (named if number == 0 else owner):
+            break
+        end = match.end()
+    return value._replace(end=end)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.language.analysis import content_terms
+from reasoning.rules.clause_end import clause_end
 from reasoning.rules.lexicon import Lexicon
 from reasoning.rules.noun_phrase import (
     Phrase,
     asker,
-    is_past,
     is_plural,
     is_verb,
     kind_of,
@@ -17,7 +17,7 @@ from reasoning.rules.noun_phrase import (
     singular,
 )
 from reasoning.rules.parts import Cut, asked, capitalised
-from reasoning.rules.phrases import POSSESSIVE, Word, name_end, span
+from reasoning.rules.phrases import Word, span
 
 LEAST_WORDS, LEAST_CLAUSE = 2, 2
 
@@ -81,97 +81,6 @@ def telling(text: str, clause: Sequence[Word], lists: Lexicon) -> bool:
     return len(set(content_terms(span(text, clause), "en"))) > LEAST_WORDS
 
 
-def clause_end(
-    words: Sequence[Word], start: int, before: int, lists: Lexicon, verbs: int = 0
-) -> int | None:
-    """Return where the clause that begins at `start` ends; None when that cannot be told.
-
-    In "did the state whose sport is jousting make …" the main verb must follow it: `before` is
-    where the description begins.
-    """
-    open_verb = _waits_for_verb(words, before, lists)
-    place = start
-    while place < len(words):
-        word = words[place]
-        if word.text in ",;:" and not _inside_name(words, place):
-            return None if open_verb and not _verb_at(words, place + 1, lists) else place
-        if word.kind == "mark" and word.text in "?!).":
-            return None if open_verb else place
-        if word.text == "(":
-            place = _after_bracket(words, place)
-            continue
-        if verbs and open_verb and _main_verb(words, place, lists):
-            return place
-        if verbs and place > start and _second_verb(words, start, place, lists):
-            return place
-        if verbs and place > start and _unclear(words, place, lists):
-            return None
-        verbs += _is_finite(words, place, start, lists)
-        named = name_end(words, place, lists.any_of("title_word"))
-        place = max(place + 1, named)
-    return None if open_verb else place
-
-
-def _is_finite(words: Sequence[Word], place: int, start: int, lists: Lexicon) -> bool:
-    """Tell whether a word is a verb; a base form may as well be a noun, except after a pronoun."""
-    word = words[place]
-    if not is_verb(word, lists) or word.low not in lists.any_of("base_verb"):
-        return is_verb(word, lists)
-    return place == start or words[place - 1].low in lists.any_of("anaphor", "relative_object")
-
-
-def _waits_for_verb(words: Sequence[Word], before: int, lists: Lexicon) -> bool:
-    """Tell whether an inverted auxiliary before the description still waits for its verb."""
-    for place in range(before - 1, -1, -1):
-        if words[place].low in lists.any_of("base_verb"):
-            return False
-        if words[place].low in lists.any_of("inverting"):
-            return True
-    return False
-
-
-def _verb_at(words: Sequence[Word], place: int, lists: Lexicon) -> bool:
-    return place < len(words) and words[place].low in lists.any_of("base_verb")
-
-
-def _main_verb(words: Sequence[Word], place: int, lists: Lexicon) -> bool:
-    word, last = words[place], words[place - 1]
-    articles = lists.any_of("determiner", "indefinite", "theirs")
-    led = last.low in lists.any_of("inverting", "auxiliary_verb") | articles or last.low == "to"
-    return word.plain and word.low in lists.any_of("base_verb") and not led
-
-
-def _second_verb(words: Sequence[Word], start: int, place: int, lists: Lexicon) -> bool:
-    """Tell whether a second "is", or a "did", begins the main clause."""
-    word, last = words[place], words[place - 1]
-    if word.low not in lists.any_of("be", "inverting"):
-        return False
-    joins = lists.any_of("relative", "conjoined", "either", "auxiliary_verb", "joint")
-    if any(one.low in lists.any_of("embedding") for one in words[start:place]):
-        return False
-    return last.kind != "mark" and last.low not in joins
-
-
-def _unclear(words: Sequence[Word], place: int, lists: Lexicon) -> bool:
-    """Tell whether a past tense right after a name may be the main verb or not."""
-    word, last = words[place], words[place - 1]
-    if not (word.plain and last.named and is_past(word.low, lists)):
-        return False
-    following = words[place + 1].low if place + 1 < len(words) else ""
-    return following not in lists.any_of("relative_preposition")
-
-
-def _after_bracket(words: Sequence[Word], place: int) -> int:
-    """Return the place behind a bracket that opens at `place`."""
-    closing = (n for n in range(place, len(words)) if words[n].text == ")")
-    return next(closing, place) + 1
-
-
-def _inside_name(words: Sequence[Word], place: int) -> bool:
-    """Tell whether a comma stands within a name: "Johnnycake, West Virginia"."""
-    return 0 < place < len(words) - 1 and words[place - 1].named and words[place + 1].named
-
-
 def _question(
     text: str,
     phrase: Phrase,
@@ -215,60 +124,3 @@ def _inverted(text: str, clause: Sequence[Word], lists: Lexicon) -> str:
     place = places[0]
     subject = span(text, clause[:place])
     return f"{clause[place].text} {subject} {span(text, clause[place + 1 :])}".strip()
-
-
-def participle_cut(text: str, words: Sequence[Word], at: int, lists: Lexicon) -> Cut | None:
-    """Return the description whose participle is words[at] ("the team founded by X"), or None."""
-    if not _describes(words, at, lists):
-        return None
-    phrase = phrase_before(text, words, at, lists)
-    if phrase is None or not phrase.definite or is_share(words, phrase.start, lists):
-        return None
-    before = words[phrase.start - 1].low if phrase.start else ""
-    if before in lists.any_of("be", "have"):  # "was the company founded by X"
-        return None
-    end = clause_end(words, at + 1, phrase.start, lists, verbs=1)
-    clause = words[at:end] if end else []
-    if not any(word.capital for word in clause):
-        return None
-    question = asked(f"{asker(phrase.noun, lists)} the {phrase.body} {span(text, clause)}")
-    return described(words, phrase, clause, question, lists)
-
-
-def _describes(words: Sequence[Word], at: int, lists: Lexicon) -> bool:
-    word = words[at]
-    if not word.plain or at + 1 >= len(words) or POSSESSIVE.search(word.text):
-        return False
-    if word.low in lists.any_of("participle_ing"):
-        return words[at + 1].kind != "mark"
-    if not is_past(word.low, lists):
-        return False
-    following = words[at + 1].low
-    if word.low in lists.any_of("participle_naming"):
-        named = words[at + 1 : at + 3]
-        return not any(one.capital for one in named) and named[0].low in lists.any_of("joint")
-    if word.low in lists.any_of("participle_alone"):
-        links = lists.any_of("relative_preposition", "joint", "determiner", "indefinite", "not_of")
-        return following in links or words[at + 1].capital
-    return following == "by"
-
-
-def bare_cut(text: str, words: Sequence[Word], at: int, lists: Lexicon) -> Cut | None:
-    """Return the description of "the city Kevin Durant played for …", at its name, or None."""
-    if at < 2 or not words[at].capital or words[at].kind == "quoted":
-        return None
-    phrase = phrase_before(text, words, at, lists)
-    if phrase is None or not phrase.definite or phrase.noun not in lists.any_of("place_or_group"):
-        return None
-    stop = name_end(words, at, lists.any_of("title_word"))
-    after = words[stop] if stop < len(words) else None
-    if after is None or not is_past(after.low, lists):
-        return None
-    if after.low in lists.any_of("auxiliary_verb"):
-        return None
-    end = clause_end(words, stop, phrase.start, lists)
-    if not end:
-        return None
-    clause = words[at:end]
-    question = asked(f"{asker(phrase.noun, lists)} the {phrase.body} that {span(text, clause)}")
-    return described(words, phrase, clause, question, lists)

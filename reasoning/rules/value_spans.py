@@ -7,13 +7,21 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from core.language.chinese import segment
 from core.language.entities import entities
+from core.language.scan import HAN
+from core.language.stopwords import stopwords
 from reasoning.rules.lexicon import UNSPACED, Lexicon, lexicon
 
 ValueKind = Literal["name", "date", "number", "phrase"]
 MOST_PHRASE = 80
+MOST_RUN = 12
+_HAN_RUN = re.compile(f"[{HAN}]+")
 
-_ZH_DATE = r"\d{2,4}\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?)?|[零〇一二三四五六七八九]{4}年"
+_ZH_DATE = (
+    r"\d{2,4}\s?年(?:\s?\d{1,2}\s?月(?:\s?\d{1,2}\s?[日号])?)?"
+    r"|[零〇一二三四五六七八九]{4}年|\d{1,2}\s?月\s?\d{1,2}\s?[日号]"
+)
 _DIGIT_DATE = r"\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{4}"
 _YEAR = r"(?<![\d.,$€£])(?:1\d{3}|20\d{2})(?:s)?(?![\d,]|\.\d)"
 _AMOUNT = re.compile(
@@ -39,6 +47,8 @@ def values_in(text: str, language: str, title: str) -> tuple[Value, ...]:
     lists = lexicon(language)
     dates = [Value(*match.span(), "date") for match in _dates(lists).finditer(text)]
     found = [*dates, *_names(text, language, title, dates), *_amounts(text, lists, dates)]
+    if language == UNSPACED:
+        found += _runs(text, lists, found)
     return tuple(sorted(found))
 
 
@@ -66,6 +76,33 @@ def _names(text: str, language: str, title: str, dates: list[Value]) -> Iterator
             yield Value(*match.span(), "name", "TITLE")
 
 
+def _runs(text: str, lists: Lexicon, found: list[Value]) -> Iterator[Value]:
+    """Yield the Chinese words between function words, verbs and nouns of roles: mostly names."""
+    taken = {place for value in found for place in range(value.start, value.end)}
+    breaks = stopwords(UNSPACED) | lists.any_of("role", "person_noun", "clause_verb", "break")
+    for match in _HAN_RUN.finditer(text):
+        start = end = match.start()
+        for word_start, word_end in _longest_words(match.group()):
+            at, to = match.start() + word_start, match.start() + word_end
+            if text[at:to] in breaks or at in taken:
+                if 2 <= end - start <= MOST_RUN:
+                    yield Value(start, end, "name", "RUN")
+                start = end = to
+            else:
+                end = to
+        if 2 <= end - start <= MOST_RUN:
+            yield Value(start, end, "name", "RUN")
+
+
+def _longest_words(run: str) -> list[tuple[int, int]]:
+    """Return the spans of the words of a run, those inside longer ones left out."""
+    longest: list[tuple[int, int]] = []
+    for start, end in sorted({(a, b) for _, a, b in segment(run)}, key=lambda s: (s[0], -s[1])):
+        if not longest or end > longest[-1][1]:
+            longest.append((start, end))
+    return longest
+
+
 def _after_title(name: str, lists: Lexicon) -> tuple[int, bool]:
     """Return where the person begins in "Senator Barnaby Joyce", and whether one does."""
     words = list(re.finditer(r"\S+", name))
@@ -83,7 +120,8 @@ def _amounts(text: str, lists: Lexicon, dates: list[Value]) -> Iterator[Value]:
     for match in _AMOUNT.finditer(text):
         start, end = match.span()
         start += len(match.group()) - len(match.group().lstrip())
-        glued = text[start - 1 : start].isalnum() or text[start - 1 : start] in ("-", "/")
+        before = text[start - 1 : start]
+        glued = (before.isascii() and before.isalnum()) or before in ("-", "/")
         if taken & set(range(start, end)) or (start and glued):
             continue
         yield Value(start, _with_unit(text, end, lists), "number")
@@ -95,6 +133,10 @@ def _amounts(text: str, lists: Lexicon, dates: list[Value]) -> Iterator[Value]:
 
 def _with_unit(text: str, end: int, lists: Lexicon) -> int:
     """Return where an amount ends with what it counts: "20 mg", "3.5 million people"."""
+    if lists.language == UNSPACED:
+        units = "|".join(sorted(lists.any_of("scale"), key=len, reverse=True))
+        match = re.compile(rf"(?:\s?(?:{units})){{1,3}}").match(text, end)
+        return match.end() if match else end
     for _ in range(2):
         match = _UNIT.match(text, end)
         word = match.group().strip() if match else ""
@@ -108,8 +150,6 @@ def _with_unit(text: str, end: int, lists: Lexicon) -> int:
 
 @lru_cache(maxsize=8)
 def _not_units(lists: Lexicon) -> frozenset[str]:
-    from core.language.stopwords import stopwords
-
     return stopwords(lists.language) | lists.any_of("relative_preposition", "conjoined")
 
 

@@ -39,7 +39,7 @@ def understood(question: str) -> Understanding:
     return understand(question, [], Settings().max_sub_questions, Settings().plan_in_degree)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(question=QUESTIONS)
 def test_every_plan_is_valid(question: str) -> None:
     known = understood(question)
@@ -54,7 +54,7 @@ def test_every_plan_is_valid(question: str) -> None:
         assert all(dep < place for dep in part.deps)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(question=PIECED.map(" ".join))
 def test_the_parts_keep_the_words_of_the_question(question: str) -> None:
     known = understood(question)
