@@ -49,7 +49,7 @@ WATCHED: tuple[tuple[type[Any], str, str], ...] = (
     (LlmReasoner, "grade", JUDGING),
     (LlmReasoner, "answer", JUDGING),
 )
-TURNS = ("backtrack", "replan")  # words of the decisions in which a run turns
+TURNS = {"backtrack": "backtracks", "replan": "replans"}  # counted by the stop condition
 SHARES = {"p50": 0.5, "p95": 0.95}
 
 Span = tuple[str, float, float]  # what was done, from when to when, in seconds
@@ -119,6 +119,7 @@ def one_run(asked: Asked, spans: Sequence[Span]) -> dict[str, Any]:
         "planned": operations is not None,
         "stop_reason": asked.stop_reason,
         "decisions": decisions(asked.trail),
+        "turns": turns(asked.trail),
         "nodes_ms": nodes_ms(asked.trail),
     }
 
@@ -126,6 +127,15 @@ def one_run(asked: Asked, spans: Sequence[Span]) -> dict[str, Any]:
 def decisions(trail: Sequence[Step]) -> list[str]:
     """Return what the stop condition decided each time."""
     return [step.decision for step in trail if step.node == "stop_condition"]
+
+
+def turns(trail: Sequence[Step]) -> dict[str, int]:
+    """Return how often the values of a slot were undone and the plan was extended."""
+    counted = [step.arguments for step in trail if step.node == "stop_condition"]
+    return {
+        word: max((int(held.get(name, 0)) for held in counted), default=0)
+        for word, name in TURNS.items()
+    }
 
 
 def nodes_ms(trail: Sequence[Step]) -> dict[str, float]:
@@ -154,10 +164,7 @@ def summed(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "with_judging_ms_per_operation": _per_operation(runs, "with_judging_ms"),
         "stop_reasons": dict(Counter(run["stop_reason"] for run in runs).most_common()),
         "decisions": dict(decided.most_common()),
-        "runs_that": {
-            word: sum(1 for run in runs if any(word in one for one in run["decisions"]))
-            for word in TURNS
-        },
+        "runs_that": {word: sum(1 for run in runs if run["turns"][word]) for word in TURNS},
         "mean_ms_of_nodes": {
             name: round(ms, 2) for name, ms in sorted(nodes.items(), key=lambda item: -item[1])
         },

@@ -63,6 +63,7 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
         decision=verdict.outcome,
         reason="; ".join([*course.notes, _told(verdict)]),
         question_id=served.pop() if len(served) == 1 else "",
+        arguments={"backtracks": course.backtracks, "replans": course.replans},
         ms=context.elapsed(began).ms,
     )
     return {

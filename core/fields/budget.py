@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 class BudgetFields(BaseModel):
     """Limit one run."""
 
-    budget_steps: int = Field(64, ge=1, description="Graph steps of one run.")
+    budget_steps: int = Field(128, ge=1, description="Graph steps of one run.")
     budget_tool_calls: int = Field(24, ge=0, description="Tool calls of one run.")
     budget_tokens: int = Field(60_000, ge=0, description="Tokens read and written in one run.")
     budget_seconds: float = Field(120, gt=0, description="Wall-clock time of one run.")

@@ -122,7 +122,7 @@ def test_stop_condition_looks_at_all_parts(
 @pytest.mark.parametrize(
     ("usage", "reason"),
     [
-        (Usage(steps=60), "max_steps"),
+        (Usage(steps=120), "max_steps"),
         (Usage(tool_calls=24), "max_tool_calls"),
         (Usage(tokens=60_000), "max_tokens"),
         (Usage(ms=110_000.0), "timeout"),
