@@ -28,8 +28,8 @@ class Question:
 class RunEvent:
     """Hold one thing that happened in a run.
 
-    `data` is a `Step` as JSON, a piece of the answer (`{"text": …}`), of an unverified draft, or, at
-    the end and once, the result as `carrel ask --json` prints it.
+    `data` is a `Step` as JSON, a piece of the answer (`{"text": …}`), of an unverified draft, or at
+    the end, once, the result as `carrel ask --json` prints it.
     """
 
     kind: EventKind
