@@ -98,9 +98,14 @@ class SubQuestion(Value):
 
 
 class Plan(Value):
-    """Hold the sub-questions in the order in which they are asked."""
+    """Hold the sub-questions in the order in which they are asked.
+
+    `whole` is the question they were taken from, as plain text; it is searched for as well where
+    they stand side by side, since one passage may serve several of them.
+    """
 
     questions: list[SubQuestion]
+    whole: str = ""
 
     def question(self, question_id: str) -> SubQuestion:
         """Return the sub-question of this id."""

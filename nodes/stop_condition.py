@@ -23,6 +23,7 @@ from graph.reading import (
 from graph.state import Outcome, State, Update
 from reasoning.open_words import open_words
 from reasoning.planning.adapting import Course
+from reasoning.planning.compiler import WHOLE
 from reasoning.planning.extending import extended
 from reasoning.planning.running import ready
 
@@ -101,7 +102,7 @@ def _course(state: State) -> Course:
 
 def _weak(search: Search, course: Course, context: Context) -> bool:
     """Tell whether a search that found nothing is to be written anew."""
-    if isinstance(search, MapRetrieve):
+    if isinstance(search, MapRetrieve) or search.out == WHOLE:
         return False
     return course.attempts.get(search.out, 0) < context.settings.max_rewrites
 
@@ -112,9 +113,15 @@ def _follow(state: State, search: Search, course: Course, context: Context) -> N
     single = len(state["plan"].questions) == 1
     most = settings.max_hops if single else settings.max_replans
     failed = best_grade(state, search.question) < ENOUGH_GRADE
-    if state["path"] != "planned" or course.replans >= most or search.out not in course.done:
+    if (
+        state["path"] != "planned"
+        or search.out == WHOLE
+        or course.replans >= most
+        or search.out not in course.done
+    ):
         return
-    if not failed and not single:
+    sure = state["query"].confidence >= settings.plain_confidence
+    if not failed and (not single or (state["query"].kind == "plain" and sure)):
         return
     names = answer_ids(state, search.question)
     question = next((one for one in asked_plan(state).questions if one.id in names), None)

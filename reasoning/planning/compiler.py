@@ -26,6 +26,8 @@ from core.types import Plan, SubQuestion, Value
 from reasoning.planning.facts import producers, uses
 from reasoning.planning.slots import escaped, filled
 
+WHOLE = "h0"  # what a search for the whole question writes
+
 
 class JsonPlan(Value):
     """Hold a plan whose questions stand in the order in which they can run.
@@ -35,6 +37,7 @@ class JsonPlan(Value):
     """
 
     questions: list[SubQuestion]
+    whole: str = ""
     merge: Merge = "union"
     synth_from: list[str] = Field(min_length=1)
     max_evidence: int = Field(ge=1)
@@ -73,6 +76,7 @@ def json_plan(
     ]
     return JsonPlan(
         questions=ordered,
+        whole=plan.whole,
         merge=merge,
         synth_from=chosen,
         max_evidence=settings.plan_max_evidence,
@@ -84,10 +88,12 @@ def operations_of(plan: JsonPlan, settings: Settings) -> list[AnyOperation]:
     registers = {slot: f"v{place}" for place, slot in _slots(plan)}
     steps: list[AnyOperation] = []
     hits: dict[str, str] = {}
+    beside = _whole(plan, settings)
+    steps += beside
     for place, question in enumerate(plan.questions, start=1):
         hits[question.id] = f"h{place}"
         steps += _question(question, place, registers, settings)
-    merged = [hits[name] for name in plan.synth_from]
+    merged = [*[one.out for one in beside], *[hits[name] for name in plan.synth_from]]
     if len(merged) > 1:
         joining = UnionHits if plan.merge == "union" else IntersectHits
         steps.append(joining(out="h", hits=merged))
@@ -140,6 +146,27 @@ def entity_hop(
             threshold=settings.plan_threshold,
             top_k=most,
         ),
+    ]
+
+
+def _whole(plan: JsonPlan, settings: Settings) -> list[Retrieve]:
+    """Return a search for the whole question where its parts, side by side, share their tools.
+
+    Parts of different systems are different questions; parts that wait for others narrow down what
+    the whole asks.
+    """
+    first, *others = plan.questions
+    apart = any(one.deps or _tools(one) != _tools(first) for one in others)
+    if not plan.whole or not others or apart or plan.merge != "union":
+        return []
+    return [
+        Retrieve(
+            out=WHOLE,
+            question=first.id,
+            query=plan.whole,
+            tools=_tools(first),
+            top_k=top_k(settings),
+        )
     ]
 
 

@@ -21,6 +21,7 @@ def proposed_plan(
     that is not valid either, it names no tools, and the run chooses them.
     """
     plan = _read(reasoner.plan(understanding, tools))
+    plan = plan.model_copy(update={"whole": understanding.question})
     problem = first_problem(plan, settings, tools)
     if problem is None:
         return plan, []

@@ -36,15 +36,19 @@ def plan(
     ):
         known = part.model_copy(update={"text": _without_slots(part.text)})
         chosen = choose_tools(known, understanding.language, tools, embedder)
+        # One part is the whole question: it is searched for just as it was written.
+        alone = len(understanding.parts) == 1 and not part.about
+        query = understanding.question if alone else part.search_text
+        searched = understanding.question if alone else known.search_text
         questions.append(
             SubQuestion(
                 id=f"q{number}",
                 text=part.text,
                 about=part.about,
-                query=part.search_text,
+                query=query,
                 language=understanding.language,
                 wants=wants if understanding.intent != "recommend" else "list",
-                calls=calls_for(known.search_text, understanding.language, chosen),
+                calls=calls_for(searched, understanding.language, chosen),
                 deps=[f"q{dep}" for dep in part.deps],
                 slot=part.slot,
             )

@@ -50,7 +50,9 @@ def test_a_question_is_planned_and_not_run(carrel: Carrel, library: Path) -> Non
         assert set(item) >= {"id", "text", "deps", "slot", "query", "calls"}
         assert item["calls"]
     searches = [item["question"] for item in made["operations"] if item["op"] == "RETRIEVE"]
-    assert searches == [item["id"] for item in made["questions"]] == ["q1", "q2"]
+    # The whole question first, then each part.
+    assert searches == ["q1", *[item["id"] for item in made["questions"]]] == ["q1", "q1", "q2"]
+    assert made["operations"][0]["query"] == TWO
     assert made["operations"][-1]["op"] == "SYNTHESIZE"
     assert query(library, "SELECT count(*) FROM runs") == before
     assert "tenant" not in done.out and "auth" not in done.out

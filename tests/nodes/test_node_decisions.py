@@ -234,9 +234,9 @@ def test_understand_plans_a_plain_question_and_leaves_others_to_the_planner(
     both = understand({"question": "How many beds are there? Who leads it?"}, runtime())
     assert "plan" not in both
     made = plan({**both, "question": "x"}, runtime())  # type: ignore[typeddict-item]
-    assert made["wave"] == ["h1", "h2"]
+    assert made["wave"] == ["h0", "h1", "h2"]
     assert len(made["plan"].questions) == 2
-    following = plan({**both, **made, "done": ["h1", "h2"]}, runtime())  # type: ignore[typeddict-item]
+    following = plan({**both, **made, "done": ["h0", "h1", "h2"]}, runtime())  # type: ignore[typeddict-item]
     assert following["wave"] == ["h"]
 
 

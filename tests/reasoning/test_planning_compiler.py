@@ -20,7 +20,7 @@ from core.operations import (
     UnionHits,
 )
 from core.settings import Settings
-from core.types import Plan, SubQuestion
+from core.types import Call, Plan, SubQuestion
 from reasoning.planning.compiler import compiled, entity_hop, in_order, json_plan
 from reasoning.planning.facts import uses
 from reasoning.planning.operation_rules import (
@@ -180,3 +180,16 @@ def test_too_many_operations_are_refused() -> None:
     many: list[AnyOperation] = parse("\n".join(line.format(n) for n in range(60)))
     with pytest.raises(CallerError, match=r"at most 40 operations \(plan_operations\), not 60"):
         checked_operations(many, SETTINGS)
+
+
+def test_the_whole_question_is_searched_where_parts_share_their_tools() -> None:
+    calls = [Call(tool="search", arguments={})]
+    parts = [SubQuestion(id=name, text="x", query="x", calls=calls) for name in ("a", "b")]
+    ops = compiled(Plan(questions=parts, whole="x and {y}?"), SETTINGS)
+    assert (ops[0].out, ops[0].op, getattr(ops[0], "query", "")) == ("h0", "RETRIEVE", "x and {y}?")
+    assert ops[-2].reads() == [("h0", "hits"), ("h1", "hits"), ("h2", "hits")]
+    other = [parts[0], parts[1].model_copy(update={"calls": [Call(tool="tickets", arguments={})]})]
+    waiting = [parts[0], parts[1].model_copy(update={"deps": ["a"]})]
+    for questions in (other, waiting, parts[:1]):
+        assert compiled(Plan(questions=questions, whole="x"), SETTINGS)[0].out == "h1"
+    assert compiled(Plan(questions=parts, whole="x"), SETTINGS, "intersect")[0].out == "h1"

@@ -217,7 +217,12 @@ def test_a_valid_proposal_is_kept(improvising: Improvising) -> None:
             SubQuestion(id="b", text="x {s}", query="x {s}", deps=["a"]),
         ]
     )
-    assert proposed_plan(improvising, UNDERSTOOD, [], SETTINGS) == (improvising.told, [])
+    kept, notes = proposed_plan(improvising, UNDERSTOOD, [], SETTINGS)
+    assert (kept.questions, kept.whole, notes) == (
+        improvising.told.questions,
+        UNDERSTOOD.question,
+        [],
+    )
 
 
 def test_braces_that_a_person_typed_are_no_slots(improvising: Improvising) -> None:
