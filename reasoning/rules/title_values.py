@@ -1,0 +1,63 @@
+"""The title of evidence as a value: the thing that its text, or its record, is about."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+from core.language.analysis import content_terms, terms
+from core.language.sentences import sentence_spans
+from core.types import AnswerKind, Evidence
+from reasoning.rules.fitting import noun_fit
+from reasoning.rules.lexicon import lexicon
+from reasoning.rules.record_values import RECORD_KINDS, SAYS, label_fit, labels_of
+from reasoning.rules.value_spans import Value, plain_title, values_in
+
+# How well a title fits a noun: the noun is in it or labels it, the text begins by calling its
+# subject so, a record is what is asked for unless another field of it is.
+IN_TITLE, CALLED, RECORD = 1.0, 0.6, 0.6
+NAMES = ("text", "list", "person", "place")
+
+
+class Title(NamedTuple):
+    """Hold a title as a value, where its span stands, and how well it fits what is asked, 0..1."""
+
+    value: Value
+    field: Literal["text", "title"]
+    fit: float
+
+
+def title_value(
+    item: Evidence, noun: str, nouns: frozenset[str], kind: AnswerKind, said: frozenset[str]
+) -> Title | None:
+    """Return the title, in the text where the text says it; None where it is no possible value."""
+    plain = plain_title(item.title)
+    if kind not in NAMES or len(plain) < 2 or not set(content_terms(plain, item.language)):
+        return None
+    placed = next(
+        (one for one in values_in(item.text, item.language, item.title) if one.form == "TITLE"),
+        None,
+    )
+    fit = _fit(item, nouns, kind, said)
+    if placed is not None:
+        lists = lexicon(item.language)
+        fit = max(fit, noun_fit(nouns, noun, placed, item.text, item.language, lists))
+        return Title(placed, "text", fit)
+    start = item.title.index(plain)
+    return Title(Value(start, start + len(plain), "name", "TITLE"), "title", fit)
+
+
+def _fit(item: Evidence, nouns: frozenset[str], kind: AnswerKind, said: frozenset[str]) -> float:
+    if nouns & set(terms(plain_title(item.title), item.language)):
+        return IN_TITLE
+    labels = list(labels_of(item))
+    if any(named and label_fit(label, nouns, said) == SAYS for label, named in labels):
+        return IN_TITLE
+    other = any(label_fit(label, nouns, said) == SAYS for label, _ in labels)
+    if item.kind in RECORD_KINDS and kind in ("text", "list") and not other:
+        return RECORD
+    if re.match(r"\w", item.text) and item.ordinal == 0 and not other:
+        first = sentence_spans(item.text)[:1]
+        called = {term for a, b in first for term in terms(item.text[a:b], item.language)}
+        return CALLED if nouns & called else 0.0
+    return 0.0
