@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Literal, NamedTuple
 
 from core.language.analysis import content_terms, terms
-from core.language.sentences import sentence_spans
 from core.types import AnswerKind, Evidence
 from reasoning.rules.fitting import noun_fit
 from reasoning.rules.lexicon import lexicon
@@ -16,6 +14,7 @@ from reasoning.rules.value_spans import Value, plain_title, values_in
 # How well a title fits a noun: the noun is in it or labels it, the text begins by calling its
 # subject so, a record is what is asked for unless another field of it is.
 IN_TITLE, CALLED, RECORD = 1.0, 0.6, 0.6
+FIRST_WORDS = 4
 NAMES = ("text", "list", "person", "place")
 
 
@@ -54,10 +53,14 @@ def _fit(item: Evidence, nouns: frozenset[str], kind: AnswerKind, said: frozense
     if any(named and label_fit(label, nouns, said) == SAYS for label, named in labels):
         return IN_TITLE
     other = any(label_fit(label, nouns, said) == SAYS for label, _ in labels)
-    if item.kind in RECORD_KINDS and kind in ("text", "list") and not other:
+    if other or kind not in ("text", "list"):
+        return 0.0
+    if item.kind in RECORD_KINDS:
         return RECORD
-    if re.match(r"\w", item.text) and item.ordinal == 0 and not other:
-        first = sentence_spans(item.text)[:1]
-        called = {term for a, b in first for term in terms(item.text[a:b], item.language)}
-        return CALLED if nouns & called else 0.0
-    return 0.0
+    return CALLED if item.ordinal == 0 and nouns & _first_words(item) else 0.0
+
+
+def _first_words(item: Evidence) -> set[str]:
+    """Return the terms of the words a text begins with: "A short book on …"."""
+    begin = " ".join(item.text.split()[:FIRST_WORDS])
+    return set(terms(begin, item.language))
