@@ -10,7 +10,6 @@ twice as long. Prints one JSON object: steps, share right first, share right amo
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import re
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from math import log
 from pathlib import Path
 from typing import Any
 
+from benchmarks.answers import folded, gold_documents, read_rows
 from core.language.analysis import terms
 from core.settings import Settings
 from core.types import Evidence, Finding, SubQuestion, TermWeights
@@ -29,32 +29,6 @@ from reasoning.rules.reasoner import RulesReasoner
 
 ARTICLE = re.compile(r"\b(?:the|a|an)\b", re.IGNORECASE)
 RELATION = re.compile(r"^(?P<subject>.+?) >> (?P<relation>.+)$")
-
-
-def read_rows(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Read a JSONL file, compressed or not."""
-    plain = folder / f"{name}.jsonl"
-    if plain.exists():
-        lines = plain.read_text(encoding="utf-8").splitlines()
-    else:
-        with gzip.open(folder / f"{name}.jsonl.gz", "rt", encoding="utf-8") as handle:
-            lines = handle.read().splitlines()
-    return [json.loads(line) for line in lines if line.strip()]
-
-
-def gold_documents(folder: Path) -> dict[str, set[str]]:
-    """Return the relevant document ids of each query."""
-    gold: dict[str, set[str]] = {}
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
-        query, document, score = line.split("\t")[:3]
-        if float(score) > 0:
-            gold.setdefault(query, set()).add(document)
-    return gold
-
-
-def folded(text: object) -> str:
-    """Return letters and digits only, without case, for comparing answers."""
-    return "".join(character for character in str(text).casefold() if character.isalnum())
 
 
 def weights_of(rows: list[dict[str, Any]]) -> TermWeights:
