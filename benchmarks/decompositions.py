@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.answers import read_rows
+from benchmarks.beir import read_rows
 from core.settings import Settings
 from core.types import Part, Understanding
 from reasoning.rules.reasoner import RulesReasoner

@@ -17,7 +17,7 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from benchmarks.answers import folded, gold_documents, read_rows
+from benchmarks.beir import folded, gold_documents, read_rows
 from core.language.analysis import terms
 from core.settings import Settings
 from core.types import Evidence, Finding, SubQuestion, TermWeights

@@ -32,7 +32,8 @@ class Register(Value):
     """Hold what one operation wrote.
 
     `hits` are chunk ids, best first; a search keeps the hits of each of its `searches` too, the
-    first `graded` of which were graded. `findings` are the values of a slot, best first, of which
+    first `graded` of which were graded and the first `first_pass` of which were made before any
+    rewrite. `findings` are the values of a slot, best first, of which
     `skipped` were undone. `queries` and `entities` are what the next search asks with.
     """
 
@@ -40,6 +41,7 @@ class Register(Value):
     hits: list[str] = Field(default_factory=list)
     searches: list[SearchHits] = Field(default_factory=list)
     graded: int = 0
+    first_pass: int = 0
     findings: list[Finding] = Field(default_factory=list)
     skipped: int = 0
     queries: list[FilledQuery] = Field(default_factory=list)
@@ -51,4 +53,7 @@ def searched(held: Register | None, found: list[SearchHits]) -> Register:
     before = held or Register(kind="hits")
     searches = [*before.searches, *found]
     hits = dict.fromkeys(name for one in searches for name in one.chunk_ids)
-    return before.model_copy(update={"searches": searches, "hits": list(hits)})
+    update: dict[str, object] = {"searches": searches, "hits": list(hits)}
+    if held is None or not held.searches:
+        update["first_pass"] = len(found)
+    return before.model_copy(update=update)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from core.auth import AuthContext
 from core.budget import Usage
@@ -14,7 +14,8 @@ from core.operations import AnyOperation
 from core.registers import FilledQuery
 from core.trace import RunRecord, Step
 from core.types import Answer, Evidence, Finding, Plan
-from graph.ranking import ranked_evidence
+from graph.ranking import ranked_evidence, rankings_of
+from graph.state import State
 from reasoning.planning.binding import bound_plan, one_line
 from reasoning.planning.facts import producers
 
@@ -53,7 +54,7 @@ def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> d
         raise CarrelError("the run ended without an answer or a refusal", value=run_id)
     usage: Usage = state.get("usage") or Usage()
     found: list[Evidence] = state.get("evidence") or []
-    ranked = ranked_evidence(found, _searches(found, state.get("trail") or []))
+    ranked = ranked_evidence(found, rankings_of(cast("State", state)))
     return {
         "run_id": run_id,
         "answer": answer.text,
@@ -115,11 +116,3 @@ def _values(slot: str, chosen: dict[str, list[FilledQuery]]) -> list[Finding]:
     """Return the values of a slot that questions were asked with, each once."""
     used = [way.values[slot] for ways in chosen.values() for way in ways if slot in way.values]
     return list(dict.fromkeys(used))
-
-
-def _searches(found: Sequence[Evidence], trail: Sequence[Step]) -> list[list[str]]:
-    """Return the chunk ids that each tool call of a run found, best first."""
-    chunks = {item.evidence_id: item.chunk_id for item in found}
-    return [
-        [chunks[key] for key, _ in step.evidence if key in chunks] for step in trail if step.tool
-    ]

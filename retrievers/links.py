@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from math import inf, nextafter
 
 from core.settings import Settings
 from core.types import Evidence
@@ -139,16 +140,20 @@ class _Walk:
 def _merged(
     ranked: Ranked, scores: Mapping[str, float], worth: Mapping[str, float], weight: float
 ) -> tuple[Ranked, str]:
-    """Add what links are worth to the scores, which may leave 0..1; ties by chunk id."""
+    """Add what links are worth to the scores, which may leave 0..1; ties by chunk id.
+
+    The best hit stays first: links start from it and say nothing against it.
+    """
     if not worth:
         return ranked, ""
-    best = ranked.ranking[0][1]
+    first, best = ranked.ranking[0]
     last = min(scores.values())
     known = dict(ranked.ranking)
     sums = {
         key: known.get(key, scores.get(key, last)) + weight * best * worth.get(key, 0.0)
         for key in {*known, *worth}
     }
+    sums[first] = nextafter(max(sums.values()), inf)
     ranking = sorted(sums.items(), key=_order)
     added = len(worth.keys() - known.keys())
     note = f"{len(worth)} linked chunks, {added} of them new"

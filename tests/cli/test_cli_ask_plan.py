@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Carrel, built_library, in_process
+from commands import Carrel, built_library, copied, in_process
 
 ASKED = "What is the maximum height of the candle flame, and where does a walrus sleep?"
 PLAN: dict[str, Any] = {
@@ -23,9 +23,11 @@ def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
     return in_process(capsys, monkeypatch)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.getbasetemp())
+    """Return a copy: the runs that are kept here would fill the library of other tests."""
+    built = built_library(tmp_path_factory.getbasetemp())
+    return copied(built, tmp_path_factory.mktemp("plans") / "library")
 
 
 def written(folder: Path, value: object) -> Path:

@@ -69,6 +69,15 @@ def test_the_passage_that_the_best_hit_names_is_found(index, seeds) -> None:
     assert "linked chunks" in step.note
 
 
+def test_the_best_hit_stays_first_however_strong_the_links_are(index) -> None:
+    where = index(**WORDS, links_weight=5.0)
+    fill(where)
+    plain, with_links = found(where, links=False), found(where, links=True)
+    assert names(with_links)[:2] == [names(plain)[0], "second"]
+    scores = [item.score for item in with_links.evidence]
+    assert scores == sorted(scores, reverse=True)
+
+
 @pytest.mark.parametrize(
     ("question", "first", "second"),
     [
