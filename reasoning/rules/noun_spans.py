@@ -1,4 +1,4 @@
-"""Common noun phrases of English texts: "the refund API", "an on-call rota"."""
+"""Common noun phrases of English texts: "the lookup API", "an access log"."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def is_plain_object(word: Word, lists: Lexicon) -> bool:
 
 
 def within_name(name: Value, phrases: Sequence[Value], text: str, lists: Lexicon) -> Value | None:
-    """Return the phrase that an abbreviation ends ("the refund API"), None where it stands alone.
+    """Return the phrase that an abbreviation ends ("the lookup API"), None where it stands alone.
 
     What only says what the name stands for ("the band ABBA") is no part of it.
     """

@@ -13,7 +13,7 @@ from reasoning.rules.value_spans import Value, plain_title, values_in
 
 # How well a title fits a noun: the noun is in it or labels it, the text begins by calling its
 # subject so, a record is what is asked for unless another field of it is.
-IN_TITLE, CALLED, RECORD = 1.0, 0.6, 0.6
+IN_TITLE, CALLED, RECORD = 1.0, 0.6, 0.8
 FIRST_WORDS = 4
 NAMES = ("text", "list", "person", "place")
 
@@ -29,14 +29,19 @@ class Title(NamedTuple):
 def title_value(
     item: Evidence, noun: str, nouns: frozenset[str], kind: AnswerKind, said: frozenset[str]
 ) -> Title | None:
-    """Return the title, in the text where the text says it; None where it is no possible value."""
+    """Return the title, in the text where the text says it; None where it is no possible value.
+
+    What the text writes small is a word there, and no name.
+    """
     plain = plain_title(item.title)
     if kind not in NAMES or len(plain) < 2 or not set(content_terms(plain, item.language)):
         return None
-    placed = next(
-        (one for one in values_in(item.text, item.language, item.title) if one.form == "TITLE"),
-        None,
-    )
+    said_at = [
+        one
+        for one in values_in(item.text, item.language, item.title)
+        if one.form == "TITLE" and item.text[one.start].islower() == plain[0].islower()
+    ]
+    placed = said_at[0] if said_at else None
     fit = _fit(item, nouns, kind, said)
     if placed is not None:
         lists = lexicon(item.language)
