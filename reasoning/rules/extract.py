@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from core.language.analysis import content_terms, terms
@@ -11,6 +10,7 @@ from core.types import AnswerKind, Evidence, Finding, SubQuestion
 from reasoning.rules.answer import ranked_sentences
 from reasoning.rules.fitting import completed, kind_fit, noun_fit, wanted_noun
 from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.nearness import nearness, places
 from reasoning.rules.noun_spans import noun_phrases, within_name
 from reasoning.rules.record_values import RECORD_KINDS, fields, label_fit, noun_terms
 from reasoning.rules.relevance import Relevance, evidence_languages
@@ -23,7 +23,6 @@ BEST_SENTENCES = 12
 # What a value is worth beside its sentence: kind, noun, title, nearness to the question's words,
 # and how many of its words the question says itself.
 KIND, NOUN, TITLE, NEAR, SAID, RARE = 0.5, 0.4, 0.15, 0.3, 0.3, 0.1
-NEAR_CHARACTERS = 100
 # A longer form of a name that the question says: two or more of its words, and this share.
 SAME_NAME = 0.5
 # A title is the answer only where it is, or is said to be, what the question asks for.
@@ -102,7 +101,7 @@ def _scored(
     lists = lexicon(item.language)
     if sentence.text.rstrip().endswith(("?", "？")):
         return []
-    matched = _places(sentence, wanted)
+    matched = places(sentence, wanted)
     found = []
     for value in _candidates(sentence, asked, lists):
         text = item.text[value.start : value.end]
@@ -115,7 +114,7 @@ def _scored(
         score += KIND * kind_fit(asked.kind, asked.noun, value, item.text, lists)
         score += NOUN * fit
         score += TITLE * (value.form == "TITLE")
-        score += NEAR * _nearness(value, matched)
+        score += NEAR * nearness(value, matched)
         score += RARE * _rarity(own, relevance)
         found.append(_Scored(score, item, value))
     return found
@@ -183,36 +182,6 @@ def _of_kind(kind: AnswerKind, value: Value, item: Evidence) -> bool:
         return True
     held = values_in(item.text, item.language, item.title)
     return any(one.kind == kind and value.start <= one.start < value.end for one in held)
-
-
-def _places(sentence: Sentence, wanted: Wanted) -> list[int]:
-    """Return where the question's own words stand in a sentence, as places of its text."""
-    groups = [group | synonyms for group, synonyms, _ in wanted.groups[: wanted.own]]
-    asked = frozenset[str]().union(*groups) if groups else frozenset[str]()
-    return [
-        sentence.start + start
-        for term, start in _tokens(sentence.text, sentence.evidence.language)
-        if term in asked
-    ]
-
-
-@lru_cache(maxsize=1024)
-def _tokens(text: str, language: str) -> tuple[tuple[str, int], ...]:
-    from core.language.analysis import analyze
-
-    return tuple((token.term, token.start) for token in analyze(text, language))
-
-
-def _nearness(value: Value, matched: Sequence[int]) -> float:
-    """Return 0..1: how near the question's words stand, on average of the nearest two."""
-    gaps = sorted(
-        max(0, value.start - place if place < value.start else place - value.end)
-        for place in matched
-        if not value.start <= place < value.end
-    )[:2]
-    if not gaps:
-        return 0.0
-    return 1 - min(1.0, sum(gaps) / len(gaps) / NEAR_CHARACTERS)
 
 
 def _rarity(own: set[str], relevance: Relevance) -> float:

@@ -29,9 +29,9 @@ class Title(NamedTuple):
 def title_value(
     item: Evidence, noun: str, nouns: frozenset[str], kind: AnswerKind, said: frozenset[str]
 ) -> Title | None:
-    """Return the title, in the text where the text says it; None where it is no possible value.
+    """Return the title, in the text where it says it just so; None where it is no possible value.
 
-    What the text writes small is a word there, and no name.
+    What the text writes small may be a word there, and no name.
     """
     plain = plain_title(item.title)
     if kind not in NAMES or len(plain) < 2 or not set(content_terms(plain, item.language)):
@@ -39,7 +39,7 @@ def title_value(
     said_at = [
         one
         for one in values_in(item.text, item.language, item.title)
-        if one.form == "TITLE" and item.text[one.start].islower() == plain[0].islower()
+        if one.form == "TITLE" and item.text[one.start : one.end] == plain
     ]
     placed = said_at[0] if said_at else None
     fit = _fit(item, nouns, kind, said)

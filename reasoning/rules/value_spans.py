@@ -73,7 +73,8 @@ def _names(text: str, language: str, title: str, dates: list[Value]) -> Iterator
     plain = plain_title(title)
     if len(plain) > 1:
         for match in re.finditer(rf"(?<!\w){re.escape(plain)}(?!\w)", text, re.IGNORECASE):
-            yield Value(*match.span(), "name", "TITLE")
+            if match.group()[1:] != match.group()[1:].lower() or plain[1:] == plain[1:].lower():
+                yield Value(*match.span(), "name", "TITLE")  # "the tides" is not "The Tides"
 
 
 def plain_title(title: str) -> str:
