@@ -168,12 +168,13 @@ class Rewrite(Value):
 
 
 class Finding(Value):
-    """Name a value found in evidence, by character span of the chunk's text."""
+    """Name a value found in evidence: a character span of the chunk's text, or of its title."""
 
     value: str
     evidence_id: str
     start: int
     end: int
+    field: Literal["text", "title"] = "text"
 
 
 class Citation(Value):

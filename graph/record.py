@@ -100,6 +100,7 @@ def _plan(state: dict[str, Any]) -> dict[str, Any]:
                 "value": one_line(finding.value),
                 "question": made.id,
                 "evidence_id": finding.evidence_id,
+                "field": finding.field,
                 "start": finding.start,
                 "end": finding.end,
             }

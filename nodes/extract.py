@@ -69,10 +69,11 @@ def _values(state: State, operation: ExtractAnswer, context: Context) -> list[Fi
     ]
     question = _question(state, operation.question)
     wanted = question.model_copy(update={"wants": operation.wants})
-    texts = {item.evidence_id: item.text for item in evidence}
+    by_id = {item.evidence_id: item for item in evidence}
     found: dict[str, Finding] = {}
     for value in context.reasoner.extract(wanted, evidence) if evidence else []:
-        text = texts.get(value.evidence_id, "")
+        item = by_id.get(value.evidence_id)
+        text = getattr(item, value.field) if item else ""
         fits = 0 < len(value.value.strip()) <= context.settings.plan_slot_chars
         if fits and text[value.start : value.end] == value.value:
             found.setdefault(one_line(value.value).casefold(), value)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from core.settings import Settings
 from core.types import Citation, Claim, Draft, Evidence, Plan, SubQuestion, Understanding
+from reasoning.rules.completing import completing
 from reasoning.rules.plan import wants_value
 from reasoning.rules.relevance import Relevance, evidence_languages
 from reasoning.rules.sentences import RECORD_LABEL, Sentence, heading_fit, subject_fit
@@ -98,24 +99,31 @@ def _sentences(
     said: set[tuple[str, int]],
 ) -> list[Claim]:
     """Return the best sentences; one already said is said again only when nothing else answers."""
-    chosen: list[Sentence] = []
-    best = 0.0
     wanted = relevance.wanted(question, evidence_languages(evidence))
     ranked = ranked_sentences(question, evidence, relevance)
     new = [pair for pair in ranked if (pair[1].evidence.chunk_id, pair[1].start) not in said]
     if ranked and (not new or new[0][0] < SECOND_SHARE * ranked[0][0]):
         new = ranked
-    for worth, sentence in new:
-        if not chosen:
-            best = worth
-        elif worth < SECOND_SHARE * best or not _adds(sentence, chosen):
-            continue
-        elif subject_fit(wanted, sentence) < subject_fit(wanted, chosen[0]):
-            continue  # about another thing than the first
-        chosen.append(sentence)
-        if len(chosen) >= settings.claims_per_question:
+    chosen = [sentence for _, sentence in new[:1]]
+    while chosen and len(chosen) < settings.claims_per_question:
+        following = completing(chosen, new, wanted) or _alike(chosen, new, wanted)
+        if following is None:
             break
+        chosen.append(following)
     return [_claim(sentence, question) for sentence in chosen]
+
+
+def _alike(
+    chosen: Sequence[Sentence], ranked: Sequence[tuple[float, Sentence]], wanted: Wanted
+) -> Sentence | None:
+    """Return the next sentence nearly as good as the first, and not about another thing."""
+    least, subject = SECOND_SHARE * ranked[0][0], subject_fit(wanted, chosen[0])
+    for worth, sentence in ranked:
+        if worth < least:
+            return None
+        if _adds(sentence, chosen) and subject_fit(wanted, sentence) >= subject:
+            return sentence
+    return None
 
 
 def _adds(sentence: Sentence, chosen: Sequence[Sentence]) -> bool:

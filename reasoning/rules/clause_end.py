@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reasoning.rules.lexicon import Lexicon
-from reasoning.rules.noun_phrase import is_past, is_verb
+from reasoning.rules.noun_phrase import is_past, is_third_person, is_verb
 from reasoning.rules.phrases import Word, name_end
 
 
@@ -23,7 +23,7 @@ def clause_end(
         word = words[place]
         if word.text in ",;:" and not _inside_name(words, place):
             return None if open_verb and not _verb_at(words, place + 1, lists) else place
-        if word.kind == "mark" and word.text in "?!).":
+        if word.kind == "mark" and word.text in "?!)." and not _abbreviates(words, place):
             return None if open_verb else place
         if word.text == "(":
             place = _after_bracket(words, place)
@@ -43,6 +43,8 @@ def clause_end(
 def _is_finite(words: Sequence[Word], place: int, start: int, lists: Lexicon) -> bool:
     """Tell whether a word is a verb; a base form may as well be a noun, except after a pronoun."""
     word = words[place]
+    if place == start and words[place - 1].low in lists.any_of("relative"):
+        return is_verb(word, lists) or is_third_person(words, place, lists)
     if not is_verb(word, lists) or word.low not in lists.any_of("base_verb"):
         return is_verb(word, lists)
     return place == start or words[place - 1].low in lists.any_of("anaphor", "relative_object")
@@ -93,6 +95,13 @@ def _after_bracket(words: Sequence[Word], place: int) -> int:
     """Return the place behind a bracket that opens at `place`."""
     closing = (n for n in range(place, len(words)) if words[n].text == ")")
     return next(closing, place) + 1
+
+
+def _abbreviates(words: Sequence[Word], place: int) -> bool:
+    """Tell whether a full stop ends an abbreviation: "Acme Inc. opened"."""
+    if words[place].text != "." or not 0 < place < len(words) - 1:
+        return False
+    return words[place - 1].named and words[place + 1].plain
 
 
 def _inside_name(words: Sequence[Word], place: int) -> bool:

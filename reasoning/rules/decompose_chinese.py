@@ -11,12 +11,16 @@ from reasoning.rules.lexicon import Lexicon
 from reasoning.rules.parts import Cut, Step
 
 LEAST_CLAUSE = 3
+# A clause that names nothing must still say what is done (two characters) to what (two or more).
+LEAST_VERB, LEAST_OBJECT = 2, 2
 MARK = "？"
 _NAMED = re.compile(
     r"《[^《》]+》|“[^“”]+”|「[^「」]+」|[A-Za-z0-9]{2,}|[\u4e00-\u9fff]+·|\{[^{}]+\}"
 )
 _TITLE = re.compile(r"《[^《》]*》")
-_BREAK = re.compile(r"[，,。；;、：:？?！!\s]")
+# A blank between Chinese characters parts clauses; one beside a number or a Latin word does not.
+_BREAK = re.compile(r"[，,。；;、：:？?！!]|(?<=[\u4e00-\u9fff])\s+(?=[\u4e00-\u9fff])")
+_MEASURED = re.compile(r"(?:为|是|达|超过|等于|至|到)\s?\d")
 
 
 def chinese_cuts(text: str, lists: Lexicon) -> Iterator[Cut]:
@@ -68,7 +72,14 @@ def _describes(clause: str, role: bool, lists: Lexicon) -> bool:
     named = _NAMED.search(clause) is not None
     if role:
         return named
-    return named and any(verb in clause for verb in lists.any_of("clause_verb"))
+    if _MEASURED.search(clause):
+        return True
+    if named:
+        return any(verb in clause for verb in lists.any_of("clause_verb", "service_verb"))
+    if any(word in clause for word in lists.any_of("of", "pronoun", "pointing")):
+        return False
+    ends = (clause.rfind(verb) + len(verb) for verb in lists.any_of("service_verb"))
+    return any(LEAST_VERB <= end <= len(clause) - LEAST_OBJECT for end in ends)
 
 
 def chinese_comparison(text: str, lists: Lexicon) -> list[Step]:

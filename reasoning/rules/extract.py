@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from core.language.analysis import content_terms, terms
 from core.types import AnswerKind, Evidence, Finding, SubQuestion
 from reasoning.rules.answer import ranked_sentences
 from reasoning.rules.fitting import completed, kind_fit, noun_fit, wanted_noun
 from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.nearness import nearness, places
+from reasoning.rules.noun_spans import noun_phrases, within_name
+from reasoning.rules.record_values import RECORD_KINDS, fields, label_fit, noun_terms
 from reasoning.rules.relevance import Relevance, evidence_languages
 from reasoning.rules.sentences import Sentence
+from reasoning.rules.title_values import title_value
 from reasoning.rules.value_spans import Value, phrase_after_copula, values_in
 from reasoning.rules.wanted import Wanted
 
@@ -20,7 +23,6 @@ BEST_SENTENCES = 12
 # What a value is worth beside its sentence: kind, noun, title, nearness to the question's words,
 # and how many of its words the question says itself.
 KIND, NOUN, TITLE, NEAR, SAID, RARE = 0.5, 0.4, 0.15, 0.3, 0.3, 0.1
-NEAR_CHARACTERS = 100
 # A longer form of a name that the question says: two or more of its words, and this share.
 SAME_NAME = 0.5
 # A title is the answer only where it is, or is said to be, what the question asks for.
@@ -29,22 +31,24 @@ MOST_VALUES = 20
 
 
 class _Asked(NamedTuple):
-    """What a question wants, and the terms it says itself."""
+    """What a question wants, the terms of its noun with synonyms, and the terms it says itself."""
 
     kind: AnswerKind
     noun: str
+    nouns: frozenset[str]
     said: frozenset[str]
-    lists: Lexicon
 
 
 class _Scored(NamedTuple):
     worth: float
     item: Evidence
     value: Value
+    field: Literal["text", "title"] = "text"
 
     @property
     def text(self) -> str:
-        return self.item.text[self.value.start : self.value.end]
+        source = self.item.text if self.field == "text" else self.item.title
+        return source[self.value.start : self.value.end]
 
 
 def extract(
@@ -60,38 +64,34 @@ def extract(
     wanted = relevance.wanted(question, evidence_languages(evidence))
     lists = lexicon(question.language)
     noun, kind = wanted_noun(question, lists)
-    asked = _Asked(kind, noun, frozenset(terms(question.query, question.language)), lists)
+    said = frozenset(terms(question.query, question.language))
+    asked = _Asked(kind, noun, noun_terms(noun, question.language, lists), said)
     ranked = ranked_sentences(question, evidence, relevance)[:BEST_SENTENCES]
     scored: list[_Scored] = []
-    titled: set[str] = set()
+    best: set[str] = set()
     for worth, sentence in ranked:
         scored += _scored(worth, sentence, asked, wanted, relevance)
-        if sentence.evidence.chunk_id not in titled:  # its best sentence comes first
-            titled.add(sentence.evidence.chunk_id)
+        if sentence.evidence.chunk_id not in best:  # its best sentence comes first
+            best.add(sentence.evidence.chunk_id)
             scored += _title(worth, sentence.evidence, asked)
+            scored += _fields(worth, sentence.evidence, asked)
     scored.sort(key=lambda one: (-one.worth, one.item.chunk_id, one.value.start))
     return _findings(scored)
 
 
 def _findings(scored: Sequence[_Scored]) -> list[Finding]:
-    found: list[Finding] = []
-    seen: set[str] = set()
+    found: dict[str, Finding] = {}
     for one in scored:
         key = "".join(character for character in one.text.casefold() if character.isalnum())
-        if not key or key in seen:
-            continue
-        seen.add(key)
-        found.append(
-            Finding(
+        if key and key not in found:
+            found[key] = Finding(
                 value=one.text,
                 evidence_id=one.item.evidence_id,
                 start=one.value.start,
                 end=one.value.end,
+                field=one.field,
             )
-        )
-        if len(found) == MOST_VALUES:
-            break
-    return found
+    return list(found.values())[:MOST_VALUES]
 
 
 def _scored(
@@ -101,31 +101,48 @@ def _scored(
     lists = lexicon(item.language)
     if sentence.text.rstrip().endswith(("?", "？")):
         return []
-    values = [
-        value
-        for value in values_in(item.text, item.language, item.title)
-        if sentence.start <= value.start and value.end <= sentence.end
-    ]
-    phrase = phrase_after_copula(item.text, sentence.start, sentence.end, lists)
-    if phrase is not None and asked.kind == "text":
-        values.append(phrase)
-    matched = _places(sentence, wanted)
+    matched = places(sentence, wanted)
     found = []
-    for value in values:
-        value = completed(value, asked.noun, item.text, item.language)
+    for value in _candidates(sentence, asked, lists):
         text = item.text[value.start : value.end]
         own = set(content_terms(text, item.language))
         share = len(own & asked.said) / len(own) if own else 1.0
         if _is_said(own, asked):
             continue
+        fit = noun_fit(asked.nouns, asked.noun, value, item.text, item.language, lists)
         score = worth - SAID * share
         score += KIND * kind_fit(asked.kind, asked.noun, value, item.text, lists)
-        score += NOUN * noun_fit(asked.noun, value, item.text, item.language, lists)
+        score += NOUN * fit
         score += TITLE * (value.form == "TITLE")
-        score += NEAR * _nearness(value, matched)
+        score += NEAR * nearness(value, matched)
         score += RARE * _rarity(own, relevance)
         found.append(_Scored(score, item, value))
     return found
+
+
+def _candidates(sentence: Sentence, asked: _Asked, lists: Lexicon) -> list[Value]:
+    """Return the values of a sentence, names as whole phrases where they end one."""
+    item = sentence.evidence
+    values = [
+        value
+        for value in values_in(item.text, item.language, item.title)
+        if sentence.start <= value.start and value.end <= sentence.end
+    ]
+    if asked.kind not in ("text", "list"):
+        return [completed(value, asked.noun, item.text, item.language) for value in values]
+    phrases = list(noun_phrases(item.text, sentence.start, sentence.end, asked.nouns, lists))
+    found = []
+    for value in values:
+        value = completed(value, asked.noun, item.text, item.language)
+        whole = within_name(value, phrases, item.text, lists)
+        found.append(value if whole is None else whole._replace(kind="name"))
+    for phrase in phrases:
+        if asked.nouns & set(terms(item.text[phrase.start : phrase.end], item.language)):
+            found.append(phrase._replace(kind="name"))
+    said = phrase_after_copula(item.text, sentence.start, sentence.end, lists)
+    if said is not None:
+        found.append(said)
+    return list(dict.fromkeys(found))
 
 
 def _is_said(own: set[str], asked: _Asked) -> bool:
@@ -135,49 +152,36 @@ def _is_said(own: set[str], asked: _Asked) -> bool:
 
 
 def _title(worth: float, item: Evidence, asked: _Asked) -> list[_Scored]:
-    """Return the title where the text first says it: what "it" stands for in other sentences."""
-    values = values_in(item.text, item.language, item.title)
-    value = next((one for one in values if one.form == "TITLE"), None)
-    own = set(content_terms(item.title, item.language))
-    if value is None or _is_said(own, asked):
+    """Return the title where it is what is asked for: what "it" stands for in other sentences."""
+    title = title_value(item, asked.noun, asked.nouns, asked.kind, asked.said)
+    if title is None or title.fit < LEAST_TITLE:
         return []
-    lists = lexicon(item.language)
-    fit = noun_fit(asked.noun, value, item.text, item.language, lists)
-    if fit < LEAST_TITLE:
+    if _is_said(set(content_terms(item.title, item.language)), asked):
         return []
-    score = worth + TITLE + NEAR / 2 + NOUN * fit
-    score += KIND * kind_fit(asked.kind, asked.noun, value, item.text, lists)
-    return [_Scored(score, item, value)]
+    text = item.text if title.field == "text" else item.title
+    score = worth + TITLE + NEAR / 2 + NOUN * title.fit
+    score += KIND * kind_fit(asked.kind, asked.noun, title.value, text, lexicon(item.language))
+    return [_Scored(score, item, title.value, title.field)]
 
 
-def _places(sentence: Sentence, wanted: Wanted) -> list[int]:
-    """Return where the question's own words stand in a sentence, as places of its text."""
-    groups = [group | synonyms for group, synonyms, _ in wanted.groups[: wanted.own]]
-    asked = frozenset[str]().union(*groups) if groups else frozenset[str]()
-    return [
-        sentence.start + start
-        for term, start in _tokens(sentence.text, sentence.evidence.language)
-        if term in asked
-    ]
+def _fields(worth: float, item: Evidence, asked: _Asked) -> list[_Scored]:
+    """Return what stands in a record behind a label that the question asks for."""
+    found = []
+    for field in fields(item.text) if item.kind in RECORD_KINDS else ():
+        fit = label_fit(field.label, asked.nouns, asked.said)
+        value = Value(field.start, field.end, "phrase", "FIELD")
+        own = set(content_terms(item.text[field.start : field.end], item.language))
+        if fit and not _is_said(own, asked) and _of_kind(asked.kind, value, item):
+            score = worth + KIND / 2 + NOUN * fit + NEAR / 2 + TITLE
+            found.append(_Scored(score, item, value))
+    return found
 
 
-@lru_cache(maxsize=1024)
-def _tokens(text: str, language: str) -> tuple[tuple[str, int], ...]:
-    from core.language.analysis import analyze
-
-    return tuple((token.term, token.start) for token in analyze(text, language))
-
-
-def _nearness(value: Value, matched: Sequence[int]) -> float:
-    """Return 0..1: how near the question's words stand, on average of the nearest two."""
-    gaps = sorted(
-        max(0, value.start - place if place < value.start else place - value.end)
-        for place in matched
-        if not value.start <= place < value.end
-    )[:2]
-    if not gaps:
-        return 0.0
-    return 1 - min(1.0, sum(gaps) / len(gaps) / NEAR_CHARACTERS)
+def _of_kind(kind: AnswerKind, value: Value, item: Evidence) -> bool:
+    if kind not in ("number", "date"):
+        return True
+    held = values_in(item.text, item.language, item.title)
+    return any(one.kind == kind and value.start <= one.start < value.end for one in held)
 
 
 def _rarity(own: set[str], relevance: Relevance) -> float:

@@ -66,7 +66,7 @@ def kind_fit(kind: AnswerKind, noun: str, value: Value, text: str, lists: Lexico
         if value.kind != "name":
             return -1.0
         return _person(value, text, lists) if kind == "person" else _place(value, text, noun, lists)
-    if value.kind == "name":
+    if value.kind == "name" or value.form == "FIELD":
         return 0.5
     return 0.0 if value.kind == "phrase" else -0.4
 
@@ -122,9 +122,13 @@ def _led(before: str, name: str, lists: Lexicon) -> bool:
     return bool(words) and words[-1] in lists.any_of(name)
 
 
-def noun_fit(noun: str, value: Value, text: str, language: str, lists: Lexicon) -> float:
-    """Return 0..1: whether the noun is in the value, beside it, or said of it."""
-    wanted = set(terms(noun, language)) if noun else set()
+def noun_fit(
+    wanted: frozenset[str], noun: str, value: Value, text: str, language: str, lists: Lexicon
+) -> float:
+    """Return 0..1: whether the noun is in the value, beside it, or said of it.
+
+    `wanted` holds the terms of the noun and of its synonyms.
+    """
     if not wanted:
         return 0.0
     if wanted & set(terms(text[value.start : value.end], language)):

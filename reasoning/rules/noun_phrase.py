@@ -28,7 +28,9 @@ class Phrase(NamedTuple):
 def phrase_before(text: str, words: Sequence[Word], end: int, lists: Lexicon) -> Phrase | None:
     """Return the phrase "the … noun" that ends before words[end], or None."""
     noun = words[end - 1] if end else None
-    if noun is None or not noun.plain or noun.low in _small(lists) | stopwords("en"):
+    if noun is None or not (noun.plain or noun.low in lists.any_of("abbreviation_noun")):
+        return None
+    if noun.low in _small(lists) | stopwords("en"):
         return None
     if is_past(noun.low, lists) or _is_ing(noun.low, lists):
         return None
@@ -63,6 +65,15 @@ def is_verb(word: Word, lists: Lexicon) -> bool:
     return word.plain and (
         word.low in lists.any_of("base_verb", "auxiliary_verb") or is_past(word.low, lists)
     )
+
+
+def is_third_person(words: Sequence[Word], place: int, lists: Lexicon) -> bool:
+    """Tell whether a word right after "that" reads as its verb: "that signs events"."""
+    word = words[place]
+    if not word.plain or singular(word.low, lists) == word.low:
+        return False
+    following = words[place + 1] if place + 1 < len(words) else None
+    return following is None or not is_verb(following, lists)
 
 
 def _small(lists: Lexicon) -> frozenset[str]:

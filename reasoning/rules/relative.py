@@ -41,7 +41,7 @@ def relative_cut(text: str, words: Sequence[Word], at: int, lists: Lexicon) -> C
         return None
     end = clause_end(words, at + 1, phrase.start, lists)
     clause = words[at + 1 : end] if end else []
-    if len(clause) < LEAST_CLAUSE or not telling(text, clause, lists):
+    if len(clause) < LEAST_CLAUSE or not telling(text, phrase, clause, lists):
         return None
     pronoun = span(text, words[head:at]).strip(", ")
     question = _question(text, phrase, pronoun, word.low, clause, lists)
@@ -72,13 +72,14 @@ def is_share(words: Sequence[Word], start: int, lists: Lexicon) -> bool:
     return start > 1 and words[start - 1].low == "of" and words[start - 2].low in shares
 
 
-def telling(text: str, clause: Sequence[Word], lists: Lexicon) -> bool:
+def telling(text: str, phrase: Phrase, clause: Sequence[Word], lists: Lexicon) -> bool:
     """Tell whether a description can be searched for: it names something, or says enough."""
     if any(word.low in lists.any_of("these") for word in clause):
         return False  # what it says stands elsewhere
     if any(word.capital for word in clause):
         return True
-    return len(set(content_terms(span(text, clause), "en"))) > LEAST_WORDS
+    said = f"{phrase.body} {span(text, clause)}"
+    return len(set(content_terms(said, "en"))) > LEAST_WORDS
 
 
 def _question(

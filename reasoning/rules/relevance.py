@@ -61,7 +61,7 @@ class Relevance:
         vectors = self._embedder.embed_documents([_in_context(sentence) for sentence in worth_it])
         scored = [
             replace(sentence, score=(1 - SEMANTIC_SHARE) * sentence.lexical)
-            for sentence in unlikely[FEW:]
+            for sentence in [*unlikely[FEW:], *_left_out(found, chosen)]
         ]
         for sentence, cosine in zip(worth_it, (vectors @ vector).tolist(), strict=True):
             meaning = min(1.0, max(0.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW)))
@@ -79,9 +79,21 @@ def _in_context(sentence: Sentence) -> str:
     return f"{heading}: {sentence.text}" if heading else sentence.text
 
 
+def _left_out(found: Sequence[Sentence], chosen: Sequence[Sentence]) -> list[Sentence]:
+    """Return the best sentence of each piece of evidence that none was chosen of."""
+    seen = {sentence.evidence.chunk_id for sentence in chosen}
+    left: dict[str, Sentence] = {}
+    for sentence in found:
+        if sentence.evidence.chunk_id not in seen:
+            left.setdefault(sentence.evidence.chunk_id, sentence)
+    return list(left.values())
+
+
 def _spread(found: Sequence[Sentence], limit: int) -> list[Sentence]:
     """Choose sentences to embed: the best by words, but at least one of every piece of evidence."""
-    first = {s.evidence.chunk_id: s for s in reversed(found)}
+    first: dict[str, Sentence] = {}
+    for sentence in found:
+        first.setdefault(sentence.evidence.chunk_id, sentence)
     chosen = list(first.values())[:limit]
     taken = {(s.evidence.chunk_id, s.start) for s in chosen}
     for sentence in found:

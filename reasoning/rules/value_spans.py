@@ -70,10 +70,16 @@ def _names(text: str, language: str, title: str, dates: list[Value]) -> Iterator
         if not inside:
             start, titled = _after_title(name.text, lexicon(language))
             yield Value(name.start + start, name.end, "name", "PERSON" if titled else name.kind)
-    plain = re.sub(r"\s*[(（].*[)）]\s*$", "", title).strip()
+    plain = plain_title(title)
     if len(plain) > 1:
         for match in re.finditer(rf"(?<!\w){re.escape(plain)}(?!\w)", text, re.IGNORECASE):
-            yield Value(*match.span(), "name", "TITLE")
+            if match.group()[1:] != match.group()[1:].lower() or plain[1:] == plain[1:].lower():
+                yield Value(*match.span(), "name", "TITLE")  # "the tides" is not "The Tides"
+
+
+def plain_title(title: str) -> str:
+    """Return a title without what stands in brackets at its end."""
+    return re.sub(r"\s*[(（].*[)）]\s*$", "", title).strip()
 
 
 def _runs(text: str, lists: Lexicon, found: list[Value]) -> Iterator[Value]:

@@ -183,3 +183,11 @@ def test_adding_the_answer_never_lowers_the_grade(
     )
     assert after >= before
     assert after >= 2
+
+
+def test_the_best_piece_of_many_keeps_its_grade(rules: Rules) -> None:
+    question, best, *_ = CASES["en"]
+    others = [piece(f"The canteen serves soup number {number}.") for number in range(40)]
+    evidence = [best, *others]
+    assert rules(evidence).grade(question, evidence)[0].grade == 3
+    assert all("no sentence" not in one.reason for one in rules(evidence).grade(question, evidence))

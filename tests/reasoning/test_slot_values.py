@@ -149,5 +149,5 @@ def test_every_value_stands_where_it_says(
     item = graded(piece(text, language, title=title))
     question = asking("Which city is the dose of Bob from?", language, wants=wants)
     for one in found(question, item):
-        assert item.text[one.start : one.end] == one.value
+        assert getattr(item, one.field)[one.start : one.end] == one.value
         assert one.value.strip() == one.value != ""
