@@ -11,6 +11,7 @@ from core.types import Finding, Plan, SubQuestion
 from reasoning.planning.facts import producers, uses
 from reasoning.planning.slots import filled
 
+ENDS = "?？.。! "
 Chosen = Mapping[str, Sequence[FilledQuery]]
 
 
@@ -32,7 +33,9 @@ def composed(
     the search text of the question that should have found it.
     """
     question = plan.question(operation.question)
-    described = {slot: filled(made.query, {}) for made, slot in producers(plan)}
+    described = {
+        slot: filled(made.query, {}).strip().rstrip(ENDS) for made, slot in producers(plan)
+    }
     choices = [
         _values(registers.get(name), settled.get(slot), fan_out) or [None]
         for slot, name in operation.values.items()
@@ -41,14 +44,13 @@ def composed(
     for picked in islice(product(*choices), fan_out):
         given = dict(zip(operation.values, picked, strict=True))
         values = {slot: finding for slot, finding in given.items() if finding is not None}
-        words = {
-            slot: one_line(finding.value) if finding else described.get(slot, slot)
-            for slot, finding in given.items()
-        }
+        words = {slot: one_line(finding.value) for slot, finding in values.items()}
+        told = {slot: f"({described[slot]})" for slot in given if slot not in words}
+        sought = {slot: described[slot] for slot in told}
         queries.append(
             FilledQuery(
-                text=filled(question.text, words),
-                query=filled(operation.template, words),
+                text=filled(question.text, words | told),
+                query=filled(operation.template, words | sought),
                 values=values,
             )
         )
