@@ -41,7 +41,11 @@ def relative_cut(text: str, words: Sequence[Word], at: int, lists: Lexicon) -> C
         return None
     end = clause_end(words, at + 1, phrase.start, lists)
     clause = words[at + 1 : end] if end else []
-    if len(clause) < LEAST_CLAUSE or not telling(text, phrase, clause, lists):
+    if (
+        len(clause) < LEAST_CLAUSE
+        or _asks_on(words, at, lists)
+        or not telling(text, phrase, clause, lists)
+    ):
         return None
     pronoun = span(text, words[head:at]).strip(", ")
     question = _question(text, phrase, pronoun, word.low, clause, lists)
@@ -63,7 +67,16 @@ def fits(pronoun: str, noun: str, lists: Lexicon) -> bool:
     kind = kind_of(noun, lists)
     if pronoun == "when":
         return kind == "date"
+    if pronoun in ("who", "whom") and noun in lists.any_of("abbreviation_noun"):
+        return False
     return pronoun != "that" or kind is not None or noun not in lists.any_of("reporting")
+
+
+def _asks_on(words: Sequence[Word], at: int, lists: Lexicon) -> bool:
+    """Tell whether a comma parts another question: "the dose, who decides it"."""
+    if words[at - 1].text != "," or at + 2 >= len(words):
+        return False
+    return words[at + 2].low in lists.any_of("object_pronoun")
 
 
 def is_share(words: Sequence[Word], start: int, lists: Lexicon) -> bool:

@@ -15,6 +15,8 @@ APART = [
     ("最大延迟为 40 秒的接口由哪个团队维护？", "最大延迟为 40 秒的接口是哪个？", 2),
     ("每晚核对床位数据的服务由谁维护？", "每晚核对床位数据的服务是哪个？", 2),
     ("Who leads the UN that meets in spring?", "Who leads the UN", 1),
+    ("What is the delay of the bed list API, who runs it and is it new?", "What is the delay", 3),
+    ("What is the delay of the bed service, who runs it?", "What is the delay", 2),
     ("使用该服务的公司有哪些？", "使用该服务的公司有哪些", 1),
     ("参加比赛的人是谁？", "参加比赛的人是谁", 1),
     ("最大的接口有哪些？", "最大的接口有哪些", 1),
