@@ -27,7 +27,8 @@ def calls_of(
     """Return the calls that search for a filled query with the tools of an operation.
 
     The planner's own calls stand when they ask just that; else conditions on records are read from
-    the filled query. Without tools the specs choose.
+    the filled query. Without tools the specs choose; with a value in the query they may add one,
+    since the planner chose by the words around the slot.
     """
     language = spoken(question, query)
     planned = [call for call in question.calls if call.tool in operation.tools]
@@ -57,5 +58,9 @@ def spoken(question: SubQuestion, query: FilledQuery) -> str:
 def _tools(
     operation: Retrieve | MapRetrieve, query: FilledQuery, language: str, specs: Sequence[ToolSpec]
 ) -> list[ToolSpec]:
+    """Return the named tools; none named, or a value that the planner did not know, adds others."""
     named = [spec for spec in specs if spec.name in operation.tools]
-    return named or choose_tools(Part(text=query.query), language, specs, None)
+    if named and not (query.values and any(spec.scoped for spec in named)):
+        return named
+    chosen = choose_tools(Part(text=query.query), language, specs, None)
+    return [*named, *[spec for spec in chosen if spec not in named]]
