@@ -54,12 +54,15 @@ def test_earlier_messages_are_the_dialogue(served: Served) -> None:
         {"role": "user", "content": "What is the maximum height of the candle flame?"},
         {"role": "assistant", "content": "42 mm."},
     ]
-    body = {"question": "And why does it burn?", "collection": "guide", "messages": messages}
+    body = {"question": "And why does it burn?", "collection": "guide"}
+    asked = []
     with served.client() as client:
-        alone = client.post("/api/v1/chat", json={**body, "messages": []}).json()
-        follows = client.post("/api/v1/chat", json=body).json()
-    assert alone["plan"]["questions"][0]["text"] != follows["plan"]["questions"][0]["text"]
-    assert "candle" in follows["plan"]["questions"][0]["text"].lower()
+        for said in ([], messages):
+            run = client.post("/api/v1/chat", json=body | {"messages": said}).json()
+            trail = client.get(f"/api/v1/runs/{run['run_id']}").json()["trail"]
+            asked.append(next(step for step in trail if step["node"] == "retrieve")["arguments"])
+    assert "candle" not in asked[0]["query"]
+    assert "candle" in asked[1]["query"]
 
 
 def test_a_refusal_is_an_answer(served: Served) -> None:
@@ -131,9 +134,7 @@ def test_a_body_of_another_type_is_no_json(served: Served) -> None:
     content = json.dumps({"question": ASK, "collection": "guide"})
     with served.client() as client:
         for kind in ("text/plain", "application/x-www-form-urlencoded"):
-            response = client.post(
-                "/api/v1/chat", content=content, headers={"Content-Type": kind}
-            )
+            response = client.post("/api/v1/chat", content=content, headers={"Content-Type": kind})
             assert response.status_code == 422, kind
 
 
