@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -26,9 +26,6 @@ from cli.options import (
 )
 from cli.output import print_json, stdout, warn
 from core.errors import CallerError
-
-if TYPE_CHECKING:
-    from serve.searching import SearchName
 
 SHOWN = 300
 
@@ -58,7 +55,7 @@ def search(
     text = checked_question(storable(query), settings)
     auth = caller(AuthContext, tenant, user, role)
     with opened(settings) as session:
-        found = searched(session, auth, text, collection, cast("SearchName", pipeline), k)
+        found = searched(session, auth, text, collection, pipeline, k)
     if as_json:
         print_json(found)
         return

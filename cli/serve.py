@@ -63,9 +63,11 @@ def _run(settings: Settings, *, allow_anonymous: bool, log: bool) -> int:
         with opened(settings, create=True) as session:
             from serve.app import make_app
             from serve.desk import make_desk
+            from serve.warming import warm_up
 
             desk = make_desk(session, allow_anonymous=allow_anonymous)
             _ = session.chat  # looked for now, not by two first questions at once
+            warm_up(session)
             app = make_app(desk, host=settings.serve_host)
             address = address_of(bound, settings.serve_host)
             return serve_app(app, settings, bound, lambda: _greet(session, desk, address))

@@ -74,12 +74,12 @@ class FairPool:
             if self._closing:
                 raise self._stopping()
             line = self._lines.get(owner) or _Line()
-            free = self._running + self._waiting < limits.threads
-            free = free and line.running + len(line.waiting) < limits.per_caller
-            if not free and len(line.waiting) >= limits.waiting_per_caller:
+            # Counted together: a work that a free thread has not taken yet is not in anyone's way.
+            held = line.running + len(line.waiting)
+            if held >= limits.per_caller + limits.waiting_per_caller:
                 rule = f"one caller has at most {limits.waiting_per_caller} requests waiting"
                 raise Busy(rule, retry_after=limits.retry_after, of_caller=True)
-            if not free and self._waiting >= limits.waiting:
+            if self._running + self._waiting >= limits.threads + limits.waiting:
                 rule = f"at most {limits.waiting} requests wait"
                 raise Busy(rule, retry_after=limits.retry_after)
             ticket = Ticket(owner, work, dropped)

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from core.errors import OperatorError
 from core.settings import Settings
+from serve.connections import timed_protocol
 
 HEADER_BYTES = 65_536
 
@@ -80,7 +81,7 @@ def serve(app: ASGIApp, settings: Settings, bound: socket.socket, ready: Callabl
 def make_server(app: ASGIApp, settings: Settings, ready: Callable[[], None]) -> Server:
     """Return a server with the limits of the settings."""
     options: dict[str, Any] = {
-        "http": "h11",
+        "http": timed_protocol(settings.serve_header_seconds),
         "ws": "none",
         "lifespan": "on",
         "log_config": None,

@@ -58,6 +58,9 @@ class ServingFields(BaseModel):
     serve_upload_bytes: int = Field(
         50_000_000, ge=1000, description="Largest document that may be uploaded."
     )
+    serve_header_seconds: float = Field(
+        10, gt=0, description="Longest time until the head of a request has arrived."
+    )
     serve_body_seconds: float = Field(
         60, gt=0, description="Longest time that a body may take to arrive."
     )

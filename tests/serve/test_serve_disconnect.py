@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from commands import HEIGHT, built_library, copied
 from serving import SECONDS, HeldSession, error_of, eventually, held_desk, running
+from stub_llm import Connection, stub_llm
 
+from core.settings import load_settings
 from graph.session import Session
-from serve.desk import Desk
+from serve.desk import Desk, make_desk
 
 BODY = {"question": "How long?", "collection": "guide"}
 
@@ -59,6 +63,35 @@ def test_leaving_while_waiting_for_a_whole_answer(session: Session) -> None:
             client.post("/api/v1/chat", json=BODY, timeout=0.3)
         assert taken(held) and gave_up(held)
         eventually(lambda: idle(desk))
+
+
+def test_leaving_ends_the_call_of_the_model(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    data = copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
+    asking = threading.Event()
+
+    def behave(it: Connection) -> None:
+        if asking.is_set():
+            it.hang()
+        else:
+            it.say("a good reply")
+
+    with stub_llm(behave) as stub:
+        given = {"data": data, "reasoner": "llm", "llm_url": stub.url, "llm_context": 8192}
+        with Session(load_settings(given)[0]) as session:
+            assert session.chat is not None
+            while stub.closed(0.1):  # the requests of the probe
+                pass
+            asking.set()
+            desk = make_desk(session, allow_anonymous=True)
+            with running(desk) as url:
+                with pytest.raises(httpx.ReadTimeout):
+                    httpx.post(f"{url}/api/v1/chat", json={"question": HEIGHT}, timeout=1)
+                assert stub.closed()
+                eventually(lambda: idle(desk))
+                runs = httpx.get(f"{url}/api/v1/runs").json()["runs"]
+    assert [run["stop_reason"] for run in runs] == ["cancelled"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -111,7 +111,13 @@ def test_named_origins_alone_get_cors(session: Session) -> None:
 def small(session: Session) -> Iterator[str]:
     """Serve with small limits, and a route that is broken."""
     desk = make_desk(session, allow_anonymous=True)
-    changes = {"serve_body_bytes": 2000, "serve_upload_bytes": 3000, "serve_body_seconds": 0.3}
+    changes = {
+        "serve_body_bytes": 2000,
+        "serve_upload_bytes": 3000,
+        "serve_body_seconds": 0.3,
+        "serve_header_seconds": 0.3,
+        "serve_idle_seconds": 1,
+    }
     object.__setattr__(desk, "settings", session.settings.model_copy(update=changes))
     broken = APIRouter()
 
@@ -157,6 +163,21 @@ def test_a_body_that_never_ends_is_cut(small: str, path: str) -> None:
             answer += piece
     assert answer.startswith(b"HTTP/1.1 408")
     assert b"too_slow" in answer
+
+
+@pytest.mark.parametrize("sent", ["", "GET /api/v1/health HT", "GET / HTTP/1.1\r\nHost: local"])
+def test_a_head_that_never_ends_is_cut(small: str, sent: str) -> None:
+    parts = urlsplit(small)
+    whole = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.create_connection((parts.hostname, parts.port), timeout=SECONDS) as raw:
+        raw.sendall(sent.encode())
+        assert raw.recv(1) == b""  # the server has hung up
+    with socket.create_connection((parts.hostname, parts.port), timeout=SECONDS) as raw:
+        raw.sendall(whole.encode())
+        assert raw.recv(100).startswith(b"HTTP/1.1 200")
+        raw.sendall(sent.encode())
+        while raw.recv(65536):
+            pass
 
 
 def test_a_mistake_inside_is_an_id_outside(small: str, caplog: pytest.LogCaptureFixture) -> None:
