@@ -1,0 +1,125 @@
+"""`carrel serve` and `carrel keys` as real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from commands import HEIGHT, ROOT, Carrel, built_library, copied, in_process, process
+
+COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
+BODY = {"question": HEIGHT}
+
+
+@pytest.fixture
+def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
+    return in_process(capsys, monkeypatch)
+
+
+@pytest.fixture
+def data(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    return copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
+
+
+@contextmanager
+def serving(data: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Serve on a free port; give the address that is printed."""
+    command = [*COMMAND, "serve", "--port", "0", "--data", str(data), *options]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        try:
+            yield child.stdout.readline().strip(), child
+        finally:
+            if child.poll() is None:
+                child.send_signal(signal.SIGTERM)
+                child.wait(30)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_answers_until_it_is_told_to_stop(data: Path, number: signal.Signals) -> None:
+    with serving(data, "--allow-anonymous") as (url, child):
+        assert httpx.get(f"{url}/api/v1/health").json() == {"status": "ok"}
+        run = httpx.post(f"{url}/api/v1/chat", json=BODY, timeout=30).json()
+        assert "42 mm" in run["answer"]
+        child.send_signal(number)
+        assert child.wait(30) == 0
+        assert child.stderr is not None
+        errors = child.stderr.read()
+    assert "need no key" in errors and "Traceback" not in errors
+    assert not (data / "owner.json").exists()
+    trace = process("trace", run["run_id"], "--json", data=data)
+    assert trace.json["result"] == run
+
+
+def test_keys_are_made_and_revoked_while_it_runs(data: Path) -> None:
+    with serving(data) as (url, _):
+        assert httpx.post(f"{url}/api/v1/chat", json=BODY).status_code == 401
+        made = process("keys", "create", "--tenant", "default", "--json", data=data).json
+        header = {"Authorization": f"Bearer {made['key']}"}
+        answer = httpx.post(f"{url}/api/v1/chat", json=BODY, headers=header, timeout=30)
+        assert "42 mm" in answer.json()["answer"]
+        assert process("keys", "revoke", made["id"], "--json", data=data).json["revoked_at"]
+        assert httpx.get(f"{url}/api/v1/runs", headers=header).status_code == 401
+        process("serve", "--port", "0", data=data).failed(4, "in use by process", "serve")
+        port = url.rpartition(":")[2]
+        process("serve", "--port", port, data=data).failed(4, "port must be free", port)
+        assert httpx.get(f"{url}/api/v1/health").status_code == 200
+
+
+def test_an_address_that_cannot_be_had(carrel: Carrel, data: Path) -> None:
+    carrel("serve", "--host", "192.0.2.1", data=data).failed(4, "listen", "192.0.2.1")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        carrel("serve", "--port", port, data=data).failed(4, "port must be free")
+    carrel("serve", "--port", 70_000, data=data).failed(2, "--port", "65535")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5"])
+def test_anonymous_callers_are_of_this_machine(carrel: Carrel, data: Path, host: str) -> None:
+    done = carrel("serve", "--host", host, "--allow-anonymous", data=data)
+    done.failed(2, host, "carrel keys create")
+
+
+def test_keys_are_shown_once_and_listed_without_secrets(carrel: Carrel, tmp_path: Path) -> None:
+    data = tmp_path / "fresh"
+    given = ("--tenant", "acme", "--user", "ann", "--role", "admin", "--expires", 30)
+    made = carrel("keys", "create", *given, "--json", data=data).json
+    assert made["key"].startswith(f"carrel_{made['id']}_")
+    assert (made["tenant"], made["user"], made["roles"]) == ("acme", "ann", ["admin"])
+    shown = carrel("keys", "create", data=data)
+    assert shown.out.startswith("carrel_") and "once" in shown.err
+    listed = carrel("keys", "list", "--json", data=data)
+    assert [one["tenant"] for one in listed.json["keys"]] == ["acme", "default"]
+    assert made["key"] not in listed.out and shown.out.strip() not in listed.out
+    assert carrel("keys", "revoke", made["id"], data=data).out == f"{made['id']} is revoked\n"
+    assert "revoked" in carrel("keys", "list", "--tenant", "acme", data=data).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("create", "--tenant", "a b"), "tenant is 1 to 64"),
+        (("create", "--user", "a/b"), "user is 1 to 64"),
+        (("create", "--role", ""), "role is 1 to 64"),
+        (("create", "--expires", "-1"), "--expires"),
+        (("create", "--expires", "99999999"), "year 10000"),
+        (("revoke", "nothing"), "named by its id"),
+    ],
+)
+def test_wrong_use_of_keys(
+    carrel: Carrel, tmp_path: Path, arguments: tuple[str, ...], words: str
+) -> None:
+    data = tmp_path / "fresh"
+    assert carrel("keys", "create", data=data).code == 0
+    carrel("keys", *arguments, data=data).failed(2, words)
+    assert os.listdir(data)

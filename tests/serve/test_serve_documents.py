@@ -1,0 +1,99 @@
+"""Uploads: ingested in the background, under the caller's tenant, whatever they are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import pdf
+from serving import Served, error_of, eventually
+
+
+def upload(served: Served, name: str, content: bytes, *, kind: str = "writer", **more: Any) -> Any:
+    params = {"collection": "uploaded", "name": name} | more
+    with served.client(kind) as client:
+        return client.post("/api/v1/documents", params=params, content=content)
+
+
+def finished(served: Served, job: dict[str, Any], kind: str = "writer") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+
+    def ended() -> bool:
+        with served.client(kind) as client:
+            found.update(client.get(f"/api/v1/jobs/{job['id']}").json())
+        return found["state"] in ("done", "failed")
+
+    eventually(ended)
+    return found
+
+
+def test_an_upload_can_be_asked_about(served: Served, uploads: Path) -> None:
+    response = upload(served, "newt.md", b"# Newts\n\nA newt is 12 cm long.\n")
+    assert response.status_code == 202
+    job = finished(served, response.json())
+    assert (job["state"], job["documents"], job["error"]) == ("done", 1, "")
+    assert list(uploads.iterdir()) == []
+    body = {"question": "How long is a newt?", "collection": "uploaded"}
+    with served.client("reader") as client:
+        assert "12 cm" in client.post("/api/v1/chat", json=body).json()["answer"]
+        assert client.get(f"/api/v1/jobs/{job['id']}").status_code == 404  # another's
+    with served.client("other tenant") as client:
+        assert client.post("/api/v1/chat", json=body).status_code == 400
+
+
+def test_an_upload_replaces_the_document_of_its_name(served: Served) -> None:
+    for text in (b"An eft is red.", b"An eft is green."):
+        sent = upload(served, "eft.txt", text, collection="efts").json()
+        assert finished(served, sent)["state"] == "done"
+    with served.client() as client:
+        body = {"query": "eft", "collection": "efts"}
+        texts = [one["text"] for one in client.post("/api/v1/search", json=body).json()["results"]]
+        assert texts == ["An eft is green."]
+
+
+def test_an_upload_for_a_role_is_read_by_that_role(served: Served) -> None:
+    sent = upload(served, "plan.txt", b"The vault code is kept.", collection="vault", role="editor")
+    assert finished(served, sent.json())["state"] == "done"
+    found = {}
+    for kind in ("reader", "editor"):
+        with served.client(kind) as client:
+            body = {"query": "vault code", "collection": "vault"}
+            found[kind] = len(client.post("/api/v1/search", json=body).json()["results"])
+    assert found == {"reader": 0, "editor": 1}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../../etc/passwd.txt",
+        "/etc/passwd.txt",
+        "..\\up.txt",
+        "a/b.txt",
+        "C:evil.txt",
+        ".hidden.txt",
+        "nul\x00.txt",
+        "new\nline.txt",
+        " space.txt",
+        "й" * 120 + ".txt",
+        "..",
+        "",
+    ],
+)
+def test_a_name_reaches_no_other_file(served: Served, uploads: Path, name: str) -> None:
+    response = upload(served, name, b"text")
+    assert response.status_code in (400, 422)
+    assert error_of(response)["rule"]
+    assert not uploads.exists() or list(uploads.iterdir()) == []
+
+
+def test_what_cannot_be_read_is_said(served: Served) -> None:
+    for name, content in (("locked.pdf", pdf("secret", password="x")), ("broken.docx", b"PK\x03")):
+        job = finished(served, upload(served, name, content, collection="broken").json())
+        assert job["state"] == "failed"
+        assert "could not be read" in job["error"]
+    response = upload(served, "sheet.xlsx", b"x")
+    assert (response.status_code, error_of(response)["code"]) == (422, "bad_document")
+    with served.client("writer") as client:
+        names = [one["name"] for one in client.get("/api/v1/collections").json()["collections"]]
+    assert "broken" not in names

@@ -1,0 +1,149 @@
+"""Keys of callers: made, verified, expired, revoked, and never kept."""
+
+from __future__ import annotations
+
+import datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.errors import CallerError, DataLockedError
+from stores.keys import Keys
+from stores.keys_access import opened_keys
+from stores.store import CATALOGUE, Store
+
+START = datetime.datetime(2030, 5, 1, 12, tzinfo=datetime.UTC)
+
+
+class Clock:
+    now = START
+
+    def __call__(self) -> datetime.datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def keys(store: Store, clock: Clock) -> Keys:
+    return Keys(store.database, clock)
+
+
+def test_a_key_is_its_caller(keys: Keys) -> None:
+    text, key = keys.create("acme", user="ann", roles=frozenset({"editor"}))
+    found = keys.verified(text)
+    assert found == key
+    assert (found.auth.tenant, found.auth.user, found.auth.roles) == ("acme", "ann", {"editor"})
+    assert keys.listed() == [key]
+    assert keys.listed("zoo") == []
+
+
+def test_two_keys_without_a_user_are_two_users(keys: Keys) -> None:
+    (_, one), (_, two) = keys.create("acme"), keys.create("acme")
+    assert one.auth.user != two.auth.user
+
+
+def test_only_a_hash_is_kept(keys: Keys, store: Store) -> None:
+    text, key = keys.create("acme")
+    secret = text.split("_")[-1]
+    store.close()
+    for path in store.folder.rglob("*"):
+        if path.is_file():
+            assert secret.encode() not in path.read_bytes(), path
+    assert secret not in repr(key) + str(key.describe())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text[:-1] + ("0" if text[-1] != "0" else "1"),
+        lambda text: text[:-1],
+        lambda text: text + "0",
+        lambda text: text.upper(),
+        lambda text: " " + text,
+        lambda text: text + "\n",
+        lambda text: text.replace("carrel_", ""),
+        lambda text: "",
+    ],
+)
+def test_another_text_is_no_key(keys: Keys, change: object) -> None:
+    text, _ = keys.create("acme")
+    assert keys.verified(change(text)) is None  # type: ignore[operator]
+
+
+def test_the_secret_of_another_key_opens_nothing(keys: Keys) -> None:
+    (one, _), (two, _) = keys.create("acme"), keys.create("zoo")
+    mixed = "_".join([*one.split("_")[:2], two.split("_")[2]])
+    assert keys.verified(mixed) is None
+
+
+def test_a_key_expires(keys: Keys, clock: Clock) -> None:
+    text, key = keys.create("acme", days=2)
+    assert key.expires_at == "2030-05-03T12:00:00.000+00:00"
+    clock.now = START + datetime.timedelta(days=2, milliseconds=-1)
+    assert keys.verified(text) is not None
+    clock.now = START + datetime.timedelta(days=2)
+    assert keys.verified(text) is None
+    with pytest.raises(CallerError, match="year 10000"):
+        keys.create("acme", days=10_000_000)
+
+
+def test_a_revoked_key_stays_revoked(keys: Keys, clock: Clock) -> None:
+    text, key = keys.create("acme")
+    first = keys.revoke(key.id)
+    clock.now += datetime.timedelta(days=1)
+    assert keys.revoke(key.id) == first
+    assert keys.verified(text) is None
+    with pytest.raises(CallerError, match="named by its id") as wrong:
+        keys.revoke(text)
+    assert text not in str(wrong.value)
+
+
+@given(st.text())
+def test_no_text_is_a_key_by_chance(text: str) -> None:
+    assert _EMPTY.verified(text) is None
+
+
+class _NoRows:
+    """Answer every query with nothing."""
+
+    def read(self) -> _NoRows:
+        return self
+
+    def execute(self, query: str, values: object) -> _NoRows:
+        return self
+
+    def fetchone(self) -> None:
+        return None
+
+
+_EMPTY = Keys(_NoRows())  # type: ignore[arg-type]
+
+
+def test_keys_change_while_another_owns_the_directory(store: Store, keys: Keys) -> None:
+    with opened_keys(store.folder) as beside:
+        text, key = beside.create("acme")
+    assert keys.verified(text) is not None
+    with opened_keys(store.folder) as beside:
+        beside.revoke(key.id)
+    assert keys.verified(text) is None
+
+
+def test_an_owner_of_another_version_is_not_written_beside(store: Store) -> None:
+    with store.database.write() as connection:
+        connection.execute("DELETE FROM migrations WHERE name = 'm006_serving'")
+    with pytest.raises(DataLockedError), opened_keys(store.folder):
+        pass
+    with store.database.write() as connection:
+        connection.execute("INSERT INTO migrations VALUES ('m006_serving', '')")
+
+
+def test_keys_can_come_before_documents(tmp_path: object) -> None:
+    folder = tmp_path / "new"  # type: ignore[operator]
+    with opened_keys(folder, create=True) as keys:
+        keys.create("acme")
+    assert (folder / CATALOGUE).is_file()
