@@ -1,0 +1,263 @@
+"""LangServe's HTTP convention (0.3) for the agent, served by us since LangServe is archived.
+
+`langserve_router` holds `/agent/…` and the same under `/agent/c/{config_hash}/…`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path
+from fastapi.exceptions import RequestValidationError
+from pydantic import ValidationError
+from sse_starlette import EventSourceResponse
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from core.auth import AuthContext
+from core.errors import CallerError
+from core.settings import Settings
+from serve.event_stream import event_stream, json_text
+from serve.failures import Failure, failure_of, route_with
+from serve.following import Following, result_of, unless_gone
+from serve.langserve_agent import AGENT, chunks_of, events_of, patches_of
+from serve.langserve_hash import config_of
+from serve.langserve_schemas import (
+    AgentConfig,
+    AgentInput,
+    AgentOutput,
+    BatchRequest,
+    BatchResponse,
+    FailureDetail,
+    FilteredRequest,
+    InvokeRequest,
+    InvokeResponse,
+    question_of,
+)
+from serve.types import Runner
+
+Caller = Callable[[Request], AuthContext]
+Events = AsyncIterator[dict[str, str]]
+FAILURES: dict[int | str, dict[str, Any]] = {
+    status: {"model": FailureDetail} for status in (400, 401, 403, 413, 422, 429, 500, 503)
+}
+
+
+def langserve_router(runner: Runner, caller: Caller, settings: Settings | None = None) -> APIRouter:
+    """Return the routes; `caller` is the dependency that verifies who asks."""
+    limits = settings or Settings()
+
+    def from_path(
+        config_hash: Annotated[str, Path(description="The config as JSON, by lz-string.")],
+    ) -> AgentConfig:
+        given = config_of(config_hash, limits.langserve_config_chars)
+        try:
+            return AgentConfig.model_validate(given)
+        except ValidationError as error:
+            raise RequestValidationError(error.errors(include_url=False)) from None
+
+    agent = Agent(runner, limits)
+    router = APIRouter()
+    who = Depends(caller)
+    router.include_router(_asking(AGENT, Depends(_unset), agent, who))
+    router.include_router(_asking(AGENT + "/c/{config_hash}", Depends(from_path), agent, who))
+    return router
+
+
+def _unset() -> AgentConfig:
+    return AgentConfig()
+
+
+def _asking(prefix: str, config: Any, agent: Agent, who: Any) -> APIRouter:  # noqa: ANN401
+    """Return the routes under one prefix; `config` and `who` are dependencies."""
+    router = APIRouter(
+        prefix=prefix,
+        tags=["agent"],
+        route_class=route_with(_failed),
+        responses=FAILURES,
+        dependencies=[who],
+    )
+
+    @router.post("/invoke", response_model=InvokeResponse)
+    async def invoke(
+        body: InvokeRequest,
+        request: Request,
+        auth: AuthContext = who,
+        path: AgentConfig = config,
+    ) -> Response:
+        """Answer one question."""
+        output = await unless_gone(request, agent.answer(body.input, body.config, path, auth))
+        return _json({"output": output, "metadata": _metadata()})
+
+    @router.post("/batch", response_model=BatchResponse)
+    async def batch(
+        body: BatchRequest,
+        request: Request,
+        auth: AuthContext = who,
+        path: AgentConfig = config,
+    ) -> Response:
+        """Answer several questions."""
+        outputs = await unless_gone(request, agent.answers(body, path, auth))
+        named = [_metadata() for _ in outputs]
+        run_ids = [one["run_id"] for one in named]
+        return _json({"output": outputs, "metadata": {"responses": named, "run_ids": run_ids}})
+
+    @router.post("/stream", response_class=EventSourceResponse)
+    async def stream(
+        body: InvokeRequest,
+        request: Request,
+        auth: AuthContext = who,
+        path: AgentConfig = config,
+    ) -> Response:
+        """Answer one question in pieces that add up to the output."""
+        run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
+        run_id = json_text({"run_id": str(uuid.uuid4())})
+        return event_stream(_sent(run, chunks_of(run), {"event": "metadata", "data": run_id}))
+
+    @router.post("/stream_log", response_class=EventSourceResponse)
+    async def stream_log(
+        body: FilteredRequest,
+        request: Request,
+        auth: AuthContext = who,
+        path: AgentConfig = config,
+    ) -> Response:
+        """Answer one question in patches (RFC 6902) of its run's log."""
+        run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
+        return event_stream(_sent(run, patches_of(run, body)))
+
+    @router.post("/stream_events", response_class=EventSourceResponse)
+    async def stream_events(
+        body: FilteredRequest,
+        request: Request,
+        auth: AuthContext = who,
+        path: AgentConfig = config,
+    ) -> Response:
+        """Answer one question in events of its run and of the steps within it."""
+        run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
+        return event_stream(_sent(run, events_of(run, body)))
+
+    for name, model in SCHEMAS.items():
+        router.add_api_route(
+            f"/{name}", _schema(model), methods=["GET"], name=name, dependencies=[config]
+        )
+    return router
+
+
+SCHEMAS = {"input_schema": AgentInput, "output_schema": AgentOutput, "config_schema": AgentConfig}
+
+
+def _schema(model: Any) -> Callable[[], dict[str, Any]]:  # noqa: ANN401  # a pydantic class
+    def schema() -> dict[str, Any]:
+        return dict(model.model_json_schema())
+
+    schema.__doc__ = f"Return the JSON schema of {model.__name__}."
+    return schema
+
+
+@dataclass(frozen=True)
+class Agent:
+    """Ask the runner for what requests want."""
+
+    runner: Runner
+    settings: Settings
+
+    async def answer(
+        self, given: AgentInput, config: AgentConfig | None, path: AgentConfig, auth: AuthContext
+    ) -> dict[str, Any]:
+        """Return the result of one question; cancelled with the task that waits for it."""
+        run = Following(self.runner, question_of(given, _over(config, path)), auth)
+        try:
+            return await result_of(run, [])
+        finally:
+            run.close()
+
+    async def answers(
+        self, body: BatchRequest, path: AgentConfig, auth: AuthContext
+    ) -> list[dict[str, Any]]:
+        """Return the results of a batch; the first failure is the whole batch's."""
+        configs = self._configs(body)
+        places = asyncio.Semaphore(self.settings.langserve_batch_at_once)
+
+        async def one(given: AgentInput, config: AgentConfig | None) -> dict[str, Any]:
+            async with places:
+                return await self.answer(given, config, path, auth)
+
+        pairs = zip(body.inputs, configs, strict=True)
+        tasks = [asyncio.ensure_future(one(given, config)) for given, config in pairs]
+        try:
+            return list(await asyncio.gather(*tasks))
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    def _configs(self, body: BatchRequest) -> list[AgentConfig | None]:
+        limit = self.settings.langserve_batch
+        if len(body.inputs) > limit:
+            raise CallerError(
+                f"a batch has at most {limit} inputs (langserve_batch)",
+                value=len(body.inputs),
+                hint="send several batches",
+            )
+        if not isinstance(body.config, list):
+            return [body.config] * len(body.inputs)
+        if len(body.config) != len(body.inputs):
+            raise CallerError(
+                "the number of configs must match the number of inputs",
+                value=f"{len(body.config)} configs, {len(body.inputs)} inputs",
+            )
+        return list(body.config)
+
+    async def begun(
+        self, given: AgentInput, config: AgentConfig | None, path: AgentConfig, auth: AuthContext
+    ) -> Following:
+        """Return a run whose first event is there, so that what keeps it out has a status."""
+        run = Following(self.runner, question_of(given, _over(config, path)), auth)
+        try:
+            await run.begin()
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+
+def _over(config: AgentConfig | None, path: AgentConfig) -> AgentConfig:
+    return config.over(path) if config else path
+
+
+async def _sent(run: Following, values: AsyncIterator[Any], *first: dict[str, str]) -> Events:
+    """Yield the events of a stream: what comes first, the values, and how it ended."""
+    try:
+        for event in first:
+            yield event
+        async for value in values:
+            yield {"event": "data", "data": json_text(value)}
+        yield {"event": "end"}
+    except Exception as error:
+        failure = failure_of(error)
+        told = {"status_code": failure.status, "message": failure.message}
+        yield {"event": "error", "data": json_text(told)}
+    finally:
+        run.close()
+
+
+def _metadata() -> dict[str, Any]:
+    return {"run_id": str(uuid.uuid4()), "feedback_tokens": []}
+
+
+def _json(content: dict[str, Any]) -> Response:
+    return Response(json_text(content), media_type="application/json")
+
+
+def _failed(failure: Failure) -> Response:
+    """Answer as LangServe does: FastAPI's `detail`, without the values it was given."""
+    detail: Any = failure.message
+    if failure.problems:
+        detail = [
+            {"type": one.kind, "loc": list(one.where), "msg": one.message}
+            for one in failure.problems
+        ]
+    return JSONResponse({"detail": detail}, failure.status, dict(failure.headers))
