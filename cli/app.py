@@ -11,7 +11,22 @@ from typing import Annotated
 
 import typer
 
-from cli import ask, chat, config, demo, doctor, ingest, llm, models, plan, reindex, search, trace
+from cli import (
+    ask,
+    chat,
+    config,
+    demo,
+    doctor,
+    ingest,
+    keys,
+    llm,
+    models,
+    plan,
+    reindex,
+    search,
+    serve,
+    trace,
+)
 from cli import eval as evaluation
 from cli.output import fail
 from core.errors import CarrelError
@@ -36,6 +51,8 @@ app.command("trace")(trace.trace)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)
+app.command("serve")(serve.serve)
+app.add_typer(keys.app, name="keys")
 app.add_typer(evaluation.app, name="eval")
 app.add_typer(models.app, name="models")
 app.add_typer(llm.app, name="llm")

@@ -28,16 +28,29 @@ from core.fields.protocols import ProtocolFields
 from core.fields.retrieval import RetrievalFields
 from core.fields.segments import SegmentFields
 from core.fields.selection import SelectionFields
+from core.fields.serving import ServingFields
 from core.fields.studio import StudioFields
 
 PREFIX = "CARREL_"
-LISTS = frozenset({"embedder_languages", "studio_roles"})  # given with commas between
+# given with commas between
+LISTS = frozenset(
+    {
+        "embedder_languages",
+        "studio_roles",
+        "serve_hosts",
+        "serve_origins",
+        "serve_anonymous_roles",
+        "serve_writer_roles",
+    }
+)
+SECRETS = frozenset({"llm_key", "jwt_key"})
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 Origin = Literal["flag", "environment", "profile", "default"]
 
 
 class Settings(  # pydantic lists the fields of the last base first
     ProtocolFields,
+    ServingFields,
     StudioFields,
     EvaluationFields,
     BudgetFields,
@@ -148,7 +161,7 @@ def _setting_error(
     where = "flag" if name in flags else PREFIX + name.upper() if name in environment else "profile"
     value = {**profile, **environment, **flags}.get(name)
     if isinstance(value, str):
-        value = None if name == "llm_key" else PASSWORD.sub("//…@", value)
+        value = None if name in SECRETS else PASSWORD.sub("//…@", value)
     return CallerError(
         f"setting '{name}' ({where}): {first['msg'].removeprefix('Value error, ')}",
         value=value,

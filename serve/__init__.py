@@ -1,1 +1,1 @@
-"""HTTP routes, authentication and the web page; nothing is here yet."""
+"""HTTP: routes, callers and their rights, and the runs that they ask for."""

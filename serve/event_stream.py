@@ -1,4 +1,4 @@
-"""Server-sent events with a sign of life, and an end as soon as the client leaves."""
+"""Server-sent events of other wire formats: signs of life, and an end when the client leaves."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import Any
 
 from pydantic_core import to_json
 from sse_starlette import EventSourceResponse
+from starlette.types import Message
+
+from core.settings import Settings
+from serve.following import Following
 
 
 def json_text(value: Any) -> str:  # noqa: ANN401  # whatever a protocol sends
@@ -14,6 +18,18 @@ def json_text(value: Any) -> str:  # noqa: ANN401  # whatever a protocol sends
     return to_json(value, inf_nan_mode="null", serialize_unknown=True).decode()
 
 
-def event_stream(events: AsyncIterator[dict[str, str]]) -> EventSourceResponse:
-    """Send {"data", "event"?} dicts as they come; closing the stream closes the generator."""
-    return EventSourceResponse(events)
+def event_stream(
+    events: AsyncIterator[dict[str, str]], run: Following, settings: Settings
+) -> EventSourceResponse:
+    """Send {"data", "event"?} dicts of a run as they come; the run ends when the client leaves."""
+
+    async def left(message: Message) -> None:
+        run.close()  # the generator may not have begun, and then closes nothing
+
+    return EventSourceResponse(
+        events,
+        ping=settings.serve_ping_seconds,
+        send_timeout=settings.serve_send_seconds,
+        shutdown_grace_period=settings.serve_stop_seconds,
+        client_close_handler_callable=left,
+    )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import logging
+import sqlite3
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -13,11 +14,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from core.errors import CallerError, CarrelError, PolicyError, shorten
-from serve.following import ClientGone
-
-GONE = 499  # nobody reads it; logs name it as nginx does
-log = logging.getLogger(__name__)
+from core.errors import CarrelError, OperatorError, shorten
+from serve.errors import Busy, status_of
+from serve.logs import log
+from stores.database import damaged
 
 
 @dataclass(frozen=True)
@@ -44,39 +44,28 @@ class Failure:
 
 
 def failure_of(error: Exception) -> Failure:
-    """Return what the caller may know of an error; the operator reads the rest in the log."""
-    if isinstance(error, ClientGone):
-        return Failure(GONE, "the client left")
+    """Return what the caller may know of an error; the operator finds the rest in the log."""
     if isinstance(error, RequestValidationError):
         return _invalid(error)
     if isinstance(error, HTTPException) and isinstance(error.__cause__, CarrelError):
-        return _refused(error.__cause__)  # FastAPI's, for any error while the body was read
+        error = error.__cause__  # FastAPI wraps what is raised while it reads the body
     if isinstance(error, HTTPException):
-        message = error.detail
-        if isinstance(message, dict):
-            message = message.get("message") or str(message)
-        return Failure(error.status_code, str(message), headers=error.headers or {})
+        return Failure(error.status_code, plain(error.detail), headers=error.headers or {})
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
+        error = damaged(Path(), error)
     if isinstance(error, CarrelError):
-        return _refused(error)
-    log.error("a request failed", exc_info=error)
-    return Failure(500, "Internal Server Error")
+        status, _, headers = status_of(error)
+        message = f"{error.rule}." if isinstance(error, OperatorError) else str(error)
+        return Failure(status, message, headers=headers, error=error)
+    return Failure(500, "Internal Server Error", error=error)
 
 
-def _refused(error: CarrelError) -> Failure:
-    """Show a caller's own mistakes whole; of the operator's only that it is one."""
-    # An error may know its status better than its class does, as one that asks to come back later.
-    status = getattr(error, "status", None)
-    headers = getattr(error, "headers", None) or {}
-    if isinstance(status, int):
-        return Failure(status, str(error), headers=headers, error=error)
-    if isinstance(error, PolicyError):
-        return Failure(403, str(error))
-    if isinstance(error, CallerError):
-        return Failure(400, str(error))
-    log.error("a request failed: %s", error)
-    if error.retryable:
-        return Failure(503, "The server is busy. Try again.", headers=headers)
-    return Failure(500, "The server cannot answer. Ask whoever runs it.")
+def noted(failure: Failure, request: Request) -> Failure:
+    """Write to the log what the operator must know of a failure, under the request's id."""
+    if failure.status >= 500 and not isinstance(failure.error, Busy):
+        request_id = request.scope.get("carrel.id", "")
+        log.error("unexpected", exc_info=failure.error, extra={"id": request_id})
+    return failure
 
 
 def _invalid(error: RequestValidationError) -> Failure:
@@ -115,7 +104,7 @@ def route_with(reply: Callable[[Failure], Response]) -> type[APIRoute]:
                 try:
                     return await handler(request)
                 except Exception as error:
-                    return reply(failure_of(error))
+                    return reply(noted(failure_of(error), request))
 
             return handle
 

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any, TypeVar, cast
-
-from starlette.requests import Request
+from typing import Any, cast
 
 from core.auth import AuthContext
 from core.errors import CarrelError
 from serve.types import Question, RunEvent, Runner
 
-T = TypeVar("T")
 Ended = Exception | None
 _pumps: set[asyncio.Task[None]] = set()  # the event loop itself holds its tasks only weakly
-
-
-class ClientGone(Exception):
-    """Say that nobody waits for the response any more."""
 
 
 class Following:
@@ -70,6 +63,17 @@ class Following:
         self._pump.cancel()
 
 
+async def begun(runner: Runner, question: Question, auth: AuthContext) -> Following:
+    """Return a run whose first event is there, so that what keeps it out is raised here."""
+    run = Following(runner, question, auth)
+    try:
+        await run.begin()
+    except BaseException:
+        run.close()
+        raise
+    return run
+
+
 async def result_of(events: AsyncIterator[RunEvent], steps: list[dict[str, Any]]) -> dict[str, Any]:
     """Read a run to its end and return its result; `steps` gets its steps."""
     async for event in events:
@@ -78,25 +82,3 @@ async def result_of(events: AsyncIterator[RunEvent], steps: list[dict[str, Any]]
         if event.kind == "result":
             return event.data
     raise CarrelError("the run ended without an answer or a refusal")
-
-
-async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return what the work returns; cancels it and raises ClientGone when the client leaves.
-
-    The body of the request must have been read.
-    """
-    working = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_disconnected(request))
-    try:
-        await asyncio.wait({working, leaving}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise ClientGone
-        return working.result()
-    finally:
-        leaving.cancel()
-        working.cancel()
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

@@ -21,9 +21,10 @@ from starlette.responses import JSONResponse, Response
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.settings import Settings
+from serve.disconnect import unless_gone
 from serve.event_stream import event_stream, json_text
-from serve.failures import Failure, failure_of, route_with
-from serve.following import Following, result_of, unless_gone
+from serve.failures import Failure, failure_of, noted, route_with
+from serve.following import Following, begun, result_of
 from serve.langserve_agent import AGENT, chunks_of, events_of, patches_of
 from serve.langserve_hash import config_of
 from serve.langserve_schemas import (
@@ -47,20 +48,19 @@ FAILURES: dict[int | str, dict[str, Any]] = {
 }
 
 
-def langserve_router(runner: Runner, caller: Caller, settings: Settings | None = None) -> APIRouter:
+def langserve_router(runner: Runner, caller: Caller, settings: Settings) -> APIRouter:
     """Return the routes; `caller` is the dependency that verifies who asks."""
-    limits = settings or Settings()
 
     def from_path(
         config_hash: Annotated[str, Path(description="The config as JSON, by lz-string.")],
     ) -> AgentConfig:
-        given = config_of(config_hash, limits.langserve_config_chars)
+        given = config_of(config_hash, settings.langserve_config_chars)
         try:
             return AgentConfig.model_validate(given)
         except ValidationError as error:
             raise RequestValidationError(error.errors(include_url=False)) from None
 
-    agent = Agent(runner, limits)
+    agent = Agent(runner, settings)
     router = APIRouter()
     who = Depends(caller)
     router.include_router(_asking(AGENT, Depends(_unset), agent, who))
@@ -116,7 +116,8 @@ def _asking(prefix: str, config: Any, agent: Agent, who: Any) -> APIRouter:  # n
         """Answer one question in pieces that add up to the output."""
         run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
         run_id = json_text({"run_id": str(uuid.uuid4())})
-        return event_stream(_sent(run, chunks_of(run), {"event": "metadata", "data": run_id}))
+        first = {"event": "metadata", "data": run_id}
+        return event_stream(_sent(request, run, chunks_of(run), first), run, agent.settings)
 
     @router.post("/stream_log", response_class=EventSourceResponse)
     async def stream_log(
@@ -127,7 +128,7 @@ def _asking(prefix: str, config: Any, agent: Agent, who: Any) -> APIRouter:  # n
     ) -> Response:
         """Answer one question in patches (RFC 6902) of its run's log."""
         run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
-        return event_stream(_sent(run, patches_of(run, body)))
+        return event_stream(_sent(request, run, patches_of(run, body)), run, agent.settings)
 
     @router.post("/stream_events", response_class=EventSourceResponse)
     async def stream_events(
@@ -138,7 +139,7 @@ def _asking(prefix: str, config: Any, agent: Agent, who: Any) -> APIRouter:  # n
     ) -> Response:
         """Answer one question in events of its run and of the steps within it."""
         run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
-        return event_stream(_sent(run, events_of(run, body)))
+        return event_stream(_sent(request, run, events_of(run, body)), run, agent.settings)
 
     for name, model in SCHEMAS.items():
         router.add_api_route(
@@ -215,20 +216,16 @@ class Agent:
         self, given: AgentInput, config: AgentConfig | None, path: AgentConfig, auth: AuthContext
     ) -> Following:
         """Return a run whose first event is there, so that what keeps it out has a status."""
-        run = Following(self.runner, question_of(given, _over(config, path)), auth)
-        try:
-            await run.begin()
-        except BaseException:
-            run.close()
-            raise
-        return run
+        return await begun(self.runner, question_of(given, _over(config, path)), auth)
 
 
 def _over(config: AgentConfig | None, path: AgentConfig) -> AgentConfig:
     return config.over(path) if config else path
 
 
-async def _sent(run: Following, values: AsyncIterator[Any], *first: dict[str, str]) -> Events:
+async def _sent(
+    request: Request, run: Following, values: AsyncIterator[Any], *first: dict[str, str]
+) -> Events:
     """Yield the events of a stream: what comes first, the values, and how it ended."""
     try:
         for event in first:
@@ -237,7 +234,7 @@ async def _sent(run: Following, values: AsyncIterator[Any], *first: dict[str, st
             yield {"event": "data", "data": json_text(value)}
         yield {"event": "end"}
     except Exception as error:
-        failure = failure_of(error)
+        failure = noted(failure_of(error), request)
         told = {"status_code": failure.status, "message": failure.message}
         yield {"event": "error", "data": json_text(told)}
     finally:

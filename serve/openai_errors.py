@@ -6,30 +6,28 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from core.errors import CallerError
+from serve.errors import Refused
 from serve.failures import Failure, dotted
 
 CODES = {401: "invalid_api_key", 404: "not_found", 429: "rate_limit_exceeded", 503: "overloaded"}
 
 
-class OpenAIError(CallerError):
-    """Refuse a request with the status, field and code that OpenAI's server would give."""
+class OpenAIError(Refused):
+    """Refuse a request, naming the field and the code that OpenAI's server would give."""
 
     def __init__(
         self, status: int, message: str, param: str | None = None, code: str | None = None
     ) -> None:
         """Keep the parts of the error body."""
-        super().__init__(message)
-        self.status = status
+        super().__init__(status, code or "", message)
         self.param = param
-        self.code = code
 
 
 def error_body(failure: Failure) -> dict[str, Any]:
     """Return the body of an error, for a response or for the last event of a stream."""
     error = failure.error
     param = error.param if isinstance(error, OpenAIError) else None
-    code = error.code if isinstance(error, OpenAIError) else CODES.get(failure.status)
+    code = (error.code or None) if isinstance(error, Refused) else CODES.get(failure.status)
     if failure.problems:
         param = dotted(failure.problems[0].where) or None
     return {

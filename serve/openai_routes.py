@@ -16,9 +16,10 @@ from core.auth import AuthContext
 from core.settings import Settings
 from serve import openai_webui
 from serve.answer_text import AnswerText
+from serve.disconnect import unless_gone
 from serve.event_stream import event_stream, json_text
-from serve.failures import failure_of, route_with
-from serve.following import Following, result_of, unless_gone
+from serve.failures import failure_of, noted, route_with
+from serve.following import Following, begun, result_of
 from serve.openai_errors import error_body, failed
 from serve.openai_replies import Completion, cited
 from serve.openai_requests import ChatRequest, collection_of, model_ids, question_of
@@ -35,13 +36,12 @@ EventsHeader = Annotated[
 
 
 def openai_router(
-    runner: Runner, caller: Caller, collections: Collections, settings: Settings | None = None
+    runner: Runner, caller: Caller, collections: Collections, settings: Settings
 ) -> APIRouter:
     """Return the routes under `/v1`.
 
     `caller` is the dependency that verifies who asks; `collections` names what a caller may ask.
     """
-    choices = settings or Settings()
     started = int(time.time())
     who = Depends(caller)
     router = APIRouter(
@@ -72,11 +72,12 @@ def openai_router(
         wanted = body.carrel.sources
         chat = Chat(
             completion=Completion(body.model, with_usage=bool(body.stream) and body.with_usage),
-            footer=choices.openai_sources if wanted is None else wanted,
+            footer=settings.openai_sources if wanted is None else wanted,
             webui="open-webui" in (events, body.carrel.events),
         )
         if body.stream:
-            return await unless_gone(request, chat.streamed(runner, question, auth))
+            run = await unless_gone(request, begun(runner, question, auth))
+            return event_stream(chat.lines(run, request), run, settings)
         return await unless_gone(request, chat.whole(runner, question, auth))
 
     return router
@@ -105,22 +106,13 @@ class Chat:
         content = self.completion.whole(result, steps, with_footer=self.footer)
         return Response(json_text(content), media_type="application/json")
 
-    async def streamed(self, runner: Runner, question: Question, auth: AuthContext) -> Response:
-        """Return a stream once the run has begun, so that what keeps it out has a status."""
-        run = Following(runner, question, auth)
-        try:
-            await run.begin()
-        except BaseException:
-            run.close()
-            raise
-        return event_stream(self._lines(run))
-
-    async def _lines(self, run: Following) -> AsyncIterator[dict[str, str]]:
+    async def lines(self, run: Following, request: Request) -> AsyncIterator[dict[str, str]]:
+        """Yield the events of the stream."""
         try:
             async for chunk in self.chunks(run):
                 yield {"data": json_text(chunk)}
         except Exception as error:
-            yield {"data": json_text(error_body(failure_of(error)))}
+            yield {"data": json_text(error_body(noted(failure_of(error), request)))}
         finally:
             run.close()
         yield {"data": "[DONE]"}

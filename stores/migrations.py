@@ -157,3 +157,20 @@ def m004_segments(connection: sqlite3.Connection) -> None:
 def m005_context(connection: sqlite3.Connection) -> None:
     """Keep with each chunk the neighbours' text that is searched with it."""
     connection.execute("ALTER TABLE chunks ADD COLUMN context TEXT NOT NULL DEFAULT ''")
+
+
+@migration
+def m006_serving(connection: sqlite3.Connection) -> None:
+    """Keep the keys of callers, by the hash of their secret, and what readers thought of runs."""
+    for statement in (
+        """CREATE TABLE api_keys (
+            id TEXT PRIMARY KEY, digest TEXT NOT NULL, tenant TEXT NOT NULL, user TEXT NOT NULL,
+            roles TEXT NOT NULL, created_at TEXT NOT NULL, expires_at TEXT NOT NULL,
+            revoked_at TEXT NOT NULL) WITHOUT ROWID""",
+        """CREATE TABLE feedback (
+            id INTEGER PRIMARY KEY, run_id TEXT NOT NULL, tenant TEXT NOT NULL, user TEXT NOT NULL,
+            rating TEXT NOT NULL CHECK (rating IN ('up', 'down')), comment TEXT NOT NULL,
+            created_at TEXT NOT NULL, UNIQUE (run_id, tenant, user))""",
+        "CREATE INDEX feedback_owner ON feedback (tenant, user)",
+    ):
+        connection.execute(statement)

@@ -20,16 +20,15 @@ from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from cli.ingest import run_ingest
 from core.auth import AuthContext
-from core.errors import CarrelError
 from core.settings import Settings, load_settings
 from core.trace import RunRecord
 from graph.session import Session
 from models.chat.types import ModelCancelled
+from serve.errors import NotAuthenticated
 from serve.langserve_routes import langserve_router
 from serve.openai_routes import openai_router
 from serve.types import Question, RunEvent
@@ -134,17 +133,6 @@ class ThreadRunner:
         self.at_work -= 1
 
 
-class Busy(CarrelError):
-    """Stand for the error of a full server."""
-
-    retryable = True
-    status = 429
-    headers = {"Retry-After": "2"}
-
-    def __init__(self) -> None:
-        super().__init__("too many questions wait", hint="try again in 2 s")
-
-
 @dataclass
 class Server:
     """Where a test server listens, and its runner."""
@@ -160,7 +148,7 @@ def caller(request: Request) -> AuthContext:
     """Return who a bearer token belongs to."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or key not in KEYS:
-        raise HTTPException(401, "a valid key is needed", {"WWW-Authenticate": "Bearer"})
+        raise NotAuthenticated("a valid key is needed")
     return KEYS[key]
 
 

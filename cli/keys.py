@@ -1,0 +1,95 @@
+"""`carrel keys`: who may ask a server, and for whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from cli.options import DEFAULT_TENANT, Data, Json, Roles, Tenant, settings_from, storable
+from cli.output import print_json, stderr, stdout
+
+if TYPE_CHECKING:
+    from stores.keys import Key
+
+app = typer.Typer(help="Make, list and revoke the keys of callers of `carrel serve`.")
+
+
+@app.command("create")
+def create(
+    tenant: Tenant = DEFAULT_TENANT,
+    user: Annotated[
+        str, typer.Option("--user", help="Who asks with it.", show_default="the key's own name")
+    ] = "",
+    role: Roles = None,
+    expires: Annotated[
+        int, typer.Option("--expires", min=0, help="Days until it expires; 0: never.")
+    ] = 0,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Make a key and show it once; only its hash is kept."""
+    from core.auth import checked_name
+    from stores.keys_access import opened_keys
+
+    checked_name("tenant", tenant)
+    if user:
+        checked_name("user", user)
+    roles = frozenset(checked_name("role", one) for one in role or [])
+    with opened_keys(settings_from(data).data, create=True) as keys:
+        text, key = keys.create(tenant, user=user, roles=roles, days=expires)
+    if as_json:
+        print_json({"key": text, **key.describe()})
+        return
+    stderr().print("[dim]This is shown once; send it as `Authorization: Bearer …`:[/dim]")
+    stdout().print(text)
+
+
+@app.command("list")
+def list_keys(
+    tenant: Annotated[
+        str, typer.Option("--tenant", help="Of this tenant alone.", show_default="all")
+    ] = "",
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List the keys, without their secrets."""
+    from stores.keys_access import opened_keys
+
+    with opened_keys(settings_from(data).data) as keys:
+        found = keys.listed(tenant)
+    if as_json:
+        print_json({"keys": [key.describe() for key in found]})
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("id", "tenant", "user", "roles", "created", "state"):
+        table.add_column(title)
+    for key in found:
+        roles = ", ".join(sorted(key.auth.roles))
+        row = (key.id, key.auth.tenant, key.auth.user, roles, key.created_at[:10], _state(key))
+        table.add_row(*row)
+    stdout().print(table)
+
+
+@app.command("revoke")
+def revoke(
+    key_id: Annotated[str, typer.Argument(help="The key's id.", show_default=False)],
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Revoke a key; a running server turns it away from its next request on."""
+    from stores.keys_access import opened_keys
+
+    with opened_keys(settings_from(data).data) as keys:
+        key = keys.revoke(storable(key_id))
+    if as_json:
+        print_json(key.describe())
+    else:
+        stdout().print(f"{key.id} is revoked")
+
+
+def _state(key: Key) -> str:
+    if key.revoked_at:
+        return f"revoked {key.revoked_at[:10]}"
+    return f"expires {key.expires_at[:10]}" if key.expires_at else "good"

@@ -1,0 +1,105 @@
+"""`carrel serve`: answer over HTTP until told to stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cli.options import Data, Set, flags_from, opened
+from cli.output import stderr, stdout, warn
+from core.errors import CallerError, OperatorError
+from core.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from graph.session import Session
+    from serve.desk import Desk
+
+NEEDED = ("fastapi", "uvicorn", "sse_starlette", "jwt", "prometheus_client")
+
+
+def serve(
+    host: Annotated[
+        str | None,
+        typer.Option("--host", help="Address to listen on.", show_default="127.0.0.1"),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=0, max=65535, help="Port; 0: any.", show_default="8400"),
+    ] = None,
+    allow_anonymous: Annotated[
+        bool,
+        typer.Option("--allow-anonymous", help="Let callers of this machine in without a key."),
+    ] = False,
+    log: Annotated[bool, typer.Option("--log", help="Log every request to stderr.")] = False,
+    data: Data = None,
+    changes: Set = None,
+) -> None:
+    """Serve the data directory over HTTP; Ctrl-C stops it."""
+    _check_installed()
+    flags = flags_from(data, changes) | _given(serve_host=host, serve_port=port)
+    settings, _ = load_settings(flags)
+    from serve.hosts import is_loopback
+
+    if allow_anonymous and not is_loopback(settings.serve_host):
+        raise CallerError(
+            "callers without a key are let in on this machine's own addresses only",
+            value=settings.serve_host,
+            hint="leave --allow-anonymous out and make keys with `carrel keys create`",
+        )
+    raise typer.Exit(_run(settings, allow_anonymous=allow_anonymous, log=log))
+
+
+def _run(settings: Settings, *, allow_anonymous: bool, log: bool) -> int:
+    import logging
+
+    from serve.logs import log_to_stderr
+    from serve.server import address_of, listening_socket
+    from serve.server import serve as serve_app
+
+    bound = listening_socket(settings.serve_host, settings.serve_port)
+    try:
+        log_to_stderr(logging.INFO if log else logging.WARNING)
+        with opened(settings, create=True) as session:
+            from serve.app import make_app
+            from serve.desk import make_desk
+
+            desk = make_desk(session, allow_anonymous=allow_anonymous)
+            _ = session.chat  # looked for now, not by two first questions at once
+            app = make_app(desk, host=settings.serve_host)
+            address = address_of(bound, settings.serve_host)
+            return serve_app(app, settings, bound, lambda: _greet(session, desk, address))
+    finally:
+        bound.close()
+
+
+def _greet(session: Session, desk: Desk, address: str) -> None:
+    err = stderr()
+    for warning in session.warnings:
+        warn(warning)
+    if not session.store.catalogue.collections():
+        warn("there are no documents yet: upload some, or stop and run `carrel ingest PATH`")
+    if desk.doorkeeper.allow_anonymous:
+        err.print("[dim]callers of this machine need no key[/dim]")
+    elif desk.doorkeeper.has_no_key:
+        warn("nobody has a key yet: `carrel keys create` makes one, also while this runs")
+    err.print(f"[dim]serving {session.store.folder}; Ctrl-C stops[/dim]")
+    out = stdout()
+    out.print(address)
+    out.file.flush()
+
+
+def _given(**flags: object) -> dict[str, object]:
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _check_installed() -> None:
+    from importlib.util import find_spec
+
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise OperatorError(
+            "serving needs packages that are not installed",
+            value=", ".join(missing),
+            hint="pip install 'carrel[serve]'",
+        )

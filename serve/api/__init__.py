@@ -1,0 +1,1 @@
+"""Carrel's own routes, below /api/v1."""

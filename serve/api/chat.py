@@ -1,0 +1,67 @@
+"""POST /api/v1/chat: a question in, an answer out, whole or as a stream of events."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
+
+from graph.context import PipelineName
+from reasoning.types import Turn
+from serve.depends import Asking, Caller, Parts
+from serve.disconnect import unless_gone
+from serve.sse import event_stream
+from serve.types import Question
+
+MAX_MESSAGES = 200
+
+router = APIRouter(prefix="/api/v1", tags=["chat"])
+
+
+class Message(BaseModel):
+    """Hold one earlier message of the dialogue."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+class ChatRequest(BaseModel):
+    """Ask a question; `messages` are what was said before it, the oldest first."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str
+    collection: str = "default"
+    messages: list[Message] = Field(default_factory=list, max_length=MAX_MESSAGES)
+    pipeline: PipelineName = "auto"
+    stream: bool = False
+
+
+@router.post("/chat", response_model=None)
+async def chat(
+    body: ChatRequest, request: Request, auth: Caller, asking: Asking, parts: Parts
+) -> Response:
+    """Answer a question, with citations, or refuse it honestly.
+
+    With `stream` the events are `step`, `sentence`, `token`, at the end `result` or `error`.
+    """
+    question = Question(body.question, body.collection, turns(body.messages), body.pipeline)
+    if body.stream:
+        return await event_stream(request, asking.stream(question, auth), parts.settings)
+    run = await unless_gone(request, asking.run(question, auth))
+    return JSONResponse(run.result)
+
+
+def turns(messages: list[Message]) -> tuple[Turn, ...]:
+    """Return the earlier questions with their answers; what was not answered has an empty one."""
+    found: list[Turn] = []
+    for message in messages:
+        if message.role == "user":
+            found.append(Turn(message.content, ""))
+        elif found:
+            found[-1] = Turn(found[-1].question, message.content)
+    return tuple(found)

@@ -1,0 +1,25 @@
+"""/api/v1/health and /metrics: is the server there, and how is it?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Response
+
+from serve.depends import Admin, Parts
+
+router = APIRouter(tags=["health"])
+
+PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
+
+
+@router.get("/api/v1/health")
+async def health() -> dict[str, Any]:
+    """Say that the server answers; needs no key and tells nothing else."""
+    return {"status": "ok"}
+
+
+@router.get("/metrics", response_model=None)
+async def metrics(auth: Admin, parts: Parts) -> Response:
+    """Return counts and times for Prometheus; needs the admin's role."""
+    return Response(parts.metrics.text(), media_type=PROMETHEUS)

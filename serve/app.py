@@ -1,0 +1,142 @@
+"""The application: routes, checks before them, and one shape for all errors."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp
+
+from core.errors import CarrelError, shorten
+from core.settings import Settings
+from serve.api import chat, documents, feedback, health, runs, search
+from serve.bodies import BodyLimit
+from serve.desk import Desk
+from serve.errors import error_body, plain_body, status_of
+from serve.guard import Guard, unexpected_body
+from serve.hosts import HostRule, OriginRule
+from stores.database import damaged
+
+ROUTERS: tuple[APIRouter, ...] = (
+    chat.router,
+    search.router,
+    runs.router,
+    feedback.router,
+    documents.router,
+    health.router,
+)
+OPENAPI = "/api/v1/openapi.json"
+
+
+def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] = ROUTERS) -> ASGIApp:
+    """Return the application over the desk's session, as it is known under `host`.
+
+    The session stays open when the application ends: it belongs to the caller.
+    """
+    guarded = make_api(desk, routers)
+    origins = desk.settings.serve_origins
+    inner: ASGIApp = guarded
+    if origins:
+        inner = CORSMiddleware(
+            guarded,
+            allow_origins=origins,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type"],
+        )
+    return Guard(
+        inner,
+        HostRule(host, desk.settings.serve_hosts),
+        OriginRule(origins),
+        BodyLimit(desk.settings),
+        desk.metrics,
+    )
+
+
+def make_api(desk: Desk, routers: Sequence[APIRouter] = ROUTERS) -> FastAPI:
+    """Return the routes with their error handlers, without the checks before them."""
+    app = FastAPI(
+        title="Carrel",
+        docs_url=None,  # its page would load scripts from elsewhere
+        redoc_url=None,
+        openapi_url=OPENAPI,
+        lifespan=_lifespan,
+    )
+    app.state.desk = desk
+    for router in routers:
+        app.include_router(router)
+    app.add_exception_handler(CarrelError, _carrel_error)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(sqlite3.DatabaseError, _database_error)
+    app.add_exception_handler(Exception, _unexpected)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    desk: Desk = app.state.desk
+    store = desk.session.store
+    for collection in store.catalogue.collections():
+        store.hot.refresh_in_background(collection)
+    watching = asyncio.create_task(desk.metrics.watch_loop())
+    try:
+        yield
+    finally:
+        watching.cancel()
+        with suppress(asyncio.CancelledError):
+            await watching
+        await desk.runner.stop()
+        await asyncio.to_thread(desk.jobs.close)
+
+
+def _carrel_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, CarrelError)
+    status, _, headers = status_of(error)
+    return JSONResponse(error_body(error, request.scope["carrel.id"]), status, headers)
+
+
+def _database_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, sqlite3.DatabaseError)
+    if isinstance(error, sqlite3.ProgrammingError):
+        raise error  # a mistake in this program
+    settings: Settings = request.app.state.desk.settings
+    response = _carrel_error(request, damaged(settings.data, error))
+    response.headers["Retry-After"] = str(settings.serve_retry_seconds)
+    return response
+
+
+def _unexpected(request: Request, error: Exception) -> Response:
+    return JSONResponse(unexpected_body(request.scope["carrel.id"]), 500)  # the guard logs it
+
+
+def _invalid(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    value = first.get("input")
+    body = plain_body(
+        request.scope["carrel.id"],
+        "invalid",
+        f"{place}: {first['msg']}",
+        value=None if value is None or isinstance(value, dict | list) else shorten(value),
+        hint=f"see {OPENAPI}",
+    )
+    return JSONResponse(body, 422)
+
+
+def _http_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    cause = error.__cause__
+    if isinstance(cause, CarrelError):  # raised while FastAPI read the body
+        return _carrel_error(request, cause)
+    code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "bad_request")
+    rule = "there is nothing here" if error.status_code == 404 else shorten(error.detail)
+    body = plain_body(request.scope["carrel.id"], code, rule, hint=f"see {OPENAPI}")
+    return JSONResponse(body, error.status_code, error.headers)

@@ -1,0 +1,57 @@
+"""What routes ask FastAPI for: the verified caller, and the parts of the server."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from core.auth import AuthContext
+from core.errors import PolicyError
+from serve.desk import Desk
+from serve.types import Runner
+
+
+def desk(request: Request) -> Desk:
+    """Return the parts of this server."""
+    parts: Desk = request.app.state.desk
+    return parts
+
+
+async def caller(request: Request) -> AuthContext:
+    """Return who is calling, verified; raises NotAuthenticated (401)."""
+    auth = desk(request).doorkeeper.caller(request.headers.get("authorization"))
+    request.scope["carrel.caller"] = auth  # for the log
+    return auth
+
+
+def runner(request: Request) -> Runner:
+    """Return what runs questions."""
+    return desk(request).runner
+
+
+async def admin(request: Request) -> AuthContext:
+    """Return the caller who has the admin's role; raises PolicyError (403)."""
+    return with_role(await caller(request), {desk(request).settings.serve_admin_role})
+
+
+async def writer(request: Request) -> AuthContext:
+    """Return the caller who may change documents; raises PolicyError (403)."""
+    return with_role(await caller(request), set(desk(request).settings.serve_writer_roles))
+
+
+def with_role(auth: AuthContext, roles: set[str]) -> AuthContext:
+    """Return the caller when they have one of the roles."""
+    if not auth.roles & roles:
+        raise PolicyError(
+            f"this needs the role {' or '.join(sorted(roles))}",
+            hint="ask the operator for a key with it",
+        )
+    return auth
+
+
+Caller = Annotated[AuthContext, Depends(caller)]
+Admin = Annotated[AuthContext, Depends(admin)]
+DocumentWriter = Annotated[AuthContext, Depends(writer)]
+Parts = Annotated[Desk, Depends(desk)]
+Asking = Annotated[Runner, Depends(runner)]

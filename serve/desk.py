@@ -1,0 +1,45 @@
+"""The parts that every route uses, made once for a server."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.settings import Settings
+from graph.session import Session
+from serve.auth import Doorkeeper
+from serve.jobs import Jobs
+from serve.metrics import Metrics
+from serve.runner import SessionRunner
+from stores.feedback import FeedbackNotes
+from stores.keys import Keys
+from stores.listing import Listing
+
+
+@dataclass(frozen=True)
+class Desk:
+    """Hold the open session, who watches its door, and what runs on it."""
+
+    settings: Settings
+    session: Session
+    doorkeeper: Doorkeeper
+    runner: SessionRunner
+    jobs: Jobs
+    metrics: Metrics
+    listing: Listing
+    feedback: FeedbackNotes
+
+
+def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
+    """Put the parts together over an open session."""
+    database, settings = session.store.database, session.settings
+    runner = SessionRunner(session, settings)
+    return Desk(
+        settings=settings,
+        session=session,
+        doorkeeper=Doorkeeper(Keys(database), settings, allow_anonymous=allow_anonymous),
+        runner=runner,
+        jobs=Jobs(session, settings),
+        metrics=Metrics(runner),
+        listing=Listing(database),
+        feedback=FeedbackNotes(database),
+    )

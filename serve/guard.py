@@ -1,0 +1,125 @@
+"""The outermost layer: an id, safe headers and a log line for every request, and the last door."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from core.errors import CarrelError
+from serve.bodies import BodyLimit
+from serve.errors import error_body, new_id, plain_body, status_of
+from serve.hosts import HostRule, OriginRule
+from serve.logs import log
+from serve.metrics import Metrics
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; font-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+UNREAD = (408, 413)  # the rest of the body is not waited for
+UNMATCHED = "unmatched"
+
+
+class Guard:
+    """Check every request before any route, and let no exception out."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        hosts: HostRule,
+        origins: OriginRule,
+        bodies: BodyLimit,
+        metrics: Metrics,
+    ) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._origins = origins
+        self._bodies = bodies
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        request_id = scope["carrel.id"] = new_id()
+        seen = {"status": 0}
+
+        async def safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seen["status"] = message["status"]
+                _add_headers(MutableHeaders(scope=message), request_id, message["status"])
+            await send(message)
+
+        try:
+            await self._guarded(scope, receive, safely)
+        except CarrelError as error:
+            status, _, headers = status_of(error)
+            await _respond(safely, status, error_body(error, request_id), headers)
+        except Exception:
+            log.exception("unexpected", extra={"id": request_id})
+            if not seen["status"]:
+                await _respond(safely, 500, unexpected_body(request_id), {})
+        finally:
+            self._note(scope, seen["status"], time.perf_counter() - started)
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        self._hosts.check(headers)
+        self._origins.check(scope["method"], headers)
+        bounded = self._bodies.limited(scope, headers.get("content-length"), receive)
+        await self._app(scope, bounded, send)
+
+    def _note(self, scope: Scope, status: int, seconds: float) -> None:
+        route = getattr(scope.get("route"), "path", UNMATCHED)  # never the path with its ids
+        self._metrics.request(scope["method"], route, status, seconds)
+        auth = scope.get("carrel.caller")
+        log.info(
+            "request",
+            extra={
+                "id": scope["carrel.id"],
+                "method": scope["method"],
+                "route": route,
+                "status": status,
+                "ms": round(seconds * 1000, 1),
+                "tenant": auth.tenant if auth else "",
+                "user": auth.user if auth else "",
+            },
+        )
+
+
+def unexpected_body(request_id: str) -> dict[str, Any]:
+    """Return what a caller learns of a mistake in this program."""
+    hint = "the operator finds what happened by this id"
+    return plain_body(request_id, "internal", "something unexpected happened", hint=hint)
+
+
+def _add_headers(headers: MutableHeaders, request_id: str, status: int) -> None:
+    for name, value in HEADERS.items():
+        headers.setdefault(name, value)
+    headers.setdefault("Cache-Control", "no-store")
+    headers["X-Request-Id"] = request_id
+    if status in UNREAD:
+        headers["Connection"] = "close"
+
+
+async def _respond(send: Send, status: int, body: dict[str, Any], headers: dict[str, str]) -> None:
+    given = {"Content-Type": "application/json", **headers}
+    raw = [(name.lower().encode(), value.encode()) for name, value in given.items()]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": json.dumps(body).encode()})

@@ -1,0 +1,106 @@
+"""The server process: one socket, one uvicorn, and a graceful end."""
+
+from __future__ import annotations
+
+import errno
+import math
+import signal
+import socket
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from core.errors import OperatorError
+from core.settings import Settings
+
+HEADER_BYTES = 65_536
+
+
+def listening_socket(host: str, port: int) -> socket.socket:
+    """Return a socket bound to the address, which refuses connections until the server is ready.
+
+    Raises OperatorError when the address cannot be had.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise _unusable(host, port, error) from None
+    family, kind, protocol, _, address = found[0]
+    bound = socket.socket(family, kind, protocol)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(address)
+    except OSError as error:
+        bound.close()
+        raise _unusable(host, port, error) from None
+    bound.set_inheritable(True)
+    return bound
+
+
+def address_of(bound: socket.socket, host: str) -> str:
+    """Return the URL of a socket, with the port it really has."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{bound.getsockname()[1]}"
+
+
+class Server(uvicorn.Server):
+    """Say when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, then call `ready`."""
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+
+def serve(app: ASGIApp, settings: Settings, bound: socket.socket, ready: Callable[[], None]) -> int:
+    """Serve until SIGINT or SIGTERM; return the exit code."""
+    server = make_server(app, settings, ready)
+
+    def done(number: int, frame: FrameType | None) -> None:
+        """Ignore the signal that uvicorn raises again when it has ended."""
+
+    before = {number: signal.signal(number, done) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        server.run(sockets=[bound])
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        bound.close()
+    return 0 if server.started else 1
+
+
+def make_server(app: ASGIApp, settings: Settings, ready: Callable[[], None]) -> Server:
+    """Return a server with the limits of the settings."""
+    options: dict[str, Any] = {
+        "http": "h11",
+        "ws": "none",
+        "lifespan": "on",
+        "log_config": None,
+        "access_log": False,
+        "server_header": False,
+        "proxy_headers": False,  # what a client says of its own address is not believed
+        "h11_max_incomplete_event_size": HEADER_BYTES,
+        "timeout_keep_alive": settings.serve_idle_seconds,
+        "timeout_graceful_shutdown": math.ceil(settings.serve_stop_seconds),
+        "limit_concurrency": settings.serve_connections,
+    }
+    return Server(uvicorn.Config(app, **options), ready)
+
+
+def _unusable(host: str, port: int, error: OSError) -> OperatorError:
+    if error.errno == errno.EADDRINUSE:
+        hint = "give another one with --port, or end the program that has it"
+        return OperatorError("the port must be free", value=f"{host}:{port}", hint=hint)
+    return OperatorError(
+        "the server must be able to listen on its address",
+        value=f"{host}:{port} ({error.strerror or error})",
+        hint="give another one with --host and --port",
+    )

@@ -1,0 +1,58 @@
+"""Events of a run as a stream of server-sent events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import cast
+
+from fastapi import Request
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from core.errors import CarrelError
+from core.settings import Settings
+from serve.disconnect import unless_gone
+from serve.errors import error_body
+from serve.guard import unexpected_body
+from serve.logs import log
+from serve.types import RunEvent
+
+
+async def event_stream(
+    request: Request, events: AsyncIterator[RunEvent], settings: Settings
+) -> EventSourceResponse:
+    """Return a response that streams the events; what fails before the first is raised instead."""
+    generator = cast(AsyncGenerator[RunEvent], events)
+    first = await unless_gone(request, _first(generator))
+    return EventSourceResponse(
+        _lines(first, generator, request.scope["carrel.id"]),
+        ping=settings.serve_ping_seconds,
+        send_timeout=settings.serve_send_seconds,
+        shutdown_grace_period=settings.serve_stop_seconds,
+        headers={"Cache-Control": "no-store"},
+        sep="\n",
+    )
+
+
+async def _first(events: AsyncGenerator[RunEvent]) -> RunEvent:
+    return await anext(events)
+
+
+async def _lines(
+    first: RunEvent, events: AsyncGenerator[RunEvent], request_id: str
+) -> AsyncIterator[ServerSentEvent]:
+    async with aclosing(events):
+        try:
+            yield _line(first.kind, first.data)
+            async for event in events:
+                yield _line(event.kind, event.data)
+        except CarrelError as error:
+            yield _line("error", error_body(error, request_id))
+        except Exception:  # the status is sent: this is all that can still be said
+            log.exception("unexpected", extra={"id": request_id})
+            yield _line("error", unexpected_body(request_id))
+
+
+def _line(kind: str, data: object) -> ServerSentEvent:
+    return ServerSentEvent(json.dumps(data, ensure_ascii=False), event=kind, sep="\n")

@@ -1,0 +1,143 @@
+"""Keys of callers: made once, shown once, kept as a hash, good until they expire or are revoked."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from core.auth import AuthContext
+from core.errors import CallerError
+from stores.database import Database
+
+PREFIX = "carrel_"
+SECRET_BYTES = 32
+KEY = re.compile(PREFIX + r"([0-9a-f]{12})_[0-9a-f]{64}", re.ASCII)
+NOBODY = "0" * 64  # what a key without a row is compared with, so that it takes as long
+
+Now = Callable[[], datetime.datetime]
+
+
+def utc_now() -> datetime.datetime:
+    """Return the time of now."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+@dataclass(frozen=True)
+class Key:
+    """Describe a key; times are ISO 8601 in UTC, empty for never."""
+
+    id: str
+    auth: AuthContext
+    created_at: str
+    expires_at: str = ""
+    revoked_at: str = ""
+
+    def describe(self) -> dict[str, object]:
+        """Return the key as it is listed; its secret is kept nowhere."""
+        return {
+            "id": self.id,
+            "tenant": self.auth.tenant,
+            "user": self.auth.user,
+            "roles": sorted(self.auth.roles),
+            "created_at": self.created_at,
+            "expires_at": self.expires_at or None,
+            "revoked_at": self.revoked_at or None,
+        }
+
+
+class Keys:
+    """Make, find, list and revoke keys; changes hold at once, also for a server that runs."""
+
+    def __init__(self, database: Database, now: Now = utc_now) -> None:
+        """Use the catalogue's file."""
+        self._database = database
+        self._now = now
+
+    def create(
+        self, tenant: str, *, user: str = "", roles: frozenset[str] = frozenset(), days: int = 0
+    ) -> tuple[str, Key]:
+        """Return a new key and its description; without `days` it does not expire.
+
+        Without a name its user is the key's own, so that two keys do not read each other's runs.
+        """
+        key_id = secrets.token_hex(6)
+        auth = AuthContext(tenant=tenant, user=user or f"key.{key_id}", roles=roles)
+        now = self._now()
+        try:
+            expires = _text(now + datetime.timedelta(days=days)) if days else ""
+        except OverflowError:
+            raise CallerError(
+                "a key expires before the year 10000", value=f"{days} days", hint="give fewer days"
+            ) from None
+        text = f"{PREFIX}{key_id}_{secrets.token_hex(SECRET_BYTES)}"
+        key = Key(key_id, auth, _text(now), expires)
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, '')",
+                (
+                    *(key_id, _digest(text), tenant, auth.user),
+                    *(json.dumps(sorted(roles)), key.created_at, expires),
+                ),
+            )
+        return text, key
+
+    def verified(self, text: str) -> Key | None:
+        """Return the key of this text, None when it is unknown, expired or revoked."""
+        match = KEY.fullmatch(text)
+        row = None
+        if match is not None:
+            query = "SELECT * FROM api_keys WHERE id = ?"
+            row = self._database.read().execute(query, (match[1],)).fetchone()
+        good = hmac.compare_digest(_digest(text), row["digest"] if row is not None else NOBODY)
+        if row is None or not good or row["revoked_at"]:
+            return None
+        if row["expires_at"] and row["expires_at"] <= _text(self._now()):
+            return None
+        return _key(row)
+
+    def listed(self, tenant: str = "") -> list[Key]:
+        """List the keys of one tenant, or all, the oldest first."""
+        rows = self._database.read().execute(
+            "SELECT * FROM api_keys WHERE :t = '' OR tenant = :t ORDER BY created_at, id",
+            {"t": tenant},
+        )
+        return [_key(row) for row in rows]
+
+    def revoke(self, key_id: str) -> Key:
+        """Revoke a key for good and return it; once revoked, the first time stays."""
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at = ''",
+                (_text(self._now()), key_id),
+            )
+            row = connection.execute("SELECT * FROM api_keys WHERE id = ?", (key_id,)).fetchone()
+        if row is None:
+            raise CallerError(
+                "a key is named by its id",
+                value=None if key_id.startswith(PREFIX) else key_id,  # a key pasted by mistake
+                hint="`carrel keys list` shows the ids",
+            )
+        return _key(row)
+
+
+def _text(moment: datetime.datetime) -> str:
+    return moment.astimezone(datetime.UTC).isoformat(timespec="milliseconds")
+
+
+def _digest(text: str) -> str:
+    # The secret is 256 random bits: nothing can be guessed, so a slow hash would only cost time.
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _key(row: sqlite3.Row) -> Key:
+    auth = AuthContext(
+        tenant=row["tenant"], user=row["user"], roles=frozenset(json.loads(row["roles"]))
+    )
+    return Key(row["id"], auth, row["created_at"], row["expires_at"], row["revoked_at"])

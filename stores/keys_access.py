@@ -1,0 +1,48 @@
+"""The keys of a data directory, also while a server owns it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from core.errors import DataLockedError
+from stores.database import Database, explained
+from stores.keys import Keys
+from stores.lock import OwnerLock
+from stores.migrations import MIGRATIONS
+from stores.store import CATALOGUE, check_folder
+
+
+@contextmanager
+def opened_keys(folder: Path, *, create: bool = False) -> Iterator[Keys]:
+    """Open the keys of a data directory; with `create` it need not exist yet.
+
+    SQLite lets two processes write one table; what only the owner may touch is left alone. An owner
+    of another version is not written beside: its schema would change while it runs.
+    """
+    folder = folder.expanduser().absolute()
+    check_folder(folder, create=create)
+    catalogue = folder / CATALOGUE
+    lock = OwnerLock(folder, wait_s=0)
+    try:
+        lock.acquire()
+    except DataLockedError:
+        if not _is_current(catalogue):
+            raise
+    try:
+        with explained(catalogue), closing(Database(catalogue)) as database:
+            yield Keys(database)
+    finally:
+        lock.release()
+
+
+def _is_current(catalogue: Path) -> bool:
+    """Tell whether the owner's schema is exactly this program's."""
+    try:
+        with closing(sqlite3.connect(catalogue)) as connection:
+            rows = connection.execute("SELECT name FROM migrations").fetchall()
+    except sqlite3.Error:
+        return False
+    return {row[0] for row in rows} == {step.__name__ for step in MIGRATIONS}

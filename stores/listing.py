@@ -1,0 +1,41 @@
+"""Lists of what a caller may see: collections and documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.auth import AuthContext
+from stores.catalogue import Collection
+from stores.database import Database
+from stores.permissions import permission_filter
+
+COLUMNS = "document_id, source, title, format, language, version, updated_at, indexed_at, is_record"
+
+
+class Listing:
+    """Count and list documents, always under a caller's permissions."""
+
+    def __init__(self, database: Database) -> None:
+        """Read from `database`."""
+        self._database = database
+
+    def count(self, auth: AuthContext, collection: Collection) -> int:
+        """Return how many documents of a collection the caller may see."""
+        condition, parameters = permission_filter(auth, collection.id)
+        query = f"SELECT count(*) FROM documents d WHERE {condition}"
+        return int(self._database.read().execute(query, parameters).fetchone()[0])
+
+    def documents(
+        self, auth: AuthContext, collection: Collection, *, after: str, limit: int
+    ) -> list[dict[str, Any]]:
+        """List up to `limit` documents the caller may see whose id comes after `after`."""
+        condition, parameters = permission_filter(auth, collection.id)
+        columns = ", ".join(f"d.{name.strip()}" for name in COLUMNS.split(","))
+        rows = self._database.read().execute(
+            f"""SELECT {columns},
+                    (SELECT count(*) FROM chunks c WHERE c.document = d.id) AS chunks
+                FROM documents d WHERE {condition} AND d.document_id > :after
+                ORDER BY d.document_id LIMIT :limit""",
+            {**parameters, "after": after, "limit": limit},
+        )
+        return [{**dict(row), "is_record": bool(row["is_record"])} for row in rows]
