@@ -3,9 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, model_validator
 
 from reasoning.types import Turn
+
+
+def storable(value: Any) -> Any:  # noqa: ANN401  # whatever JSON holds
+    """Return a JSON value whose texts can be written as UTF-8: JSON may hold half a character."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(item) for key, item in value.items()}
+    return value
+
+
+class Storable(BaseModel):
+    """Be the body of a request, in texts that can be stored and sent."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:  # noqa: ANN401
+        try:
+            return storable(value)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
 
 
 class Said(NamedTuple):

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from core.errors import CarrelError, OperatorError, shorten
+from serve.dialogue import storable
 from serve.errors import Busy, status_of
 from serve.logs import log
 from stores.database import damaged
@@ -90,7 +91,7 @@ def dotted(where: tuple[str | int, ...]) -> str:
 
 def plain(text: object) -> str:
     """Return text that can be sent as UTF-8, on one short line."""
-    return shorten(str(text).encode("utf-8", "replace").decode("utf-8"))
+    return shorten(str(storable(str(text))))
 
 
 def route_with(reply: Callable[[Failure], Response]) -> type[APIRoute]:

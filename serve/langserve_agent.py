@@ -10,7 +10,6 @@ from langchain_core.runnables.config import get_async_callback_manager_for_confi
 from langchain_core.runnables.utils import AddableDict
 from langchain_core.tracers.log_stream import (
     LogStreamCallbackHandler,
-    RunLogPatch,
     _astream_log_implementation,
 )
 
@@ -46,7 +45,7 @@ def agent_of(events: Events) -> RunnableGenerator[Any, AddableDict]:
             async for event in events:
                 if event.kind == "step":
                     given = {"arguments": event.data.get("arguments", {})}
-                    step = await manager.on_chain_start(None, given, name=event.data["node"])  # type: ignore[arg-type]
+                    step = await manager.on_chain_start(None, given, name=event.data["node"])
                     await step.on_chain_end(event.data)
                 yield event
 
@@ -64,7 +63,7 @@ async def patches_of(events: Events, request: FilteredRequest) -> AsyncIterator[
     )
     given, named = request.input.model_dump(), RunnableConfig(run_name=AGENT)
     patches = _astream_log_implementation(agent_of(events), given, named, stream=log, diff=True)
-    async for patch in cast(AsyncIterator[RunLogPatch], patches):
+    async for patch in patches:
         yield {"ops": patch.ops}
 
 

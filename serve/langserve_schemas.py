@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from core.types import Claim, Evidence, Value
 from graph.context import PipelineName
-from serve.dialogue import Said, turns_of
+from serve.dialogue import Said, Storable, turns_of
 from serve.types import Question
 
 DEFAULT_COLLECTION = "default"
@@ -55,21 +55,27 @@ class AgentInput(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: str = Field(description="What is asked.")
-    collection: str | None = Field(None, description="Collection that is asked; unset: default.")
-    messages: list[Message] | None = Field(None, description="The dialogue before the question.")
+    collection: str | None = Field(
+        default=None, description="Collection that is asked; unset: default."
+    )
+    messages: list[Message] | None = Field(
+        default=None, description="The dialogue before the question."
+    )
 
 
 class Configurable(BaseModel):
     """Hold what a client may configure; who asks is no part of it, other keys are ignored."""
 
-    collection: str | None = Field(None, description="Collection asked when the input names none.")
-    pipeline: PipelineName | None = Field(None, description="How the question is answered.")
+    collection: str | None = Field(
+        default=None, description="Collection asked when the input names none."
+    )
+    pipeline: PipelineName | None = Field(default=None, description="How the question is answered.")
 
 
 class AgentConfig(BaseModel):
     """Hold the part of a RunnableConfig that is used; other keys are ignored."""
 
-    configurable: Configurable = Field(default_factory=Configurable)
+    configurable: Configurable = Configurable()
 
     def over(self, below: AgentConfig) -> AgentConfig:
         """Return this configuration, with what it leaves open taken from another."""
@@ -137,7 +143,7 @@ class AgentOutput(Value):
 Kwargs = Annotated[dict[str, Any], Field(description="Accepted and ignored.")]
 
 
-class InvokeRequest(BaseModel):
+class InvokeRequest(Storable):
     """Ask one question."""
 
     input: AgentInput
@@ -145,7 +151,7 @@ class InvokeRequest(BaseModel):
     kwargs: Kwargs = {}
 
 
-class BatchRequest(BaseModel):
+class BatchRequest(Storable):
     """Ask several questions, with one configuration for all or one for each."""
 
     inputs: list[AgentInput]

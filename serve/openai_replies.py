@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from serve.openai_sources import annotations, footer, marks_of, search_results, sources_of
+from serve.openai_sources import footer, marks_of, search_results, sources_of, url_citations
 
 
 def used(steps: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def cited(text: str, result: dict[str, Any], *, with_footer: bool) -> Cited:
         },
     }
     marks = marks_of(text, result, sources)
-    return Cited(footer(sources) if with_footer else "", annotations(marks, sources), beside)
+    return Cited(footer(sources) if with_footer else "", url_citations(marks, sources), beside)
 
 
 @dataclass(frozen=True)

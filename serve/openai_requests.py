@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
 
-from serve.dialogue import Said, turns_of
+from serve.dialogue import Said, Storable, turns_of
 from serve.openai_errors import OpenAIError
 from serve.types import Question
 
@@ -50,7 +50,7 @@ class CarrelOptions(BaseModel):
     events: Literal["open-webui"] | None = None
 
 
-class ChatRequest(BaseModel):
+class ChatRequest(Storable):
     """Ask a question as a chat; what steers how a model samples is accepted and ignored."""
 
     model: str

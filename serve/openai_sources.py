@@ -95,7 +95,7 @@ def marks_of(text: str, result: Mapping[str, Any], sources: Sequence[Source]) ->
     return sorted(marks, key=lambda mark: mark.start)
 
 
-def annotations(marks: Sequence[Mark], sources: Sequence[Source]) -> list[dict[str, Any]]:
+def url_citations(marks: Sequence[Mark], sources: Sequence[Source]) -> list[dict[str, Any]]:
     """Return the marks as OpenAI's annotations; indices count characters (code points)."""
     by_number = {source.number: source for source in sources}
     return [

@@ -74,7 +74,7 @@ class ThreadRunner:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.at_work = 0
+        self.at_work = self.given_up = 0
         self.asked: list[tuple[Question, AuthContext]] = []
         self.before: Callable[[Question], None] = lambda question: None
         self.after_step: Callable[[Question], None] = lambda question: None
@@ -94,6 +94,7 @@ class ThreadRunner:
         def on_step(step: Any) -> None:
             self.after_step(question)
             if gave_up.is_set():
+                self.given_up += 1
                 raise ModelCancelled("given up")
             post(RunEvent("step", step.model_dump(mode="json")))
 
