@@ -9,9 +9,9 @@ PACKAGES := core models stores ingest retrievers tools reasoning nodes graph eva
 WHEELS := ../shared/wheels
 ifneq ($(wildcard $(WHEELS)/llama_cpp_python*.whl),)
 LINKS := --find-links $(WHEELS)
-EXTRAS := dev,studio,llama
+EXTRAS := dev,studio,serve,llama
 else
-EXTRAS := dev,studio
+EXTRAS := dev,studio,serve
 endif
 
 .DEFAULT_GOAL := help

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.markup import escape
@@ -28,18 +27,10 @@ from cli.options import (
 from cli.output import print_json, stdout, warn
 from core.errors import CallerError
 
-TOOLS = {
-    "hybrid": "search",
-    "linked": "search",
-    "vector": "search_vector",
-    "keyword": "search_text",
-    "classic": "search_classic",
-}
+if TYPE_CHECKING:
+    from serve.searching import SearchName
+
 SHOWN = 300
-RESULT_KEYS = (
-    *("document_id", "source", "chunk_id", "score", "text", "title", "section", "page"),
-    *("language", "version", "updated_at", "scores", "metadata"),
-)
 
 
 def search(
@@ -59,29 +50,19 @@ def search(
     """Find passages, best first."""
     from core.auth import AuthContext
     from graph.context import checked_question
+    from serve.searching import SEARCHES, searched
 
-    if pipeline not in TOOLS:
-        raise CallerError(f"--pipeline is one of {', '.join(TOOLS)}", value=pipeline)
+    if pipeline not in SEARCHES:
+        raise CallerError(f"--pipeline is one of {', '.join(SEARCHES)}", value=pipeline)
     settings = settings_from(data, changes)
     text = checked_question(storable(query), settings)
     auth = caller(AuthContext, tenant, user, role)
     with opened(settings) as session:
-        tools = session.tools(auth, collection)
-        arguments: dict[str, Any] = {"query": text, "limit": k}
-        if TOOLS[pipeline] == "search":
-            arguments["links"] = pipeline == "linked" or tools.settings.channel_links
-        deadline = time.monotonic() + settings.budget_seconds
-        found = tools.run(TOOLS[pipeline], arguments, auth, deadline)
-        warnings = [*session.warnings, *found.notes]
-    results = [_result(item.model_dump()) for item in found.evidence[:k]]
+        found = searched(session, auth, text, collection, cast("SearchName", pipeline), k)
     if as_json:
-        print_json({"results": results, "warnings": warnings})
+        print_json(found)
         return
-    _print(results, warnings)
-
-
-def _result(item: dict[str, Any]) -> dict[str, Any]:
-    return {name: item[name] for name in RESULT_KEYS}
+    _print(found["results"], found["warnings"])
 
 
 def _print(results: list[dict[str, Any]], warnings: list[str]) -> None:

@@ -27,7 +27,11 @@ class JsonLines(logging.Formatter):
         line |= {name: value for name in FIELDS if (value := getattr(record, name, None))}
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
-        return SECRET.sub("[key]", json.dumps(line, ensure_ascii=False))
+        safe = {
+            name: SECRET.sub("[key]", value) if isinstance(value, str) else value
+            for name, value in line.items()
+        }
+        return json.dumps(safe, ensure_ascii=False)
 
 
 def log_to_stderr(level: int = logging.WARNING) -> None:

@@ -71,8 +71,26 @@ TABLES = {
         "result",
         "trail",
     ],
+    "api_keys": [
+        "id",
+        "digest",
+        "tenant",
+        "user",
+        "roles",
+        "created_at",
+        "expires_at",
+        "revoked_at",
+    ],
+    "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
 }
-NAMES = ["m001_catalogue", "m002_embeddings", "m003_runs", "m004_segments", "m005_context"]
+NAMES = [
+    "m001_catalogue",
+    "m002_embeddings",
+    "m003_runs",
+    "m004_segments",
+    "m005_context",
+    "m006_serving",
+]
 
 
 @pytest.fixture

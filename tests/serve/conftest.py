@@ -1,0 +1,89 @@
+"""One server for all tests of HTTP: two tenants, open and closed documents, callers of every kind.
+
+- `session`: an open session over tenants "acme" (collections "guide" and, for editors, "closed")
+  and "zoo" (collection "guide").
+- `served`: a server over it; `served.client("admin")` calls it as one kind of caller (KINDS).
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from commands import write_files
+from serving import Served, running
+
+from cli.ingest import run_ingest
+from core.settings import load_settings
+from graph.session import Session
+from serve.desk import make_desk
+from stores.keys import Keys
+
+OPEN = {
+    "candle.md": "# Candles\n\nThe maximum height of the candle flame is 42 mm. A candle burns"
+    " because the wick draws melted wax up to the flame.\n",
+    "чайник.txt": "Чайник\n\nЧайник закипает за три минуты.\n",
+}
+CLOSED = {"budget.md": "# Budget\n\nThe secret budget of the museum is 900 euros.\n"}
+OTHER = {"mole.md": "# Moles\n\nA mole digs eleven tunnels every day.\n"}
+CORPORA = (
+    (OPEN, "guide", "acme", ""),
+    (CLOSED, "closed", "acme", "editor"),
+    (OTHER, "guide", "zoo", ""),
+)
+KINDS = {
+    # kind: tenant, user, roles
+    "reader": ("acme", "ann", ()),
+    "editor": ("acme", "eve", ("editor",)),
+    "writer": ("acme", "wim", ("writer",)),
+    "admin": ("acme", "ada", ("admin",)),
+    "other tenant": ("zoo", "ann", ("editor",)),
+    "revoked": ("acme", "ann", ("admin",)),
+    "expired": ("acme", "ann", ("admin",)),
+}
+
+
+@pytest.fixture(scope="session")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    base = tmp_path_factory.mktemp("served")
+    flags = {"data": base / "data", "reasoner": "rules"}
+    for number, (files, collection, tenant, acl) in enumerate(CORPORA):
+        folder = write_files(base / str(number), files)
+        summary = run_ingest(
+            [folder],
+            collection,
+            profile=None,
+            tenant=tenant,
+            acl=acl,
+            prune=False,
+            flags=flags,
+            quiet=True,
+        )
+        assert summary.ok
+    with Session(load_settings(flags)[0]) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def served(session: Session) -> Iterator[Served]:
+    headers = {"no key": {}, "wrong key": {"Authorization": f"Bearer carrel_{'0' * 12}_{'0' * 64}"}}
+    keys = Keys(session.store.database)
+    long_ago = Keys(
+        session.store.database, lambda: datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    )
+    for kind, (tenant, user, roles) in KINDS.items():
+        maker = long_ago if kind == "expired" else keys
+        text, key = maker.create(tenant, user=user, roles=frozenset(roles), days=1)
+        if kind == "revoked":
+            keys.revoke(key.id)
+        headers[kind] = {"Authorization": f"Bearer {text}"}
+    desk = make_desk(session)
+    with running(desk) as url:
+        yield Served(url, desk, headers)
+
+
+@pytest.fixture(scope="session")
+def uploads(session: Session) -> Path:
+    return session.store.folder / "uploads"

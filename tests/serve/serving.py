@@ -1,0 +1,129 @@
+"""A real server on a loopback port, in a thread of this process, and callers of every kind.
+
+    with running(desk) as url: ...      # uvicorn over `make_app(desk)`
+
+`desk_over(session, …)` puts a desk together whose questions are answered by `ask`, to hold a run
+for as long as a test wants.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import httpx
+import pytest
+
+from core.settings import Settings
+from core.trace import RunRecord, Step
+from graph.session import Session
+from models.chat.types import ModelCancelled
+from serve.app import make_app
+from serve.desk import Desk, make_desk
+from serve.metrics import Metrics
+from serve.runner import SessionRunner
+from serve.server import address_of, listening_socket, make_server
+
+HOST = "127.0.0.1"
+SECONDS = 20
+
+
+@contextmanager
+def running(desk: Desk, **options: Any) -> Iterator[str]:
+    """Serve a desk until the block ends; give the address."""
+    ready = threading.Event()
+    bound = listening_socket(HOST, 0)
+    server = make_server(make_app(desk, host=HOST, **options), desk.settings, ready.set)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    try:
+        assert ready.wait(SECONDS)
+        yield address_of(bound, HOST)
+    finally:
+        server.should_exit = True
+        thread.join(SECONDS)
+        bound.close()
+        assert not thread.is_alive()
+
+
+@dataclass
+class HeldSession:
+    """Stand for a session whose runs go on until they are released or cancelled."""
+
+    settings: Settings
+    started: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    cancelled: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    released: threading.Event = field(default_factory=threading.Event)
+    asked: list[str] = field(default_factory=list)
+
+    def ask(self, question: str, auth: Any, collection: str, **given: Any) -> RunRecord:
+        self.asked.append(question)
+        given["on_step"](Step(node="understand"))
+        self.started.release()
+        while not self.released.wait(0.005):
+            if given["cancelled"]():
+                self.cancelled.release()
+                raise ModelCancelled("given up")
+        return record(question)
+
+
+def record(question: str) -> RunRecord:
+    return RunRecord(
+        run_id="0" * 12,
+        tenant="acme",
+        user="u",
+        collection="main",
+        question=question,
+        pipeline="auto",
+        created_at="",
+        index_version=0,
+        result={"answer": question, "refused": False},
+        trail=[],
+    )
+
+
+def held_desk(session: Session, **changes: Any) -> tuple[Desk, HeldSession]:
+    """Return a desk over the session's data whose questions are held."""
+    settings = session.settings.model_copy(update=changes)
+    held = HeldSession(settings)
+    runner = SessionRunner(held, settings)  # type: ignore[arg-type]
+    desk = make_desk(session, allow_anonymous=True)
+    desk = replace(desk, settings=settings, runner=runner, metrics=Metrics(runner))
+    return desk, held
+
+
+@dataclass(frozen=True)
+class Served:
+    """Hold a running server and the header of each kind of caller."""
+
+    url: str
+    desk: Desk
+    headers: dict[str, dict[str, str]]
+
+    def client(self, kind: str = "reader") -> httpx.Client:
+        return httpx.Client(base_url=self.url, headers=self.headers[kind], timeout=SECONDS)
+
+
+def error_of(response: httpx.Response) -> dict[str, Any]:
+    """Return the error of a response after checking that it has the one shape of all."""
+    assert response.headers["content-type"] == "application/json"
+    body = response.json()
+    assert set(body) == {"error"}
+    error: dict[str, Any] = body["error"]
+    assert set(error) == {"id", "code", "rule", "value", "hint", "message"}
+    assert error["id"] == response.headers["x-request-id"]
+    assert "Traceback" not in response.text
+    return error
+
+
+def eventually(true: Callable[[], bool]) -> None:
+    """Wait until something is true."""
+    pause = threading.Event()
+    for _ in range(SECONDS * 100):
+        if true():
+            return
+        pause.wait(0.01)
+    pytest.fail("it never came true")

@@ -1,0 +1,140 @@
+"""Clients that leave, and a server that stops, while a question is worked on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from serving import SECONDS, HeldSession, error_of, eventually, held_desk, running
+
+from graph.session import Session
+from serve.desk import Desk
+
+BODY = {"question": "How long?", "collection": "guide"}
+
+
+@contextmanager
+def streaming(url: str, **more: Any) -> Iterator[Iterator[str]]:
+    """Give the lines of a stream; the connection lives as long as this iterator."""
+    with (
+        httpx.Client(base_url=url, timeout=SECONDS) as client,
+        client.stream("POST", "/api/v1/chat", json=BODY | {"stream": True} | more) as response,
+    ):
+        yield response.iter_lines()
+
+
+def taken(held: HeldSession) -> bool:
+    return held.started.acquire(timeout=SECONDS)
+
+
+def gave_up(held: HeldSession) -> bool:
+    return held.cancelled.acquire(timeout=SECONDS)
+
+
+def idle(desk: Desk) -> bool:
+    return desk.runner.asks.load == (0, 0)
+
+
+def test_leaving_in_the_middle_of_a_stream_frees_the_thread(session: Session) -> None:
+    desk, held = held_desk(session, serve_threads=1)
+    with running(desk) as url:
+        for _ in range(20):
+            with streaming(url) as lines:
+                assert next(lines) == "event: step"
+                assert taken(held)
+            assert gave_up(held)
+            eventually(lambda: idle(desk))
+        held.released.set()
+        assert httpx.post(f"{url}/api/v1/chat", json=BODY).json()["answer"] == "How long?"
+
+
+def test_leaving_while_waiting_for_a_whole_answer(session: Session) -> None:
+    desk, held = held_desk(session, serve_threads=1)
+    with running(desk) as url, httpx.Client(base_url=url) as client:
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("/api/v1/chat", json=BODY, timeout=0.3)
+        assert taken(held) and gave_up(held)
+        eventually(lambda: idle(desk))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_leaving_the_line_is_never_run(session: Session, stream: bool) -> None:
+    desk, held = held_desk(session, serve_threads=1)
+    with running(desk) as url, streaming(url) as lines, httpx.Client(base_url=url) as client:
+        assert next(lines) == "event: step"
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("/api/v1/chat", json=BODY | {"stream": stream}, timeout=0.3)
+        eventually(lambda: desk.runner.asks.load == (1, 0))
+        assert held.asked == ["How long?"]
+        held.released.set()
+
+
+def test_too_many_are_told_when_to_come_again(session: Session) -> None:
+    limits = {"serve_threads": 1, "serve_waiting": 1, "serve_retry_seconds": 7}
+    desk, held = held_desk(session, **limits)
+    with running(desk) as url, httpx.Client(base_url=url, timeout=SECONDS) as client:
+        with streaming(url) as first:
+            assert next(first) == "event: step"
+            waiting = threading.Thread(
+                target=client.post, args=["/api/v1/chat"], kwargs={"json": BODY}
+            )
+            waiting.start()
+            eventually(lambda: desk.runner.asks.load == (1, 1))
+            shed = client.post("/api/v1/chat", json=BODY)
+            assert shed.status_code == 503
+            assert shed.headers["retry-after"] == "7"
+            assert error_of(shed)["code"] == "busy"
+            assert client.get("/api/v1/health").status_code == 200
+            found = client.post("/api/v1/search", json={"query": "flame"})
+            assert found.status_code == 400  # searches have threads of their own
+            held.released.set()
+            waiting.join(SECONDS)
+
+
+def test_a_share_that_is_used_up_is_the_callers_own(session: Session) -> None:
+    desk, held = held_desk(session, serve_caller_threads=1, serve_caller_waiting=0)
+    with running(desk) as url, streaming(url) as lines:
+        assert next(lines) == "event: step"
+        shed = httpx.post(f"{url}/api/v1/chat", json=BODY)
+        assert (shed.status_code, error_of(shed)["code"]) == (429, "too_many_requests")
+        held.released.set()
+
+
+def test_a_stop_lets_a_run_end(session: Session) -> None:
+    desk, held = held_desk(session)
+    ended: list[str] = []
+
+    def read(url: str) -> None:
+        with streaming(url) as lines:
+            ended.extend(lines)
+
+    with running(desk) as url:
+        reader = threading.Thread(target=read, args=[url])
+        reader.start()
+        assert taken(held)
+        threading.Timer(0.3, held.released.set).start()
+    reader.join(SECONDS)
+    assert "event: result" in ended
+
+
+def test_a_stop_cancels_what_does_not_end(session: Session) -> None:
+    desk, held = held_desk(session, serve_stop_seconds=0)
+    with running(desk) as url:
+        reader = threading.Thread(target=lambda: read_all(url))
+        reader.start()
+        assert taken(held)
+    assert gave_up(held)
+    reader.join(SECONDS)
+    assert idle(desk)
+
+
+def read_all(url: str) -> None:
+    try:
+        with streaming(url) as lines:
+            list(lines)
+    except httpx.HTTPError:
+        return  # cut by the server

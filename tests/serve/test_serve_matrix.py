@@ -1,0 +1,173 @@
+"""Every route for every kind of caller; a route without a row fails."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import pytest
+from serving import Served, error_of
+
+from serve.app import make_api
+
+Access = Literal["all", "callers", "writers", "admins"]
+NOBODY = ("no key", "wrong key", "revoked", "expired")
+CALLERS = ("reader", "editor", "writer", "admin", "other tenant")
+ALLOWED: dict[Access, tuple[str, ...]] = {
+    "all": (*NOBODY, *CALLERS),
+    "callers": CALLERS,
+    "writers": ("writer", "admin"),
+    "admins": ("admin",),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """Say who may call a route, with what, and which status they get."""
+
+    access: Access
+    status: int = 200
+    path: str = ""
+    sends: dict[str, Any] = field(default_factory=dict)
+
+
+QUESTION = {"question": "How high is the flame of a candle?", "collection": "guide"}
+# A path with an id names one of the reader "ann" of acme in OWNED; others find nothing there.
+ROWS = {
+    ("GET", "/api/v1/health"): Row("all"),
+    ("GET", "/api/v1/openapi.json"): Row("all"),
+    ("GET", "/metrics"): Row("admins"),
+    ("POST", "/api/v1/chat"): Row("callers", sends={"json": QUESTION}),
+    ("POST", "/api/v1/search"): Row(
+        "callers", sends={"json": {"query": "flame", "collection": "guide"}}
+    ),
+    ("GET", "/api/v1/runs"): Row("callers"),
+    ("GET", "/api/v1/runs/{run_id}"): Row("callers", 404, "/api/v1/runs/000000000000"),
+    ("POST", "/api/v1/feedback"): Row(
+        "callers", 404, sends={"json": {"run_id": "000000000000", "rating": "up"}}
+    ),
+    ("GET", "/api/v1/feedback"): Row("callers"),
+    ("GET", "/api/v1/collections"): Row("callers"),
+    ("GET", "/api/v1/documents"): Row("callers", sends={"params": {"collection": "guide"}}),
+    ("POST", "/api/v1/documents"): Row(
+        "writers",
+        422,
+        sends={"params": {"collection": "upload", "name": "a.exe"}, "content": b"x"},
+    ),
+    ("GET", "/api/v1/jobs/{job_id}"): Row("callers", 404, "/api/v1/jobs/000000000000"),
+}
+
+
+def all_routes(served: Served) -> Iterator[tuple[str, str]]:
+    document = make_api(served.desk).openapi()
+    for path, operations in document["paths"].items():
+        yield from ((method.upper(), path) for method in operations)
+
+
+def test_every_route_has_a_row(served: Served) -> None:
+    hidden = {("GET", "/api/v1/openapi.json")}  # the page of all routes does not list itself
+    assert set(all_routes(served)) == set(ROWS) - hidden
+    for route in make_api(served.desk).routes:
+        path = getattr(route, "path", None)
+        assert path is None or path in {known for _, known in ROWS}, route
+
+
+@pytest.mark.parametrize("kind", [*NOBODY, *CALLERS])
+@pytest.mark.parametrize(("method", "path"), ROWS)
+def test_who_may_call_what(served: Served, method: str, path: str, kind: str) -> None:
+    row = ROWS[method, path]
+    with served.client(kind) as client:
+        response = client.request(method, row.path or path, **row.sends)
+    expected = row.status if kind in ALLOWED[row.access] else 401 if kind in NOBODY else 403
+    assert response.status_code == expected, response.text
+    if expected == 401:
+        assert error_of(response)["code"] == "not_authenticated"
+        assert response.headers["www-authenticate"] == "Bearer"
+    elif expected == 403:
+        assert error_of(response)["code"] == "forbidden"
+    for header in served.headers[kind].values():
+        assert header.removeprefix("Bearer ") not in response.text
+
+
+@pytest.fixture(scope="session")
+def run_id(served: Served) -> str:
+    with served.client("reader") as client:
+        return str(client.post("/api/v1/chat", json=QUESTION).json()["run_id"])
+
+
+@pytest.mark.parametrize("kind", ["editor", "admin", "other tenant"])
+def test_a_run_of_another_is_as_absent_as_none(served: Served, run_id: str, kind: str) -> None:
+    with served.client("reader") as client:
+        assert client.get(f"/api/v1/runs/{run_id}").json()["run_id"] == run_id
+        given = client.post("/api/v1/feedback", json={"run_id": run_id, "rating": "up"})
+        assert given.status_code == 201
+    with served.client(kind) as client:
+        foreign, absent = (client.get(f"/api/v1/runs/{one}") for one in (run_id, "f" * 12))
+        assert foreign.status_code == absent.status_code == 404
+        for key in ("code", "rule", "hint"):
+            assert error_of(foreign)[key] == error_of(absent)[key]
+        rated = client.post("/api/v1/feedback", json={"run_id": run_id, "rating": "down"})
+        assert rated.status_code == 404
+        listed = client.get("/api/v1/runs").json()["runs"]
+        assert run_id not in [run["run_id"] for run in listed]
+
+
+@pytest.mark.parametrize("short", ["last", "0", "%", "_"])
+def test_a_run_is_named_by_its_whole_id(served: Served, run_id: str, short: str) -> None:
+    with served.client("reader") as client:
+        assert client.get(f"/api/v1/runs/{short}").status_code == 404
+        assert client.get(f"/api/v1/runs/{run_id[:6]}").status_code == 404
+
+
+def test_feedback_is_the_callers_own_but_for_an_admin(served: Served, run_id: str) -> None:
+    with served.client("reader") as client:
+        sent = {"run_id": run_id, "rating": "down", "comment": "not 42 <b>"}
+        assert client.post("/api/v1/feedback", json=sent).status_code == 201
+        (own,) = client.get("/api/v1/feedback").json()["feedback"]
+    assert (own["rating"], own["comment"], own["run_id"]) == ("down", "not 42 <b>", run_id)
+    with served.client("admin") as client:
+        lines = client.get("/api/v1/feedback", params={"format": "jsonl"}).text.splitlines()
+        assert len(lines) == 1 and "not 42" in lines[0]
+    for kind in ("editor", "other tenant"):
+        with served.client(kind) as client:
+            assert client.get("/api/v1/feedback").json() == {"feedback": []}
+
+
+def test_collections_and_documents_are_what_a_caller_may_see(served: Served) -> None:
+    seen = {}
+    for kind in ("reader", "editor", "other tenant"):
+        with served.client(kind) as client:
+            listed = client.get("/api/v1/collections").json()["collections"]
+            seen[kind] = {(one["name"], one["documents"]) for one in listed}
+    assert seen == {
+        "reader": {("guide", 2)},
+        "editor": {("guide", 2), ("closed", 1)},
+        "other tenant": {("guide", 1)},
+    }
+    with served.client("reader") as client:
+        closed = client.get("/api/v1/documents", params={"collection": "closed"}).json()
+        page = client.get("/api/v1/documents", params={"collection": "guide", "limit": 1}).json()
+        (first,) = page["documents"]
+        after = {"collection": "guide", "after": first["document_id"]}
+        (second,) = client.get("/api/v1/documents", params=after).json()["documents"]
+    assert closed == {"documents": []}
+    assert {first["source"], second["source"]} == {"candle.md", "чайник.txt"}
+    assert first["chunks"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"), [("reader", False), ("editor", True), ("other tenant", None)]
+)
+def test_a_search_finds_what_its_caller_may_see(
+    served: Served, kind: str, found: bool | None
+) -> None:
+    body = {"query": "secret budget of the museum", "collection": "closed"}
+    with served.client(kind) as client:
+        response = client.post("/api/v1/search", json=body)
+    if found is None:
+        assert response.status_code == 400
+        assert "guide" in error_of(response)["hint"]  # their own, and no other's
+        assert "closed:" not in error_of(response)["hint"]
+    else:
+        assert ("900 euros" in response.text) == found
