@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path
@@ -19,13 +17,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from core.auth import AuthContext
-from core.errors import CallerError
 from core.settings import Settings
 from serve.disconnect import unless_gone
 from serve.event_stream import event_stream, json_text
 from serve.failures import Failure, failure_of, noted, route_with
-from serve.following import Following, begun, result_of
+from serve.following import Following
 from serve.langserve_agent import AGENT, chunks_of, events_of, patches_of
+from serve.langserve_batch import Agent
 from serve.langserve_hash import config_of
 from serve.langserve_schemas import (
     AgentConfig,
@@ -37,11 +35,10 @@ from serve.langserve_schemas import (
     FilteredRequest,
     InvokeRequest,
     InvokeResponse,
-    question_of,
 )
 from serve.types import Runner
 
-Caller = Callable[[Request], AuthContext]
+Caller = Callable[[Request], AuthContext | Awaitable[AuthContext]]
 Events = AsyncIterator[dict[str, str]]
 FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": FailureDetail} for status in (400, 401, 403, 413, 422, 429, 500, 503)
@@ -106,6 +103,15 @@ def _asking(prefix: str, config: Any, agent: Agent, who: Any) -> APIRouter:  # n
         run_ids = [one["run_id"] for one in named]
         return _json({"output": outputs, "metadata": {"responses": named, "run_ids": run_ids}})
 
+    _add_streams(router, config, agent, who)
+    for name, model in SCHEMAS.items():
+        router.add_api_route(
+            f"/{name}", _schema(model), methods=["GET"], name=name, dependencies=[config]
+        )
+    return router
+
+
+def _add_streams(router: APIRouter, config: Any, agent: Agent, who: Any) -> None:  # noqa: ANN401
     @router.post("/stream", response_class=EventSourceResponse)
     async def stream(
         body: InvokeRequest,
@@ -141,12 +147,6 @@ def _asking(prefix: str, config: Any, agent: Agent, who: Any) -> APIRouter:  # n
         run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
         return event_stream(_sent(request, run, events_of(run, body)), run, agent.settings)
 
-    for name, model in SCHEMAS.items():
-        router.add_api_route(
-            f"/{name}", _schema(model), methods=["GET"], name=name, dependencies=[config]
-        )
-    return router
-
 
 SCHEMAS = {"input_schema": AgentInput, "output_schema": AgentOutput, "config_schema": AgentConfig}
 
@@ -157,70 +157,6 @@ def _schema(model: Any) -> Callable[[], dict[str, Any]]:  # noqa: ANN401  # a py
 
     schema.__doc__ = f"Return the JSON schema of {model.__name__}."
     return schema
-
-
-@dataclass(frozen=True)
-class Agent:
-    """Ask the runner for what requests want."""
-
-    runner: Runner
-    settings: Settings
-
-    async def answer(
-        self, given: AgentInput, config: AgentConfig | None, path: AgentConfig, auth: AuthContext
-    ) -> dict[str, Any]:
-        """Return the result of one question; cancelled with the task that waits for it."""
-        run = Following(self.runner, question_of(given, _over(config, path)), auth)
-        try:
-            return await result_of(run, [])
-        finally:
-            run.close()
-
-    async def answers(
-        self, body: BatchRequest, path: AgentConfig, auth: AuthContext
-    ) -> list[dict[str, Any]]:
-        """Return the results of a batch; the first failure is the whole batch's."""
-        configs = self._configs(body)
-        places = asyncio.Semaphore(self.settings.langserve_batch_at_once)
-
-        async def one(given: AgentInput, config: AgentConfig | None) -> dict[str, Any]:
-            async with places:
-                return await self.answer(given, config, path, auth)
-
-        pairs = zip(body.inputs, configs, strict=True)
-        tasks = [asyncio.ensure_future(one(given, config)) for given, config in pairs]
-        try:
-            return list(await asyncio.gather(*tasks))
-        finally:
-            for task in tasks:
-                task.cancel()
-
-    def _configs(self, body: BatchRequest) -> list[AgentConfig | None]:
-        limit = self.settings.langserve_batch
-        if len(body.inputs) > limit:
-            raise CallerError(
-                f"a batch has at most {limit} inputs (langserve_batch)",
-                value=len(body.inputs),
-                hint="send several batches",
-            )
-        if not isinstance(body.config, list):
-            return [body.config] * len(body.inputs)
-        if len(body.config) != len(body.inputs):
-            raise CallerError(
-                "the number of configs must match the number of inputs",
-                value=f"{len(body.config)} configs, {len(body.inputs)} inputs",
-            )
-        return list(body.config)
-
-    async def begun(
-        self, given: AgentInput, config: AgentConfig | None, path: AgentConfig, auth: AuthContext
-    ) -> Following:
-        """Return a run whose first event is there, so that what keeps it out has a status."""
-        return await begun(self.runner, question_of(given, _over(config, path)), auth)
-
-
-def _over(config: AgentConfig | None, path: AgentConfig) -> AgentConfig:
-    return config.over(path) if config else path
 
 
 async def _sent(

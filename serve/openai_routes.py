@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -27,7 +27,7 @@ from serve.openai_schemas import FAILURES, CompletionReply, ModelList, ModelRepl
 from serve.openai_sources import sources_of
 from serve.types import Question, RunEvent, Runner
 
-Caller = Callable[[Request], AuthContext]
+Caller = Callable[[Request], AuthContext | Awaitable[AuthContext]]
 Collections = Callable[[AuthContext], Sequence[str]]
 EventsHeader = Annotated[
     str | None,

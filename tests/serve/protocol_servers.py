@@ -1,6 +1,6 @@
 """A small real server for tests of wire formats: one session, a thread per question, uvicorn.
 
-    with examples_session(folder) as session, serving(session) as server:
+    with examples_session() as session, serving(session) as server:
         httpx.get(server.url + "/v1/models", headers=server.headers)
 
 Callers are known by a bearer token: KEYS maps it to who asks. `server.runner` counts the runs that
@@ -15,7 +15,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
@@ -49,9 +51,11 @@ CORPORA = (
 )
 
 
-@contextmanager
-def examples_session(data: Path) -> Iterator[Session]:
-    """Open a data directory with two collections of one tenant and one of another."""
+@cache
+def examples_data() -> tuple[Path, TemporaryDirectory[str]]:
+    """Ingest two collections of one tenant and one of another, once; goes with the process."""
+    folder = TemporaryDirectory()
+    data = Path(folder.name)
     for paths, collection, profile, tenant in CORPORA:
         summary = run_ingest(
             [EXAMPLES / path for path in paths],
@@ -64,6 +68,13 @@ def examples_session(data: Path) -> Iterator[Session]:
             quiet=True,
         )
         assert summary.ok
+    return data, folder
+
+
+@contextmanager
+def examples_session() -> Iterator[Session]:
+    """Open the data directory with the examples."""
+    data, _ = examples_data()
     settings, _ = load_settings({"data": data, "reasoner": "rules"})
     with Session(settings) as session:
         yield session

@@ -30,8 +30,8 @@ ASKED = {"question": QUESTION, "collection": "xpay"}
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with examples_session(tmp_path_factory.mktemp("langserve")) as opened:
+def session() -> Iterator[Session]:
+    with examples_session() as opened:
         yield opened
 
 

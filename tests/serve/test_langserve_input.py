@@ -26,8 +26,8 @@ STREAMS = ("stream", "stream_log", "stream_events")
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with examples_session(tmp_path_factory.mktemp("langserve_input")) as opened:
+def session() -> Iterator[Session]:
+    with examples_session() as opened:
         yield opened
 
 

@@ -29,8 +29,8 @@ ASKED: list[Any] = [{"role": "user", "content": QUESTION}]
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with examples_session(tmp_path_factory.mktemp("openai")) as opened:
+def session() -> Iterator[Session]:
+    with examples_session() as opened:
         yield opened
 
 

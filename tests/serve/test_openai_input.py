@@ -25,8 +25,8 @@ PATH = "chat/completions"
 
 
 @pytest.fixture(scope="module")
-def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
-    with examples_session(tmp_path_factory.mktemp("openai_input")) as opened:
+def session() -> Iterator[Session]:
+    with examples_session() as opened:
         yield opened
 
 
