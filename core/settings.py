@@ -24,6 +24,7 @@ from core.fields.llm_server import LlmServerFields
 from core.fields.models import ModelFields
 from core.fields.places import PlaceFields
 from core.fields.planning import PlanningFields
+from core.fields.protocols import ProtocolFields
 from core.fields.retrieval import RetrievalFields
 from core.fields.segments import SegmentFields
 from core.fields.selection import SelectionFields
@@ -48,6 +49,7 @@ Origin = Literal["flag", "environment", "profile", "default"]
 
 
 class Settings(  # pydantic lists the fields of the last base first
+    ProtocolFields,
     ServingFields,
     StudioFields,
     EvaluationFields,

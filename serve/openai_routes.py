@@ -1,0 +1,151 @@
+"""OpenAI's chat completions and models over the agent, for clients that speak nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from core.auth import AuthContext
+from core.settings import Settings
+from serve import openai_webui
+from serve.answer_text import AnswerText
+from serve.disconnect import unless_gone
+from serve.event_stream import event_stream, json_text
+from serve.failures import failure_of, noted, route_with
+from serve.following import Following, begun, result_of
+from serve.openai_errors import error_body, failed
+from serve.openai_replies import Completion, cited
+from serve.openai_requests import ChatRequest, collection_of, model_ids, question_of
+from serve.openai_schemas import FAILURES, CompletionReply, ModelList, ModelReply
+from serve.openai_sources import sources_of
+from serve.types import Question, RunEvent, Runner
+
+Caller = Callable[[Request], AuthContext | Awaitable[AuthContext]]
+Collections = Callable[[AuthContext], Sequence[str]]
+EventsHeader = Annotated[
+    str | None,
+    Header(alias="X-Carrel-Events", description='"open-webui" as the field `carrel.events`.'),
+]
+
+
+def openai_router(
+    runner: Runner, caller: Caller, collections: Collections, settings: Settings
+) -> APIRouter:
+    """Return the routes under `/v1`.
+
+    `caller` is the dependency that verifies who asks; `collections` names what a caller may ask.
+    """
+    started = int(time.time())
+    who = Depends(caller)
+    router = APIRouter(
+        prefix="/v1", tags=["openai"], route_class=route_with(failed), responses=FAILURES
+    )
+
+    @router.get("/models", response_model=ModelList)
+    async def models(auth: AuthContext = who) -> dict[str, Any]:
+        """List the models: one that asks the default collection, and one for each collection."""
+        names = await run_in_threadpool(collections, auth)
+        return {"object": "list", "data": [_model(name, started) for name in model_ids(names)]}
+
+    @router.get("/models/{model}", response_model=ModelReply)
+    async def model(model: str, auth: AuthContext = who) -> dict[str, Any]:
+        """Return one model."""
+        collection_of(model, await run_in_threadpool(collections, auth))
+        return _model(model, started)
+
+    @router.post("/chat/completions", response_model=CompletionReply)
+    async def chat_completions(
+        body: ChatRequest,
+        request: Request,
+        auth: AuthContext = who,
+        events: EventsHeader = None,
+    ) -> Response:
+        """Answer the last message of the user, whole or as a stream."""
+        question = question_of(body, await run_in_threadpool(collections, auth))
+        wanted = body.carrel.sources
+        chat = Chat(
+            completion=Completion(body.model, with_usage=bool(body.stream) and body.with_usage),
+            footer=settings.openai_sources if wanted is None else wanted,
+            webui="open-webui" in (events, body.carrel.events),
+        )
+        if body.stream:
+            run = await unless_gone(request, begun(runner, question, auth))
+            return event_stream(chat.lines(run, request), run, settings)
+        return await unless_gone(request, chat.whole(runner, question, auth))
+
+    return router
+
+
+def _model(name: str, created: int) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": created, "owned_by": "carrel"}
+
+
+@dataclass(frozen=True)
+class Chat:
+    """Answer one request as it was asked for."""
+
+    completion: Completion
+    footer: bool
+    webui: bool
+
+    async def whole(self, runner: Runner, question: Question, auth: AuthContext) -> Response:
+        """Return the response when the run has ended; cancelled with its task."""
+        run = Following(runner, question, auth)
+        steps: list[dict[str, Any]] = []
+        try:
+            result = await result_of(run, steps)
+        finally:
+            run.close()
+        content = self.completion.whole(result, steps, with_footer=self.footer)
+        return Response(json_text(content), media_type="application/json")
+
+    async def lines(self, run: Following, request: Request) -> AsyncIterator[dict[str, str]]:
+        """Yield the events of the stream."""
+        try:
+            async for chunk in self.chunks(run):
+                yield {"data": json_text(chunk)}
+        except Exception as error:
+            yield {"data": json_text(error_body(noted(failure_of(error), request)))}
+        finally:
+            run.close()
+        yield {"data": "[DONE]"}
+
+    async def chunks(self, run: AsyncIterator[RunEvent]) -> AsyncIterator[dict[str, Any]]:
+        """Yield the chunks of a run."""
+        made = self.completion
+        steps: list[dict[str, Any]] = []
+        answer = AnswerText()
+        yield made.chunk({"role": "assistant", "content": ""})
+        async for event in run:
+            if event.kind == "step":
+                steps.append(event.data)
+                if self.webui:
+                    yield made.event(openai_webui.status(event.data))
+            if piece := answer.piece(event):
+                yield made.chunk({"content": piece})
+            if event.kind == "result":
+                for chunk in self._last(answer, event.data):
+                    yield chunk
+        if made.with_usage:
+            yield made.usage(steps)
+
+    def _last(self, answer: AnswerText, result: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the rest of the text, then the chunk that ends it, with all citations."""
+        made = self.completion
+        rest = answer.rest(result["answer"])
+        shown = cited(answer.shown, result, with_footer=self.footer)
+        chunks = [made.chunk({"content": text}) for text in (rest, shown.footer) if text]
+        delta: dict[str, Any] = {}
+        if self.webui:  # that page would list each annotation as one more source
+            chunks += [made.event(openai_webui.source(one)) for one in sources_of(result)]
+            chunks.append(made.event(openai_webui.finished(result["stop_reason"])))
+        else:
+            delta["annotations"] = shown.annotations
+        return [*chunks, {**made.chunk(delta, "stop"), **shown.beside}]

@@ -1,0 +1,27 @@
+"""The routes of other clients' protocols over the parts of this server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastapi import APIRouter
+
+from core.auth import AuthContext
+from serve.depends import caller
+from serve.desk import Desk
+from serve.langserve_routes import langserve_router
+from serve.openai_routes import openai_router
+
+
+def protocol_routers(desk: Desk) -> tuple[APIRouter, ...]:
+    """Return the routes under `/agent` (LangServe) and `/v1` (OpenAI)."""
+
+    def collections(auth: AuthContext) -> Sequence[str]:
+        """Name the collections in which the caller may see a document."""
+        found = desk.session.store.catalogue.collections(auth.tenant)
+        return [one.name for one in found if desk.listing.count(auth, one)]
+
+    return (
+        langserve_router(desk.runner, caller, desk.settings),
+        openai_router(desk.runner, caller, collections, desk.settings),
+    )
