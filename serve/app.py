@@ -22,6 +22,8 @@ from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
 from serve.guard import Guard, unexpected_body
 from serve.hosts import HostRule, OriginRule
+from serve.openai_routes import EVENTS_HEADER
+from serve.protocol_routers import protocol_routers
 from stores.database import damaged
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -35,7 +37,7 @@ ROUTERS: tuple[APIRouter, ...] = (
 OPENAPI = "/api/v1/openapi.json"
 
 
-def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] = ROUTERS) -> ASGIApp:
+def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = None) -> ASGIApp:
     """Return the application over the desk's session, as it is known under `host`.
 
     The session stays open when the application ends: it belongs to the caller.
@@ -48,7 +50,7 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] = ROUTERS) -
             guarded,
             allow_origins=origins,
             allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["Authorization", "Content-Type"],
+            allow_headers=["Authorization", "Content-Type", EVENTS_HEADER],
         )
     return Guard(
         inner,
@@ -59,8 +61,11 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] = ROUTERS) -
     )
 
 
-def make_api(desk: Desk, routers: Sequence[APIRouter] = ROUTERS) -> FastAPI:
-    """Return the routes with their error handlers, without the checks before them."""
+def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
+    """Return the routes, without `routers` all there are, and their error handlers.
+
+    The checks before them are not part of it.
+    """
     app = FastAPI(
         title="Carrel",
         docs_url=None,  # its page would load scripts from elsewhere
@@ -69,7 +74,7 @@ def make_api(desk: Desk, routers: Sequence[APIRouter] = ROUTERS) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.desk = desk
-    for router in routers:
+    for router in (*ROUTERS, *protocol_routers(desk)) if routers is None else routers:
         app.include_router(router)
     app.add_exception_handler(CarrelError, _carrel_error)
     app.add_exception_handler(RequestValidationError, _invalid)

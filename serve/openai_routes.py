@@ -29,9 +29,10 @@ from serve.types import Question, RunEvent, Runner
 
 Caller = Callable[[Request], AuthContext | Awaitable[AuthContext]]
 Collections = Callable[[AuthContext], Sequence[str]]
+EVENTS_HEADER = "X-Carrel-Events"
 EventsHeader = Annotated[
     str | None,
-    Header(alias="X-Carrel-Events", description='"open-webui" as the field `carrel.events`.'),
+    Header(alias=EVENTS_HEADER, description='"open-webui" as the field `carrel.events`.'),
 ]
 
 

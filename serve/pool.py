@@ -16,10 +16,14 @@ Work = Callable[[], None]
 
 @dataclass(frozen=True)
 class PoolLimits:
-    """Limit a pool: threads, and waiting works, of all callers and of each one of them."""
+    """Limit a pool: threads, and waiting works, of all callers and of each one of them.
+
+    `per_caller_shared` is how many one caller may have begun while others are there.
+    """
 
     threads: int
     per_caller: int
+    per_caller_shared: int
     waiting: int
     waiting_per_caller: int
     retry_after: int
@@ -45,7 +49,9 @@ class FairPool:
     """Run works on a bounded number of threads, which start when first needed.
 
     A caller who sends many waits behind themselves: the next work is that of the caller with the
-    fewest running, and among those the one who was served longest ago.
+    fewest running, and among those the one who was served longest ago. While anyone else is there,
+    at work or waiting, a caller begins no more than a share, even on free threads: these share the
+    processor and the model with the others.
     """
 
     def __init__(self, name: str, limits: PoolLimits) -> None:
@@ -158,10 +164,12 @@ class FairPool:
                     self._changed.notify_all()
 
     def _next(self) -> Owner | None:
+        alone = len(self._lines) == 1
+        most = self._limits.per_caller if alone else self._limits.per_caller_shared
         ready = [
             (line.running, line.turn, owner)
             for owner, line in self._lines.items()
-            if line.waiting and line.running < self._limits.per_caller
+            if line.waiting and line.running < most
         ]
         return min(ready)[2] if ready else None
 

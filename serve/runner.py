@@ -149,6 +149,7 @@ def _limits(settings: Settings, threads: int) -> PoolLimits:
     return PoolLimits(
         threads=threads,
         per_caller=min(threads, settings.serve_caller_threads),
+        per_caller_shared=min(settings.serve_caller_threads, settings.serve_shared_threads),
         waiting=settings.serve_waiting,
         waiting_per_caller=settings.serve_caller_waiting,
         retry_after=settings.serve_retry_seconds,

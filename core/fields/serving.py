@@ -39,6 +39,12 @@ class ServingFields(BaseModel):
     serve_caller_threads: int = Field(
         2, ge=1, le=256, description="Questions, and searches, of one caller worked on at once."
     )
+    serve_shared_threads: int = Field(
+        1,
+        ge=1,
+        le=256,
+        description="The same while other callers are served; what has begun goes on.",
+    )
     serve_waiting: int = Field(64, ge=0, description="Questions, and searches, that may wait.")
     serve_caller_waiting: int = Field(
         16, ge=0, description="Questions, and searches, of one caller that may wait."

@@ -9,8 +9,8 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from graph.context import PipelineName
-from reasoning.types import Turn
 from serve.depends import Asking, Caller, Parts
+from serve.dialogue import Said, turns_of
 from serve.disconnect import unless_gone
 from serve.sse import event_stream
 from serve.types import Question
@@ -30,7 +30,7 @@ class Message(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """Ask a question; `messages` are what was said before it, the oldest first."""
+    """Ask a question; `messages` are what was said before it, oldest first."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -49,19 +49,9 @@ async def chat(
 
     With `stream` the events are `step`, `sentence`, `token`, at the end `result` or `error`.
     """
-    question = Question(body.question, body.collection, turns(body.messages), body.pipeline)
+    history = turns_of(Said(message.role, message.content) for message in body.messages)
+    question = Question(body.question, body.collection, history, body.pipeline)
     if body.stream:
         return await event_stream(request, asking.stream(question, auth), parts.settings)
     run = await unless_gone(request, asking.run(question, auth))
     return JSONResponse(run.result)
-
-
-def turns(messages: list[Message]) -> tuple[Turn, ...]:
-    """Return the earlier questions with their answers; what was not answered has an empty one."""
-    found: list[Turn] = []
-    for message in messages:
-        if message.role == "user":
-            found.append(Turn(message.content, ""))
-        elif found:
-            found[-1] = Turn(found[-1].question, message.content)
-    return tuple(found)

@@ -13,6 +13,7 @@ from serve.app import make_api
 
 Access = Literal["all", "callers", "writers", "admins"]
 NOBODY = ("no key", "wrong key", "revoked", "expired")
+CODES = {401: "not_authenticated", 403: "forbidden"}
 CALLERS = ("reader", "editor", "writer", "admin", "other tenant")
 ALLOWED: dict[Access, tuple[str, ...]] = {
     "all": (*NOBODY, *CALLERS),
@@ -33,6 +34,18 @@ class Row:
 
 
 QUESTION = {"question": "How high is the flame of a candle?", "collection": "guide"}
+COMPLETION = {
+    "model": "carrel:guide",
+    "messages": [{"role": "user", "content": QUESTION["question"]}],
+}
+AGENT: dict[str, tuple[str, dict[str, Any]]] = {
+    **{
+        name: ("POST", {"json": {"input": QUESTION}})
+        for name in ("invoke", "stream", "stream_log", "stream_events")
+    },
+    "batch": ("POST", {"json": {"inputs": [QUESTION]}}),
+    **{f"{name}_schema": ("GET", {}) for name in ("input", "output", "config")},
+}
 # A path with an id names one of the reader "ann" of acme in OWNED; others find nothing there.
 ROWS = {
     ("GET", "/api/v1/health"): Row("all"),
@@ -56,6 +69,14 @@ ROWS = {
         sends={"params": {"collection": "upload", "name": "a.exe"}, "content": b"x"},
     ),
     ("GET", "/api/v1/jobs/{job_id}"): Row("callers", 404, "/api/v1/jobs/000000000000"),
+    ("GET", "/v1/models"): Row("callers"),
+    ("GET", "/v1/models/{model}"): Row("callers", path="/v1/models/carrel:guide"),
+    ("POST", "/v1/chat/completions"): Row("callers", sends={"json": COMPLETION}),
+    **{
+        (method, f"/agent{below}/{name}"): Row("callers", 200, f"/agent{given}/{name}", sends)
+        for below, given in {"": "", "/c/{config_hash}": "/c/N4XyA"}.items()
+        for name, (method, sends) in AGENT.items()
+    },
 }
 
 
@@ -82,10 +103,14 @@ def test_who_may_call_what(served: Served, method: str, path: str, kind: str) ->
     expected = row.status if kind in ALLOWED[row.access] else 401 if kind in NOBODY else 403
     assert response.status_code == expected, response.text
     if expected == 401:
-        assert error_of(response)["code"] == "not_authenticated"
         assert response.headers["www-authenticate"] == "Bearer"
-    elif expected == 403:
-        assert error_of(response)["code"] == "forbidden"
+    if expected in CODES and path.startswith("/agent"):
+        assert response.json().keys() == {"detail"}
+    elif expected in CODES and path.startswith("/v1"):
+        assert response.json()["error"]["type"] == "invalid_request_error"
+    elif expected in CODES:
+        assert error_of(response)["code"] == CODES[expected]
+    assert "x-request-id" in response.headers
     for header in served.headers[kind].values():
         assert header.removeprefix("Bearer ") not in response.text
 

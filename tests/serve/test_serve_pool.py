@@ -18,8 +18,9 @@ class Bench:
     """Submit works that wait for their gate, and note the order in which they began."""
 
     def __init__(self, **limits: int) -> None:
-        given = {"threads": 2, "per_caller": 2, "waiting": 8, "waiting_per_caller": 8}
-        self.pool = FairPool("test", PoolLimits(retry_after=1, **(given | limits)))
+        given = {"threads": 2, "per_caller": 2, "per_caller_shared": 1}
+        given |= {"waiting": 8, "waiting_per_caller": 8, "retry_after": 1}
+        self.pool = FairPool("test", PoolLimits(**(given | limits)))
         self.began: list[str] = []
         self.dropped: list[str] = []
         self.gates: dict[str, threading.Event] = {}
@@ -76,6 +77,24 @@ def test_one_caller_never_has_all_threads(bench: Callable[..., Bench]) -> None:
     works.submit(BOB, "bob0")  # begins at once
     eventually(lambda: works.began[2:] == ["bob0"])
     assert works.pool.load == (3, 3)
+
+
+def test_nobody_begins_a_second_while_others_are_there(bench: Callable[..., Bench]) -> None:
+    works = bench(threads=3)
+    works.submit(BOB, "bob0")
+    eventually(lambda: works.began == ["bob0"])
+    works.submit(ANN, "ann0")
+    eventually(lambda: works.began == ["bob0", "ann0"])
+    works.submit(ANN, "ann1")
+    works.submit(BOB, "bob1")
+    assert works.pool._next() is None  # the third thread leaves both in line
+    assert works.pool.load == (2, 2)
+    works.open("bob0")
+    eventually(lambda: works.began == ["bob0", "ann0", "bob1"])  # one after the other
+    assert works.pool._next() is None
+    assert works.pool.load == (2, 1)
+    works.open("bob1")
+    eventually(lambda: works.began[3:] == ["ann1"])  # alone: two at once
 
 
 def test_only_so_many_may_wait(bench: Callable[..., Bench]) -> None:
