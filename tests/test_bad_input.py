@@ -436,6 +436,15 @@ def mounted(folder: Path, options: str) -> Iterator[Path]:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+def kib(folder: Path) -> int:
+    """Return what the files of a folder take on a disk of 4 KiB blocks."""
+    sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
+    return sum(4 * -(-size // 4096) for size in sizes)
+
+
+SPARE_KIB = 300  # room to read the catalogue, none to ingest what follows
+
+
 def fill(path: Path) -> None:
     """Write a file until the disk is full."""
     with path.open("wb", buffering=0) as handle, suppress(OSError):
@@ -449,7 +458,7 @@ def test_a_disk_that_fills_up(carrel: Carrel, library: Path, whole: Index, tmp_p
         " ".join("".join(words.choices("abcdefghij", k=7)) for _ in range(60)) for _ in range(100)
     )
     corpus = write_files(tmp_path / "c", {"big.md": text})
-    with mounted(tmp_path / "disk", "size=900k") as disk:
+    with mounted(tmp_path / "disk", f"size={kib(library) + SPARE_KIB}k") as disk:
         data = copied(library, disk / "data")
         done = carrel("ingest", corpus, "--set", "min_free_mb=0", data=data)
         if "three times the input" in done.err:

@@ -91,7 +91,7 @@ def test_leaving_ends_the_call_of_the_model(
                 assert stub.closed()
                 eventually(lambda: idle(desk))
                 runs = httpx.get(f"{url}/api/v1/runs").json()["runs"]
-    assert [run["stop_reason"] for run in runs] == ["cancelled"]
+    assert runs[0]["stop_reason"] == "cancelled"  # the newest; the copied library holds others
 
 
 @pytest.mark.parametrize("stream", [False, True])
