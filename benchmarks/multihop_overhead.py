@@ -29,7 +29,7 @@ from evals.answering import Asked, ask_one, warm_up
 from evals.corpus import Progress, build_corpus, open_corpus
 from evals.dataset import Dataset
 from evals.statistics import percentile
-from graph.session import PipelineName
+from graph.context import PipelineName
 from models.chat.guarded import GuardedChat
 from models.cross_encoder import CrossEncoderReranker
 from models.embedding_cache import CachedEmbedder

@@ -11,6 +11,7 @@ from benchmarks.multihop_measure import SECTIONS, Found
 from benchmarks.multihop_tables import (
     answer_differences,
     answer_tables,
+    decompositions_table,
     kinds_table,
     overhead_tables,
     ranking_table,
@@ -66,7 +67,7 @@ def _section(section: str, sets: Sets, settings: Settings) -> Iterator[str]:
     elif section == "kinds":
         yield kinds_table(sets)
     elif section == "decompositions":
-        yield from (f"### {name}\n\n{found['text']}" for name, found in sets.items())
+        yield decompositions_table(sets)
     elif section == "answers":
         yield from answer_tables(sets)
         yield answer_differences(sets)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,6 +30,34 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], *, labels: int)
     """Return a Markdown table whose first columns are names and the others figures."""
     rule = ["---" if place < labels else "---:" for place in range(len(headers))]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (headers, rule, *rows))
+
+
+COMPARED = {
+    "decomposed": "more than one part",
+    "same_parts": "same number of parts",
+    "parts_off": "parts off, mean",
+    "same_shape": "same shape",
+    "first_leads": "all wait for the first",
+    "gold_first_leads": "in the gold plan",
+    "surely_plain": "surely plain",
+}
+
+
+def decompositions_table(sets: dict[str, Found]) -> str:
+    """Return how plans agree with the gold decompositions, by set and by type."""
+    rows: list[list[str]] = []
+    for name, found in sets.items():
+        whole = json.loads(found["text"])
+        kinds = {"all": whole, **whole.get("by_type", {})}
+        rows += [
+            [name, kind, str(one["n"]), *(_figure(one.get(key)) for key in COMPARED)]
+            for kind, one in kinds.items()
+        ]
+    return table(["data set", "type", "n", *COMPARED.values()], rows, labels=2)
+
+
+def _figure(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.3f}"
 
 
 def gap(found: dict[str, Any] | None) -> str:

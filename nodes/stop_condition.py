@@ -136,7 +136,8 @@ def _follow(state: State, search: Search, course: Course, context: Context) -> N
     if left.covered >= settings.hop_coverage or not grew:
         return
     query = left.text or question.query
-    longer = extended(course.operations, search, question, query, course.done, settings)
+    asked = question.model_copy(update={"id": search.question})  # of several values, the question
+    longer = extended(course.operations, search, asked, query, course.done, state["plan"], settings)
     if longer != course.operations:
         course.operations = longer
         course.replans += 1

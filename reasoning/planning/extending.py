@@ -8,7 +8,7 @@ from typing import Any
 from core.errors import CallerError
 from core.operations import AnyOperation, Reference, UnionHits
 from core.settings import Settings
-from core.types import SubQuestion
+from core.types import Plan, SubQuestion
 from reasoning.planning.compiler import entity_hop
 from reasoning.planning.operation_rules import checked_operations
 
@@ -19,9 +19,10 @@ def extended(
     question: SubQuestion,
     query: str,
     done: Collection[str],
+    plan: Plan,
     settings: Settings,
 ) -> list[AnyOperation]:
-    """Return the operations with an entity hop after a search; unchanged when limits forbid it.
+    """Return the operations with an entity hop after a search; unchanged when a rule forbids it.
 
     `query` is plain text. What still has to read the hits of the search reads them together with
     those of the hop.
@@ -38,7 +39,7 @@ def extended(
         held if held.out in done else renamed(held, search.out, both) for held in operations[place:]
     ]
     try:
-        return checked_operations([*operations[:place], *hop, *later], settings)
+        return checked_operations([*operations[:place], *hop, *later], settings, plan)
     except CallerError:
         return list(operations)  # the plan is as long as it may be, or its names are taken
 

@@ -29,14 +29,27 @@ def tools(store: Store, embedder: FakeEmbedder) -> Toolbox:
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=3),
     st.integers(0, 12),
     st.sampled_from(["union", "intersect"]),
-    st.integers(1, 40),
+    st.integers(1, 90),
+    st.sets(st.integers(0, 4)),
 )
 def test_any_plan_ends_within_its_budget(
-    tools: Toolbox, plan: Plan, found: Sequence[str], calls: int, merge: str, steps: int
+    tools: Toolbox,
+    plan: Plan,
+    found: Sequence[str],
+    calls: int,
+    merge: str,
+    steps: int,
+    listed: set[int],
 ) -> None:
     bare = [
-        question.model_copy(update={"calls": [], "text": f"{found[0]} {question.text}"})
-        for question in plan.questions
+        question.model_copy(
+            update={
+                "calls": [],
+                "text": f"{found[0]} {question.text}",
+                "wants": "list" if place in listed else "text",
+            }
+        )
+        for place, question in enumerate(plan.questions)
     ]
     state = run_plan(
         tools,

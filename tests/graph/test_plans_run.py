@@ -251,3 +251,15 @@ def test_a_plan_ends_within_its_steps(steps: int, tools: Toolbox) -> None:
     searched = [n for (n, _), _ in passes if n not in ("generate", "verify", "refuse")]
     assert len(searched) <= max(5, steps + 4)
     assert state["answer"].text
+
+
+def test_a_failed_question_of_each_value_is_extended_as_one(tools: Toolbox) -> None:
+    listed = TIDES.model_copy(update={"wants": "list"})
+    hard = PRESIDENT.model_copy(
+        update={"text": "Which ship did the {house} sink?", "query": "ship sunk by the {house}"}
+    )
+    state = run_plan(tools, Plan(questions=[listed, hard]), finds={"q1": [SOCIETY, UNION]})
+    hop = [operation for operation in state["operations"] if operation.op == "MAP_RETRIEVE"]
+    assert [operation.question for operation in hop] == ["q2"]
+    assert state["replans"] == 1
+    assert state["answer"].missing
