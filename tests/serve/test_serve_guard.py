@@ -97,7 +97,10 @@ def test_named_origins_alone_get_cors(session: Session) -> None:
     settings = session.settings.model_copy(update={"serve_origins": ["https://app.example"]})
     desk = make_desk(session, allow_anonymous=True)
     object.__setattr__(desk, "settings", settings)
-    asks = {"Access-Control-Request-Method": "POST"}
+    asks = {
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization, content-type, x-carrel-events",
+    }
     with running(desk) as url:
         for origin, allowed in (
             ("https://app.example", "https://app.example"),
@@ -105,6 +108,7 @@ def test_named_origins_alone_get_cors(session: Session) -> None:
         ):
             answer = httpx.options(f"{url}/api/v1/chat", headers={"Origin": origin, **asks})
             assert answer.headers.get("access-control-allow-origin") == allowed
+            assert (answer.status_code == 200) == (allowed is not None)
 
 
 @pytest.fixture
