@@ -89,7 +89,7 @@ def answer_ids(state: State, question_id: str) -> list[str]:
     """Return the ids under which the evidence of a question is graded."""
     plan = state["plan"]
     ways = (state.get("chosen") or {}).get(question_id) or []
-    if not asks_each(plan, plan.question(question_id)):
+    if not ways or not asks_each(plan, plan.question(question_id)):
         return [question_id]
     return [branch_id(question_id, place) for place in range(len(ways))]
 

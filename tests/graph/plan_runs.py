@@ -94,7 +94,11 @@ def context_of(tools: Toolbox, plan: Plan, **values: object) -> Context:
 
 def run_plan(tools: Toolbox, plan: Plan, **values: object) -> dict[str, Any]:
     """Run a plan to its end and return the whole state."""
-    context = context_of(tools, plan, **values)
+    return run_in(context_of(tools, plan, **values))
+
+
+def run_in(context: Context) -> dict[str, Any]:
+    """Run the plan of a context to its end and return the whole state."""
     state: dict[str, Any] = {}
     for data in build_graph().stream(
         {"question": "Who was the first president of the house that publishes Tides?"},

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import pytest
 from fakes import FakeEmbedder
-from plan_runs import CHAIN, PRESIDENT, TIDES, context_of, run_plan, town
+from plan_runs import CHAIN, PRESIDENT, TIDES, context_of, run_in, run_plan, town
 
 from core.types import Plan, SubQuestion
 from graph.build import build_graph
 from graph.record import run_result
+from reasoning.planning.operation_rules import checked_operations
+from reasoning.planning.text import parse
 from stores.store import Store
 from tools.toolbox import Toolbox
 
@@ -263,3 +266,23 @@ def test_a_failed_question_of_each_value_is_extended_as_one(tools: Toolbox) -> N
     assert [operation.question for operation in hop] == ["q2"]
     assert state["replans"] == 1
     assert state["answer"].missing
+
+
+def test_a_question_of_each_value_may_be_searched_by_a_hop_alone(tools: Toolbox) -> None:
+    """Written by hand such a plan is valid, and no value was ever chosen for its question."""
+    plan = Plan(questions=[TIDES.model_copy(update={"wants": "list"}), PRESIDENT])
+    operations = parse(
+        'h1 = RETRIEVE(question="q1", query="journal Tides", tools=[], top_k=5)\n'
+        'e = EXTRACT_ENTITIES(question="q2", hits=h1, max_entities=3)\n'
+        'm = MAP_RETRIEVE(question="q2", template="president {entity}", entities=e, tools=[],'
+        " top_k=5, fan_out=2)\n"
+        "h = UNION_HITS(hits=[h1, m])\n"
+        'z = SYNTHESIZE(questions=["q1", "q2"], hits=h, max_evidence=9)'
+    )
+    context = context_of(tools, plan)
+    assert context.given is not None
+    given = context.given.model_copy(update={"operations": operations, "fixed": True})
+    checked_operations(operations, context.settings, plan)
+    state = run_in(replace(context, given=given))
+    assert {"h1", "e", "m", "h"} == set(state["done"])
+    assert any("president" in str(step.arguments) for step in state["trail"] if step.tool)
