@@ -73,11 +73,7 @@ def ask(
     from core.auth import AuthContext
     from graph.context import checked_question
 
-    if pipeline not in PIPELINES:
-        names = ", ".join(PIPELINES)
-        raise CallerError("--pipeline must be known", value=pipeline, hint=f"choose from {names}")
-    if plan is not None and pipeline == "classic":
-        raise CallerError("the classic pipeline runs no plan", hint="leave one of them out")
+    path = _checked(pipeline, plan)
     settings = settings_from(data, changes, stream)
     question = checked_question(storable(question), settings)
     auth = caller(AuthContext, tenant, user, role)
@@ -87,7 +83,7 @@ def ask(
             question,
             auth,
             collection,
-            pipeline=cast("PipelineName", pipeline),
+            pipeline=path,
             given=None if plan is None else _given(plan, session, auth, collection, settings),
             on_step=watching.step,
             on_stream=watching.stream,
@@ -99,6 +95,15 @@ def ask(
         watching.finish(run.result)
     if run.result["refused"]:
         raise typer.Exit(REFUSED)
+
+
+def _checked(pipeline: str, plan: Path | None) -> PipelineName:
+    if pipeline not in PIPELINES:
+        names = ", ".join(PIPELINES)
+        raise CallerError("--pipeline must be known", value=pipeline, hint=f"choose from {names}")
+    if plan is not None and pipeline == "classic":
+        raise CallerError("the classic pipeline runs no plan", hint="leave one of them out")
+    return cast("PipelineName", pipeline)
 
 
 def _given(

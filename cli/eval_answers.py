@@ -40,11 +40,13 @@ def answers(
 ) -> None:
     """Ask all questions of a data set and measure the answers, their citations and their cost."""
     from cli.progress import StageBars
-    from evals.answers import checked_answering_pair, evaluate_answers
+    from evals.answering import checked_answering
+    from evals.answers import evaluate_answers
     from evals.dataset import read_dataset
+    from evals.retrieval import checked_pair
 
     settings = settings_from(None, changes)
-    checked_answering_pair(pipeline, against)
+    checked_pair(pipeline, against, checked_answering)
     dataset = read_dataset(dataset_dir, limit=limit, allow_missing=allow_missing, judged_only=False)
     with StageBars(as_json) as progress:
         result = evaluate_answers(dataset, pipeline, settings, progress, against=against)

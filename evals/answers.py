@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.errors import CallerError
 from core.settings import Settings
 from evals.answer_metrics import (
     compared,
@@ -18,18 +17,8 @@ from evals.answer_metrics import (
 from evals.answering import AnswersRun, ask_all, checked_answering
 from evals.corpus import Progress, build_corpus
 from evals.dataset import Dataset
-from evals.retrieval import corpus_warnings
+from evals.retrieval import checked_pair, corpus_warnings
 from evals.summary import LATENCY, difference_json, latency
-
-
-def checked_answering_pair(pipeline: str, against: str | None) -> None:
-    """Raise CallerError unless the pipelines answer and differ."""
-    for name in (pipeline, *([against] if against is not None else [])):
-        checked_answering(name)
-    if pipeline == against:
-        raise CallerError(
-            "a pipeline is compared with another one", value=against, hint="name another --against"
-        )
 
 
 def evaluate_answers(
@@ -41,7 +30,7 @@ def evaluate_answers(
     against: str | None = None,
 ) -> dict[str, Any]:
     """Return the figures of a pipeline's answers, as `carrel eval answers --json` prints them."""
-    checked_answering_pair(pipeline, against)
+    checked_pair(pipeline, against, checked_answering)
     corpus = build_corpus(dataset, settings, progress)
     mine = ask_all(dataset, corpus, checked_answering(pipeline), progress)
     result: dict[str, Any] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from core.errors import CallerError
@@ -14,10 +15,12 @@ from evals.searchers import checked_pipeline
 from evals.summary import LATENCY, compared, difference_json, figures, grouped, latency, measured
 
 
-def checked_pair(pipeline: str, against: str | None) -> None:
-    """Raise CallerError unless the pipelines are known and differ."""
+def checked_pair(
+    pipeline: str, against: str | None, checked: Callable[[str], str] = checked_pipeline
+) -> None:
+    """Raise CallerError unless the pipelines pass `checked` and differ."""
     for name in (pipeline, *([against] if against is not None else [])):
-        checked_pipeline(name)
+        checked(name)
     if pipeline == against:
         raise CallerError(
             "a pipeline is compared with another one", value=against, hint="name another --against"

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 from core.trace import Step
 from core.types import Answer, Claim, StopReason
 from graph.context import Context
-from graph.reading import asked_plan
+from graph.reading import ENOUGH_GRADE, asked_plan
 from graph.state import MAX_DRAFTS, State, Update
 from reasoning.rendering import render_answer
 from reasoning.verification import unsupported_reason
@@ -21,7 +21,9 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     draft = state.get("draft")
     # What was graded off topic was never offered, so nothing may rest on it.
     evidence = {
-        item.evidence_id: item for item in state.get("evidence") or [] if item.best_grade >= 2
+        item.evidence_id: item
+        for item in state.get("evidence") or []
+        if item.best_grade >= ENOUGH_GRADE
     }
     kept: list[Claim] = []
     dropped: list[tuple[Claim, str]] = []
