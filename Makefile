@@ -9,9 +9,9 @@ PACKAGES := core models stores ingest retrievers tools reasoning nodes graph eva
 WHEELS := ../shared/wheels
 ifneq ($(wildcard $(WHEELS)/llama_cpp_python*.whl),)
 LINKS := --find-links $(WHEELS)
-EXTRAS := dev,studio,serve,llama
+EXTRAS := dev,studio,serve,redis,otel,notebooks,llama
 else
-EXTRAS := dev,studio,serve
+EXTRAS := dev,studio,serve,redis,otel,notebooks
 endif
 
 .DEFAULT_GOAL := help
