@@ -15,7 +15,7 @@ from retrievers.channels import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Found, Index, Query
 from stores.records import Condition
-from tools.arguments import checked
+from tools.arguments import checked, schema_of
 from tools.types import ToolError, ToolResult
 
 MAX_ROWS = 100
@@ -71,7 +71,7 @@ class QueryRecords:
             purpose=self._purpose,
             not_for=self._not_for,
             examples=self._examples,
-            arguments=RecordArguments.model_json_schema(),
+            arguments=schema_of(RecordArguments),
             fields=records.fields(auth, self._index.collection.id, self._sources),
             scoped=self._scoped,
         )
