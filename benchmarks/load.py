@@ -20,7 +20,7 @@ import json
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +97,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
     parser.add_argument("--json", type=Path, help="write the figures here too")
     given = parser.parse_args()
-    make: Callable[[], contextlib.AbstractContextManager[list[str]]] = (
-        stub_model if given.stub_model else contextlib.nullcontext[list[str]]
-    )
-    with make() as extra:
+    with stub_model() if given.stub_model else contextlib.nullcontext([]) as extra:
         figures = measure(given, extra or ["reasoner=rules"])
     text = json.dumps(figures, indent=1)
     if given.json:
