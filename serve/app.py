@@ -23,6 +23,7 @@ from serve.errors import error_body, plain_body, status_of
 from serve.guard import Guard, unexpected_body
 from serve.hosts import HostRule, OriginRule
 from serve.openai_routes import EVENTS_HEADER
+from serve.openapi import document_errors
 from serve.protocol_routers import protocol_routers
 from stores.database import damaged
 
@@ -76,6 +77,7 @@ def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
     app.state.desk = desk
     for router in (*ROUTERS, *protocol_routers(desk)) if routers is None else routers:
         app.include_router(router)
+    document_errors(app)
     app.add_exception_handler(CarrelError, _carrel_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
