@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
 from core.settings import Settings
-from serve.api import chat, documents, feedback, health, runs, search
+from serve.api import chat, documents, drawings, feedback, health, runs, search
 from serve.bodies import BodyLimit
 from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
@@ -31,6 +31,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     chat.router,
     search.router,
     runs.router,
+    drawings.router,
     feedback.router,
     documents.router,
     health.router,
