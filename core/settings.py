@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from core.budget import Budget
 from core.errors import CallerError
 from core.fields.budget import BudgetFields
+from core.fields.conversations import ConversationFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
 from core.fields.ingest import IngestFields
@@ -50,6 +51,7 @@ Origin = Literal["flag", "environment", "profile", "default"]
 
 class Settings(  # pydantic lists the fields of the last base first
     ProtocolFields,
+    ConversationFields,
     ServingFields,
     StudioFields,
     EvaluationFields,

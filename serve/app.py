@@ -16,7 +16,16 @@ from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
 from core.settings import Settings
-from serve.api import chat, documents, drawings, feedback, health, runs, search
+from serve.api import (
+    chat,
+    conversations,
+    documents,
+    drawings,
+    feedback,
+    health,
+    runs,
+    search,
+)
 from serve.bodies import BodyLimit
 from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
@@ -29,6 +38,7 @@ from stores.database import damaged
 
 ROUTERS: tuple[APIRouter, ...] = (
     chat.router,
+    conversations.router,
     search.router,
     runs.router,
     drawings.router,
@@ -51,7 +61,7 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
         inner = CORSMiddleware(
             guarded,
             allow_origins=origins,
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", EVENTS_HEADER],
         )
     return Guard(
