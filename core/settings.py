@@ -17,6 +17,7 @@ from core.errors import CallerError
 from core.fields.budget import BudgetFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
+from core.fields.guarding import GuardFields
 from core.fields.ingest import IngestFields
 from core.fields.links import LinkFields
 from core.fields.llm import LlmFields
@@ -50,6 +51,7 @@ Origin = Literal["flag", "environment", "profile", "default"]
 
 class Settings(  # pydantic lists the fields of the last base first
     ProtocolFields,
+    GuardFields,
     ServingFields,
     StudioFields,
     EvaluationFields,

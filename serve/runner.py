@@ -17,6 +17,7 @@ from models.chat.types import ModelCancelled
 from serve.errors import Busy
 from serve.pool import FairPool, Owner, PoolLimits
 from serve.types import Question, RunEvent
+from serve.watch import Notes, Watchers
 
 T = TypeVar("T")
 Post = Callable[[object], None]
@@ -28,9 +29,12 @@ class SessionRunner:
     Both have their own threads, so that a search does not wait for questions of a slow model.
     """
 
-    def __init__(self, session: Session, settings: Settings) -> None:
-        """Start no thread yet."""
+    def __init__(
+        self, session: Session, settings: Settings, watchers: Watchers | None = None
+    ) -> None:
+        """Start no thread yet; `watchers` let questions begin and follow them."""
         self._session = session
+        self._watchers = watchers or Watchers()
         self._settings = settings
         self._stopping = threading.Event()
         self.asks = FairPool("ask", _limits(settings, settings.serve_threads))
@@ -42,9 +46,10 @@ class SessionRunner:
         When the task is cancelled the run is too.
         """
         gave_up = threading.Event()
+        notes = await self._watchers.admit(auth)
 
         def ask() -> RunRecord:
-            return self._ask(question, auth, gave_up, lambda event: None)
+            return self._ask(question, auth, gave_up, lambda event: None, notes)
 
         return await self._awaited(self.asks, auth, ask, gave_up)
 
@@ -53,10 +58,11 @@ class SessionRunner:
         gave_up = threading.Event()
         events: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), events)
+        notes = await self._watchers.admit(auth)
 
         def work() -> None:
             try:
-                run = self._ask(question, auth, gave_up, post)
+                run = self._ask(question, auth, gave_up, post, notes)
                 post(RunEvent("result", run.result))
             except BaseException as error:  # crosses to the loop, which raises it
                 post(error)
@@ -110,7 +116,12 @@ class SessionRunner:
         return cast(tuple[T], result)[0]
 
     def _ask(
-        self, question: Question, auth: AuthContext, gave_up: threading.Event, post: Post
+        self,
+        question: Question,
+        auth: AuthContext,
+        gave_up: threading.Event,
+        post: Post,
+        notes: Notes,
     ) -> RunRecord:
         def cancelled() -> bool:
             return gave_up.is_set() or self._stopping.is_set()
@@ -120,15 +131,18 @@ class SessionRunner:
                 raise ModelCancelled("the caller gave up while the run was at work")
 
         def on_step(step: Step) -> None:
+            notes.step(step)
             check()
             post(RunEvent("step", step.model_dump(mode="json")))
 
         def on_stream(event: StreamEvent) -> None:
+            notes.speaks()
             post(RunEvent(event.kind, {"text": event.text}))
 
+        run: RunRecord | None = None
         try:
             check()
-            return self._session.ask(
+            run = self._session.ask(
                 question.text,
                 auth,
                 question.collection,
@@ -138,11 +152,14 @@ class SessionRunner:
                 on_stream=on_stream,
                 cancelled=cancelled,
             )
+            return run
         except ModelCancelled:
             if not gave_up.is_set():  # the server stops; the caller is still there
                 again = self._settings.serve_retry_seconds
                 raise Busy("the server is stopping", retry_after=again) from None
             raise
+        finally:
+            notes.ended(run)
 
 
 def _limits(settings: Settings, threads: int) -> PoolLimits:

@@ -80,7 +80,10 @@ TABLES = {
         "created_at",
         "expires_at",
         "revoked_at",
+        "rate",
+        "tokens_per_day",
     ],
+    "spending": ["tenant", "user", "hour", "tokens"],
     "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
 }
 NAMES = [
@@ -90,6 +93,7 @@ NAMES = [
     "m004_segments",
     "m005_context",
     "m006_serving",
+    "m007_limits",
 ]
 
 
