@@ -18,6 +18,7 @@ from core.fields.budget import BudgetFields
 from core.fields.conversations import ConversationFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
+from core.fields.guarding import GuardFields
 from core.fields.ingest import IngestFields
 from core.fields.links import LinkFields
 from core.fields.llm import LlmFields
@@ -52,6 +53,7 @@ Origin = Literal["flag", "environment", "profile", "default"]
 class Settings(  # pydantic lists the fields of the last base first
     ProtocolFields,
     ConversationFields,
+    GuardFields,
     ServingFields,
     StudioFields,
     EvaluationFields,

@@ -18,6 +18,7 @@ from serve.claims import Claims
 from serve.errors import Busy
 from serve.pool import FairPool, Owner, PoolLimits, Ticket
 from serve.types import Question, RunEvent
+from serve.watch import Notes, Watchers
 
 T = TypeVar("T")
 Post = Callable[[object], None]
@@ -33,9 +34,12 @@ class SessionRunner:
     Both have their own threads, so that a search does not wait for questions of a slow model.
     """
 
-    def __init__(self, session: Session, settings: Settings) -> None:
-        """Start no thread yet."""
+    def __init__(
+        self, session: Session, settings: Settings, watchers: Watchers | None = None
+    ) -> None:
+        """Start no thread yet; `watchers` let questions begin and follow them."""
         self._session = session
+        self._watchers = watchers or Watchers()
         self._settings = settings
         self._stopping = threading.Event()
         self.claims = Claims()
@@ -48,9 +52,10 @@ class SessionRunner:
         When the task is cancelled the run is too.
         """
         gave_up = threading.Event()
+        notes = await self._watchers.admit(auth)
 
         def ask() -> RunRecord:
-            return self._ask(question, auth, gave_up, lambda event: None)
+            return self._ask(question, auth, gave_up, lambda event: None, notes)
 
         return await self._awaited(self.asks, auth, ask, gave_up, self._claimed(question, auth))
 
@@ -59,12 +64,13 @@ class SessionRunner:
         gave_up = threading.Event()
         events: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), events)
+        notes = await self._watchers.admit(auth)
         give_back = self._claimed(question, auth)
 
         def work() -> None:
             ended: object
             try:
-                run = self._ask(question, auth, gave_up, post)
+                run = self._ask(question, auth, gave_up, post, notes)
                 ended = RunEvent("result", run.result)
             except BaseException as error:  # crosses to the loop, which raises it
                 ended = error
@@ -154,7 +160,12 @@ class SessionRunner:
             raise
 
     def _ask(
-        self, question: Question, auth: AuthContext, gave_up: threading.Event, post: Post
+        self,
+        question: Question,
+        auth: AuthContext,
+        gave_up: threading.Event,
+        post: Post,
+        notes: Notes,
     ) -> RunRecord:
         def cancelled() -> bool:
             return gave_up.is_set() or self._stopping.is_set()
@@ -164,15 +175,18 @@ class SessionRunner:
                 raise ModelCancelled("the caller gave up while the run was at work")
 
         def on_step(step: Step) -> None:
+            notes.step(step)
             check()
             post(RunEvent("step", step.model_dump(mode="json")))
 
         def on_stream(event: StreamEvent) -> None:
+            notes.speaks()
             post(RunEvent(event.kind, {"text": event.text}))
 
+        run: RunRecord | None = None
         try:
             check()
-            return self._session.ask(
+            run = self._session.ask(
                 question.text,
                 auth,
                 question.collection,
@@ -183,11 +197,14 @@ class SessionRunner:
                 on_stream=on_stream,
                 cancelled=cancelled,
             )
+            return run
         except ModelCancelled:
             if not gave_up.is_set():  # the server stops; the caller is still there
                 again = self._settings.serve_retry_seconds
                 raise Busy("the server is stopping", retry_after=again) from None
             raise
+        finally:
+            notes.ended(run)
 
 
 def _limits(settings: Settings, threads: int) -> PoolLimits:

@@ -197,3 +197,16 @@ def m007_conversations(connection: sqlite3.Connection) -> None:
             clarification TEXT NOT NULL, reply TEXT NOT NULL, UNIQUE (conversation, run_id))""",
     ):
         connection.execute(statement)
+
+
+@migration
+def m008_limits(connection: sqlite3.Connection) -> None:
+    """Keep the limits of a key, where it has its own, and the tokens that callers have used."""
+    for statement in (
+        "ALTER TABLE api_keys ADD COLUMN rate INTEGER",
+        "ALTER TABLE api_keys ADD COLUMN tokens_per_day INTEGER",
+        """CREATE TABLE spending (
+            tenant TEXT NOT NULL, user TEXT NOT NULL, hour INTEGER NOT NULL,
+            tokens INTEGER NOT NULL, PRIMARY KEY (tenant, user, hour)) WITHOUT ROWID""",
+    ):
+        connection.execute(statement)

@@ -80,7 +80,10 @@ TABLES = {
         "created_at",
         "expires_at",
         "revoked_at",
+        "rate",
+        "tokens_per_day",
     ],
+    "spending": ["tenant", "user", "hour", "tokens"],
     "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
     "conversations": [
         *("id", "tenant", "user", "collection", "title", "created_at", "updated_at"),
@@ -98,6 +101,7 @@ NAMES = [
     "m005_context",
     "m006_serving",
     "m007_conversations",
+    "m008_limits",
 ]
 
 
