@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from core.budget import Budget
 from core.errors import CallerError
 from core.fields.budget import BudgetFields
+from core.fields.caching import CacheFields
 from core.fields.conversations import ConversationFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
@@ -45,7 +46,7 @@ LISTS = frozenset(
         "serve_writer_roles",
     }
 )
-SECRETS = frozenset({"llm_key", "jwt_key"})
+SECRETS = frozenset({"llm_key", "jwt_key", "cache_redis_password"})
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 Origin = Literal["flag", "environment", "profile", "default"]
 
@@ -54,6 +55,7 @@ class Settings(  # pydantic lists the fields of the last base first
     ProtocolFields,
     ConversationFields,
     GuardFields,
+    CacheFields,
     ServingFields,
     StudioFields,
     EvaluationFields,

@@ -89,7 +89,7 @@ class QueryRecords:
             settings.records_k_extended if given.extended else settings.records_k
         )
         evidence: list[Evidence] = []
-        total, hidden = None, 0
+        total, hidden, partial = None, 0, False
         stages: list[StageStep] = []
         if given.where or not given.query.strip():
             rows, total = store.records.find(
@@ -111,6 +111,7 @@ class QueryRecords:
             known = {item.chunk_id for item in evidence}
             evidence += [item for item in found.evidence if item.chunk_id not in known]
             hidden += found.hidden
+            partial = found.partial
         shown = " and ".join(f"{c.field} {c.op} {c.value}" for c in given.where)
         return ToolResult(
             evidence=[
@@ -127,6 +128,7 @@ class QueryRecords:
             stages=stages,
             hidden=hidden,
             total=total,
+            partial=partial,
         )
 
     def _ranked(

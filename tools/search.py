@@ -83,6 +83,7 @@ class Search:
             notes=found.notes,
             stages=found.stages,
             hidden=found.hidden,
+            partial=found.partial,
         )
 
     def _sizes(self, given: SearchArguments) -> tuple[int, dict[str, int]]:

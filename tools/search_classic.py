@@ -46,4 +46,5 @@ class SearchClassic:
             notes=found.notes,
             stages=found.stages,
             hidden=found.hidden,
+            partial=found.partial,
         )
