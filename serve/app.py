@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
 from core.settings import Settings
-from serve.api import chat, documents, feedback, health, runs, search
+from serve.api import chat, documents, feedback, health, jobs, keys, runs, search
 from serve.bodies import BodyLimit
 from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
@@ -32,6 +32,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     runs.router,
     feedback.router,
     documents.router,
+    jobs.router,
+    keys.router,
     health.router,
 )
 OPENAPI = "/api/v1/openapi.json"
@@ -90,6 +92,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     store = desk.session.store
     for collection in store.catalogue.collections():
         store.hot.refresh_in_background(collection)
+    await asyncio.to_thread(desk.jobs.resume)
     watching = asyncio.create_task(desk.metrics.watch_loop())
     try:
         yield
