@@ -16,7 +16,8 @@ from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
 from core.settings import Settings
-from serve.api import chat, documents, feedback, health, jobs, keys, runs, search
+from serve import page_routes
+from serve.api import chat, documents, feedback, health, jobs, keys, me, runs, search
 from serve.bodies import BodyLimit
 from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
@@ -35,6 +36,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     jobs.router,
     keys.router,
     health.router,
+    me.router,
+    page_routes.router,
 )
 OPENAPI = "/api/v1/openapi.json"
 

@@ -50,6 +50,10 @@ AGENT: dict[str, tuple[str, dict[str, Any]]] = {
 ROWS = {
     ("GET", "/api/v1/health"): Row("all"),
     ("GET", "/api/v1/openapi.json"): Row("all"),
+    ("GET", "/"): Row("all"),
+    ("GET", "/page/{name}"): Row("all", path="/page/app.js"),
+    ("GET", "/page/{folder}/{name}"): Row("all", path="/page/views/ask.js"),
+    ("GET", "/api/v1/me"): Row("callers"),
     ("GET", "/metrics"): Row("admins"),
     ("POST", "/api/v1/chat"): Row("callers", sends={"json": QUESTION}),
     ("POST", "/api/v1/search"): Row(
