@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from core.errors import CarrelError, shorten
 from core.settings import Settings
 from serve import page_routes
-from serve.api import chat, documents, feedback, health, me, runs, search
+from serve.api import chat, documents, feedback, health, jobs, keys, me, runs, search
 from serve.bodies import BodyLimit
 from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
@@ -33,6 +33,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     runs.router,
     feedback.router,
     documents.router,
+    jobs.router,
+    keys.router,
     health.router,
     me.router,
     page_routes.router,
@@ -93,6 +95,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     store = desk.session.store
     for collection in store.catalogue.collections():
         store.hot.refresh_in_background(collection)
+    await asyncio.to_thread(desk.jobs.resume)
     watching = asyncio.create_task(desk.metrics.watch_loop())
     try:
         yield
