@@ -129,7 +129,7 @@ function after(app, turn) {
   return [
     el("div", { class: "row under-answer" },
       feedbackBar(app, result.run_id),
-      el("span", { class: "soft" }, `${stopText(result.stop_reason)} · ${msText(result.usage.ms)}`)),
+      el("span", { class: "soft" }, stopText(result.stop_reason))),
     howPanel(app, turn),
   ];
 }
