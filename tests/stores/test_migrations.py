@@ -82,6 +82,11 @@ TABLES = {
         "revoked_at",
     ],
     "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
+    "jobs": [
+        *("number", "id", "kind", "tenant", "user", "collection", "name", "roles", "bytes"),
+        *("state", "error", "attempts", "documents", "chunks", "notes"),
+        *("created_at", "updated_at"),
+    ],
 }
 NAMES = [
     "m001_catalogue",
@@ -90,6 +95,7 @@ NAMES = [
     "m004_segments",
     "m005_context",
     "m006_serving",
+    "m007_jobs",
 ]
 
 
