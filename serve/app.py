@@ -17,7 +17,18 @@ from starlette.types import ASGIApp
 from core.errors import CarrelError, shorten
 from core.settings import Settings
 from serve import page_routes
-from serve.api import chat, documents, feedback, health, jobs, keys, me, runs, search
+from serve.api import (
+    chat,
+    documents,
+    drawings,
+    feedback,
+    health,
+    jobs,
+    keys,
+    me,
+    runs,
+    search,
+)
 from serve.bodies import BodyLimit
 from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
@@ -31,6 +42,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     chat.router,
     search.router,
     runs.router,
+    drawings.router,
     feedback.router,
     documents.router,
     jobs.router,

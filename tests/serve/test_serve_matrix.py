@@ -61,6 +61,13 @@ ROWS = {
     ),
     ("GET", "/api/v1/runs"): Row("callers"),
     ("GET", "/api/v1/runs/{run_id}"): Row("callers", 404, "/api/v1/runs/000000000000"),
+    ("GET", "/api/v1/graph.svg"): Row("callers"),
+    **{
+        ("GET", f"/api/v1/runs/{{run_id}}/{name}.svg"): Row(
+            "callers", 404, f"/api/v1/runs/000000000000/{name}.svg"
+        )
+        for name in ("graph", "plan")
+    },
     ("POST", "/api/v1/feedback"): Row(
         "callers", 404, sends={"json": {"run_id": "000000000000", "rating": "up"}}
     ),
