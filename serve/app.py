@@ -16,6 +16,7 @@ from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
 from core.settings import Settings
+from serve import page_routes
 from serve.api import (
     chat,
     conversations,
@@ -23,6 +24,9 @@ from serve.api import (
     drawings,
     feedback,
     health,
+    jobs,
+    keys,
+    me,
     runs,
     search,
 )
@@ -44,7 +48,11 @@ ROUTERS: tuple[APIRouter, ...] = (
     drawings.router,
     feedback.router,
     documents.router,
+    jobs.router,
+    keys.router,
     health.router,
+    me.router,
+    page_routes.router,
 )
 OPENAPI = "/api/v1/openapi.json"
 
@@ -103,6 +111,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     store = desk.session.store
     for collection in store.catalogue.collections():
         store.hot.refresh_in_background(collection)
+    await asyncio.to_thread(desk.jobs.resume)
     watching = asyncio.create_task(desk.metrics.watch_loop())
     try:
         yield

@@ -27,6 +27,7 @@ class Desk:
     doorkeeper: Doorkeeper
     runner: SessionRunner
     jobs: Jobs
+    keys: Keys
     metrics: Metrics
     listing: Listing
     feedback: FeedbackNotes
@@ -38,12 +39,14 @@ def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
     database, settings = session.store.database, session.settings
     limits = CallerLimits(settings, Spending(database))
     runner = SessionRunner(session, settings, Watchers([limits]))
+    keys = Keys(database)
     return Desk(
         settings=settings,
         session=session,
-        doorkeeper=Doorkeeper(Keys(database), settings, allow_anonymous=allow_anonymous),
+        doorkeeper=Doorkeeper(keys, settings, allow_anonymous=allow_anonymous),
         runner=runner,
         jobs=Jobs(session, settings),
+        keys=keys,
         metrics=Metrics(runner),
         listing=Listing(database),
         feedback=FeedbackNotes(database),

@@ -210,3 +210,20 @@ def m008_limits(connection: sqlite3.Connection) -> None:
             tokens INTEGER NOT NULL, PRIMARY KEY (tenant, user, hour)) WITHOUT ROWID""",
     ):
         connection.execute(statement)
+
+
+@migration
+def m009_jobs(connection: sqlite3.Connection) -> None:
+    """Keep uploads and deletions, those at work and those that ended."""
+    for statement in (
+        """CREATE TABLE jobs (
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+            tenant TEXT NOT NULL, user TEXT NOT NULL, collection TEXT NOT NULL, name TEXT NOT NULL,
+            roles TEXT NOT NULL, bytes INTEGER NOT NULL, state TEXT NOT NULL, error TEXT NOT NULL,
+            attempts INTEGER NOT NULL, documents INTEGER NOT NULL, chunks INTEGER NOT NULL,
+            notes TEXT NOT NULL, created_at TEXT NOT NULL,
+            updated_at TEXT NOT NULL)""",
+        "CREATE INDEX jobs_owner ON jobs (tenant, user, number)",
+        "CREATE INDEX jobs_open ON jobs (number) WHERE state IN ('waiting', 'running')",
+    ):
+        connection.execute(statement)

@@ -83,6 +83,12 @@ class ServingFields(BaseModel):
         30, gt=0, description="How long a client may take to accept a piece of a stream."
     )
     serve_jobs: int = Field(20, ge=1, description="Uploads of one tenant that may wait.")
+    serve_jobs_kept: int = Field(
+        1000, ge=0, description="Ended uploads and deletions of one tenant that stay listed."
+    )
+    serve_job_attempts: int = Field(
+        2, ge=1, description="How often an upload may be at work when the server dies."
+    )
     jwt_key: SecretStr | None = Field(
         None, description="Secret (HS256) that signed tokens are checked with."
     )

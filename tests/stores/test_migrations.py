@@ -92,6 +92,11 @@ TABLES = {
     "conversation_turns": [
         *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
     ],
+    "jobs": [
+        *("number", "id", "kind", "tenant", "user", "collection", "name", "roles", "bytes"),
+        *("state", "error", "attempts", "documents", "chunks", "notes"),
+        *("created_at", "updated_at"),
+    ],
 }
 NAMES = [
     "m001_catalogue",
@@ -102,6 +107,7 @@ NAMES = [
     "m006_serving",
     "m007_conversations",
     "m008_limits",
+    "m009_jobs",
 ]
 
 
