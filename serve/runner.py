@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import TypeVar, cast
@@ -19,6 +20,8 @@ from serve.errors import Busy
 from serve.pool import FairPool, Owner, PoolLimits, Ticket
 from serve.types import Question, RunEvent
 from serve.watch import Notes, Watchers
+
+THREADS_PER_PROCESSOR = 2  # most of a question is spent in code that runs side by side
 
 T = TypeVar("T")
 Post = Callable[[object], None]
@@ -43,7 +46,7 @@ class SessionRunner:
         self._settings = settings
         self._stopping = threading.Event()
         self.claims = Claims()
-        self.asks = FairPool("ask", _limits(settings, settings.serve_threads))
+        self.asks = FairPool("ask", _limits(settings, ask_threads(session, settings)))
         self.searches = FairPool("search", _limits(settings, settings.serve_search_threads))
 
     async def run(self, question: Question, auth: AuthContext) -> RunRecord:
@@ -205,6 +208,14 @@ class SessionRunner:
             raise
         finally:
             notes.ended(run)
+
+
+def ask_threads(session: Session, settings: Settings) -> int:
+    """Return how many questions are worked on at once."""
+    if settings.serve_threads:
+        return settings.serve_threads
+    slots = session.chat.capabilities.slots if session.chat is not None else 0
+    return max(slots, THREADS_PER_PROCESSOR * (os.cpu_count() or 1))
 
 
 def _limits(settings: Settings, threads: int) -> PoolLimits:
