@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -19,6 +19,7 @@ from core.settings import Settings
 from serve import page_routes
 from serve.api import (
     chat,
+    conversations,
     documents,
     drawings,
     feedback,
@@ -35,11 +36,14 @@ from serve.errors import error_body, plain_body, status_of
 from serve.guard import Guard, unexpected_body
 from serve.hosts import HostRule, OriginRule
 from serve.openai_routes import EVENTS_HEADER
+from serve.openapi import document_errors
 from serve.protocol_routers import protocol_routers
+from serve.queries import known_query
 from stores.database import damaged
 
 ROUTERS: tuple[APIRouter, ...] = (
     chat.router,
+    conversations.router,
     search.router,
     runs.router,
     drawings.router,
@@ -66,7 +70,7 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
         inner = CORSMiddleware(
             guarded,
             allow_origins=origins,
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", EVENTS_HEADER],
         )
     return Guard(
@@ -89,10 +93,12 @@ def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
         redoc_url=None,
         openapi_url=OPENAPI,
         lifespan=_lifespan,
+        dependencies=[Depends(known_query)],
     )
     app.state.desk = desk
     for router in (*ROUTERS, *protocol_routers(desk)) if routers is None else routers:
         app.include_router(router)
+    document_errors(app)
     app.add_exception_handler(CarrelError, _carrel_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)

@@ -72,6 +72,18 @@ ROWS = {
         "callers", 404, sends={"json": {"run_id": "000000000000", "rating": "up"}}
     ),
     ("GET", "/api/v1/feedback"): Row("callers"),
+    ("POST", "/api/v1/conversations"): Row("callers", 201, sends={"json": {"collection": "guide"}}),
+    ("GET", "/api/v1/conversations"): Row("callers"),
+    **{
+        (method, "/api/v1/conversations/{conversation_id}"): Row(
+            "callers", 404, f"/api/v1/conversations/{'0' * 32}", sends
+        )
+        for method, sends in (
+            ("GET", {}),
+            ("DELETE", {}),
+            ("PATCH", {"json": {"title": "Candles"}}),
+        )
+    },
     ("GET", "/api/v1/collections"): Row("callers"),
     ("GET", "/api/v1/documents"): Row("callers", sends={"params": {"collection": "guide"}}),
     ("POST", "/api/v1/documents"): Row(
