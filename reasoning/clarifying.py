@@ -62,18 +62,23 @@ def _reference(question: str, words: Lexicon) -> str:
 def not_found(
     question: str, evidence: Sequence[Evidence], settings: Settings
 ) -> Clarification | None:
-    """Offer the documents that are about a question which none answers, best graded first.
+    """Offer documents that are related to a question which none answers, best graded first.
 
-    A title that only repeats the question is no offer; without any there is nothing to ask.
+    Related is what was graded so, or has a word of the question in its title. A title that only
+    repeats the question is no offer; without any there is nothing to ask.
     """
     words = lexicon(detect_language(question))
     asked = set(content_terms(question))
-    options: dict[str, str] = {}
-    for item in sorted(evidence, key=lambda item: -item.best_grade):
+    ranked: list[tuple[int, int, str]] = []
+    for item in evidence:
         title = plain_text(item.title or item.source, settings.clarification_option_chars)
-        adds = set(content_terms(title)) - asked
-        if item.best_grade >= RELATED and title and adds:
-            options.setdefault(title.casefold(), title)
+        named = set(content_terms(title))
+        if named - asked and (item.best_grade >= RELATED or named & asked):
+            ranked.append((-item.best_grade, -len(named & asked), title))
+    ranked.sort(key=lambda one: one[:2])
+    options: dict[str, str] = {}
+    for _, _, title in ranked:
+        options.setdefault(title.casefold(), title)
     if not options:
         return None
     text = f"{words.message('refusal')} {words.message('ask_related')}"

@@ -129,6 +129,12 @@ def test_related_documents_are_offered_best_first_and_each_once() -> None:
     assert fewer is not None and fewer.options == ["Payout API"]
 
 
+def test_a_title_with_a_word_of_the_question_is_related() -> None:
+    evidence = [found("Weather", 0), found("Payout fees", 0), found("Ledger", 1)]
+    asked = not_found("Which fees are there in Japan?", evidence, SETTINGS)
+    assert asked is not None and asked.options == ["Ledger", "Payout fees"]
+
+
 @pytest.mark.parametrize(
     "evidence",
     [[], [found("Weather", 0)], [found("", 1, source="")], [found("The fees", 1)]],
