@@ -18,14 +18,12 @@ from core.types import Answer, Clarification, StopReason
 from graph.context import Context
 from graph.record import run_record
 from graph.state import Graph
-from graph.threads import Threads
+from graph.threads import INTERRUPT, Threads
 from models.chat.types import ModelCancelled
 from reasoning.types import Turn
 from stores.conversations import Conversation, KeptTurn, Waiting
 from stores.database import damaged
 from stores.store import Store
-
-INTERRUPT = "__interrupt__"
 
 
 @dataclass
