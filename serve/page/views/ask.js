@@ -80,10 +80,12 @@ export async function mount(root, app, params) {
     if (state.running) state.running.abort();
   }
 
-  await refresh();
+  composer.node.hidden = true; // nothing is asked before what was said is there
+  refresh();
   if (params.place === "chat" && params.id) await openTalk(params.id);
   else if (params.place === "run" && params.id) await openRun(params.id);
   else fill(thread, welcome(collections, composer));
+  composer.node.hidden = false;
   composer.focus();
   return stop;
 
