@@ -138,6 +138,9 @@ class AgentOutput(Value):
     plan: dict[str, Any]
     missing: list[str]
     warnings: list[str]
+    clarification: dict[str, Any] | None = Field(
+        None, description="Always null here: only a conversation can be asked back."
+    )
 
 
 Kwargs = Annotated[dict[str, Any], Field(description="Accepted and ignored.")]

@@ -196,6 +196,7 @@ class SessionRunner:
                 pipeline=question.pipeline,
                 history=question.history,
                 conversation=question.conversation,
+                clarify=question.clarify,
                 on_step=on_step,
                 on_stream=on_stream,
                 cancelled=cancelled,
