@@ -26,6 +26,24 @@ def create(
     expires: Annotated[
         int, typer.Option("--expires", min=0, help="Days until it expires; 0: never.")
     ] = 0,
+    rate: Annotated[
+        int | None,
+        typer.Option(
+            "--rate",
+            min=0,
+            help="Questions a minute; 0: any number.",
+            show_default="as serve_ask_rate",
+        ),
+    ] = None,
+    tokens_per_day: Annotated[
+        int | None,
+        typer.Option(
+            "--tokens-per-day",
+            min=0,
+            help="Tokens of the chat model in 24 hours; 0: any number.",
+            show_default="as serve_tokens_per_day",
+        ),
+    ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -38,7 +56,14 @@ def create(
         checked_name("user", user)
     roles = frozenset(checked_name("role", one) for one in role or [])
     with opened_keys(settings_from(data).data, create=True) as keys:
-        text, key = keys.create(tenant, user=user, roles=roles, days=expires)
+        text, key = keys.create(
+            tenant,
+            user=user,
+            roles=roles,
+            days=expires,
+            rate=rate,
+            tokens_per_day=tokens_per_day,
+        )
     if as_json:
         print_json({"key": text, **key.describe()})
         return

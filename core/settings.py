@@ -15,8 +15,11 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from core.budget import Budget
 from core.errors import CallerError
 from core.fields.budget import BudgetFields
+from core.fields.caching import CacheFields
+from core.fields.conversations import ConversationFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
+from core.fields.guarding import GuardFields
 from core.fields.ingest import IngestFields
 from core.fields.links import LinkFields
 from core.fields.llm import LlmFields
@@ -43,13 +46,16 @@ LISTS = frozenset(
         "serve_writer_roles",
     }
 )
-SECRETS = frozenset({"llm_key", "jwt_key"})
+SECRETS = frozenset({"llm_key", "jwt_key", "cache_redis_password"})
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 Origin = Literal["flag", "environment", "profile", "default"]
 
 
 class Settings(  # pydantic lists the fields of the last base first
     ProtocolFields,
+    ConversationFields,
+    GuardFields,
+    CacheFields,
     ServingFields,
     StudioFields,
     EvaluationFields,

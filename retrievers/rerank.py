@@ -12,6 +12,7 @@ from models.reranker import Reranker
 from retrievers.types import Query, Searched
 
 RERANK = "rerank"
+NOT_RERANKED = "not re-ranked: "
 
 
 def rerank(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
@@ -24,16 +25,16 @@ def rerank(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence]
     if not evidence:
         return evidence, ""
     if reranker is None:
-        return evidence, "not re-ranked: there is no re-ranking model"
+        return evidence, f"{NOT_RERANKED}there is no re-ranking model"
     if reason := _why_not(reranker, searched.query, settings.rerank_min_ms):
-        return evidence, f"not re-ranked: {reason}"
+        return evidence, NOT_RERANKED + reason
     pool, rest = evidence[: settings.rerank_pool], evidence[settings.rerank_pool :]
     try:
         scores = reranker.score(searched.query.text, [passage(item) for item in pool])
     except ModelError as error:
-        return evidence, f"not re-ranked: {error}"
+        return evidence, f"{NOT_RERANKED}{error}"
     if not all(math.isfinite(score) for score in scores):
-        return evidence, "not re-ranked: the re-ranking model gave no numbers"
+        return evidence, f"{NOT_RERANKED}the re-ranking model gave no numbers"
     judged = [
         item.model_copy(update={"score": score, "scores": {**item.scores, RERANK: score}})
         for item, score in zip(pool, scores, strict=True)

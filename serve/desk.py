@@ -8,11 +8,14 @@ from core.settings import Settings
 from graph.session import Session
 from serve.auth import Doorkeeper
 from serve.jobs import Jobs
+from serve.limits import CallerLimits
 from serve.metrics import Metrics
 from serve.runner import SessionRunner
+from serve.watch import Watchers
 from stores.feedback import FeedbackNotes
 from stores.keys import Keys
 from stores.listing import Listing
+from stores.spending import Spending
 
 
 @dataclass(frozen=True)
@@ -28,13 +31,15 @@ class Desk:
     metrics: Metrics
     listing: Listing
     feedback: FeedbackNotes
+    limits: CallerLimits
 
 
 def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
     """Put the parts together over an open session."""
     database, settings = session.store.database, session.settings
-    runner = SessionRunner(session, settings)
     keys = Keys(database)
+    limits = CallerLimits(settings, Spending(database))
+    runner = SessionRunner(session, settings, Watchers([limits]))
     return Desk(
         settings=settings,
         session=session,
@@ -45,4 +50,5 @@ def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
         metrics=Metrics(runner),
         listing=Listing(database),
         feedback=FeedbackNotes(database),
+        limits=limits,
     )

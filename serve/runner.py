@@ -14,12 +14,18 @@ from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
 from graph.session import Session
 from models.chat.types import ModelCancelled
+from serve.claims import Claims
 from serve.errors import Busy
-from serve.pool import FairPool, Owner, PoolLimits
+from serve.pool import FairPool, Owner, PoolLimits, Ticket
 from serve.types import Question, RunEvent
+from serve.watch import Notes, Watchers
 
 T = TypeVar("T")
 Post = Callable[[object], None]
+
+
+def nothing() -> None:
+    """Give nothing back."""
 
 
 class SessionRunner:
@@ -28,11 +34,15 @@ class SessionRunner:
     Both have their own threads, so that a search does not wait for questions of a slow model.
     """
 
-    def __init__(self, session: Session, settings: Settings) -> None:
-        """Start no thread yet."""
+    def __init__(
+        self, session: Session, settings: Settings, watchers: Watchers | None = None
+    ) -> None:
+        """Start no thread yet; `watchers` let questions begin and follow them."""
         self._session = session
+        self._watchers = watchers or Watchers()
         self._settings = settings
         self._stopping = threading.Event()
+        self.claims = Claims()
         self.asks = FairPool("ask", _limits(settings, settings.serve_threads))
         self.searches = FairPool("search", _limits(settings, settings.serve_search_threads))
 
@@ -42,26 +52,32 @@ class SessionRunner:
         When the task is cancelled the run is too.
         """
         gave_up = threading.Event()
+        notes = await self._watchers.admit(auth)
 
         def ask() -> RunRecord:
-            return self._ask(question, auth, gave_up, lambda event: None)
+            return self._ask(question, auth, gave_up, lambda event: None, notes)
 
-        return await self._awaited(self.asks, auth, ask, gave_up)
+        return await self._awaited(self.asks, auth, ask, gave_up, self._claimed(question, auth))
 
     async def stream(self, question: Question, auth: AuthContext) -> AsyncIterator[RunEvent]:
         """Yield what happens; closing the iterator cancels the run and frees its slot."""
         gave_up = threading.Event()
         events: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), events)
+        notes = await self._watchers.admit(auth)
+        give_back = self._claimed(question, auth)
 
         def work() -> None:
+            ended: object
             try:
-                run = self._ask(question, auth, gave_up, post)
-                post(RunEvent("result", run.result))
+                run = self._ask(question, auth, gave_up, post, notes)
+                ended = RunEvent("result", run.result)
             except BaseException as error:  # crosses to the loop, which raises it
-                post(error)
+                ended = error
+            give_back()
+            post(ended)
 
-        ticket = self.asks.submit(_owner(auth), work, post)
+        ticket = self._submitted(self.asks, auth, work, post, give_back)
         try:
             while True:
                 event = await events.get()
@@ -72,7 +88,8 @@ class SessionRunner:
                     return
         finally:
             gave_up.set()
-            self.asks.withdraw(ticket)
+            if self.asks.withdraw(ticket):
+                give_back()
 
     async def do(self, auth: AuthContext, work: Callable[[], T]) -> T:
         """Do short work for a caller on a thread and return its result; raises `Busy`."""
@@ -88,29 +105,67 @@ class SessionRunner:
         await asyncio.to_thread(self.searches.join, seconds)
 
     async def _awaited(
-        self, pool: FairPool, auth: AuthContext, make: Callable[[], T], gave_up: threading.Event
+        self,
+        pool: FairPool,
+        auth: AuthContext,
+        make: Callable[[], T],
+        gave_up: threading.Event,
+        give_back: Callable[[], None] = nothing,
     ) -> T:
         done: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), done)
 
         def work() -> None:
+            ended: object
             try:
-                post((make(),))
+                ended = (make(),)
             except BaseException as error:
-                post(error)
+                ended = error
+            give_back()
+            post(ended)
 
-        ticket = pool.submit(_owner(auth), work, post)
+        ticket = self._submitted(pool, auth, work, post, give_back)
         try:
             result = await done.get()
         finally:
             gave_up.set()
-            pool.withdraw(ticket)
+            if pool.withdraw(ticket):
+                give_back()
         if isinstance(result, BaseException):
             raise result
         return cast(tuple[T], result)[0]
 
+    def _claimed(self, question: Question, auth: AuthContext) -> Callable[[], None]:
+        """Claim the question's conversation; return what gives it back when the run has ended."""
+        if not question.conversation:
+            return nothing
+        return self.claims.take(auth, question.conversation)
+
+    def _submitted(
+        self,
+        pool: FairPool,
+        auth: AuthContext,
+        work: Callable[[], None],
+        post: Post,
+        give_back: Callable[[], None],
+    ) -> Ticket:
+        def dropped(error: Busy) -> None:
+            give_back()
+            post(error)
+
+        try:
+            return pool.submit(_owner(auth), work, dropped)
+        except BaseException:
+            give_back()
+            raise
+
     def _ask(
-        self, question: Question, auth: AuthContext, gave_up: threading.Event, post: Post
+        self,
+        question: Question,
+        auth: AuthContext,
+        gave_up: threading.Event,
+        post: Post,
+        notes: Notes,
     ) -> RunRecord:
         def cancelled() -> bool:
             return gave_up.is_set() or self._stopping.is_set()
@@ -120,29 +175,36 @@ class SessionRunner:
                 raise ModelCancelled("the caller gave up while the run was at work")
 
         def on_step(step: Step) -> None:
+            notes.step(step)
             check()
             post(RunEvent("step", step.model_dump(mode="json")))
 
         def on_stream(event: StreamEvent) -> None:
+            notes.speaks()
             post(RunEvent(event.kind, {"text": event.text}))
 
+        run: RunRecord | None = None
         try:
             check()
-            return self._session.ask(
+            run = self._session.ask(
                 question.text,
                 auth,
                 question.collection,
                 pipeline=question.pipeline,
                 history=question.history,
+                conversation=question.conversation,
                 on_step=on_step,
                 on_stream=on_stream,
                 cancelled=cancelled,
             )
+            return run
         except ModelCancelled:
             if not gave_up.is_set():  # the server stops; the caller is still there
                 again = self._settings.serve_retry_seconds
                 raise Busy("the server is stopping", retry_after=again) from None
             raise
+        finally:
+            notes.ended(run)
 
 
 def _limits(settings: Settings, threads: int) -> PoolLimits:

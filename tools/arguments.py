@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +13,12 @@ from core.errors import PolicyError
 from tools.types import ToolError
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
+
+
+@lru_cache(maxsize=64)
+def schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of arguments, made once; nobody may change it."""
+    return arguments.model_json_schema()
 
 
 def checked(

@@ -53,6 +53,8 @@ KINDS = {
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     base = tmp_path_factory.mktemp("served")
     flags = {"data": base / "data", "reasoner": "rules"}
+    # Tests call more often than people.
+    flags |= {"serve_ask_rate": 0, "serve_rate": 0, "serve_wrong_keys": 0}
     for number, (files, collection, tenant, acl) in enumerate(CORPORA):
         folder = write_files(base / str(number), files)
         summary = run_ingest(

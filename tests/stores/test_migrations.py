@@ -80,12 +80,22 @@ TABLES = {
         "created_at",
         "expires_at",
         "revoked_at",
+        "rate",
+        "tokens_per_day",
     ],
+    "spending": ["tenant", "user", "hour", "tokens"],
     "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
     "jobs": [
         *("number", "id", "kind", "tenant", "user", "collection", "name", "roles", "bytes"),
         *("state", "error", "attempts", "documents", "chunks", "notes"),
         *("created_at", "updated_at"),
+    ],
+    "conversations": [
+        *("id", "tenant", "user", "collection", "title", "created_at", "updated_at"),
+        *("checkpoint_id", "waiting"),
+    ],
+    "conversation_turns": [
+        *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
     ],
 }
 NAMES = [
@@ -95,7 +105,9 @@ NAMES = [
     "m004_segments",
     "m005_context",
     "m006_serving",
-    "m007_jobs",
+    "m007_conversations",
+    "m008_limits",
+    "m009_jobs",
 ]
 
 
