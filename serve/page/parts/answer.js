@@ -35,7 +35,7 @@ function paragraphs(result, cites) {
   for (const line of result.answer.split("\n")) {
     const isPart = many && asked.has(line.trim());
     const kind = isPart ? "h3" : "p";
-    const inside = inline(result.answer, at, at + line.length, cites);
+    const inside = inline(result.answer, at + line.search(/\S|$/), at + line.length, cites);
     if (line.trim()) {
       nodes.push(el(kind, { class: /^\d+\. /.test(line) ? "item" : isPart ? "part" : null, dir: "auto" }, inside));
     }
@@ -58,7 +58,7 @@ function inline(text, from, to, cites) {
 
 /** Show `names` between backticks as code. */
 function coded(text) {
-  return text.split(/`([^`\n]{1,80})`/).map((part, index) => (index % 2 ? el("code", null, part) : part.replace(/^ +/, "")));
+  return text.split(/`([^`\n]{1,80})`/).map((part, index) => (index % 2 ? el("code", null, part) : part));
 }
 
 function sources(result, cites, open) {

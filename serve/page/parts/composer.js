@@ -20,12 +20,13 @@ export function makeComposer(collections, { send, stop }) {
   const pipeline = el("select", { id: "ask-pipeline", onchange: label }, PIPELINES.map(([value, name]) => el("option", { value }, name)));
   const clarify = el("input", { type: "checkbox", id: "ask-clarify", checked: true });
   const clarifyRow = el("label", { hidden: true }, clarify, " Ask me back when the question is unclear");
+  const fixedNote = el("span", { class: "hint", hidden: true }, "A conversation reads one collection.");
   const summary = el("summary");
   const node = el("form", { class: "composer", onsubmit: (event) => { event.preventDefault(); submit(); } },
     el("div", { class: "composer-box" }, el("label", { class: "sr", for: "question" }, "Your question"), box, button),
     el("div", { class: "composer-foot" },
       el("details", { class: "options" }, summary,
-        el("div", { class: "row options-row" }, el("label", null, "Collection ", collection), el("label", null, "Pipeline ", pipeline), clarifyRow)),
+        el("div", { class: "row options-row" }, el("label", null, "Collection ", collection), fixedNote, el("label", null, "Pipeline ", pipeline), clarifyRow)),
       el("span", { class: "hint", id: "question-hint" }, "Enter asks, Shift+Enter begins a new line")));
   let busy = false;
 
@@ -46,7 +47,7 @@ export function makeComposer(collections, { send, stop }) {
 
   function label() {
     fill(summary, "Options: ", el("strong", null, collection.value || "no collection"), ` · ${pipeline.value}`);
-    try { localStorage.setItem("carrel.collection", collection.value); } catch { /* not kept */ }
+    if (collection.value) try { localStorage.setItem("carrel.collection", collection.value); } catch { /* not kept */ }
   }
 
   return {
@@ -62,7 +63,11 @@ export function makeComposer(collections, { send, stop }) {
       if ([...collection.options].some((one) => one.value === name)) collection.value = name;
       label();
     },
-    fix(fixed) { collection.disabled = fixed; },
+    /** A conversation reads one collection. */
+    fix(fixed) {
+      collection.disabled = fixed;
+      fixedNote.hidden = !fixed;
+    },
     offerClarifying(there) { clarifyRow.hidden = !there; },
     get collection() { return collection.value; },
     get pipeline() { return pipeline.value; },

@@ -18,7 +18,7 @@ export async function drawing(app, path, label) {
   cleaned(svg);
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", label);
-  return el("div", { class: "drawing", tabindex: "0", role: "region", "aria-label": label }, document.importNode(svg, true));
+  return el("div", { class: "drawing-box", tabindex: "0", role: "region", "aria-label": label }, document.importNode(svg, true));
 }
 
 /** Leave out whatever could load or run something. */

@@ -2,6 +2,7 @@
 
 import { errorText } from "../api.js";
 import { el } from "../dom.js";
+import { icon } from "./icons.js";
 
 /** Return the thumbs, and the comment that follows them. */
 export function feedbackBar(app, runId) {
@@ -10,12 +11,11 @@ export function feedbackBar(app, runId) {
     field, el("button", { type: "submit" }, "Send"));
   const said = el("span", { class: "hint", role: "status" });
   let rating = "";
-  const up = thumb("up", "Good answer", "👍");
-  const down = thumb("down", "Bad answer", "👎");
+  const up = thumb("up", "Good answer");
+  const down = thumb("down", "Bad answer");
 
-  function thumb(value, label, sign) {
-    return el("button", { type: "button", class: "thumb", "aria-pressed": "false", "aria-label": label, title: label, onclick: () => { form.hidden = false; send(value); } },
-      el("span", { "aria-hidden": "true" }, sign));
+  function thumb(value, label) {
+    return el("button", { type: "button", class: "thumb", "aria-pressed": "false", "aria-label": label, title: label, onclick: () => { form.hidden = false; send(value); } }, icon(value));
   }
 
   async function send(value) {

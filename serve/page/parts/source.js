@@ -2,6 +2,7 @@
 
 import { el, fill } from "../dom.js";
 import { errorText } from "../api.js";
+import { icon } from "./icons.js";
 import { marked, queryRanges, quoted } from "./spans.js";
 
 const AROUND = 5;
@@ -14,8 +15,8 @@ export function openSource(app, { collection, cites, index }) {
   const facts = el("p", { class: "source-facts", dir: "auto" });
   const place = el("p", { class: "source-count", "aria-live": "polite" });
   const body = el("div", { class: "source-body", tabindex: "0", role: "region", "aria-labelledby": "source-title" });
-  const earlier = el("button", { type: "button", "aria-label": "Previous citation", title: "Previous citation (←)", onclick: () => move(-1) }, "←");
-  const later = el("button", { type: "button", "aria-label": "Next citation", title: "Next citation (→)", onclick: () => move(1) }, "→");
+  const earlier = el("button", { type: "button", "aria-label": "Previous citation", title: "Previous citation (←)", onclick: () => move(-1) }, icon("left"));
+  const later = el("button", { type: "button", "aria-label": "Next citation", title: "Next citation (→)", onclick: () => move(1) }, icon("right"));
   const dialog = el("dialog", { class: "source-panel", "aria-labelledby": "source-title" },
     el("div", { class: "source-head" },
       el("div", { class: "source-bar" }, place,

@@ -42,10 +42,26 @@ function joined(ranges) {
   return result;
 }
 
-/** Return the ranges in which words of the query begin: a word also marks its other forms. */
+/** Return the ranges of a text where words of the query stand, in whatever form. */
 export function queryRanges(text, query) {
-  const stems = new Set(words(query).map(([, , word]) => stem(word)).filter(Boolean));
-  return words(text).filter(([, , word]) => stems.has(stem(word))).map(([from, to]) => [from, to]);
+  const wanted = [...new Set(words(query).map(([, , word]) => word.toLocaleLowerCase()))].filter(telling);
+  const known = new Map();
+  const matches = (word) => {
+    if (!known.has(word)) known.set(word, wanted.some((one) => sameWord(one, word)));
+    return known.get(word);
+  };
+  return words(text).filter(([, , word]) => matches(word.toLocaleLowerCase())).map(([from, to]) => [from, to]);
+}
+
+/** Return where to cut a long text so that most of the ranges are seen: [from, to]. */
+export function window(text, ranges, size) {
+  if (text.length <= size || !ranges.length) return [0, Math.min(size, text.length)];
+  const seen = (from) => ranges.filter(([a, b]) => a >= from && b <= from + size).length;
+  const starts = [0, ...ranges.map(([from]) => Math.max(0, from - 40))];
+  let best = 0;
+  for (const start of starts) if (seen(start) > seen(best)) best = start;
+  const from = best && (text.slice(0, best).search(/\S+$/u) + 1 || best + 1) - 1;
+  return [from, Math.min(text.length, from + size)];
 }
 
 const SEGMENTER = "Segmenter" in Intl ? new Intl.Segmenter(undefined, { granularity: "word" }) : null;
@@ -58,11 +74,19 @@ function words(text) {
   return [...text.matchAll(/[\p{L}\p{N}]+/gu)].map((one) => [one.index, one.index + one[0].length, one[0]]);
 }
 
-/** Return what the forms of a word share, "" for a word too short to mean much. */
-function stem(word) {
-  const small = word.toLocaleLowerCase();
-  if (/\p{N}/u.test(small)) return small;
-  if (/\p{sc=Han}|\p{sc=Hiragana}|\p{sc=Katakana}|\p{sc=Thai}/u.test(small)) return small.length > 1 ? small : "";
-  if (small.length < 4) return "";
-  return small.length < 6 ? small.slice(0, 4) : small.slice(0, small.length - 2);
+const NO_SPACES = /\p{sc=Han}|\p{sc=Hiragana}|\p{sc=Katakana}|\p{sc=Thai}/u;
+
+/** Tell whether a word says enough to be worth marking. */
+function telling(word) {
+  return NO_SPACES.test(word) ? word.length > 1 : word.length > 3 || /\p{N}/u.test(word);
+}
+
+/** Tell whether two words are forms of one: they differ in a short ending only. */
+function sameWord(a, b) {
+  if (a === b) return true;
+  if (/\p{N}/u.test(a) || NO_SPACES.test(a)) return false;
+  const shorter = Math.min(a.length, b.length);
+  let same = 0;
+  while (same < shorter && a[same] === b[same]) same += 1;
+  return same >= 4 && same >= shorter - 2 && Math.max(a.length, b.length) - same <= 3;
 }

@@ -1,5 +1,6 @@
 // The conversations of the caller; where the server keeps none, their newest questions.
 
+import { icon } from "./icons.js";
 import { dateText, el, fill } from "../dom.js";
 
 const BASE = "/api/v1/conversations";
@@ -69,6 +70,6 @@ function menu(app, talk, item, redraw, onGone) {
     yes.focus();
   };
   return el("span", { class: "talk-menu" },
-    el("button", { type: "button", class: "quiet", "aria-label": `Rename ${name}`, title: "Rename", onclick: rename }, "✎"),
-    el("button", { type: "button", class: "quiet", "aria-label": `Delete ${name}`, title: "Delete", onclick: remove }, "✕"));
+    el("button", { type: "button", class: "quiet", "aria-label": `Rename ${name}`, title: "Rename", onclick: rename }, icon("pencil")),
+    el("button", { type: "button", class: "quiet", "aria-label": `Delete ${name}`, title: "Delete", onclick: remove }, icon("cross")));
 }

@@ -37,9 +37,9 @@ function choice(label, values, name) {
 function row(step, n) {
   return el("tr", null,
     el("td", { class: "number" }, n + 1),
-    el("td", null, nodeName(step.node)),
+    el("td", { class: "kind" }, nodeName(step.node)),
     el("td", { dir: "auto" }, stepText(step), step.degraded ? el("span", { class: "under" }, `Decided by the rules: ${step.degraded}`) : null, details(step)),
-    el("td", null, step.question_id),
+    el("td", { class: "number" }, step.question_id),
     el("td", { class: "number" }, msText(step.ms)));
 }
 

@@ -13,17 +13,19 @@ import { stepLine } from "./trail.js";
 /** Make a turn: `run(body)` asks, `show(result, trail)` shows what was asked before.
  *  `reply(text)` is called when a clarifying question is answered. */
 export function makeTurn(app, question, { collection, reply }) {
-  const work = el("div", { class: "work" });
+  const work = el("ol", { class: "steps", "aria-label": "Steps", hidden: true });
+  const graph = el("div", { class: "live-path" });
   const out = el("div", { class: "reply" });
   const status = el("p", { class: "status", role: "status", "aria-live": "polite" });
-  const node = el("article", { class: "turn" }, el("h2", { class: "question", dir: "auto" }, question), status, work, out);
+  const node = el("article", { class: "turn" }, el("h2", { class: "question", dir: "auto" }, question), status, work, graph, out);
   const turn = { node, question, result: null, trail: [], collection, run, show, fail };
 
   function show(result, trail) {
     turn.result = result;
     turn.trail = trail;
     status.textContent = "";
-    fill(work);
+    work.hidden = true;
+    fill(graph);
     if (result.clarification) fill(out, clarifyBox(result.clarification, reply));
     else if (result.refused) fill(out, refusal(result), after(app, turn));
     else fill(out, answerNodes(app, result, collection), notes(result), after(app, turn));
@@ -37,7 +39,7 @@ export function makeTurn(app, question, { collection, reply }) {
   }
 
   async function run(body, signal) {
-    const live = liveView(app, status, work, out);
+    const live = liveView(app, { node, status, work, graph, out });
     try {
       for await (const event of app.api.stream("/api/v1/chat", body, signal)) {
         if (event.kind === "error") throw new ApiError(200, event.data);
@@ -57,16 +59,15 @@ export function makeTurn(app, question, { collection, reply }) {
 }
 
 /** Show steps and text as they come. */
-function liveView(app, status, work, out) {
-  const list = el("ol", { class: "steps" });
-  const graph = el("div", { class: "live-path" });
+function liveView(app, { node, status, work, graph, out }) {
   const answer = el("div", { class: "answer live", dir: "auto", "aria-live": "polite" });
   const draft = el("div", { class: "answer draft", dir: "auto", hidden: true });
   const trail = [];
   let box = null;
   let ended = false;
   status.textContent = "Waiting for its turn…";
-  fill(work, el("div", { class: "working" }, list, graph));
+  fill(work).hidden = false;
+  node.classList.add("running");
   fill(out, answer, draft);
   drawing(app, "/api/v1/graph.svg", "The graph; visited nodes are highlighted").then((drawn) => {
     if (!drawn || ended) return;
@@ -81,8 +82,8 @@ function liveView(app, status, work, out) {
       if (kind === "step") {
         visit(box, data.node, trail.length ? trail.at(-1).node : "__start__");
         trail.push(data);
-        list.append(stepLine(data));
-        list.scrollTop = list.scrollHeight;
+        work.append(stepLine(data));
+        work.scrollTop = work.scrollHeight;
         status.textContent = `${nodeName(data.node)}: ${stepText(data)}`;
       } else if (kind === "sentence") {
         draft.hidden = true;
@@ -95,6 +96,8 @@ function liveView(app, status, work, out) {
     },
     end() {
       ended = true;
+      node.classList.remove("running");
+      fill(graph);
       draft.remove();
       answer.removeAttribute("aria-live");
     },
@@ -129,7 +132,7 @@ function after(app, turn) {
   return [
     el("div", { class: "row under-answer" },
       feedbackBar(app, result.run_id),
-      el("span", { class: "soft" }, `${stopText(result.stop_reason)} · ${msText(result.usage.ms)}`)),
+      el("span", { class: "soft" }, stopText(result.stop_reason))),
     howPanel(app, turn),
   ];
 }

@@ -50,6 +50,7 @@ export function stepText(step) {
     const query = (step.arguments || {}).query;
     return `${toolName(step.tool)}: ${step.decision}${query ? ` for “${query}”` : ""}`;
   }
+  if (step.node === "plan") return [step.decision.split(";")[0], step.reason].filter(Boolean).join(" – ");
   return [step.decision, step.reason].filter(Boolean).join(" – ");
 }
 

@@ -40,7 +40,7 @@ export async function mount(root, app, params) {
     const turn = addTurn(question, composer.collection);
     state.running = new AbortController();
     composer.running(true);
-    turn.node.scrollIntoView({ block: "start" });
+    if (state.turns.length > 1) turn.node.scrollIntoView({ block: "start" });
     try {
       const result = await turn.run(await bodyOf(question), state.running.signal);
       state.asked.push({ question, answer: result.answer });
@@ -62,17 +62,18 @@ export async function mount(root, app, params) {
 
   /** A server that keeps conversations knows what was said before; another is told. */
   async function bodyOf(question) {
-    const body = { question, collection: composer.collection, pipeline: composer.pipeline, stream: true };
+    const body = { question, pipeline: composer.pipeline, stream: true };
     if (!state.talk && state.keeps && !state.asked.length) {
       const begun = await talks.begin(app, composer.collection);
       if (begun) {
         state.talk = begun.conversation_id;
+        composer.fix(true);
         history.replaceState(null, "", `#/chat/${state.talk}`);
       } else state.keeps = false;
     }
     if (state.talk) return { ...body, conversation_id: state.talk, clarify: composer.clarify };
     const messages = state.asked.flatMap(({ question: text, answer }) => [{ role: "user", content: text }, { role: "assistant", content: answer }]);
-    return { ...body, messages: messages.slice(-100) };
+    return { ...body, collection: composer.collection, messages: messages.slice(-100) };
   }
 
   function stop() {
@@ -90,6 +91,7 @@ export async function mount(root, app, params) {
     const talk = await talks.load(app, id);
     state.talk = id;
     composer.choose(talk.collection);
+    composer.fix(true);
     for (const one of talk.turns) {
       const turn = addTurn(one.question, talk.collection);
       await fillTurn(turn, one);

@@ -3,11 +3,12 @@
 import { errorText } from "../api.js";
 import { bar, count, el, fill } from "../dom.js";
 import { openSource } from "../parts/source.js";
-import { marked, queryRanges } from "../parts/spans.js";
+import { marked, queryRanges, window as cut } from "../parts/spans.js";
 import { channelName, placeText } from "../parts/words.js";
 
 export const title = "Search";
 
+const SNIPPET = 420;
 const KINDS = [["hybrid", "Words and meaning"], ["linked", "With links"], ["keyword", "Words"], ["vector", "Meaning"], ["classic", "Classic"]];
 
 export async function mount(root, app) {
@@ -66,7 +67,14 @@ function resultNode(app, item, query, best, collection) {
   return el("li", { class: "result card" },
     el("h2", null, heading),
     el("p", { class: "under", dir: "auto" }, place),
-    el("p", { class: "snippet", dir: "auto", lang: item.language && item.language !== "und" ? item.language : null }, marked(item.text, queryRanges(item.text, query), "word")),
+    el("p", { class: "snippet", dir: "auto", lang: item.language && item.language !== "und" ? item.language : null }, snippet(item.text, query)),
     el("dl", { class: "channels" }, [["score", item.score, 1], ...Object.entries(item.scores).map(([name, value]) => [name, value, best[name] || 1])].map(([name, value, top]) =>
       el("div", null, el("dt", null, name === "score" ? "Rank score" : channelName(name)), el("dd", null, bar(Math.abs(value) / top, value.toFixed(2)))))));
+}
+
+/** Return the part of a passage in which most words of the query stand. */
+function snippet(text, query) {
+  const [from, to] = cut(text, queryRanges(text, query), SNIPPET);
+  const part = text.slice(from, to);
+  return [from ? "… " : "", marked(part, queryRanges(part, query), "word"), to < text.length ? " …" : ""];
 }
