@@ -126,7 +126,7 @@ function collectionField(collections, target) {
   known(collections);
   return {
     node: el("span", null, el("label", { for: id }, "Into collection "), field, options),
-    known,
+    known(names) { known(names); field.placeholder = target() || "default"; },
     value: () => field.value.trim() || target() || "default",
   };
 }
