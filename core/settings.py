@@ -44,7 +44,7 @@ LISTS = frozenset(
         "serve_writer_roles",
     }
 )
-SECRETS = frozenset({"llm_key", "jwt_key"})
+SECRETS = frozenset({"llm_key", "jwt_key", "audit_key"})
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 Origin = Literal["flag", "environment", "profile", "default"]
 

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
 from core.settings import Settings
-from serve.api import chat, documents, feedback, health, runs, search
+from serve.api import audit, chat, documents, feedback, health, runs, search
 from serve.bodies import BodyLimit
 from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
@@ -33,6 +33,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     feedback.router,
     documents.router,
     health.router,
+    audit.router,
 )
 OPENAPI = "/api/v1/openapi.json"
 
@@ -99,6 +100,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await watching
         await desk.runner.stop()
         await asyncio.to_thread(desk.jobs.close)
+        await asyncio.to_thread(desk.audit.close)
 
 
 def _carrel_error(request: Request, error: Exception) -> Response:

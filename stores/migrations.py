@@ -187,3 +187,20 @@ def m007_limits(connection: sqlite3.Connection) -> None:
             tokens INTEGER NOT NULL, PRIMARY KEY (tenant, user, hour)) WITHOUT ROWID""",
     ):
         connection.execute(statement)
+
+
+@migration
+def m008_audit(connection: sqlite3.Connection) -> None:
+    """Keep what callers did in rows that are never changed."""
+    for statement in (
+        """CREATE TABLE audit (
+            seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, tenant TEXT NOT NULL,
+            user TEXT NOT NULL, facts TEXT NOT NULL, previous TEXT NOT NULL,
+            hash TEXT NOT NULL)""",
+        "CREATE INDEX audit_tenant ON audit (tenant, seq)",
+        """CREATE TRIGGER audit_unchanged BEFORE UPDATE ON audit BEGIN
+            SELECT RAISE(ABORT, 'an audit row is never changed'); END""",
+        """CREATE TRIGGER audit_kept BEFORE DELETE ON audit BEGIN
+            SELECT RAISE(ABORT, 'an audit row is never deleted'); END""",
+    ):
+        connection.execute(statement)

@@ -83,6 +83,7 @@ TABLES = {
         "rate",
         "tokens_per_day",
     ],
+    "audit": ["seq", "at", "kind", "tenant", "user", "facts", "previous", "hash"],
     "spending": ["tenant", "user", "hour", "tokens"],
     "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
 }
@@ -94,6 +95,7 @@ NAMES = [
     "m005_context",
     "m006_serving",
     "m007_limits",
+    "m008_audit",
 ]
 
 
