@@ -81,6 +81,8 @@ async def upload(
     try:
         if not await _written(request, path):
             raise Refused(400, "empty", "an upload has at least one byte", value=name)
+        facts = {"job": job.id, "collection": collection, "name": job.name, "readers": role or []}
+        await parts.runner.do(auth, lambda: parts.audit.record("upload", auth, **facts))
     except BaseException:
         parts.jobs.discard(job)
         raise

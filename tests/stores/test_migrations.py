@@ -83,6 +83,7 @@ TABLES = {
         "rate",
         "tokens_per_day",
     ],
+    "audit": ["seq", "at", "kind", "tenant", "user", "facts", "previous", "hash"],
     "spending": ["tenant", "user", "hour", "tokens"],
     "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
     "jobs": [
@@ -108,6 +109,7 @@ NAMES = [
     "m007_conversations",
     "m008_limits",
     "m009_jobs",
+    "m010_audit",
 ]
 
 
