@@ -127,6 +127,7 @@ async def delete(
         found = _found(parts, auth, collection, document_id)
         if not parts.session.store.erasure.erase(auth, found, document_id):
             raise _missing(document_id)
+        parts.audit.record("deletion", auth, collection=collection, document=document_id)
         parts.jobs.after_deletion(auth, collection, document_id)
 
     await parts.runner.do(auth, erase)

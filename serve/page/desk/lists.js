@@ -71,23 +71,46 @@ async function saved(app) {
   }
 }
 
-/** Show who did what, as far as this server keeps it. */
+const KINDS = ["login", "login_failed", "retrieval", "answer", "upload", "deletion", "key_created", "key_revoked", "settings"];
+
+/** Show who did what, as far as this server keeps it, the newest first. */
 export async function auditSection(root, app) {
-  let answer;
-  try {
-    answer = await app.api.get("/api/v1/audit");
-  } catch (error) {
-    if (error.status !== 404) throw error;
-    fill(root, el("p", { class: "hint" }, "This server keeps no audit log."));
-    return;
+  const kind = el("select", { id: "audit-kind", onchange: () => show(0) },
+    el("option", { value: "" }, "everything"), KINDS.map((one) => el("option", { value: one }, one.replaceAll("_", " "))));
+  const status = el("p", { class: "hint", role: "status" });
+  const body = el("tbody");
+  const table = grid("Audit log", ["When", "What", "User", "Facts"], body);
+  const earlier = el("button", { type: "button" }, "Earlier");
+  const choose = el("p", null, el("label", { for: "audit-kind" }, "Show "), kind);
+  fill(root, choose, status, table, el("p", { class: "row pager" }, earlier));
+  await show(0);
+
+  /** Show what is before a row, 0 for the newest. */
+  async function show(before) {
+    let answer;
+    try {
+      answer = await app.api.get("/api/v1/audit", { before: before || null, kind: kind.value });
+    } catch (error) {
+      status.textContent = error.status === 404 ? "This server keeps no audit log." : errorText(error);
+      choose.hidden = table.hidden = earlier.hidden = true;
+      return;
+    }
+    const rows = answer.events.map(auditRow);
+    if (before) body.append(...rows);
+    else fill(body, rows);
+    status.textContent = body.children.length ? "" : "Nothing is written of this.";
+    table.hidden = !body.children.length;
+    earlier.hidden = !answer.next;
+    earlier.onclick = () => show(answer.next);
   }
-  const entries = answer.audit || answer.entries || answer.events || [];
-  const body = el("tbody", null, entries.map((one) => el("tr", null,
-    el("td", { class: "date" }, dateText(one.at || one.created_at || one.time)), el("th", { scope: "row" }, String(one.kind || "").replaceAll("_", " ")),
-    el("td", null, one.user || ""), el("td", { class: "soft" }, factsText(one.facts)))));
-  fill(root, entries.length ? grid("Audit log", ["When", "What", "User", "Facts"], body) : el("p", { class: "hint" }, "Nothing is written yet."));
+}
+
+function auditRow(one) {
+  return el("tr", null, el("td", { class: "date" }, dateText(one.at)), el("th", { scope: "row" }, one.kind.replaceAll("_", " ")),
+    el("td", null, one.user), el("td", { class: "soft", dir: "auto" }, factsText(one.facts)));
 }
 
 function factsText(facts) {
-  return Object.entries(facts || {}).map(([name, value]) => `${name}: ${typeof value === "object" ? JSON.stringify(value) : value}`).join(" · ");
+  const said = Object.entries(facts).filter(([, value]) => value !== "" && value !== null && !(Array.isArray(value) && !value.length));
+  return said.map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "object" ? JSON.stringify(value) : value}`).join(" · ");
 }

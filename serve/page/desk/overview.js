@@ -74,7 +74,7 @@ function charts(metrics) {
   const answers = Object.entries(metrics.answers || {});
   if (answers.length) drawn.push(barChart({ title: "How runs ended", bars: answers.map(([name, value]) => [name.replaceAll("_", " "), value]) }));
   const distances = histogram(metrics.distances);
-  if (distances.length) drawn.push(barChart({ title: "Distance of the best passage", bars: distances }));
+  if (distances.some(([, count]) => count)) drawn.push(barChart({ title: "Distance of the best passage", bars: distances }));
   return el("div", { class: "charts" }, drawn);
 }
 
@@ -83,11 +83,10 @@ function rates() {
   return counted.slice(1).map(([at, count], place) => Math.max(0, ((count - counted[place][1]) / Math.max(1, at - counted[place][0])) * 1000));
 }
 
-/** Return [name, count] of each bucket, from {name: count} or {buckets: {name: count}}. */
-function histogram(given) {
-  const buckets = given?.buckets ?? given ?? {};
-  const pairs = Array.isArray(buckets) ? buckets.map((one) => (Array.isArray(one) ? one : [one.le ?? one.to, one.count])) : Object.entries(buckets);
-  return pairs.filter(([, count]) => typeof count === "number").map(([name, count]) => [String(name), count]);
+/** Return [name, count] of each bucket, in order of its upper edge. */
+function histogram(buckets) {
+  const edge = (name) => (Number.isNaN(Number(name)) ? Infinity : Number(name)); // "more" is the last
+  return Object.entries(buckets || {}).sort(([one], [other]) => edge(one) - edge(other));
 }
 
 function tables(metrics) {
@@ -96,7 +95,7 @@ function tables(metrics) {
     table("Routes", ["Route", "Requests", "Errors", "Median", "95 %"], byCount(metrics.requests).map(([name, one]) =>
       [name, WHOLE(one.count), WHOLE(one.errors), msText(one.p50_ms), msText(one.p95_ms)])),
     table("Caches", ["Cache", "Hit rate", "Hits", "Misses", "Entries"], Object.entries(metrics.caches || {}).map(([name, one]) =>
-      [name, bar(one.rate, `${Math.round((one.rate || 0) * 100)} %`), WHOLE(one.hits), WHOLE(one.misses), WHOLE(one.entries)])),
+      [name, one.rate === null ? "–" : bar(one.rate, `${Math.round(one.rate * 100)} %`), WHOLE(one.hits), WHOLE(one.misses), WHOLE(one.entries)])),
     table("Steps of runs", ["Node", "Steps", "Median", "95 %"], byCount(metrics.nodes).map(([name, one]) => [name, ...times(one)])),
     table("Tools", ["Tool", "Calls", "Median"], byCount(metrics.tools).map(([name, one]) => [name, WHOLE(one.count), msText(one.p50_ms)])),
   ];
