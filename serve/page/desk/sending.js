@@ -55,8 +55,13 @@ export async function follow(api, job, changed, signal) {
   while (!ENDED.includes(known.state)) {
     await pause(wait, signal);
     wait = Math.min(SLOW, wait * 1.2);
-    known = await api.get(`/api/v1/jobs/${job.id}`, null, { signal });
-    changed(known);
+    try {
+      known = await api.get(`/api/v1/jobs/${job.id}`, null, { signal });
+      changed(known);
+    } catch (error) {
+      if (![429, 503].includes(error.status)) throw error;
+      wait = SLOW; // the server has enough to do
+    }
   }
   return known;
 }
