@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -39,6 +39,7 @@ from serve.hosts import HostRule, OriginRule
 from serve.openai_routes import EVENTS_HEADER
 from serve.openapi import document_errors
 from serve.protocol_routers import protocol_routers
+from serve.queries import known_query
 from stores.database import damaged
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -94,6 +95,7 @@ def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
         redoc_url=None,
         openapi_url=OPENAPI,
         lifespan=_lifespan,
+        dependencies=[Depends(known_query)],
     )
     app.state.desk = desk
     for router in (*ROUTERS, *protocol_routers(desk)) if routers is None else routers:

@@ -54,7 +54,7 @@ class Erasure:
         pages = -MERGED  # the first step marks all parts for merging
         while self._merged(name, pages):
             pages = MERGED
-        self._database.forget()
+        self._database.checkpoint()
 
     def _merged(self, name: str, pages: int) -> bool:
         with self._database.write() as connection:

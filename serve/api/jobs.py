@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 
@@ -19,14 +19,16 @@ async def jobs(
     auth: Caller,
     parts: Parts,
     everyone: Annotated[
-        bool, Query(alias="all", description="Those of the whole tenant, for its admins.")
-    ] = False,
+        Literal["true", "false"],
+        Query(alias="all", description="Those of the whole tenant, for its admins."),
+    ] = "false",
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> dict[str, Any]:
     """List the newest jobs of the caller, the newest first."""
-    if everyone:
+    user: str | None = auth.user
+    if everyone == "true":
         with_role(auth, {parts.settings.serve_admin_role})
-    user = None if everyone else auth.user
+        user = None
     found = await parts.runner.do(auth, lambda: parts.jobs.newest(auth.tenant, user, limit))
     return {"jobs": [one.describe() for one in found]}
 
