@@ -47,6 +47,7 @@ LISTS = frozenset(
     }
 )
 SECRETS = frozenset({"llm_key", "jwt_key", "cache_redis_password"})
+SECRETS = frozenset({"llm_key", "jwt_key", "audit_key"})
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 Origin = Literal["flag", "environment", "profile", "default"]
 

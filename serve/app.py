@@ -18,6 +18,7 @@ from core.errors import CarrelError, shorten
 from core.settings import Settings
 from serve import page_routes
 from serve.api import (
+    audit,
     chat,
     conversations,
     documents,
@@ -52,6 +53,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     jobs.router,
     keys.router,
     health.router,
+    audit.router,
     me.router,
     page_routes.router,
 )
@@ -123,6 +125,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await watching
         await desk.runner.stop()
         await asyncio.to_thread(desk.jobs.close)
+        await asyncio.to_thread(desk.audit.close)
 
 
 def _carrel_error(request: Request, error: Exception) -> Response:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 from core.settings import Settings
 from graph.session import Session
+from serve.audit import Audit
 from serve.auth import Doorkeeper
 from serve.jobs import Jobs
 from serve.limits import CallerLimits
 from serve.metrics import Metrics
 from serve.runner import SessionRunner
 from serve.watch import Watchers
+from stores.audit import AuditLog
 from stores.feedback import FeedbackNotes
 from stores.keys import Keys
 from stores.listing import Listing
@@ -32,14 +34,16 @@ class Desk:
     listing: Listing
     feedback: FeedbackNotes
     limits: CallerLimits
+    audit: Audit
 
 
 def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
     """Put the parts together over an open session."""
     database, settings = session.store.database, session.settings
-    limits = CallerLimits(settings, Spending(database))
-    runner = SessionRunner(session, settings, Watchers([limits]))
     keys = Keys(database)
+    limits = CallerLimits(settings, Spending(database))
+    audit = Audit(AuditLog(database, settings), settings)
+    runner = SessionRunner(session, settings, Watchers([limits, audit]))
     return Desk(
         settings=settings,
         session=session,
@@ -51,4 +55,5 @@ def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
         listing=Listing(database),
         feedback=FeedbackNotes(database),
         limits=limits,
+        audit=audit,
     )
