@@ -49,7 +49,7 @@ class SessionRunner:
         notes = await self._watchers.admit(auth)
 
         def ask() -> RunRecord:
-            return self._ask(question, auth, gave_up, lambda event: None, notes)
+            return self._ask(question, auth, gave_up, unheard, notes)
 
         return await self._awaited(self.asks, auth, ask, gave_up)
 
@@ -136,7 +136,8 @@ class SessionRunner:
             post(RunEvent("step", step.model_dump(mode="json")))
 
         def on_stream(event: StreamEvent) -> None:
-            notes.speaks()
+            if post is not unheard:
+                notes.speaks()
             post(RunEvent(event.kind, {"text": event.text}))
 
         run: RunRecord | None = None
@@ -160,6 +161,10 @@ class SessionRunner:
             raise
         finally:
             notes.ended(run)
+
+
+def unheard(event: object) -> None:
+    """Hear what happens in a run that nobody watches."""
 
 
 def _limits(settings: Settings, threads: int) -> PoolLimits:
