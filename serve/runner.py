@@ -58,7 +58,7 @@ class SessionRunner:
         notes = await self._watchers.admit(auth)
 
         def ask() -> RunRecord:
-            return self._ask(question, auth, gave_up, lambda event: None, notes)
+            return self._ask(question, auth, gave_up, unheard, notes)
 
         return await self._awaited(self.asks, auth, ask, gave_up, self._claimed(question, auth))
 
@@ -183,7 +183,8 @@ class SessionRunner:
             post(RunEvent("step", step.model_dump(mode="json")))
 
         def on_stream(event: StreamEvent) -> None:
-            notes.speaks()
+            if post is not unheard:
+                notes.speaks()
             post(RunEvent(event.kind, {"text": event.text}))
 
         run: RunRecord | None = None
@@ -217,6 +218,10 @@ def ask_threads(session: Session, settings: Settings) -> int:
         return settings.serve_threads
     slots = session.chat.capabilities.slots if session.chat is not None else 0
     return max(slots, THREADS_PER_PROCESSOR * (os.cpu_count() or 1))
+
+
+def unheard(event: object) -> None:
+    """Hear what happens in a run that nobody watches."""
 
 
 def _limits(settings: Settings, threads: int) -> PoolLimits:
