@@ -16,6 +16,7 @@ from core.budget import Budget
 from core.errors import CallerError
 from core.fields.budget import BudgetFields
 from core.fields.caching import CacheFields
+from core.fields.conversations import ConversationFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
 from core.fields.ingest import IngestFields
@@ -52,6 +53,7 @@ Origin = Literal["flag", "environment", "profile", "default"]
 class Settings(  # pydantic lists the fields of the last base first
     ProtocolFields,
     CacheFields,
+    ConversationFields,
     ServingFields,
     StudioFields,
     EvaluationFields,

@@ -35,6 +35,7 @@ class StopReason(StrEnum):
     policy = "policy"
     unsupported_answer = "unsupported_answer"
     cancelled = "cancelled"
+    clarification_needed = "clarification_needed"
 
 
 class Evidence(Value):
@@ -213,6 +214,13 @@ class Answer(Value):
     stop_reason: StopReason = StopReason.enough_evidence
     missing: list[str] = Field(default_factory=list)
     warnings: list[str] = Field(default_factory=list)
+
+
+class Clarification(Value):
+    """Ask back: `options` are titles of documents, as plain text; any other reply is as good."""
+
+    question: str
+    options: list[str] = Field(default_factory=list)
 
 
 class FieldInfo(Value):

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from langgraph.graph import END, START, StateGraph
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from graph.context import Context
@@ -17,7 +16,7 @@ from graph.routes import (
     after_understand,
     after_verify,
 )
-from graph.state import InputState, OutputState, State, Update
+from graph.state import Graph, InputState, OutputState, State, Update
 from nodes.compose_query import compose_query
 from nodes.extract import extract
 from nodes.generate import generate
@@ -47,7 +46,6 @@ NODES: tuple[Node, ...] = (
     refuse,
 )
 OPERATING = ("retrieve", "extract", "compose_query", "merge_hits")
-Graph = CompiledStateGraph[State, Any, InputState, OutputState]
 
 
 def build_graph(

@@ -7,15 +7,25 @@ from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
+from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
 from core.budget import Usage
 from core.operations import AnyOperation
 from core.registers import FilledQuery, Register
 from core.trace import Step
-from core.types import Answer, Call, Draft, Evidence, Plan, StopReason, Understanding
+from core.types import (
+    Answer,
+    Call,
+    Clarification,
+    Draft,
+    Evidence,
+    Plan,
+    StopReason,
+    Understanding,
+)
 
-Outcome = Literal["enough", "weak", "next", "never"]
+Outcome = Literal["enough", "weak", "next", "never", "unclear"]
 Path = Literal["plain", "planned"]
 
 
@@ -119,6 +129,11 @@ class State(TypedDict, total=False):
     outcome: Outcome
     # Why the search ended (stop_condition, verify).
     stop_reason: StopReason
+    # What to ask back before going on (understand, stop_condition); clarify asks it.
+    clarification: Clarification | None
+    # What was replied to it, "" for nothing yet, and how often something was asked (clarify).
+    reply: str
+    clarified: int
     # The answer before it is verified (generate).
     draft: Draft | None
     # The verified answer or the refusal (verify, refuse).
@@ -131,3 +146,4 @@ def state_keys() -> frozenset[str]:
 
 
 Update = dict[str, Any]
+Graph = CompiledStateGraph[State, Any, InputState, OutputState]

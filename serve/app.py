@@ -16,20 +16,32 @@ from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
 from core.settings import Settings
-from serve.api import chat, documents, feedback, health, runs, search
+from serve.api import (
+    chat,
+    conversations,
+    documents,
+    drawings,
+    feedback,
+    health,
+    runs,
+    search,
+)
 from serve.bodies import BodyLimit
 from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
 from serve.guard import Guard, unexpected_body
 from serve.hosts import HostRule, OriginRule
 from serve.openai_routes import EVENTS_HEADER
+from serve.openapi import document_errors
 from serve.protocol_routers import protocol_routers
 from stores.database import damaged
 
 ROUTERS: tuple[APIRouter, ...] = (
     chat.router,
+    conversations.router,
     search.router,
     runs.router,
+    drawings.router,
     feedback.router,
     documents.router,
     health.router,
@@ -49,7 +61,7 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
         inner = CORSMiddleware(
             guarded,
             allow_origins=origins,
-            allow_methods=["GET", "POST", "DELETE"],
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
             allow_headers=["Authorization", "Content-Type", EVENTS_HEADER],
         )
     return Guard(
@@ -76,6 +88,7 @@ def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
     app.state.desk = desk
     for router in (*ROUTERS, *protocol_routers(desk)) if routers is None else routers:
         app.include_router(router)
+    document_errors(app)
     app.add_exception_handler(CarrelError, _carrel_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)

@@ -14,12 +14,17 @@ from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
 from graph.session import Session
 from models.chat.types import ModelCancelled
+from serve.claims import Claims
 from serve.errors import Busy
-from serve.pool import FairPool, Owner, PoolLimits
+from serve.pool import FairPool, Owner, PoolLimits, Ticket
 from serve.types import Question, RunEvent
 
 T = TypeVar("T")
 Post = Callable[[object], None]
+
+
+def nothing() -> None:
+    """Give nothing back."""
 
 
 class SessionRunner:
@@ -33,6 +38,7 @@ class SessionRunner:
         self._session = session
         self._settings = settings
         self._stopping = threading.Event()
+        self.claims = Claims()
         self.asks = FairPool("ask", _limits(settings, settings.serve_threads))
         self.searches = FairPool("search", _limits(settings, settings.serve_search_threads))
 
@@ -46,22 +52,26 @@ class SessionRunner:
         def ask() -> RunRecord:
             return self._ask(question, auth, gave_up, lambda event: None)
 
-        return await self._awaited(self.asks, auth, ask, gave_up)
+        return await self._awaited(self.asks, auth, ask, gave_up, self._claimed(question, auth))
 
     async def stream(self, question: Question, auth: AuthContext) -> AsyncIterator[RunEvent]:
         """Yield what happens; closing the iterator cancels the run and frees its slot."""
         gave_up = threading.Event()
         events: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), events)
+        give_back = self._claimed(question, auth)
 
         def work() -> None:
+            ended: object
             try:
                 run = self._ask(question, auth, gave_up, post)
-                post(RunEvent("result", run.result))
+                ended = RunEvent("result", run.result)
             except BaseException as error:  # crosses to the loop, which raises it
-                post(error)
+                ended = error
+            give_back()
+            post(ended)
 
-        ticket = self.asks.submit(_owner(auth), work, post)
+        ticket = self._submitted(self.asks, auth, work, post, give_back)
         try:
             while True:
                 event = await events.get()
@@ -72,7 +82,8 @@ class SessionRunner:
                     return
         finally:
             gave_up.set()
-            self.asks.withdraw(ticket)
+            if self.asks.withdraw(ticket):
+                give_back()
 
     async def do(self, auth: AuthContext, work: Callable[[], T]) -> T:
         """Do short work for a caller on a thread and return its result; raises `Busy`."""
@@ -88,26 +99,59 @@ class SessionRunner:
         await asyncio.to_thread(self.searches.join, seconds)
 
     async def _awaited(
-        self, pool: FairPool, auth: AuthContext, make: Callable[[], T], gave_up: threading.Event
+        self,
+        pool: FairPool,
+        auth: AuthContext,
+        make: Callable[[], T],
+        gave_up: threading.Event,
+        give_back: Callable[[], None] = nothing,
     ) -> T:
         done: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), done)
 
         def work() -> None:
+            ended: object
             try:
-                post((make(),))
+                ended = (make(),)
             except BaseException as error:
-                post(error)
+                ended = error
+            give_back()
+            post(ended)
 
-        ticket = pool.submit(_owner(auth), work, post)
+        ticket = self._submitted(pool, auth, work, post, give_back)
         try:
             result = await done.get()
         finally:
             gave_up.set()
-            pool.withdraw(ticket)
+            if pool.withdraw(ticket):
+                give_back()
         if isinstance(result, BaseException):
             raise result
         return cast(tuple[T], result)[0]
+
+    def _claimed(self, question: Question, auth: AuthContext) -> Callable[[], None]:
+        """Claim the question's conversation; return what gives it back when the run has ended."""
+        if not question.conversation:
+            return nothing
+        return self.claims.take(auth, question.conversation)
+
+    def _submitted(
+        self,
+        pool: FairPool,
+        auth: AuthContext,
+        work: Callable[[], None],
+        post: Post,
+        give_back: Callable[[], None],
+    ) -> Ticket:
+        def dropped(error: Busy) -> None:
+            give_back()
+            post(error)
+
+        try:
+            return pool.submit(_owner(auth), work, dropped)
+        except BaseException:
+            give_back()
+            raise
 
     def _ask(
         self, question: Question, auth: AuthContext, gave_up: threading.Event, post: Post
@@ -134,6 +178,7 @@ class SessionRunner:
                 question.collection,
                 pipeline=question.pipeline,
                 history=question.history,
+                conversation=question.conversation,
                 on_step=on_step,
                 on_stream=on_stream,
                 cancelled=cancelled,

@@ -76,6 +76,11 @@ class Database:
                     self._writer.execute("ROLLBACK")
                 raise
 
+    def forget(self) -> None:
+        """Take what was deleted out of the log beside the file as well, unless someone reads it."""
+        with self._write_lock:
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
     def close(self) -> None:
         """Close every connection; the object is not used afterwards."""
         with self._readers_lock:

@@ -174,3 +174,26 @@ def m006_serving(connection: sqlite3.Connection) -> None:
         "CREATE INDEX feedback_owner ON feedback (tenant, user)",
     ):
         connection.execute(statement)
+
+
+@migration
+def m007_conversations(connection: sqlite3.Connection) -> None:
+    """Keep who owns each conversation and its turns; what the graph knows of it has its own file.
+
+    `checkpoint` names the state that the conversation goes on from; `waiting` is the run that asked
+    back, as JSON, "" for none.
+    """
+    for statement in (
+        """CREATE TABLE conversations (
+            id TEXT PRIMARY KEY, tenant TEXT NOT NULL, user TEXT NOT NULL,
+            collection TEXT NOT NULL, title TEXT NOT NULL, created_at TEXT NOT NULL,
+            updated_at TEXT NOT NULL, checkpoint_id TEXT NOT NULL, waiting TEXT NOT NULL)
+            WITHOUT ROWID""",
+        "CREATE INDEX conversations_owner ON conversations (tenant, user, updated_at)",
+        """CREATE TABLE conversation_turns (
+            id INTEGER PRIMARY KEY,
+            conversation TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
+            run_id TEXT NOT NULL, question TEXT NOT NULL, created_at TEXT NOT NULL,
+            clarification TEXT NOT NULL, reply TEXT NOT NULL, UNIQUE (conversation, run_id))""",
+    ):
+        connection.execute(statement)

@@ -11,6 +11,7 @@ from core.errors import OperatorError
 from core.settings import Settings
 from stores.catalogue import Catalogue
 from stores.chroma import ChromaVectors
+from stores.conversations import Conversations
 from stores.database import Database
 from stores.embeddings import ExactVectors, Vector
 from stores.fulltext import FullText
@@ -52,6 +53,7 @@ class Store:
         self.catalogue = Catalogue(self.database)
         self.writer = Writer(self.database)
         self.runs = Runs(self.database)
+        self.conversations = Conversations(self.database)
         self.fulltext = FullText(
             self.database, (settings.bm25_title, settings.bm25_keywords, settings.bm25_section)
         )

@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
+from serve.api.shapes import COUNTED
 from serve.depends import Admin, Parts
 
 router = APIRouter(tags=["health"])
@@ -19,7 +20,7 @@ async def health() -> dict[str, Any]:
     return {"status": "ok"}
 
 
-@router.get("/metrics", response_model=None)
+@router.get("/metrics", response_model=None, responses={200: COUNTED})
 async def metrics(auth: Admin, parts: Parts) -> Response:
     """Return counts and times for Prometheus; needs the admin's role."""
     return Response(parts.metrics.text(), media_type=PROMETHEUS)

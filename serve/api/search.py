@@ -8,6 +8,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from serve.api.shapes import FOUND
 from serve.depends import Caller, Parts
 from serve.disconnect import unless_gone
 from serve.searching import SearchName, searched
@@ -20,13 +21,13 @@ class SearchRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    query: str
+    query: str = Field(min_length=1)
     collection: str = "default"
     pipeline: SearchName = "hybrid"
     k: int = Field(10, ge=1, le=100)
 
 
-@router.post("/search", response_model=None)
+@router.post("/search", response_model=None, responses={200: FOUND})
 async def search(body: SearchRequest, request: Request, auth: Caller, parts: Parts) -> Response:
     """Return passages, best first, as `carrel search --json` does."""
     wanted = (body.query, body.collection, body.pipeline, body.k)

@@ -14,6 +14,8 @@ EXIT_CODES = {
     "CarrelError": 1,
     "CallerError": 2,
     "PolicyError": 2,
+    "AbsentError": 2,
+    "InUseError": 2,
     "OperatorError": 4,
     "DataLockedError": 4,
     "ModelError": 1,

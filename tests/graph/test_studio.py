@@ -29,7 +29,8 @@ from core.settings import Settings, load_settings
 from core.types import Answer, Evidence, Plan, Understanding
 from graph.build import build_graph
 from graph.state import State
-from graph.studio import STATE_TYPES, StudioError, checkpointer, desk, resumed
+from graph.state_types import STATE_TYPES
+from graph.studio import StudioError, checkpointer, desk, resumed
 from nodes.understand import cleared
 from stores.lock import OwnerLock
 from stores.store import Store

@@ -57,10 +57,29 @@ ROWS = {
     ),
     ("GET", "/api/v1/runs"): Row("callers"),
     ("GET", "/api/v1/runs/{run_id}"): Row("callers", 404, "/api/v1/runs/000000000000"),
+    ("GET", "/api/v1/graph.svg"): Row("callers"),
+    **{
+        ("GET", f"/api/v1/runs/{{run_id}}/{name}.svg"): Row(
+            "callers", 404, f"/api/v1/runs/000000000000/{name}.svg"
+        )
+        for name in ("graph", "plan")
+    },
     ("POST", "/api/v1/feedback"): Row(
         "callers", 404, sends={"json": {"run_id": "000000000000", "rating": "up"}}
     ),
     ("GET", "/api/v1/feedback"): Row("callers"),
+    ("POST", "/api/v1/conversations"): Row("callers", 201, sends={"json": {"collection": "guide"}}),
+    ("GET", "/api/v1/conversations"): Row("callers"),
+    **{
+        (method, "/api/v1/conversations/{conversation_id}"): Row(
+            "callers", 404, f"/api/v1/conversations/{'0' * 32}", sends
+        )
+        for method, sends in (
+            ("GET", {}),
+            ("DELETE", {}),
+            ("PATCH", {"json": {"title": "Candles"}}),
+        )
+    },
     ("GET", "/api/v1/collections"): Row("callers"),
     ("GET", "/api/v1/documents"): Row("callers", sends={"params": {"collection": "guide"}}),
     ("POST", "/api/v1/documents"): Row(

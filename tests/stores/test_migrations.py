@@ -82,6 +82,13 @@ TABLES = {
         "revoked_at",
     ],
     "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
+    "conversations": [
+        *("id", "tenant", "user", "collection", "title", "created_at", "updated_at"),
+        *("checkpoint_id", "waiting"),
+    ],
+    "conversation_turns": [
+        *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
+    ],
 }
 NAMES = [
     "m001_catalogue",
@@ -90,6 +97,7 @@ NAMES = [
     "m004_segments",
     "m005_context",
     "m006_serving",
+    "m007_conversations",
 ]
 
 

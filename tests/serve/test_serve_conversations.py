@@ -1,0 +1,210 @@
+"""Conversations over HTTP: kept, continued, listed, renamed, deleted, and nobody else's."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+from serving import SECONDS, Served, error_of, eventually, held_desk, running
+
+from graph.session import Session
+
+FLAME = "What is the maximum height of the candle flame?"
+
+
+def begin(client, **body) -> str:
+    made = client.post("/api/v1/conversations", json={"collection": "guide", **body})
+    assert made.status_code == 201, made.text
+    return str(made.json()["conversation_id"])
+
+
+def say(client, name: str, question: str, **body):
+    return client.post("/api/v1/chat", json={"question": question, "conversation_id": name, **body})
+
+
+def test_a_conversation_is_kept_with_its_turns(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        first = say(client, name, FLAME).json()
+        second = say(client, name, "And why does it burn?").json()
+        shown = client.get(f"/api/v1/conversations/{name}").json()
+        listed = client.get("/api/v1/conversations", params={"limit": 1}).json()
+    assert "42 mm" in first["answer"] and first["conversation_id"] == name
+    assert [turn["run_id"] for turn in shown["turns"]] == [first["run_id"], second["run_id"]]
+    assert [turn["answer"] for turn in shown["turns"]] == [first["answer"], second["answer"]]
+    assert (shown["title"], shown["collection"], shown["waiting"]) == (FLAME, "guide", None)
+    assert listed["conversations"][0] | {"turns": 2} == listed["conversations"][0]
+    assert listed["conversations"][0]["conversation_id"] == name
+
+
+def test_another_title_is_kept(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        renamed = client.patch(f"/api/v1/conversations/{name}", json={"title": " My\n<b>candles "})
+        say(client, name, FLAME)
+        shown = client.get(f"/api/v1/conversations/{name}").json()
+        empty = client.patch(f"/api/v1/conversations/{name}", json={"title": " \x00 "})
+    assert renamed.json()["title"] == shown["title"] == "My <b>candles"
+    assert empty.status_code == 400
+
+
+def test_pages_of_the_list_follow_each_other(served: Served) -> None:
+    with served.client("admin") as client:
+        names = [begin(client) for _ in range(5)]
+        seen: list[str] = []
+        for _ in range(3):
+            given = {"limit": 2} | ({"before": seen[-1]} if seen else {})
+            page = client.get("/api/v1/conversations", params=given).json()["conversations"]
+            seen += [one["conversation_id"] for one in page]
+        absent = client.get("/api/v1/conversations", params={"before": "0" * 32})
+    assert seen[:5] == names[::-1]
+    assert absent.status_code == 404
+
+
+@pytest.mark.parametrize("kind", ["editor", "admin", "other tenant"])
+def test_a_conversation_of_another_is_as_absent_as_none(served: Served, kind: str) -> None:
+    with served.client() as client:
+        name = begin(client)
+        say(client, name, FLAME)
+    absent = "0" * 32
+    with served.client(kind) as client:
+        for method, given in (("GET", None), ("DELETE", None), ("PATCH", {"title": "mine"})):
+            foreign, none = (
+                client.request(method, f"/api/v1/conversations/{one}", json=given)
+                for one in (name, absent)
+            )
+            same_error(foreign, none)
+        same_error(say(client, name, "And why?"), say(client, absent, "And why?"))
+        streamed = say(client, name, "And why?", stream=True)
+        assert streamed.status_code == 404
+        listed = client.get("/api/v1/conversations", params={"limit": 200}).json()
+        assert name not in [one["conversation_id"] for one in listed["conversations"]]
+        paged = [client.get("/api/v1/conversations", params={"before": n}) for n in (name, absent)]
+        same_error(*paged)
+    with served.client() as client:
+        assert len(client.get(f"/api/v1/conversations/{name}").json()["turns"]) == 1
+
+
+def same_error(foreign: httpx.Response, absent: httpx.Response) -> None:
+    assert foreign.status_code == absent.status_code == 404
+    for key in ("code", "rule", "hint"):
+        assert error_of(foreign)[key] == error_of(absent)[key]
+
+
+def test_a_stream_ends_with_the_conversation(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        lines = say(client, name, FLAME, stream=True).text.splitlines()
+        turns = client.get(f"/api/v1/conversations/{name}").json()["turns"]
+    result = json.loads(lines[-2].removeprefix("data: "))
+    assert lines[-3] == "event: result"
+    assert result["conversation_id"] == name
+    assert [turn["run_id"] for turn in turns] == [result["run_id"]]
+
+
+def test_history_is_the_conversations_own(served: Served) -> None:
+    question = "And how high is it?"
+    with served.client() as client:
+        first, second = begin(client), begin(client)
+        say(client, first, "Why does the wick of a candle burn?")
+        for name in (first, second):
+            assert say(client, name, question).status_code == 200
+        trails = []
+        for name in (first, second):
+            run_id = client.get(f"/api/v1/conversations/{name}").json()["turns"][-1]["run_id"]
+            trails.append(client.get(f"/api/v1/runs/{run_id}").json()["trail"])
+    assert [trail[0]["arguments"]["history"] for trail in trails] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"messages": [{"role": "user", "content": "x"}]}, 422),
+        ({"conversation_id": "", "question": "x"}, 422),
+        ({"conversation_id": "x" * 65}, 422),
+        ({"conversation_id": 7}, 422),
+        ({"conversation_id": None, "clarify": True}, 422),
+        ({"collection": "closed"}, 400),
+        ({"question": " ?"}, 400),
+        ({"conversation_id": "../runs"}, 404),
+    ],
+)
+def test_bad_requests_name_what_is_wrong(served: Served, body: dict, status: int) -> None:
+    with served.client() as client:
+        name = begin(client)
+        given = {"question": FLAME, "conversation_id": name} | body
+        refused = client.post("/api/v1/chat", json=given)
+        assert refused.status_code == status, refused.text
+        error_of(refused)
+        assert client.get(f"/api/v1/conversations/{name}").json()["turns"] == []
+        assert say(client, name, FLAME).status_code == 200  # nothing holds it
+
+
+def test_a_conversation_is_about_a_collection_that_exists(served: Served) -> None:
+    with served.client() as client:
+        absent = client.post("/api/v1/conversations", json={"collection": "nowhere"})
+        same = {"question": FLAME, "collection": "guide", "conversation_id": begin(client)}
+        assert client.post("/api/v1/chat", json=same).status_code == 200
+    assert absent.status_code == 400
+
+
+def test_one_request_at_a_time(session: Session) -> None:
+    desk, held = held_desk(session, serve_threads=2, serve_caller_threads=2)
+    with running(desk) as url, httpx.Client(base_url=url, timeout=SECONDS) as client:
+        name = session.store.conversations.create("default", "local", "guide").id
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(say, client, name, "one")
+            assert held.started.acquire(timeout=SECONDS)
+            for stream in (False, True):
+                second = say(client, name, "two", stream=stream)
+                assert second.status_code == 409
+                assert error_of(second)["code"] == "in_use"
+            assert client.delete(f"/api/v1/conversations/{name}").status_code == 409
+            held.released.set()
+            assert first.result().json()["answer"] == "one"
+        assert say(client, name, "three").status_code == 200
+        assert held.asked == ["one", "three"]
+
+
+def test_whoever_leaves_gives_the_conversation_back(session: Session) -> None:
+    desk, held = held_desk(session, serve_threads=1)
+    with running(desk) as url, httpx.Client(base_url=url) as client:
+        name = session.store.conversations.create("default", "local", "guide").id
+        body = {"question": "one", "conversation_id": name}
+        for _ in range(3):
+            with pytest.raises(httpx.ReadTimeout):
+                client.post("/api/v1/chat", json=body, timeout=0.2)
+            assert held.cancelled.acquire(timeout=SECONDS)
+            eventually(lambda: desk.runner.asks.load == (0, 0))
+        other = session.store.conversations.create("default", "local", "guide").id
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(say, client, other, "holds the only thread")
+            assert held.started.acquire(timeout=SECONDS)
+            with pytest.raises(httpx.ReadTimeout):  # left while it waited in line
+                client.post("/api/v1/chat", json=body, timeout=0.2)
+            eventually(lambda: desk.runner.asks.load == (1, 0))
+            held.released.set()
+            assert first.result().status_code == 200
+        assert say(client, name, "two").status_code == 200
+
+
+def test_what_is_deleted_is_gone_from_every_file(served: Served) -> None:
+    marker = "zanzibarquux"
+    with served.client() as client:
+        name = begin(client)
+        run_id = say(client, name, f"{FLAME} {marker}").json()["run_id"]
+        folder = served.desk.session.store.folder
+        assert holding(folder, marker) != []
+        assert client.delete(f"/api/v1/conversations/{name}").status_code == 204
+        assert client.get(f"/api/v1/conversations/{name}").status_code == 404
+        assert client.delete(f"/api/v1/conversations/{name}").status_code == 404
+        assert client.get(f"/api/v1/runs/{run_id}").status_code == 404
+    assert holding(folder, marker) == []
+
+
+def holding(folder: Path, marker: str) -> list[str]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if marker.encode() in path.read_bytes()]
