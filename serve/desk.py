@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from core.settings import Settings
 from graph.session import Session
 from serve.auth import Doorkeeper
+from serve.finished import Finished
 from serve.jobs import Jobs
 from serve.metrics import Metrics
 from serve.runner import SessionRunner
@@ -33,13 +34,15 @@ def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
     """Put the parts together over an open session."""
     database, settings = session.store.database, session.settings
     runner = SessionRunner(session, settings)
+    metrics = Metrics(runner, settings, session.caches)
+    runner.finished = Finished(session, metrics.runs)
     return Desk(
         settings=settings,
         session=session,
         doorkeeper=Doorkeeper(Keys(database), settings, allow_anonymous=allow_anonymous),
         runner=runner,
         jobs=Jobs(session, settings),
-        metrics=Metrics(runner),
+        metrics=metrics,
         listing=Listing(database),
         feedback=FeedbackNotes(database),
     )

@@ -82,6 +82,9 @@ class ServingFields(BaseModel):
     serve_send_seconds: float = Field(
         30, gt=0, description="How long a client may take to accept a piece of a stream."
     )
+    metrics_samples: int = Field(
+        1000, ge=10, le=100_000, description="Latest requests, or steps, that percentiles are of."
+    )
     serve_jobs: int = Field(20, ge=1, description="Uploads of one tenant that may wait.")
     jwt_key: SecretStr | None = Field(
         None, description="Secret (HS256) that signed tokens are checked with."

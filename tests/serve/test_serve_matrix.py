@@ -51,6 +51,7 @@ ROWS = {
     ("GET", "/api/v1/health"): Row("all"),
     ("GET", "/api/v1/openapi.json"): Row("all"),
     ("GET", "/metrics"): Row("admins"),
+    ("GET", "/api/v1/metrics"): Row("admins"),
     ("POST", "/api/v1/chat"): Row("callers", sends={"json": QUESTION}),
     ("POST", "/api/v1/search"): Row(
         "callers", sends={"json": {"query": "flame", "collection": "guide"}}
