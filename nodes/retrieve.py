@@ -19,7 +19,6 @@ from tools.types import ToolResult
 
 NO_QUERY = "no query: what it would ask with was not found"
 NO_REWRITE = "no call: the rewrite drifts from the question"
-PARTIAL = "a model failed or time ran out during the search"
 REMEMBERED = "the result of an earlier search"
 NO_BUDGET = "no call: the budget of tool calls is used up"
 
@@ -108,7 +107,7 @@ def _step(question_id: str, call: Call, result: ToolResult, ms: float) -> Step:
         evidence=[(item.evidence_id, round(item.score, 4)) for item in result.evidence],
         ms=ms,
         stages=result.stages,
-        degraded=PARTIAL if result.partial else "",
+        partial=result.partial,
     )
 
 

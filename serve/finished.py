@@ -97,5 +97,5 @@ def is_whole(run: RunRecord) -> bool:
         and result["stop_reason"] in ANSWERED
         and not result["usage"]["degraded"]
         and not result.get("clarification")
-        and not any(step.degraded for step in run.trail)
+        and not any(step.degraded or step.partial for step in run.trail)
     )

@@ -90,7 +90,7 @@ def timed(recent: Recent) -> dict[str, Any]:
 
 
 def best_distance(run: RunRecord) -> float | None:
-    """Return 1 - cosine of the nearest evidence of a run, None when nothing was found by vectors."""
+    """Return 1 - cosine of the nearest evidence of a run, None when vectors found none."""
     evidence = run.result.get("evidence") or []
     cosines = [item["scores"][VECTOR] for item in evidence if VECTOR in item.get("scores", {})]
     return 1.0 - max(cosines) if cosines else None

@@ -59,8 +59,9 @@ class CacheRates(Value):
 
 
 class Figures(Value):
-    """Hold the figures of a server; `answers` counts runs by stop reason, `distances` by the
-    distance of their nearest evidence.
+    """Hold the figures of a server.
+
+    `answers` counts runs by stop reason, `distances` by that of their nearest evidence.
     """
 
     uptime_seconds: float
