@@ -56,7 +56,7 @@ class Step(Value):
     `evidence` lists (evidence id, score) pairs, best first; `auth_filter` is what the tool
     enforced; `usage` is what the step itself spent; `ms` is the time the step took; `stages`
     are those of a search, in order; `calls` are those of the chat model; `degraded` says why the
-    rules decided in its place.
+    rules decided in its place; `partial` that a model failed or time ran out during a search.
     """
 
     node: str
@@ -72,6 +72,7 @@ class Step(Value):
     stages: list[StageStep] = Field(default_factory=list)
     calls: list[ModelCall] = Field(default_factory=list)
     degraded: str = ""
+    partial: bool = False
 
 
 class RunRecord(Value):

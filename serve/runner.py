@@ -17,6 +17,7 @@ from graph.session import Session
 from models.chat.types import ModelCancelled
 from serve.claims import Claims
 from serve.errors import Busy
+from serve.finished import Finished
 from serve.pool import FairPool, Owner, PoolLimits, Ticket
 from serve.types import Question, RunEvent
 from serve.watch import Notes, Watchers
@@ -46,6 +47,7 @@ class SessionRunner:
         self._settings = settings
         self._stopping = threading.Event()
         self.claims = Claims()
+        self.finished: Finished | None = None
         self.asks = FairPool("ask", _limits(settings, ask_threads(session, settings)))
         self.searches = FairPool("search", _limits(settings, settings.serve_search_threads))
 
@@ -190,6 +192,14 @@ class SessionRunner:
         run: RunRecord | None = None
         try:
             check()
+            finished = self.finished
+            asked = finished.asked(question, auth) if finished else None
+            known = finished.known(asked, auth) if finished else None
+            if known is not None:
+                for step in known.trail:
+                    on_step(step)
+                run = known
+                return run
             run = self._session.ask(
                 question.text,
                 auth,
@@ -202,6 +212,8 @@ class SessionRunner:
                 on_stream=on_stream,
                 cancelled=cancelled,
             )
+            if finished is not None:
+                finished.ended(asked, run)
             return run
         except ModelCancelled:
             if not gave_up.is_set():  # the server stops; the caller is still there

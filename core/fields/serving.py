@@ -88,6 +88,9 @@ class ServingFields(BaseModel):
     serve_send_seconds: float = Field(
         30, gt=0, description="How long a client may take to accept a piece of a stream."
     )
+    metrics_samples: int = Field(
+        1000, ge=10, le=100_000, description="Latest requests, or steps, that percentiles are of."
+    )
     serve_jobs: int = Field(20, ge=1, description="Uploads of one tenant that may wait.")
     serve_jobs_kept: int = Field(
         1000, ge=0, description="Ended uploads and deletions of one tenant that stay listed."

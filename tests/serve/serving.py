@@ -92,7 +92,7 @@ def held_desk(session: Session, **changes: Any) -> tuple[Desk, HeldSession]:
     held = HeldSession(settings)
     runner = SessionRunner(held, settings)  # type: ignore[arg-type]
     desk = make_desk(session, allow_anonymous=True)
-    desk = replace(desk, settings=settings, runner=runner, metrics=Metrics(runner))
+    desk = replace(desk, settings=settings, runner=runner, metrics=Metrics(runner, settings))
     return desk, held
 
 
