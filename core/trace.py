@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from core.display.view import Displayed, View
 from core.types import Value
 
 
@@ -74,7 +75,7 @@ class Step(Value):
     degraded: str = ""
 
 
-class RunRecord(Value):
+class RunRecord(Displayed, Value):
     """Hold a finished run as the catalogue keeps it."""
 
     run_id: str
@@ -87,3 +88,8 @@ class RunRecord(Value):
     index_version: int
     result: dict[str, Any]
     trail: list[Step]
+
+    def _view(self) -> View:
+        from core.display.runs import run_view
+
+        return run_view(self)
