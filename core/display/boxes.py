@@ -11,7 +11,7 @@ from core.display.shapes import Box, Node
 from core.display.wrapping import widest, wrapped
 
 SIZE, SMALL, LEADING = 13.0, 11.0, 17.0
-PADDING, GAP, BETWEEN, LANE = 11.0, 22.0, 46.0, 14.0
+PADDING, GAP, BETWEEN, LANE = 11.0, 22.0, 38.0, 14.0
 BOLD = 1.06  # how much wider a bold line is
 TEXT_WIDTH, TEXT_LINES, NOTE_LINES = 230.0, 6, 2
 
