@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from core.display.view import Displayed, View
 from core.types import Value
 
 
@@ -75,7 +76,7 @@ class Step(Value):
     partial: bool = False
 
 
-class RunRecord(Value):
+class RunRecord(Displayed, Value):
     """Hold a finished run as the catalogue keeps it."""
 
     run_id: str
@@ -88,3 +89,8 @@ class RunRecord(Value):
     index_version: int
     result: dict[str, Any]
     trail: list[Step]
+
+    def _view(self) -> View:
+        from core.display.runs import run_view
+
+        return run_view(self)
