@@ -142,6 +142,9 @@ class AgentOutput(Value):
     missing: list[str]
     warnings: list[str]
     cached: bool = False
+    clarification: dict[str, Any] | None = Field(
+        None, description="Always null here: only a conversation can be asked back."
+    )
 
 
 Kwargs = Annotated[dict[str, Any], Field(description="Accepted and ignored.")]

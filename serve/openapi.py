@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fastapi import FastAPI
@@ -13,7 +14,7 @@ from serve.langserve_schemas import FailureDetail
 from serve.openai_schemas import ErrorReply
 
 REF = "#/components/schemas/{model}"
-OPEN = frozenset({"/api/v1/health"})  # what needs no key
+OPEN = re.compile(r"/api/v1/health|/|/page/.*")  # what needs no key
 JSON = "application/json"
 
 
@@ -63,7 +64,7 @@ def described(document: dict[str, Any]) -> dict[str, Any]:
         for operation in operations.values():
             operation["responses"].pop("422", None)
             operation["responses"]["default"] = {"description": kind.__doc__, "content": content}
-            operation["security"] = [] if path in OPEN else [{"key": []}]
+            operation["security"] = [] if OPEN.fullmatch(path) else [{"key": []}]
     for unused in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(unused, None)
     return document

@@ -54,6 +54,7 @@ class HeldSession:
     """Stand for a session whose runs go on until they are released or cancelled."""
 
     settings: Settings
+    chat: None = None
     started: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     cancelled: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     released: threading.Event = field(default_factory=threading.Event)

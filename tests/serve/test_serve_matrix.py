@@ -50,8 +50,13 @@ AGENT: dict[str, tuple[str, dict[str, Any]]] = {
 ROWS = {
     ("GET", "/api/v1/health"): Row("all"),
     ("GET", "/api/v1/openapi.json"): Row("all"),
+    ("GET", "/"): Row("all"),
+    ("GET", "/page/{name}"): Row("all", path="/page/app.js"),
+    ("GET", "/page/{folder}/{name}"): Row("all", path="/page/views/ask.js"),
+    ("GET", "/api/v1/me"): Row("callers"),
     ("GET", "/metrics"): Row("admins"),
     ("GET", "/api/v1/metrics"): Row("admins"),
+    ("GET", "/api/v1/audit"): Row("admins"),
     ("POST", "/api/v1/chat"): Row("callers", sends={"json": QUESTION}),
     ("POST", "/api/v1/search"): Row(
         "callers", sends={"json": {"query": "flame", "collection": "guide"}}
@@ -88,7 +93,18 @@ ROWS = {
         422,
         sends={"params": {"collection": "upload", "name": "a.exe"}, "content": b"x"},
     ),
+    ("GET", "/api/v1/documents/passages"): Row(
+        "callers", 404, sends={"params": {"collection": "guide", "document_id": "absent.md"}}
+    ),
+    ("DELETE", "/api/v1/documents"): Row(
+        "writers", 404, sends={"params": {"collection": "guide", "document_id": "absent.md"}}
+    ),
+    ("GET", "/api/v1/jobs"): Row("callers"),
     ("GET", "/api/v1/jobs/{job_id}"): Row("callers", 404, "/api/v1/jobs/000000000000"),
+    ("DELETE", "/api/v1/jobs/{job_id}"): Row("callers", 404, "/api/v1/jobs/000000000000"),
+    ("GET", "/api/v1/keys"): Row("admins"),
+    ("POST", "/api/v1/keys"): Row("admins", 422, sends={"json": {"tenant": "zoo"}}),
+    ("DELETE", "/api/v1/keys/{key_id}"): Row("admins", 404, "/api/v1/keys/000000000000"),
     ("GET", "/v1/models"): Row("callers"),
     ("GET", "/v1/models/{model}"): Row("callers", path="/v1/models/carrel:guide"),
     ("POST", "/v1/chat/completions"): Row("callers", sends={"json": COMPLETION}),
