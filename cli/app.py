@@ -15,6 +15,7 @@ from cli import (
     ask,
     chat,
     config,
+    conversations,
     demo,
     doctor,
     ingest,
@@ -52,6 +53,7 @@ app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)
 app.command("serve")(serve.serve)
+app.add_typer(conversations.app, name="conversations")
 app.add_typer(keys.app, name="keys")
 app.add_typer(evaluation.app, name="eval")
 app.add_typer(models.app, name="models")
