@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import TracebackType
 
 from core.auth import AuthContext
+from core.cache.caches import open_caches
 from core.errors import CallerError, ModelError
 from core.settings import Settings, load_settings
 from core.streaming import StreamEvent
@@ -27,6 +28,7 @@ from retrievers.types import Index
 from stores.catalogue import Collection
 from stores.conversations import Conversation
 from stores.store import Store
+from tools.shared_results import SharedResults
 from tools.toolbox import Toolbox
 
 NO_MODEL = "none"
@@ -51,10 +53,11 @@ class Session:
             self.warnings.append(f"keyword search only: {error}")
         model_id = self.embedder.model_id if self.embedder else NO_MODEL
         self.store = Store(settings, model_id, create=create)
-        # Ingest embeds each text once; questions, tool specs and sentences come again and again.
-        self.remembering = (
-            CachedEmbedder(self.embedder, settings.embedder_cache) if self.embedder else None
-        )
+        try:
+            self.caches = open_caches(settings, self.store.folder)
+        except BaseException:
+            self.store.close()
+            raise
         self.second: Embedder | None = None
         try:
             self.second = open_second(settings)
@@ -75,15 +78,24 @@ class Session:
         if inherited:
             given = {name: getattr(settings, name) for name in fixed}
             settings, _ = load_settings(given, inherited)
-        second = CachedEmbedder(self.second, settings.embedder_cache) if self.second else None
         return Index(
             self.store,
             collection,
-            self.remembering,
+            self.remembering(collection.tenant),
             settings,
             reranker=self._reranker(settings),
-            second=second,
+            second=self._remembering(self.second, collection.tenant),
         )
+
+    def remembering(self, tenant: str) -> Embedder | None:
+        """Return the embedder with what it has embedded for a tenant, None without one.
+
+        Ingest embeds each text once; questions, tool specs and sentences come again and again.
+        """
+        return self._remembering(self.embedder, tenant)
+
+    def _remembering(self, embedder: Embedder | None, tenant: str) -> Embedder | None:
+        return CachedEmbedder(embedder, self.caches.embeddings, tenant) if embedder else None
 
     def _reranker(self, settings: Settings) -> Reranker | None:
         """Load the re-ranker once; a broken one leaves the order of the search."""
@@ -111,7 +123,10 @@ class Session:
 
     def tools(self, auth: AuthContext, collection: str) -> Toolbox:
         """Return the tools of a collection, for searching it without a run."""
-        return Toolbox(self.index(self.store.catalogue.collection(auth.tenant, collection)))
+        return self._toolbox(self.index(self.store.catalogue.collection(auth.tenant, collection)))
+
+    def _toolbox(self, index: Index, model: str = "") -> Toolbox:
+        return Toolbox(index, SharedResults(self.caches.results, index, model))
 
     def context(
         self,
@@ -132,8 +147,8 @@ class Session:
             settings = index.settings.model_copy(update={"context_window": window})
             writer = LlmPassageWriter(self.chat, settings)
             index = replace(index, settings=settings, writer=writer)
-        tools = Toolbox(index)
-        reasoner = self._reasoner(index.settings, tools, pipeline)
+        tools = self._toolbox(index, self.chat.capabilities.model if self.chat else "")
+        reasoner = self._reasoner(index, tools, pipeline)
         return make_context(
             auth,
             tools,
@@ -145,17 +160,18 @@ class Session:
             may_clarify=clarify,
         )
 
-    def _reasoner(self, settings: Settings, tools: Toolbox, pipeline: PipelineName) -> Reasoner:
+    def _reasoner(self, index: Index, tools: Toolbox, pipeline: PipelineName) -> Reasoner:
         """Let a chat model decide where there is one; the classic pipeline only writes with it."""
+        settings, embedder = index.settings, index.embedder
         classic = pipeline == "classic"
         kind = ClassicReasoner if classic else RulesReasoner
-        rules = kind(settings, tools.term_weights(), self.remembering)
+        rules = kind(settings, tools.term_weights(), embedder)
         if self.chat is None:
             return rules
         from reasoning.llm.reasoner import ALL_VERBS, LlmReasoner
 
         verbs = CLASSIC_VERBS if classic else ALL_VERBS
-        return LlmReasoner(self.chat, rules, settings, self.remembering, verbs)
+        return LlmReasoner(self.chat, rules, settings, embedder, verbs, self.caches.rewrites)
 
     def ask(
         self,
@@ -205,6 +221,7 @@ class Session:
         if self._chat is not None and self._chat[0] is not None:
             self._chat[0].close()
         self.asking.close()
+        self.caches.close()
         self.store.close()
 
     def __enter__(self) -> Session:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from core.language.analysis import terms
 from core.language.entities import MAX_CHARACTERS, MAX_WORDS, entities
@@ -17,8 +18,13 @@ _COMMA = re.compile(r"[,，、]")
 def names_in(item: Evidence) -> list[Name]:
     """Return the names a chunk says, each once, in its order, without those of its own title."""
     own = title_names(item)
-    found = (tuple(terms(one.text, item.language)) for one in entities(item.text, item.language))
-    return [name for name in dict.fromkeys(found) if name and name not in own][:MAX_NAMES]
+    return [name for name in _names(item.text, item.language) if name not in own][:MAX_NAMES]
+
+
+@lru_cache(maxsize=4096)
+def _names(text: str, language: str) -> tuple[Name, ...]:
+    found = (tuple(terms(one.text, language)) for one in entities(text, language))
+    return tuple(name for name in dict.fromkeys(found) if name)
 
 
 def title_names(item: Evidence) -> frozenset[Name]:

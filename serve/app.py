@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -16,7 +16,21 @@ from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
 from core.settings import Settings
-from serve.api import chat, conversations, documents, feedback, health, runs, search
+from serve import page_routes
+from serve.api import (
+    audit,
+    chat,
+    conversations,
+    documents,
+    drawings,
+    feedback,
+    health,
+    jobs,
+    keys,
+    me,
+    runs,
+    search,
+)
 from serve.bodies import BodyLimit
 from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
@@ -24,7 +38,9 @@ from serve.guard import Guard, unexpected_body
 from serve.hosts import HostRule, OriginRule
 from serve.openai_dialogue import CONVERSATION_HEADER
 from serve.openai_routes import EVENTS_HEADER
+from serve.openapi import document_errors
 from serve.protocol_routers import protocol_routers
+from serve.queries import known_query
 from stores.database import damaged
 
 ROUTERS: tuple[APIRouter, ...] = (
@@ -32,9 +48,15 @@ ROUTERS: tuple[APIRouter, ...] = (
     conversations.router,
     search.router,
     runs.router,
+    drawings.router,
     feedback.router,
     documents.router,
+    jobs.router,
+    keys.router,
     health.router,
+    audit.router,
+    me.router,
+    page_routes.router,
 )
 OPENAPI = "/api/v1/openapi.json"
 
@@ -75,10 +97,12 @@ def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
         redoc_url=None,
         openapi_url=OPENAPI,
         lifespan=_lifespan,
+        dependencies=[Depends(known_query)],
     )
     app.state.desk = desk
     for router in (*ROUTERS, *protocol_routers(desk)) if routers is None else routers:
         app.include_router(router)
+    document_errors(app)
     app.add_exception_handler(CarrelError, _carrel_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
@@ -93,6 +117,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     store = desk.session.store
     for collection in store.catalogue.collections():
         store.hot.refresh_in_background(collection)
+    await asyncio.to_thread(desk.jobs.resume)
     watching = asyncio.create_task(desk.metrics.watch_loop())
     try:
         yield
@@ -102,6 +127,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await watching
         await desk.runner.stop()
         await asyncio.to_thread(desk.jobs.close)
+        await asyncio.to_thread(desk.audit.close)
 
 
 def _carrel_error(request: Request, error: Exception) -> Response:

@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import Literal
 
 from core.auth import AuthContext
 from core.settings import Settings
 from serve.errors import NotAuthenticated
 from serve.tokens import Tokens
-from stores.keys import PREFIX, Keys
+from stores.keys import PREFIX, Key, Keys
 
 BEARER = re.compile(r"Bearer +([A-Za-z0-9._~+/=-]{1,4096})", re.ASCII | re.IGNORECASE)
 DEFAULT_TENANT = "default"
 ANONYMOUS = "local"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Hold a verified caller and how they got in; `key` is None without one."""
+
+    auth: AuthContext
+    how: Literal["key", "token", "anonymous"]
+    key: Key | None = None
 
 
 class Doorkeeper:
@@ -36,13 +47,17 @@ class Doorkeeper:
         return not good and not self._tokens.enabled
 
     def caller(self, header: str | None) -> AuthContext:
-        """Return who sends this `Authorization` header, or raise NotAuthenticated.
+        """Return who sends this `Authorization` header, or raise NotAuthenticated."""
+        return self.entry(header).auth
 
-        A wrong key is turned away also where anonymous callers are let in.
+    def entry(self, header: str | None) -> Entry:
+        """Return who sends this `Authorization` header and with which key.
+
+        Raises NotAuthenticated. A wrong key is turned away also where anonymous callers are let in.
         """
         if header is None:
             if self.allow_anonymous:
-                return self._anonymous
+                return Entry(self._anonymous, "anonymous")
             raise NotAuthenticated(
                 "a request needs a key",
                 hint="send `Authorization: Bearer KEY`; `carrel keys create` makes one",
@@ -51,10 +66,10 @@ class Doorkeeper:
         if match is None:
             raise NotAuthenticated("the Authorization header is `Bearer KEY`")
         if not match[1].startswith(PREFIX):
-            return self._tokens.verified(match[1])
+            return Entry(self._tokens.verified(match[1]), "token")
         key = self._keys.verified(match[1])
         if key is None:
             raise NotAuthenticated(
                 "the key is unknown, expired or revoked", hint="`carrel keys create` makes one"
             )
-        return key.auth
+        return Entry(key.auth, "key", key)

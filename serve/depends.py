@@ -9,6 +9,7 @@ from fastapi import Depends, Request
 from core.auth import AuthContext
 from core.errors import PolicyError
 from serve.desk import Desk
+from serve.errors import NotAuthenticated
 from serve.types import Runner
 
 
@@ -19,10 +20,22 @@ def desk(request: Request) -> Desk:
 
 
 async def caller(request: Request) -> AuthContext:
-    """Return who is calling, verified; raises NotAuthenticated (401)."""
-    auth = desk(request).doorkeeper.caller(request.headers.get("authorization"))
-    request.scope["carrel.caller"] = auth  # for the log
-    return auth
+    """Return who is calling, verified; raises NotAuthenticated (401), LimitExceeded (429)."""
+    parts = desk(request)
+    header = request.headers.get("authorization")
+    address = request.client.host if request.client else ""
+    try:
+        entry = parts.doorkeeper.entry(header)
+    except NotAuthenticated:
+        if header is not None:
+            await parts.limits.wrong_key(address)
+            parts.audit.note("login_failed", None, address=address)
+        raise
+    parts.audit.entered(entry, address)
+    request.scope["carrel.caller"] = entry.auth  # for the log
+    route = getattr(request.scope.get("route"), "path", "")
+    request.scope["carrel.limits"] = await parts.limits.enter(entry.auth, entry.key, route)
+    return entry.auth
 
 
 def runner(request: Request) -> Runner:

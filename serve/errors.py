@@ -35,6 +35,18 @@ class Busy(CarrelError):
         self.of_caller = of_caller
 
 
+class LimitExceeded(Busy):
+    """Turn a caller away who has used what they may; `headers` say how much that is."""
+
+    def __init__(
+        self, rule: str, headers: Headers, *, retry_after: int, of_tokens: bool = False
+    ) -> None:
+        """Say which limit was met, one of requests or one of tokens."""
+        super().__init__(rule, retry_after=retry_after, of_caller=True)
+        self.headers = headers
+        self.of_tokens = of_tokens
+
+
 class NotAuthenticated(CallerError):
     """Ask for a key or a token; which part of one was wrong is not said."""
 
@@ -74,6 +86,8 @@ def status_of(error: CarrelError) -> tuple[int, str, Headers]:
     """Return status, code and headers of an error."""
     if isinstance(error, Busy):
         again = {"Retry-After": str(error.retry_after)}
+        if isinstance(error, LimitExceeded):
+            again |= error.headers
         return (429, "too_many_requests", again) if error.of_caller else (503, "busy", again)
     if isinstance(error, Refused):
         return error.status, error.code, {}

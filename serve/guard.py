@@ -63,7 +63,10 @@ class Guard:
         async def safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
-                _add_headers(MutableHeaders(scope=message), request_id, message["status"])
+                headers = MutableHeaders(scope=message)
+                _add_headers(headers, request_id, message["status"])
+                for name, value in scope.get("carrel.limits", {}).items():
+                    headers.setdefault(name, value)
             await send(message)
 
         try:

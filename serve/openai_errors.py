@@ -6,7 +6,7 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from serve.errors import Refused
+from serve.errors import LimitExceeded, Refused
 from serve.failures import Failure, dotted
 
 CODES = {401: "invalid_api_key", 404: "not_found", 429: "rate_limit_exceeded", 503: "overloaded"}
@@ -49,4 +49,18 @@ def _type(status: int) -> str:
 def failed(failure: Failure) -> Response:
     """Answer as OpenAI does, which calls invalid fields a bad request (400)."""
     status = 400 if failure.problems else failure.status
-    return JSONResponse(error_body(failure), status, dict(failure.headers))
+    return JSONResponse(error_body(failure), status, dict(failure.headers) | _limits(failure))
+
+
+def _limits(failure: Failure) -> dict[str, str]:
+    """Return the headers in which OpenAI's clients read how much is left."""
+    error = failure.error
+    if not isinstance(error, LimitExceeded):
+        return {}
+    unit = "tokens" if error.of_tokens else "requests"
+    given = {name.rpartition("-")[2].lower(): value for name, value in error.headers.items()}
+    return {
+        f"x-ratelimit-limit-{unit}": given["limit"],
+        f"x-ratelimit-remaining-{unit}": given["remaining"],
+        f"x-ratelimit-reset-{unit}": f"{given['reset']}s",
+    }

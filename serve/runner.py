@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import TypeVar, cast
@@ -16,8 +17,12 @@ from graph.session import Session
 from models.chat.types import ModelCancelled
 from serve.claims import Claims
 from serve.errors import Busy
+from serve.finished import Finished
 from serve.pool import FairPool, Owner, PoolLimits, Ticket
 from serve.types import Question, RunEvent
+from serve.watch import Notes, Watchers
+
+THREADS_PER_PROCESSOR = 2  # most of a question is spent in code that runs side by side
 
 T = TypeVar("T")
 Post = Callable[[object], None]
@@ -33,13 +38,17 @@ class SessionRunner:
     Both have their own threads, so that a search does not wait for questions of a slow model.
     """
 
-    def __init__(self, session: Session, settings: Settings) -> None:
-        """Start no thread yet."""
+    def __init__(
+        self, session: Session, settings: Settings, watchers: Watchers | None = None
+    ) -> None:
+        """Start no thread yet; `watchers` let questions begin and follow them."""
         self._session = session
+        self._watchers = watchers or Watchers()
         self._settings = settings
         self._stopping = threading.Event()
         self.claims = Claims()
-        self.asks = FairPool("ask", _limits(settings, settings.serve_threads))
+        self.finished: Finished | None = None
+        self.asks = FairPool("ask", _limits(settings, ask_threads(session, settings)))
         self.searches = FairPool("search", _limits(settings, settings.serve_search_threads))
 
     async def run(self, question: Question, auth: AuthContext) -> RunRecord:
@@ -48,9 +57,10 @@ class SessionRunner:
         When the task is cancelled the run is too.
         """
         gave_up = threading.Event()
+        notes = await self._watchers.admit(auth)
 
         def ask() -> RunRecord:
-            return self._ask(question, auth, gave_up, lambda event: None)
+            return self._ask(question, auth, gave_up, unheard, notes)
 
         return await self._awaited(self.asks, auth, ask, gave_up, self._claimed(question, auth))
 
@@ -59,12 +69,13 @@ class SessionRunner:
         gave_up = threading.Event()
         events: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), events)
+        notes = await self._watchers.admit(auth)
         give_back = self._claimed(question, auth)
 
         def work() -> None:
             ended: object
             try:
-                run = self._ask(question, auth, gave_up, post)
+                run = self._ask(question, auth, gave_up, post, notes)
                 ended = RunEvent("result", run.result)
             except BaseException as error:  # crosses to the loop, which raises it
                 ended = error
@@ -154,7 +165,12 @@ class SessionRunner:
             raise
 
     def _ask(
-        self, question: Question, auth: AuthContext, gave_up: threading.Event, post: Post
+        self,
+        question: Question,
+        auth: AuthContext,
+        gave_up: threading.Event,
+        post: Post,
+        notes: Notes,
     ) -> RunRecord:
         def cancelled() -> bool:
             return gave_up.is_set() or self._stopping.is_set()
@@ -164,15 +180,27 @@ class SessionRunner:
                 raise ModelCancelled("the caller gave up while the run was at work")
 
         def on_step(step: Step) -> None:
+            notes.step(step)
             check()
             post(RunEvent("step", step.model_dump(mode="json")))
 
         def on_stream(event: StreamEvent) -> None:
+            if post is not unheard:
+                notes.speaks()
             post(RunEvent(event.kind, {"text": event.text}))
 
+        run: RunRecord | None = None
         try:
             check()
-            return self._session.ask(
+            finished = self.finished
+            asked = finished.asked(question, auth) if finished else None
+            known = finished.known(asked, auth) if finished else None
+            if known is not None:
+                for step in known.trail:
+                    on_step(step)
+                run = known
+                return run
+            run = self._session.ask(
                 question.text,
                 auth,
                 question.collection,
@@ -184,11 +212,28 @@ class SessionRunner:
                 on_stream=on_stream,
                 cancelled=cancelled,
             )
+            if finished is not None:
+                finished.ended(asked, run)
+            return run
         except ModelCancelled:
             if not gave_up.is_set():  # the server stops; the caller is still there
                 again = self._settings.serve_retry_seconds
                 raise Busy("the server is stopping", retry_after=again) from None
             raise
+        finally:
+            notes.ended(run)
+
+
+def ask_threads(session: Session, settings: Settings) -> int:
+    """Return how many questions are worked on at once."""
+    if settings.serve_threads:
+        return settings.serve_threads
+    slots = session.chat.capabilities.slots if session.chat is not None else 0
+    return max(slots, THREADS_PER_PROCESSOR * (os.cpu_count() or 1))
+
+
+def unheard(event: object) -> None:
+    """Hear what happens in a run that nobody watches."""
 
 
 def _limits(settings: Settings, threads: int) -> PoolLimits:

@@ -185,7 +185,7 @@ class Conversations:
                 (conversation.tenant, conversation.user, conversation.id),
             )
             connection.execute("DELETE FROM conversations WHERE id = ?", (conversation.id,))
-        self._database.forget()
+        self._database.checkpoint()
 
 
 def _conversation(row: sqlite3.Row) -> Conversation:

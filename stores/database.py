@@ -76,10 +76,10 @@ class Database:
                     self._writer.execute("ROLLBACK")
                 raise
 
-    def forget(self) -> None:
-        """Take what was deleted out of the log beside the file as well, unless someone reads it."""
+    def checkpoint(self) -> None:
+        """Move the log into the file as far as no reader needs it, and empty it when all moved."""
         with self._write_lock:
-            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         """Close every connection; the object is not used afterwards."""

@@ -31,13 +31,19 @@ def utc_now() -> datetime.datetime:
 
 @dataclass(frozen=True)
 class Key:
-    """Describe a key; times are ISO 8601 in UTC, empty for never."""
+    """Describe a key; times are ISO 8601 in UTC, empty for never.
+
+    `rate` (questions a minute) and `tokens_per_day` are its own limits, 0 for none, None where the
+    settings say it.
+    """
 
     id: str
     auth: AuthContext
     created_at: str
     expires_at: str = ""
     revoked_at: str = ""
+    rate: int | None = None
+    tokens_per_day: int | None = None
 
     def describe(self) -> dict[str, object]:
         """Return the key as it is listed; its secret is kept nowhere."""
@@ -49,6 +55,8 @@ class Key:
             "created_at": self.created_at,
             "expires_at": self.expires_at or None,
             "revoked_at": self.revoked_at or None,
+            "rate": self.rate,
+            "tokens_per_day": self.tokens_per_day,
         }
 
 
@@ -61,7 +69,14 @@ class Keys:
         self._now = now
 
     def create(
-        self, tenant: str, *, user: str = "", roles: frozenset[str] = frozenset(), days: int = 0
+        self,
+        tenant: str,
+        *,
+        user: str = "",
+        roles: frozenset[str] = frozenset(),
+        days: int = 0,
+        rate: int | None = None,
+        tokens_per_day: int | None = None,
     ) -> tuple[str, Key]:
         """Return a new key and its description; without `days` it does not expire.
 
@@ -77,13 +92,13 @@ class Keys:
                 "a key expires before the year 10000", value=f"{days} days", hint="give fewer days"
             ) from None
         text = f"{PREFIX}{key_id}_{secrets.token_hex(SECRET_BYTES)}"
-        key = Key(key_id, auth, _text(now), expires)
+        key = Key(key_id, auth, _text(now), expires, rate=rate, tokens_per_day=tokens_per_day)
         with self._database.write() as connection:
             connection.execute(
-                "INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, '')",
+                "INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, ?)",
                 (
                     *(key_id, _digest(text), tenant, auth.user),
-                    *(json.dumps(sorted(roles)), key.created_at, expires),
+                    *(json.dumps(sorted(roles)), key.created_at, expires, rate, tokens_per_day),
                 ),
             )
         return text, key
@@ -140,4 +155,12 @@ def _key(row: sqlite3.Row) -> Key:
     auth = AuthContext(
         tenant=row["tenant"], user=row["user"], roles=frozenset(json.loads(row["roles"]))
     )
-    return Key(row["id"], auth, row["created_at"], row["expires_at"], row["revoked_at"])
+    return Key(
+        row["id"],
+        auth,
+        row["created_at"],
+        row["expires_at"],
+        row["revoked_at"],
+        row["rate"],
+        row["tokens_per_day"],
+    )

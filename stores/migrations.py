@@ -197,3 +197,50 @@ def m007_conversations(connection: sqlite3.Connection) -> None:
             clarification TEXT NOT NULL, reply TEXT NOT NULL, UNIQUE (conversation, run_id))""",
     ):
         connection.execute(statement)
+
+
+@migration
+def m008_limits(connection: sqlite3.Connection) -> None:
+    """Keep the limits of a key, where it has its own, and the tokens that callers have used."""
+    for statement in (
+        "ALTER TABLE api_keys ADD COLUMN rate INTEGER",
+        "ALTER TABLE api_keys ADD COLUMN tokens_per_day INTEGER",
+        """CREATE TABLE spending (
+            tenant TEXT NOT NULL, user TEXT NOT NULL, hour INTEGER NOT NULL,
+            tokens INTEGER NOT NULL, PRIMARY KEY (tenant, user, hour)) WITHOUT ROWID""",
+    ):
+        connection.execute(statement)
+
+
+@migration
+def m009_jobs(connection: sqlite3.Connection) -> None:
+    """Keep uploads and deletions, those at work and those that ended."""
+    for statement in (
+        """CREATE TABLE jobs (
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+            tenant TEXT NOT NULL, user TEXT NOT NULL, collection TEXT NOT NULL, name TEXT NOT NULL,
+            roles TEXT NOT NULL, bytes INTEGER NOT NULL, state TEXT NOT NULL, error TEXT NOT NULL,
+            attempts INTEGER NOT NULL, documents INTEGER NOT NULL, chunks INTEGER NOT NULL,
+            notes TEXT NOT NULL, created_at TEXT NOT NULL,
+            updated_at TEXT NOT NULL)""",
+        "CREATE INDEX jobs_owner ON jobs (tenant, user, number)",
+        "CREATE INDEX jobs_open ON jobs (number) WHERE state IN ('waiting', 'running')",
+    ):
+        connection.execute(statement)
+
+
+@migration
+def m010_audit(connection: sqlite3.Connection) -> None:
+    """Keep what callers did in rows that are never changed."""
+    for statement in (
+        """CREATE TABLE audit (
+            seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, tenant TEXT NOT NULL,
+            user TEXT NOT NULL, facts TEXT NOT NULL, previous TEXT NOT NULL,
+            hash TEXT NOT NULL)""",
+        "CREATE INDEX audit_tenant ON audit (tenant, seq)",
+        """CREATE TRIGGER audit_unchanged BEFORE UPDATE ON audit BEGIN
+            SELECT RAISE(ABORT, 'an audit row is never changed'); END""",
+        """CREATE TRIGGER audit_kept BEFORE DELETE ON audit BEGIN
+            SELECT RAISE(ABORT, 'an audit row is never deleted'); END""",
+    ):
+        connection.execute(statement)

@@ -14,6 +14,7 @@ from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
 from stores.database import Database
 from stores.embeddings import ExactVectors, Vector
+from stores.erasure import Erasure
 from stores.fulltext import FullText
 from stores.lock import OwnerLock
 from stores.outbox import Outbox
@@ -62,6 +63,7 @@ class Store:
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
+        self.erasure = Erasure(self.database, self.runs, self.outbox)
 
     def scan(self, model_id: str) -> ExactVectors:
         """Return the exact scan over the vectors of another model, such as a second embedder."""

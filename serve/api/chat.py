@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from graph.context import PipelineName
+from serve.api.shapes import ANSWERED
 from serve.depends import Asking, Caller, Parts
 from serve.dialogue import Said, turns_of
 from serve.disconnect import unless_gone
@@ -38,7 +39,7 @@ class ChatRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    question: str
+    question: str = Field(min_length=1)
     collection: str = "default"
     messages: list[Message] = Field(default_factory=list, max_length=MAX_MESSAGES)
     pipeline: PipelineName = "auto"
@@ -68,7 +69,7 @@ class ChatRequest(BaseModel):
         )
 
 
-@router.post("/chat", response_model=None)
+@router.post("/chat", response_model=None, responses={200: ANSWERED})
 async def chat(
     body: ChatRequest, request: Request, auth: Caller, asking: Asking, parts: Parts
 ) -> Response:

@@ -93,13 +93,16 @@ def test_anonymous_callers_are_of_this_machine(carrel: Carrel, data: Path, host:
 def test_keys_are_shown_once_and_listed_without_secrets(carrel: Carrel, tmp_path: Path) -> None:
     data = tmp_path / "fresh"
     given = ("--tenant", "acme", "--user", "ann", "--role", "admin", "--expires", 30)
+    given += ("--rate", 5, "--tokens-per-day", 0)
     made = carrel("keys", "create", *given, "--json", data=data).json
     assert made["key"].startswith(f"carrel_{made['id']}_")
     assert (made["tenant"], made["user"], made["roles"]) == ("acme", "ann", ["admin"])
+    assert (made["rate"], made["tokens_per_day"]) == (5, 0)
     shown = carrel("keys", "create", data=data)
     assert shown.out.startswith("carrel_") and "once" in shown.err
     listed = carrel("keys", "list", "--json", data=data)
     assert [one["tenant"] for one in listed.json["keys"]] == ["acme", "default"]
+    assert [one["rate"] for one in listed.json["keys"]] == [5, None]
     assert made["key"] not in listed.out and shown.out.strip() not in listed.out
     assert carrel("keys", "revoke", made["id"], data=data).out == f"{made['id']} is revoked\n"
     assert "revoked" in carrel("keys", "list", "--tenant", "acme", data=data).out
@@ -112,6 +115,8 @@ def test_keys_are_shown_once_and_listed_without_secrets(carrel: Carrel, tmp_path
         (("create", "--user", "a/b"), "user is 1 to 64"),
         (("create", "--role", ""), "role is 1 to 64"),
         (("create", "--expires", "-1"), "--expires"),
+        (("create", "--rate", "-1"), "--rate"),
+        (("create", "--tokens-per-day", "many"), "--tokens-per-day"),
         (("create", "--expires", "99999999"), "year 10000"),
         (("revoke", "nothing"), "named by its id"),
     ],

@@ -80,8 +80,17 @@ TABLES = {
         "created_at",
         "expires_at",
         "revoked_at",
+        "rate",
+        "tokens_per_day",
     ],
+    "audit": ["seq", "at", "kind", "tenant", "user", "facts", "previous", "hash"],
+    "spending": ["tenant", "user", "hour", "tokens"],
     "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
+    "jobs": [
+        *("number", "id", "kind", "tenant", "user", "collection", "name", "roles", "bytes"),
+        *("state", "error", "attempts", "documents", "chunks", "notes"),
+        *("created_at", "updated_at"),
+    ],
     "conversations": [
         *("id", "tenant", "user", "collection", "title", "created_at", "updated_at"),
         *("checkpoint_id", "waiting"),
@@ -98,6 +107,9 @@ NAMES = [
     "m005_context",
     "m006_serving",
     "m007_conversations",
+    "m008_limits",
+    "m009_jobs",
+    "m010_audit",
 ]
 
 

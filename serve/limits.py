@@ -1,0 +1,144 @@
+"""What each caller may use: questions, other requests, and tokens of the chat model."""
+
+from __future__ import annotations
+
+import ipaddress
+import sqlite3
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import replace
+
+from core.auth import AuthContext
+from core.settings import Settings
+from core.trace import RunRecord, Step
+from serve.errors import LimitExceeded
+from serve.logs import log
+from serve.watch import Note, Unwatched
+from serve.windows import Standing, Windows
+from stores.keys import Key
+from stores.spending import Spending
+
+# Routes whose requests are counted as the questions they ask, not as requests.
+ASKING = frozenset({"/api/v1/chat", "/v1/chat/completions"}) | {
+    f"/agent{below}/{name}"
+    for below in ("", "/c/{config_hash}")
+    for name in ("invoke", "batch", "stream", "stream_log", "stream_events")
+}
+SITE_BITS = 64  # the part of an IPv6 address that one customer's machines share
+
+_key: ContextVar[Key | None] = ContextVar("key", default=None)
+
+
+class CallerLimits:
+    """Count what verified callers do, whichever address or key they use.
+
+    A key's own limits hold for the requests it is used for; the counts are the user's.
+    """
+
+    def __init__(self, settings: Settings, spending: Spending) -> None:
+        """Begin with the tokens that were used before."""
+        self.settings = settings
+        self._spending = spending
+        self._windows = Windows()
+
+    async def enter(self, auth: AuthContext, key: Key | None, route: str) -> Mapping[str, str]:
+        """Count a request and return what its response says of the limit; raises LimitExceeded.
+
+        What is asked in this request is then counted by the limits of `key`.
+        """
+        _key.set(key)
+        owner = (auth.tenant, auth.user)
+        if route in ASKING:
+            limit = self._ask_rate()
+            if not limit:
+                return {}
+            before = await self._windows.look("ask", owner, limit)
+            return headers_of(replace(before, remaining=max(0, before.remaining - 1)))
+        standing = await self._counted("request", owner, self.settings.serve_rate)
+        return headers_of(standing) if standing else {}
+
+    async def admit(self, auth: AuthContext) -> Note:
+        """Count a question; raises LimitExceeded when the caller has asked or used too much."""
+        owner = (auth.tenant, auth.user)
+        key = _key.get()
+        own = key.tokens_per_day if key else None
+        allowed = self.settings.serve_tokens_per_day if own is None else own
+        if allowed and (wait := self._spending.seconds_until(*owner, allowed)):
+            standing = Standing(allowed=False, limit=allowed, remaining=0, reset=wait)
+            rule = f"a caller uses at most {allowed} tokens of the chat model in 24 hours"
+            raise LimitExceeded(rule, headers_of(standing), retry_after=wait, of_tokens=True)
+        await self._counted("ask", owner, self._ask_rate())
+        return _Charge(self._spending, auth)
+
+    async def wrong_key(self, address: str) -> None:
+        """Count a wrong key; raises LimitExceeded when too many came from its address.
+
+        A right key is never counted, nor refused because of others: who tries wrong ones from the
+        same address must not keep it out. A key has 256 random bits, so what is slowed down here is
+        the noise, not the chance to guess one.
+        """
+        limit = self.settings.serve_wrong_keys
+        await self._counted("wrong", (_site(address),), limit, "an address sends", "wrong keys")
+
+    def _ask_rate(self) -> int:
+        key = _key.get()
+        own = key.rate if key else None
+        return self.settings.serve_ask_rate if own is None else own
+
+    async def _counted(
+        self,
+        name: str,
+        owner: tuple[str, ...],
+        limit: int,
+        who: str = "a caller sends",
+        what: str = "",
+    ) -> Standing | None:
+        if not limit:
+            return None
+        standing = await self._windows.hit(name, owner, limit)
+        if not standing.allowed:
+            noun = what or {"ask": "questions", "request": "requests"}[name]
+            rule = f"{who} at most {limit} {noun} in a minute"
+            raise LimitExceeded(rule, headers_of(standing), retry_after=standing.reset)
+        return standing
+
+
+class _Charge(Unwatched):
+    """Charge the tokens of one run to its caller when it ends, however it ends."""
+
+    def __init__(self, spending: Spending, auth: AuthContext) -> None:
+        self._spending = spending
+        self._auth = auth
+        self._tokens = 0
+
+    def step(self, step: Step) -> None:
+        """Add what a step used: a run that is cancelled later has used it all the same."""
+        self._tokens += sum(one.prompt_tokens + one.completion_tokens for one in step.calls)
+
+    def ended(self, run: RunRecord | None) -> None:
+        """Keep the sum; on a full disk this process alone remembers it."""
+        if not self._tokens:
+            return
+        try:
+            self._spending.add(self._auth.tenant, self._auth.user, self._tokens)
+        except sqlite3.OperationalError as error:
+            log.error("spent tokens were not kept: %s", error)
+
+
+def headers_of(standing: Standing) -> dict[str, str]:
+    """Return a standing as headers of a response."""
+    return {
+        "X-RateLimit-Limit": str(standing.limit),
+        "X-RateLimit-Remaining": str(standing.remaining),
+        "X-RateLimit-Reset": str(standing.reset),
+    }
+
+
+def _site(address: str) -> str:
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return address
+    return str(ipaddress.ip_network((parsed, SITE_BITS), strict=False))
