@@ -13,6 +13,7 @@ import typer
 
 from cli import (
     ask,
+    audit,
     chat,
     config,
     demo,
@@ -53,6 +54,7 @@ app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)
 app.command("serve")(serve.serve)
 app.add_typer(keys.app, name="keys")
+app.add_typer(audit.app, name="audit")
 app.add_typer(evaluation.app, name="eval")
 app.add_typer(models.app, name="models")
 app.add_typer(llm.app, name="llm")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.table import Table
@@ -11,7 +11,11 @@ from cli.options import DEFAULT_TENANT, Data, Json, Roles, Tenant, settings_from
 from cli.output import print_json, stderr, stdout
 
 if TYPE_CHECKING:
+    from core.settings import Settings
+    from stores.database import Database
     from stores.keys import Key
+
+OPERATOR = "command.line"  # the user that the audit log names
 
 app = typer.Typer(help="Make, list and revoke the keys of callers of `carrel serve`.")
 
@@ -49,14 +53,16 @@ def create(
 ) -> None:
     """Make a key and show it once; only its hash is kept."""
     from core.auth import checked_name
-    from stores.keys_access import opened_keys
+    from stores.keys import Keys
+    from stores.keys_access import opened_catalogue
 
     checked_name("tenant", tenant)
     if user:
         checked_name("user", user)
     roles = frozenset(checked_name("role", one) for one in role or [])
-    with opened_keys(settings_from(data).data, create=True) as keys:
-        text, key = keys.create(
+    settings = settings_from(data)
+    with opened_catalogue(settings.data, create=True) as database:
+        text, key = Keys(database).create(
             tenant,
             user=user,
             roles=roles,
@@ -64,6 +70,7 @@ def create(
             rate=rate,
             tokens_per_day=tokens_per_day,
         )
+        _record(database, settings, "key_created", key)
     if as_json:
         print_json({"key": text, **key.describe()})
         return
@@ -104,14 +111,32 @@ def revoke(
     as_json: Json = False,
 ) -> None:
     """Revoke a key; a running server turns it away from its next request on."""
-    from stores.keys_access import opened_keys
+    from stores.keys import Keys
+    from stores.keys_access import opened_catalogue
 
-    with opened_keys(settings_from(data).data) as keys:
-        key = keys.revoke(storable(key_id))
+    settings = settings_from(data)
+    with opened_catalogue(settings.data) as database:
+        key = Keys(database).revoke(storable(key_id))
+        _record(database, settings, "key_revoked", key)
     if as_json:
         print_json(key.describe())
     else:
         stdout().print(f"{key.id} is revoked")
+
+
+def _record(
+    database: Database, settings: Settings, kind: Literal["key_created", "key_revoked"], key: Key
+) -> None:
+    """Record what the operator did where the tenant's admins see it."""
+    from core.auth import AuthContext
+    from stores.audit import AuditLog, Entry
+
+    if not settings.audit:
+        return
+    operator = AuthContext(tenant=key.auth.tenant, user=OPERATOR)
+    roles = sorted(key.auth.roles)
+    facts = {"key": key.id, "user": key.auth.user, "roles": roles, "expires_at": key.expires_at}
+    AuditLog(database, settings).append([Entry(kind, operator, facts)])
 
 
 def _state(key: Key) -> str:

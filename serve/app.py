@@ -18,6 +18,7 @@ from core.errors import CarrelError, shorten
 from core.settings import Settings
 from serve import page_routes
 from serve.api import (
+    audit,
     chat,
     conversations,
     documents,
@@ -35,6 +36,7 @@ from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
 from serve.guard import Guard, unexpected_body
 from serve.hosts import HostRule, OriginRule
+from serve.openai_dialogue import CONVERSATION_HEADER
 from serve.openai_routes import EVENTS_HEADER
 from serve.openapi import document_errors
 from serve.protocol_routers import protocol_routers
@@ -52,6 +54,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     jobs.router,
     keys.router,
     health.router,
+    audit.router,
     me.router,
     page_routes.router,
 )
@@ -71,7 +74,8 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
             guarded,
             allow_origins=origins,
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", EVENTS_HEADER],
+            allow_headers=["Authorization", "Content-Type", EVENTS_HEADER, CONVERSATION_HEADER],
+            expose_headers=[CONVERSATION_HEADER],
         )
     return Guard(
         inner,
@@ -123,6 +127,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await watching
         await desk.runner.stop()
         await asyncio.to_thread(desk.jobs.close)
+        await asyncio.to_thread(desk.audit.close)
 
 
 def _carrel_error(request: Request, error: Exception) -> Response:

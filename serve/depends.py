@@ -23,12 +23,15 @@ async def caller(request: Request) -> AuthContext:
     """Return who is calling, verified; raises NotAuthenticated (401), LimitExceeded (429)."""
     parts = desk(request)
     header = request.headers.get("authorization")
+    address = request.client.host if request.client else ""
     try:
         entry = parts.doorkeeper.entry(header)
     except NotAuthenticated:
         if header is not None:
-            await parts.limits.wrong_key(request.client.host if request.client else "")
+            await parts.limits.wrong_key(address)
+            parts.audit.note("login_failed", None, address=address)
         raise
+    parts.audit.entered(entry, address)
     request.scope["carrel.caller"] = entry.auth  # for the log
     route = getattr(request.scope.get("route"), "path", "")
     request.scope["carrel.limits"] = await parts.limits.enter(entry.auth, entry.key, route)

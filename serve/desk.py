@@ -6,12 +6,15 @@ from dataclasses import dataclass
 
 from core.settings import Settings
 from graph.session import Session
+from serve.audit import Audit
 from serve.auth import Doorkeeper
+from serve.finished import Finished
 from serve.jobs import Jobs
 from serve.limits import CallerLimits
 from serve.metrics import Metrics
 from serve.runner import SessionRunner
 from serve.watch import Watchers
+from stores.audit import AuditLog
 from stores.feedback import FeedbackNotes
 from stores.keys import Keys
 from stores.listing import Listing
@@ -32,14 +35,18 @@ class Desk:
     listing: Listing
     feedback: FeedbackNotes
     limits: CallerLimits
+    audit: Audit
 
 
 def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
     """Put the parts together over an open session."""
     database, settings = session.store.database, session.settings
-    limits = CallerLimits(settings, Spending(database))
-    runner = SessionRunner(session, settings, Watchers([limits]))
     keys = Keys(database)
+    limits = CallerLimits(settings, Spending(database))
+    audit = Audit(AuditLog(database, settings), settings)
+    runner = SessionRunner(session, settings, Watchers([limits, audit]))
+    metrics = Metrics(runner, settings, session.caches)
+    runner.finished = Finished(session, metrics.runs)
     return Desk(
         settings=settings,
         session=session,
@@ -47,8 +54,9 @@ def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
         runner=runner,
         jobs=Jobs(session, settings),
         keys=keys,
-        metrics=Metrics(runner),
+        metrics=metrics,
         listing=Listing(database),
         feedback=FeedbackNotes(database),
         limits=limits,
+        audit=audit,
     )

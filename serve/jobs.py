@@ -39,6 +39,16 @@ class Job:
     total: int = 0
     cancelled: bool = False
 
+    @property
+    def id(self) -> str:
+        """Return the id that its owner asks by."""
+        return self.row.id
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file, or the id of the document."""
+        return self.row.name
+
     def describe(self) -> dict[str, Any]:
         """Return the job as its owner sees it."""
         shown = {name: getattr(self.row, name) for name in SHOWN}

@@ -1,4 +1,4 @@
-"""The keys of a data directory, also while a server owns it."""
+"""The keys and the audit log of a data directory, also while a server owns it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ from stores.store import CATALOGUE, check_folder
 
 @contextmanager
 def opened_keys(folder: Path, *, create: bool = False) -> Iterator[Keys]:
-    """Open the keys of a data directory; with `create` it need not exist yet.
+    """Open the keys of a data directory; with `create` it need not exist yet."""
+    with opened_catalogue(folder, create=create) as database:
+        yield Keys(database)
+
+
+@contextmanager
+def opened_catalogue(folder: Path, *, create: bool = False) -> Iterator[Database]:
+    """Open the catalogue to change only what several processes may change.
 
     SQLite lets two processes write one table; what only the owner may touch is left alone. An owner
     of another version is not written beside: its schema would change while it runs.
@@ -33,7 +40,7 @@ def opened_keys(folder: Path, *, create: bool = False) -> Iterator[Keys]:
             raise
     try:
         with explained(catalogue), closing(Database(catalogue)) as database:
-            yield Keys(database)
+            yield database
     finally:
         lock.release()
 

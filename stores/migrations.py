@@ -227,3 +227,20 @@ def m009_jobs(connection: sqlite3.Connection) -> None:
         "CREATE INDEX jobs_open ON jobs (number) WHERE state IN ('waiting', 'running')",
     ):
         connection.execute(statement)
+
+
+@migration
+def m010_audit(connection: sqlite3.Connection) -> None:
+    """Keep what callers did in rows that are never changed."""
+    for statement in (
+        """CREATE TABLE audit (
+            seq INTEGER PRIMARY KEY, at TEXT NOT NULL, kind TEXT NOT NULL, tenant TEXT NOT NULL,
+            user TEXT NOT NULL, facts TEXT NOT NULL, previous TEXT NOT NULL,
+            hash TEXT NOT NULL)""",
+        "CREATE INDEX audit_tenant ON audit (tenant, seq)",
+        """CREATE TRIGGER audit_unchanged BEFORE UPDATE ON audit BEGIN
+            SELECT RAISE(ABORT, 'an audit row is never changed'); END""",
+        """CREATE TRIGGER audit_kept BEFORE DELETE ON audit BEGIN
+            SELECT RAISE(ABORT, 'an audit row is never deleted'); END""",
+    ):
+        connection.execute(statement)

@@ -81,6 +81,8 @@ async def upload(
     try:
         if not await _written(request, path):
             raise Refused(400, "empty", "an upload has at least one byte", value=name)
+        facts = {"job": job.id, "collection": collection, "name": job.name, "readers": role or []}
+        await parts.runner.do(auth, lambda: parts.audit.record("upload", auth, **facts))
     except BaseException:
         parts.jobs.discard(job)
         raise
@@ -125,6 +127,7 @@ async def delete(
         found = _found(parts, auth, collection, document_id)
         if not parts.session.store.erasure.erase(auth, found, document_id):
             raise _missing(document_id)
+        parts.audit.record("deletion", auth, collection=collection, document=document_id)
         parts.jobs.after_deletion(auth, collection, document_id)
 
     await parts.runner.do(auth, erase)

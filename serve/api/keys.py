@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.auth import checked_name
 from serve.depends import Admin, Parts
 from serve.errors import NotFound
-from stores.keys import Key, Keys
+from stores.keys import Key
 
 DAYS = 36_500
 
@@ -41,7 +41,11 @@ async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
     roles = frozenset(checked_name("role", role) for role in body.roles)
 
     def make() -> tuple[str, Key]:
-        return parts.keys.create(auth.tenant, user=user, roles=roles, days=body.expires_days or 0)
+        days = body.expires_days or 0
+        text, key = parts.keys.create(auth.tenant, user=user, roles=roles, days=days)
+        given = {"user": key.auth.user, "roles": sorted(roles), "expires_at": key.expires_at}
+        parts.audit.record("key_created", auth, key=key.id, given=given)
+        return text, key
 
     text, key = await parts.runner.do(auth, make)
     return {"key": text, **key.describe()}
@@ -54,10 +58,11 @@ async def revoke(
     parts: Parts,
 ) -> None:
     """Revoke a key of the same tenant for good."""
-    await parts.runner.do(auth, lambda: _revoke(parts.keys, auth.tenant, key_id))
 
+    def work() -> None:
+        if key_id not in {key.id for key in parts.keys.listed(auth.tenant)}:
+            raise NotFound("there is no such key in your tenant")  # may be a secret by mistake
+        parts.keys.revoke(key_id)
+        parts.audit.record("key_revoked", auth, key=key_id)
 
-def _revoke(keys: Keys, tenant: str, key_id: str) -> None:
-    if key_id not in {key.id for key in keys.listed(tenant)}:
-        raise NotFound("there is no such key in your tenant")  # the id may be a secret by mistake
-    keys.revoke(key_id)
+    await parts.runner.do(auth, work)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from core.auth import AuthContext
 from serve.api.shapes import FOUND
 from serve.depends import Caller, Parts
+from serve.desk import Desk
 from serve.disconnect import unless_gone
-from serve.searching import SearchName, searched
+from serve.searching import TOOLS, SearchName, searched
 
 router = APIRouter(prefix="/api/v1", tags=["search"])
 
@@ -31,5 +34,21 @@ class SearchRequest(BaseModel):
 async def search(body: SearchRequest, request: Request, auth: Caller, parts: Parts) -> Response:
     """Return passages, best first, as `carrel search --json` does."""
     wanted = (body.query, body.collection, body.pipeline, body.k)
-    work = partial(searched, parts.session, auth, *wanted)
+    work = partial(_recorded, parts, auth, *wanted)
     return JSONResponse(await unless_gone(request, parts.runner.do(auth, work)))
+
+
+def _recorded(
+    parts: Desk, auth: AuthContext, query: str, collection: str, name: SearchName, k: int
+) -> dict[str, Any]:
+    found = searched(parts.session, auth, query, collection, name, k)
+    parts.audit.record(
+        "retrieval",
+        auth,
+        tool=TOOLS[name],
+        collection=collection,
+        filter=auth.describe(),
+        evidence=[one["chunk_id"] for one in found["results"]],
+        **parts.audit.question(query),
+    )
+    return found

@@ -85,6 +85,9 @@ def test_a_deleted_document_is_nowhere(served: Served) -> None:
         assert claim["citations"][0]["quote"] == ""
         assert any("fox" in one["text"] for one in stored["evidence"])
     assert delete(served, "stoat.txt").status_code == 404
+    with served.client("admin") as client:
+        noted = client.get("/api/v1/audit", params={"kind": "deletion"}).json()["events"]
+    assert noted[0]["facts"] == {"collection": "burrow", "document": "stoat.txt"}
     eventually(lambda: not holding(folder, secret.encode()))
 
 

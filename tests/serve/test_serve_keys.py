@@ -27,6 +27,10 @@ def test_a_key_made_over_http_works_until_it_is_revoked(served: Served) -> None:
         assert client.delete(f"{KEYS}/{key['id']}").status_code == 204  # again changes nothing
         (after,) = [one for one in client.get(KEYS).json()["keys"] if one["id"] == key["id"]]
         assert after["revoked_at"]
+        events = client.get("/api/v1/audit").json()["events"]
+    noted = [one["kind"] for one in events if one["facts"].get("key") == key["id"]]
+    assert {"key_created", "key_revoked"} <= set(noted)
+    assert key["key"].removeprefix(f"carrel_{key['id']}_") not in str(events)
 
 
 def test_a_key_without_a_user_is_one_of_its_own(served: Served) -> None:

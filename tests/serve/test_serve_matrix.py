@@ -55,6 +55,8 @@ ROWS = {
     ("GET", "/page/{folder}/{name}"): Row("all", path="/page/views/ask.js"),
     ("GET", "/api/v1/me"): Row("callers"),
     ("GET", "/metrics"): Row("admins"),
+    ("GET", "/api/v1/audit"): Row("admins"),
+    ("GET", "/api/v1/metrics"): Row("admins"),
     ("POST", "/api/v1/chat"): Row("callers", sends={"json": QUESTION}),
     ("POST", "/api/v1/search"): Row(
         "callers", sends={"json": {"query": "flame", "collection": "guide"}}

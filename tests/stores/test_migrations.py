@@ -83,19 +83,20 @@ TABLES = {
         "rate",
         "tokens_per_day",
     ],
+    "audit": ["seq", "at", "kind", "tenant", "user", "facts", "previous", "hash"],
     "spending": ["tenant", "user", "hour", "tokens"],
     "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
+    "jobs": [
+        *("number", "id", "kind", "tenant", "user", "collection", "name", "roles", "bytes"),
+        *("state", "error", "attempts", "documents", "chunks", "notes"),
+        *("created_at", "updated_at"),
+    ],
     "conversations": [
         *("id", "tenant", "user", "collection", "title", "created_at", "updated_at"),
         *("checkpoint_id", "waiting"),
     ],
     "conversation_turns": [
         *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
-    ],
-    "jobs": [
-        *("number", "id", "kind", "tenant", "user", "collection", "name", "roles", "bytes"),
-        *("state", "error", "attempts", "documents", "chunks", "notes"),
-        *("created_at", "updated_at"),
     ],
 }
 NAMES = [
@@ -108,6 +109,7 @@ NAMES = [
     "m007_conversations",
     "m008_limits",
     "m009_jobs",
+    "m010_audit",
 ]
 
 

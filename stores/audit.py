@@ -1,0 +1,185 @@
+"""The audit log: rows that can be added and read, and whose change is found."""
+
+from __future__ import annotations
+
+import datetime
+import hmac
+import json
+import logging
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from core.auth import AuthContext
+from core.settings import Settings
+from stores.audit_chain import (
+    CHECKPOINT,
+    FIELDS,
+    TAMPERED,
+    ChainCheck,
+    Head,
+    Verdict,
+    canonical,
+    signed,
+)
+from stores.audit_key import audit_key, read_head, write_head
+from stores.database import Database
+from stores.keys import Now, utc_now
+
+Kind = Literal[
+    "login",
+    "login_failed",
+    "retrieval",
+    "answer",
+    "upload",
+    "deletion",
+    "key_created",
+    "key_revoked",
+    "settings",
+    "lost",  # rows that could not be written, by their number
+]
+log = logging.getLogger("carrel.audit")
+
+# Pruning alone removes rows: within its transaction the trigger is away.
+KEPT = """CREATE TRIGGER audit_kept BEFORE DELETE ON audit BEGIN
+    SELECT RAISE(ABORT, 'an audit row is never deleted'); END"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Hold what happened: who did it, None when that is not known, and facts of JSON's types."""
+
+    kind: str
+    auth: AuthContext | None
+    facts: Mapping[str, Any]
+    at: datetime.datetime = field(default_factory=utc_now)
+
+
+class AuditLog:
+    """Add rows to the chain of a data directory; other processes may add to it as well."""
+
+    def __init__(self, database: Database, settings: Settings, now: Now = utc_now) -> None:
+        """Use the catalogue's file; raises OperatorError without the key of its rows."""
+        self._database = database
+        self._now = now
+        self._folder = database.path.parent
+        last = self._last(database.read())
+        self._key = audit_key(settings, self._folder, has_rows=last.seq > 0)
+        self._head = read_head(self._folder) or last
+        self._lock = threading.Lock()
+
+    def append(self, entries: Sequence[Entry]) -> Head:
+        """Add rows in one transaction and return the last; when this returns they are kept."""
+        with self._lock:
+            with self._database.write() as connection:
+                head = self._intact(connection)
+                for entry in entries:
+                    head = self._insert(connection, head, entry)
+            self._note(head)
+            return head
+
+    def prune(self, days: int) -> int:
+        """Remove rows older than `days` and sign up to where; return how many were removed.
+
+        The last row always stays.
+        """
+        before = _text(self._now() - datetime.timedelta(days=days))
+        with self._lock:
+            with self._database.write() as connection:
+                head = self._intact(connection)
+                kept = self._first_since(connection, before) or head.seq
+                query = "SELECT hash FROM audit WHERE seq = ?"
+                row = connection.execute(query, (kept - 1,)).fetchone()
+                if row is None:
+                    return 0
+                facts = {"upto": kept - 1, "hash": row["hash"]}
+                head = self._insert(connection, head, Entry(CHECKPOINT, None, facts, self._now()))
+                connection.execute("DROP TRIGGER audit_kept")
+                removed = connection.execute("DELETE FROM audit WHERE seq < ?", (kept,)).rowcount
+                connection.execute(KEPT)
+            self._note(head)
+            return removed
+
+    def verify(self, *expected: Head) -> Verdict:
+        """Walk the whole chain; `expected` are last rows of earlier times, noted elsewhere."""
+        noted = read_head(self._folder)  # before the rows: those are added to meanwhile
+        known = expected if noted is None else (*expected, noted)
+        check = ChainCheck(self._key, known)
+        try:
+            verdict = check.walk(self.rows())
+        except sqlite3.OperationalError:  # bytes that are no text
+            return Verdict(check.rows, check.head, "the row cannot be read", check.head.seq + 1)
+        if not verdict.problem and noted is None and verdict.rows:
+            return Verdict(verdict.rows, verdict.head, "the note of the last row is gone")
+        return verdict
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield all rows as they are kept, the oldest first."""
+        cursor = self._database.read().execute("SELECT * FROM audit ORDER BY seq")
+        yield from ({name: row[name] for name in FIELDS} for row in cursor)
+
+    def newest(
+        self, tenant: str | None, *, before: int | None = None, kind: str | None = None, limit: int
+    ) -> list[dict[str, Any]]:
+        """List rows of one tenant, or with None of all, the newest first."""
+        rows = self._database.read().execute(
+            """SELECT seq, at, kind, tenant, user, facts FROM audit
+               WHERE (:tenant IS NULL OR tenant = :tenant) AND (:kind IS NULL OR kind = :kind)
+                   AND (:before IS NULL OR seq < :before) ORDER BY seq DESC LIMIT :limit""",
+            {"tenant": tenant, "kind": kind, "before": before, "limit": limit},
+        )
+        return [dict(row) | {"facts": json.loads(row["facts"])} for row in rows]
+
+    def pseudonym(self, text: str) -> str:
+        """Return a keyed hash of a text, which only who has the key can compare with another."""
+        return hmac.new(self._key, b"text:" + text.encode("utf-8", "replace"), "sha256").hexdigest()
+
+    def _intact(self, connection: sqlite3.Connection) -> Head:
+        """Return the last row, after one that says so when rows this process knew are gone."""
+        last, known = self._last(connection), self._head
+        if known.seq:
+            query = "SELECT hash FROM audit WHERE seq = ?"
+            row = connection.execute(query, (known.seq,)).fetchone()
+            pruned = row is None and last.seq > known.seq  # by another process
+            if not pruned and (row is None or row["hash"] != known.hash):
+                log.error("rows of the audit log are gone; the last one known was %s", known)
+                facts = {"known": known.seq, "hash": known.hash, "found": last.seq}
+                return self._insert(connection, last, Entry(TAMPERED, None, facts, self._now()))
+        return last
+
+    def _insert(self, connection: sqlite3.Connection, head: Head, entry: Entry) -> Head:
+        row: dict[str, Any] = {
+            "seq": head.seq + 1,
+            "at": _text(entry.at),
+            "kind": entry.kind,
+            "tenant": entry.auth.tenant if entry.auth else "",
+            "user": entry.auth.user if entry.auth else "",
+            "facts": canonical(entry.facts),
+            "previous": head.hash,
+        }
+        row["hash"] = signed(self._key, row)
+        names = ", ".join(f":{name}" for name in FIELDS)
+        connection.execute(f"INSERT INTO audit VALUES ({names})", row)
+        return Head(row["seq"], row["hash"])
+
+    def _note(self, head: Head) -> None:
+        self._head = head
+        try:
+            write_head(self._folder, head)
+        except OSError as error:  # the rows are kept; the next ones note it
+            log.error("the last audit row could not be noted: %s", error)
+
+    def _last(self, connection: sqlite3.Connection) -> Head:
+        query = "SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1"
+        row = connection.execute(query).fetchone()
+        return Head(row["seq"], row["hash"]) if row else Head()
+
+    def _first_since(self, connection: sqlite3.Connection, moment: str) -> int:
+        query = "SELECT coalesce(min(seq), 0) FROM audit WHERE at >= ?"
+        return int(connection.execute(query, (moment,)).fetchone()[0])
+
+
+def _text(moment: datetime.datetime) -> str:
+    return moment.astimezone(datetime.UTC).isoformat(timespec="milliseconds")
