@@ -82,6 +82,7 @@ async function show() {
     const root = el("div", { class: `view view-${found[0]}` });
     fill(main, root);
     leave = (await view.mount(root, app, { place: name, id: params[0] || "", rest: params })) || null;
+    if (turn > 1 && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
   } catch (error) {
     fill(main, problem(error));
   }
@@ -91,7 +92,8 @@ function problem(error) {
   return el("section", { class: "notice problem", role: "alert" },
     el("h1", null, "This did not work"),
     el("p", null, errorText(error)),
-    el("button", { type: "button", onclick: () => enter() }, "Try again"));
+    el("p", { class: "row" }, el("button", { type: "button", onclick: () => enter() }, "Try again"),
+      el("a", { href: "#/ask" }, "Begin anew")));
 }
 
 function askForKey(message) {
