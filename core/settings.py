@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
-from pydantic import ValidationError, model_validator
+from pydantic import SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from core.budget import Budget
@@ -35,19 +35,6 @@ from core.fields.serving import ServingFields
 from core.fields.studio import StudioFields
 
 PREFIX = "CARREL_"
-# given with commas between
-LISTS = frozenset(
-    {
-        "embedder_languages",
-        "studio_roles",
-        "serve_hosts",
-        "serve_origins",
-        "serve_anonymous_roles",
-        "serve_writer_roles",
-    }
-)
-SECRETS = frozenset({"llm_key", "jwt_key", "cache_redis_password"})
-SECRETS = frozenset({"llm_key", "jwt_key", "audit_key"})
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 Origin = Literal["flag", "environment", "profile", "default"]
 
@@ -116,6 +103,17 @@ class Settings(  # pydantic lists the fields of the last base first
         )
 
 
+def _of_type(kind: object) -> frozenset[str]:
+    fields = Settings.model_fields.items()
+    return frozenset(
+        name for name, one in fields if kind in (one.annotation, *get_args(one.annotation))
+    )
+
+
+LISTS = _of_type(list[str])  # given with commas between, but for those of a profile
+SECRETS = _of_type(SecretStr)
+
+
 def environment_values() -> dict[str, str]:
     """Return the settings that the environment gives, by setting name."""
     names = {name.lower() for name in Settings.model_fields}
@@ -133,9 +131,10 @@ def load_settings(
     """Merge the sources and say where each value came from."""
     flags = {name: value for name, value in (flags or {}).items() if value is not None}
     environment: dict[str, Any] = dict(environment_values())
-    for name in LISTS & environment.keys():
-        parts = [part.strip() for part in environment[name].split(",")]
-        environment[name] = [part for part in parts if part]
+    for given in (environment, flags):
+        for name in LISTS & given.keys():
+            if isinstance(text := given[name], str):
+                given[name] = [part for one in text.split(",") if (part := one.strip())]
     merged = {**(profile or {}), **environment, **flags}
     try:
         settings = Settings(**merged)

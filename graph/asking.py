@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command
 
 from core.errors import shorten
 from core.streaming import StreamEvent
@@ -17,14 +18,12 @@ from core.types import Answer, Clarification, StopReason
 from graph.context import Context
 from graph.record import run_record
 from graph.state import Graph
-from graph.threads import Threads
+from graph.threads import INTERRUPT, Threads
 from models.chat.types import ModelCancelled
 from reasoning.types import Turn
-from stores.conversations import Conversation, KeptTurn
+from stores.conversations import Conversation, KeptTurn, Waiting
 from stores.database import damaged
 from stores.store import Store
-
-INTERRUPT = "__interrupt__"
 
 
 @dataclass
@@ -45,13 +44,6 @@ class Asked:
             self.on_step(step)
 
 
-class Ended(NamedTuple):
-    """Hold the state in which a run ended, or in which it waits for a reply."""
-
-    state: dict[str, Any]
-    clarification: Clarification | None
-
-
 class Asking:
     """Put questions to the graph and keep what becomes of them."""
 
@@ -69,34 +61,63 @@ class Asking:
             messages += [HumanMessage(turn.question), AIMessage(turn.answer)]
         messages.append(HumanMessage(asked.question))
         try:
-            ended = followed(self._graph, {"messages": messages}, asked)
+            state = followed(self._graph, {"messages": messages}, asked)
         except (KeyboardInterrupt, ModelCancelled):
             self._cancelled(asked)
             raise
-        return self._saved(self._record(asked, ended))
+        return self._saved(self._record(asked, state))
 
     def within(self, conversation: Conversation, asked: Asked) -> RunRecord:
-        """Answer the next question of a conversation, or go on with what waits for a reply.
+        """Answer the next question of a conversation, or go on with the run that asked back.
 
-        A run that does not end well leaves the conversation as it was.
+        Such a run keeps its id, its question and what it has spent. A run that does not end well
+        leaves the conversation as it was.
         """
         name = conversation.id
         self.threads.keep(name, conversation.checkpoint_id)
+        waiting = conversation.waiting if self.threads.latest(name) else None
+        said = asked.question
+        given: Any = {"messages": [HumanMessage(said)]} if waiting is None else Command(resume=said)
         graph = self._graph.copy(update={"checkpointer": self.threads.saver})
         try:
-            ended = followed(graph, {"messages": [HumanMessage(asked.question)]}, asked, name)
-            run = self._record(asked, ended)
-            run.result["conversation_id"] = name
-            self._saved(run)
-            turn = KeptTurn(run.run_id, asked.question)
-            title = shorten(asked.question, asked.context.settings.conversation_title_chars)
-            kept = self.threads.latest(name)
-            self._store.conversations.save_turn(conversation, turn, kept, title=title)
+            state = followed(graph, given, asked, name)
+            run = self._turn(conversation, waiting, asked, state)
         except BaseException as error:
             self.threads.keep(name, conversation.checkpoint_id)
             if isinstance(error, (KeyboardInterrupt, ModelCancelled)):
                 self._cancelled(asked)
             raise
+        return run
+
+    def _turn(
+        self,
+        conversation: Conversation,
+        waiting: Waiting | None,
+        asked: Asked,
+        state: dict[str, Any],
+    ) -> RunRecord:
+        """Keep a run and its turn, and the one state that the conversation goes on from."""
+        name, reply = conversation.id, ""
+        settings = asked.context.settings
+        if waiting is not None:
+            asked.question, reply = waiting.question, asked.question
+        run = self._record(asked, state, waiting.run_id if waiting else "")
+        run.result["conversation_id"] = name
+        self._saved(run)
+        asks: Clarification | None = state.get("clarification")
+        turn = KeptTurn(
+            run_id=run.run_id,
+            question=asked.question,
+            clarification=asks or (waiting.clarification if waiting else None),
+            reply=reply,
+        )
+        self._store.conversations.save_turn(
+            conversation,
+            turn,
+            kept := self.threads.latest(name),
+            title=shorten(asked.question, settings.conversation_title_chars),
+            waiting=asks is not None,
+        )
         self.threads.keep(name, kept)
         return run
 
@@ -106,19 +127,20 @@ class Asking:
 
     def _cancelled(self, asked: Asked) -> None:
         answer = Answer(text="", refused=True, stop_reason=StopReason.cancelled)
-        self._saved(self._record(asked, Ended({"answer": answer, "trail": asked.trail}, None)))
+        self._saved(self._record(asked, {"answer": answer, "trail": asked.trail}))
 
-    def _record(self, asked: Asked, ended: Ended) -> RunRecord:
+    def _record(self, asked: Asked, state: dict[str, Any], run_id: str = "") -> RunRecord:
         # Steps of operations that ran side by side came as they ended; the state has them in order.
         return run_record(
             asked.context.auth,
             asked.collection,
             asked.question,
             asked.context.pipeline,
-            ended.state,
-            ended.state["trail"],
+            state,
+            state["trail"],
             index_version=self._store.catalogue.index_version(),
             warnings=self._warnings,
+            run_id=run_id,
         )
 
     def _saved(self, run: RunRecord) -> RunRecord:
@@ -131,8 +153,16 @@ class Asking:
         return run
 
 
-def followed(graph: Graph, given: Any, asked: Asked, thread: str = "") -> Ended:  # noqa: ANN401
-    """Run the graph and show what happens; `given` is its input, or what a reply resumes with."""
+def followed(
+    graph: Graph,
+    given: Any,  # noqa: ANN401 - LangGraph's own
+    asked: Asked,
+    thread: str = "",
+) -> dict[str, Any]:
+    """Run the graph, show what happens and return the state that it ends or waits in.
+
+    `given` is its input, or what a reply resumes it with.
+    """
     context = asked.context
     config: RunnableConfig = {"recursion_limit": 4 * context.budget.steps + 10}
     if thread:
@@ -153,6 +183,12 @@ def followed(graph: Graph, given: Any, asked: Asked, thread: str = "") -> Ended:
             state = cast(dict[str, Any], data)
             continue
         for node, update in cast(dict[str, Any], data).items():
-            for step in [] if node == INTERRUPT else (update or {}).get("trail", []):
-                asked.step(step)
-    return Ended(state, None)
+            if node != INTERRUPT:
+                for step in (update or {}).get("trail", []):
+                    asked.step(step)
+    asks: Clarification | None = state.get("clarification")
+    if asks is not None:
+        step = Step(node="clarify", decision=asks.question, reason="; ".join(asks.options))
+        asked.step(step)
+        state = {**state, "trail": [*state["trail"], step]}
+    return state

@@ -135,6 +135,8 @@ class Session:
         pipeline: PipelineName = "auto",
         cancelled: Callable[[], bool] = never,
         given: PlanFile | None = None,
+        *,
+        clarify: bool = False,
     ) -> Context:
         """Build the context of one run for a verified caller."""
         index = self.index(self.store.catalogue.collection(auth.tenant, collection))
@@ -155,6 +157,7 @@ class Session:
             cancelled=cancelled,
             pipeline=pipeline,
             given=given,
+            may_clarify=clarify,
         )
 
     def _reasoner(self, index: Index, tools: Toolbox, pipeline: PipelineName) -> Reasoner:
@@ -180,6 +183,7 @@ class Session:
         given: PlanFile | None = None,
         history: Sequence[Turn] = (),
         conversation: str = "",
+        clarify: bool = False,
         on_step: Callable[[Step], None] | None = None,
         on_stream: Callable[[StreamEvent], None] | None = None,
         cancelled: Callable[[], bool] = never,
@@ -191,14 +195,16 @@ class Session:
         soon after `cancelled` says so. A run that is broken off is kept as cancelled.
 
         `conversation` is the id of one of the caller's, whose history and collection stand for
-        `history` and `collection` (which may be ""); raises AbsentError.
+        `history` and `collection` (which may be ""); raises AbsentError. With `clarify` the run may
+        end by asking back; the next question of the conversation is the reply.
         """
         text = checked_question(question, self.settings)
         kept = None
         if conversation:
             kept = self.store.conversations.load(auth.tenant, auth.user, conversation)
             collection = _collection_of(kept, collection)
-        context = self.context(auth, collection, pipeline, cancelled, given)
+        may = clarify and kept is not None
+        context = self.context(auth, collection, pipeline, cancelled, given, clarify=may)
         asked = Asked(text, collection, context, on_step, on_stream)
         if kept is not None:
             return self.asking.within(kept, asked)

@@ -125,14 +125,14 @@ class State(TypedDict, total=False):
     trail: Annotated[list[Step], operator.add]
     # Things a reader of the answer should know (retrieve, stop_condition, verify).
     warnings: Annotated[list[str], operator.add]
-    # What the stop condition decided, read by its route (stop_condition).
+    # What the stop condition decided, or a reply means, read by their routes (stop_condition,
+    # clarify).
     outcome: Outcome
     # Why the search ended (stop_condition, verify).
     stop_reason: StopReason
-    # What to ask back before going on (understand, stop_condition); clarify asks it.
+    # What to ask back before going on (understand, stop_condition), None once there is a reply.
     clarification: Clarification | None
-    # What was replied to it, "" for nothing yet, and how often something was asked (clarify).
-    reply: str
+    # Times that the question was asked back (clarify).
     clarified: int
     # The answer before it is verified (generate).
     draft: Draft | None

@@ -19,6 +19,7 @@ from stores.database import damaged
 
 THREADS = "conversations.sqlite3"
 BUSY_S = 5.0
+INTERRUPT = "__interrupt__"  # LangGraph's name of what a node asks
 MESSAGES = 200  # of one thread that are kept, newest last; more than any history reads
 
 
@@ -95,15 +96,18 @@ class Threads:
             return cursor.fetchone()[0] or ""
 
     def keep(self, name: str, checkpoint_id: str) -> None:
-        """Drop all states of a thread but one, and replies that it was given in vain."""
+        """Drop all states of a thread but one, and what a run has written on top of that one.
+
+        The question that it waits with for a reply stays.
+        """
         with self.saver.cursor() as cursor:
-            for table in ("checkpoints", "writes"):
-                cursor.execute(
-                    f"DELETE FROM {table} WHERE thread_id = ? AND checkpoint_id <> ?",
-                    (name, checkpoint_id),
-                )
             cursor.execute(
-                "DELETE FROM writes WHERE thread_id = ? AND channel = '__resume__'", (name,)
+                "DELETE FROM checkpoints WHERE thread_id = ? AND checkpoint_id <> ?",
+                (name, checkpoint_id),
+            )
+            cursor.execute(
+                "DELETE FROM writes WHERE thread_id = ? AND (checkpoint_id <> ? OR channel <> ?)",
+                (name, checkpoint_id, INTERRUPT),
             )
 
     def delete(self, name: str) -> None:

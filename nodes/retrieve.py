@@ -107,6 +107,7 @@ def _step(question_id: str, call: Call, result: ToolResult, ms: float) -> Step:
         evidence=[(item.evidence_id, round(item.score, 4)) for item in result.evidence],
         ms=ms,
         stages=result.stages,
+        partial=result.partial,
     )
 
 

@@ -13,7 +13,7 @@ from retrievers.expansion import expand
 from retrievers.feedback import feed_back, wants_feedback
 from retrievers.links import follow_links
 from retrievers.ranking import Ranked, rank_candidates
-from retrievers.rerank import NOT_RERANKED
+from retrievers.rerank import NOT_RERANKED, UNSERVED
 from retrievers.stages import CHOOSING, RANKING, hydrated, run_stages
 from retrievers.types import Found, Index, Query, Searched
 from retrievers.versions import version_notes
@@ -60,7 +60,10 @@ def hybrid_search(
     evidence = run_stages(searched, evidence, RANKING, found.stages)[:top_k]
     if choose:
         evidence = run_stages(searched, evidence, CHOOSING, found.stages)
-    found.partial |= any(stage.note.startswith(NOT_RERANKED) for stage in found.stages)
+    found.partial |= any(
+        stage.note.startswith(NOT_RERANKED) and not stage.note.endswith(UNSERVED)
+        for stage in found.stages
+    )
     found.notes += version_notes(searched, evidence)
     if not evidence:
         found.notes.append(_why_nothing(candidates, asked))

@@ -13,6 +13,7 @@ from retrievers.types import Query, Searched
 
 RERANK = "rerank"
 NOT_RERANKED = "not re-ranked: "
+UNSERVED = "the re-ranking model does not serve this language"
 
 
 def rerank(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
@@ -52,7 +53,7 @@ def _why_not(reranker: Reranker, query: Query, least_ms: int) -> str:
     if reranker.languages is not None:
         language = query.language or detect_language(query.text)
         if language not in reranker.languages | {UNDETERMINED}:
-            return "the re-ranking model does not serve this language"
+            return UNSERVED
     if query.deadline is not None:
         left = 1000 * (query.deadline - time.monotonic())
         if left < least_ms:

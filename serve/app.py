@@ -36,6 +36,7 @@ from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
 from serve.guard import Guard, unexpected_body
 from serve.hosts import HostRule, OriginRule
+from serve.openai_dialogue import CONVERSATION_HEADER
 from serve.openai_routes import EVENTS_HEADER
 from serve.openapi import document_errors
 from serve.protocol_routers import protocol_routers
@@ -73,7 +74,8 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
             guarded,
             allow_origins=origins,
             allow_methods=["GET", "POST", "PATCH", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", EVENTS_HEADER],
+            allow_headers=["Authorization", "Content-Type", EVENTS_HEADER, CONVERSATION_HEADER],
+            expose_headers=[CONVERSATION_HEADER],
         )
     return Guard(
         inner,

@@ -1,4 +1,4 @@
-"""Write audit rows from one thread, many at a time, while requests go on."""
+"""Write audit rows many at a time, while requests go on."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ AFTER_ERROR = 5.0  # seconds until rows that nobody waits for are tried again
 class AuditWriter:
     """Gather rows and write them together.
 
-    A row that is waited for is written at once, with all that came before it, so that one forced
-    write to the disk serves every request that waits; the others follow within `linger` seconds.
+    Who waits for a row writes all that are held, and whoever comes meanwhile is served by the next
+    write: one forced write to the disk for many requests. Rows that nobody waits for are written
+    by a thread after `linger` seconds.
     """
 
     def __init__(self, log: AuditLog, *, linger: float, days: int) -> None:
@@ -29,11 +30,9 @@ class AuditWriter:
         self.days = days
         self._changed = threading.Condition()
         self._held: deque[Entry] = deque()
-        self._added = self._written = self._failed = 0
-        self._wanted = 0  # up to this one somebody waits
-        self._lost = 0
+        self._added = self._written = self._lost = 0
+        self._writing = self._closing = False
         self._error: Exception | None = None
-        self._closing = False
         self._thread: threading.Thread | None = None
         self._pruned = float("-inf")
 
@@ -47,25 +46,23 @@ class AuditWriter:
                 self._closing = False
                 self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
                 self._thread.start()
-            self._changed.notify_all()
+            if len(self._held) == 1:
+                self._changed.notify_all()
             return self._added
 
     def wait(self, number: int | None = None) -> None:
         """Wait until a row, or all, are kept; raises OperatorError when they cannot be."""
         with self._changed:
             number = self._added if number is None else number
-            if self._written >= number:
-                return
-            self._failed = min(self._failed, number - 1)  # it may succeed now
-            self._wanted = max(self._wanted, number)
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: self._written >= number or self._failed >= number)
-            if self._written < number:
-                raise OperatorError(
-                    "nothing is answered that the audit log cannot record",
-                    value=str(self._error),
-                    hint="free some space, or see the log",
-                ) from self._error
+            while self._written < number:
+                if self._writing:
+                    self._changed.wait()
+                elif (error := self._write()) is not None:
+                    raise OperatorError(
+                        "nothing is answered that the audit log cannot record",
+                        value=str(error),
+                        hint="free some space, or see the log",
+                    ) from error
 
     def close(self) -> None:
         """Write what is held and end the thread."""
@@ -77,42 +74,40 @@ class AuditWriter:
             thread.join()
 
     def _run(self) -> None:
-        self._prune()
         while True:
+            self._prune()
             with self._changed:
                 self._changed.wait_for(lambda: self._closing or self._held, timeout=DAY)
-                self._changed.wait_for(
-                    lambda: self._closing or self._wanted > self._written,
-                    timeout=AFTER_ERROR if self._error else self._linger,
-                )
-                batch, upto = list(self._held), self._added
-                self._held.clear()
-                closing = self._closing
-            if batch:
-                self._write(batch, upto)
-            if closing:
-                return
-            self._prune()
+                seconds = AFTER_ERROR if self._error else self._linger
+                self._changed.wait_for(lambda: self._closing, timeout=seconds)
+                self._changed.wait_for(lambda: not self._writing)
+                if self._held:
+                    self._write()
+                if self._closing:
+                    return
 
-    def _write(self, batch: list[Entry], upto: int) -> None:
-        lost = self._lost
+    def _write(self) -> Exception | None:
+        """Write all that is held; called with the lock, which is free meanwhile."""
+        batch, upto, lost = list(self._held), self._added, self._lost
         rows = [*([Entry("lost", None, {"rows": lost})] if lost else []), *batch]
-        error: Exception | None = None
+        self._held.clear()
+        self._writing, self._error = True, None
+        self._changed.release()
         try:
             self._log.append(rows)
         except Exception as raised:  # whoever waits must hear of it, and the thread must go on
-            error = raised
+            self._error = raised
             log.error("audit rows could not be written: %s", raised)
-        with self._changed:
-            self._error = error
-            if error is None:
-                self._lost -= lost
-                self._written = max(self._written, upto)
+        finally:
+            self._changed.acquire()
+            self._writing = False
+            if self._error is None:
+                self._written, self._lost = upto, self._lost - lost
             else:
                 self._held.extendleft(reversed(batch))
                 self._trim()
-                self._failed, self._wanted = upto, 0
             self._changed.notify_all()
+        return self._error
 
     def _trim(self) -> None:
         while len(self._held) > MOST_HELD:  # only when the disk takes none

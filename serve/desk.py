@@ -8,6 +8,7 @@ from core.settings import Settings
 from graph.session import Session
 from serve.audit import Audit
 from serve.auth import Doorkeeper
+from serve.finished import Finished
 from serve.jobs import Jobs
 from serve.limits import CallerLimits
 from serve.metrics import Metrics
@@ -44,6 +45,8 @@ def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
     limits = CallerLimits(settings, Spending(database))
     audit = Audit(AuditLog(database, settings), settings)
     runner = SessionRunner(session, settings, Watchers([limits, audit]))
+    metrics = Metrics(runner, settings, session.caches)
+    runner.finished = Finished(session, metrics.runs)
     return Desk(
         settings=settings,
         session=session,
@@ -51,7 +54,7 @@ def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
         runner=runner,
         jobs=Jobs(session, settings),
         keys=keys,
-        metrics=Metrics(runner),
+        metrics=metrics,
         listing=Listing(database),
         feedback=FeedbackNotes(database),
         limits=limits,

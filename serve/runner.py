@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import TypeVar, cast
@@ -16,9 +17,12 @@ from graph.session import Session
 from models.chat.types import ModelCancelled
 from serve.claims import Claims
 from serve.errors import Busy
+from serve.finished import Finished
 from serve.pool import FairPool, Owner, PoolLimits, Ticket
 from serve.types import Question, RunEvent
 from serve.watch import Notes, Watchers
+
+THREADS_PER_PROCESSOR = 2  # most of a question is spent in code that runs side by side
 
 T = TypeVar("T")
 Post = Callable[[object], None]
@@ -43,7 +47,8 @@ class SessionRunner:
         self._settings = settings
         self._stopping = threading.Event()
         self.claims = Claims()
-        self.asks = FairPool("ask", _limits(settings, settings.serve_threads))
+        self.finished: Finished | None = None
+        self.asks = FairPool("ask", _limits(settings, ask_threads(session, settings)))
         self.searches = FairPool("search", _limits(settings, settings.serve_search_threads))
 
     async def run(self, question: Question, auth: AuthContext) -> RunRecord:
@@ -55,7 +60,7 @@ class SessionRunner:
         notes = await self._watchers.admit(auth)
 
         def ask() -> RunRecord:
-            return self._ask(question, auth, gave_up, lambda event: None, notes)
+            return self._ask(question, auth, gave_up, unheard, notes)
 
         return await self._awaited(self.asks, auth, ask, gave_up, self._claimed(question, auth))
 
@@ -180,12 +185,21 @@ class SessionRunner:
             post(RunEvent("step", step.model_dump(mode="json")))
 
         def on_stream(event: StreamEvent) -> None:
-            notes.speaks()
+            if post is not unheard:
+                notes.speaks()
             post(RunEvent(event.kind, {"text": event.text}))
 
         run: RunRecord | None = None
         try:
             check()
+            finished = self.finished
+            asked = finished.asked(question, auth) if finished else None
+            known = finished.known(asked, auth) if finished else None
+            if known is not None:
+                for step in known.trail:
+                    on_step(step)
+                run = known
+                return run
             run = self._session.ask(
                 question.text,
                 auth,
@@ -193,10 +207,13 @@ class SessionRunner:
                 pipeline=question.pipeline,
                 history=question.history,
                 conversation=question.conversation,
+                clarify=question.clarify,
                 on_step=on_step,
                 on_stream=on_stream,
                 cancelled=cancelled,
             )
+            if finished is not None:
+                finished.ended(asked, run)
             return run
         except ModelCancelled:
             if not gave_up.is_set():  # the server stops; the caller is still there
@@ -205,6 +222,18 @@ class SessionRunner:
             raise
         finally:
             notes.ended(run)
+
+
+def ask_threads(session: Session, settings: Settings) -> int:
+    """Return how many questions are worked on at once."""
+    if settings.serve_threads:
+        return settings.serve_threads
+    slots = session.chat.capabilities.slots if session.chat is not None else 0
+    return max(slots, THREADS_PER_PROCESSOR * (os.cpu_count() or 1))
+
+
+def unheard(event: object) -> None:
+    """Hear what happens in a run that nobody watches."""
 
 
 def _limits(settings: Settings, threads: int) -> PoolLimits:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import secrets
@@ -16,6 +15,8 @@ from stores.audit_chain import Head
 KEY_FILE = "audit.key"
 HEAD_FILE = "audit.head"
 KEY_BYTES = 32
+NOTE = re.compile(r"([0-9]{19}):([0-9a-f]{64})\n", re.ASCII)
+DAMAGED = Head(1, "")
 HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -51,23 +52,25 @@ def audit_key(settings: Settings, folder: Path, *, has_rows: bool) -> bytes:
 def read_head(folder: Path) -> Head | None:
     """Return the note of the last row, None when there is none; a damaged one fits no chain."""
     try:
-        found = json.loads((folder / HEAD_FILE).read_text(encoding="ascii"))
-        return Head(int(found["seq"]), str(found["hash"]))
+        text = (folder / HEAD_FILE).read_text(encoding="ascii", errors="replace")
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError):
-        return Head(1, "")
+    except OSError:
+        return DAMAGED
+    match = NOTE.fullmatch(text)
+    return Head(int(match[1]), match[2]) if match else DAMAGED
 
 
 def write_head(folder: Path, head: Head) -> None:
-    """Note the last row; readers see the old note or the new one, whole.
+    """Note the last row, in one piece of always the same length.
 
     It is not forced to the disk: after a power cut it may name an earlier row, which is still one.
     """
-    handle, name = tempfile.mkstemp(dir=folder, prefix=HEAD_FILE)
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        json.dump({"seq": head.seq, "hash": head.hash}, file)
-    os.replace(name, folder / HEAD_FILE)
+    handle = os.open(folder / HEAD_FILE, os.O_WRONLY | os.O_CREAT, 0o600)
+    try:
+        os.pwrite(handle, f"{head.seq:019d}:{head.hash}\n".encode("ascii"), 0)
+    finally:
+        os.close(handle)
 
 
 def _make(path: Path) -> None:

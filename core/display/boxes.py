@@ -11,7 +11,7 @@ from core.display.shapes import Box, Node
 from core.display.wrapping import widest, wrapped
 
 SIZE, SMALL, LEADING = 13.0, 11.0, 17.0
-PADDING, GAP, BETWEEN, LANE = 11.0, 22.0, 46.0, 14.0
+PADDING, GAP, BETWEEN, LANE = 11.0, 22.0, 38.0, 14.0
 BOLD = 1.06  # how much wider a bold line is
 TEXT_WIDTH, TEXT_LINES, NOTE_LINES = 230.0, 6, 2
 
@@ -30,7 +30,7 @@ class Label:
         """Return how wide its box is, in pixels."""
         inner = max(
             widest(self.heading, SIZE) * BOLD,
-            widest([*self.text[:-1], self.text[-1] + self.counted], SIZE),
+            widest([*self.text[:-1], "".join(self.text[-1:]) + self.counted], SIZE),
             widest(self.notes, SMALL),
         )
         return inner + 2 * PADDING
@@ -54,7 +54,7 @@ def box_label(node: Node) -> Label:
         wrapped(node.heading, SIZE * BOLD, TEXT_WIDTH, NOTE_LINES) if node.heading else [],
         wrapped(text, SIZE, TEXT_WIDTH, TEXT_LINES),
         [one for note in node.notes for one in wrapped(note, SMALL, TEXT_WIDTH, NOTE_LINES)],
-        node.count,
+        node.count if node.text or not node.heading else 0,
     )
 
 

@@ -85,27 +85,32 @@ def _node(node: Node, label: Label, box: Box, kind: Kind) -> Markup:
             "stroke-dasharray": "6 4" if "failed" in node.classes else None,
         },
     )
-    centred = not (label.heading or label.notes)
-    x = box.x if centred else left + PADDING
-    texts: list[Markup] = []
-    y = top + PADDING + SIZE - 4
-    for lines, extra in (
-        (label.heading, {"font-weight": "600"}),
-        (label.text, {}),
-        (label.notes, {"font-size": f"{SMALL:g}", "fill-opacity": "0.75"}),
-    ):
-        for one in lines:
-            anchor = "middle" if centred else None
-            given = {"x": x, "y": y, "text-anchor": anchor, "fill": "currentColor", **extra}
-            last = one is label.text[-1] and node.count > 1
-            more = _times(node.count) if last else Markup("")
-            texts.append(element("text", given, escaped(one), more))
-            y += LEADING
+    texts = _texts(label, box)
     told = element("title", {}, escaped(node.description)) if node.description else Markup("")
     attributes = {"class": " ".join(("node", *node.classes)), f"data-{kind}": node.name}
     if node.count:
         attributes["data-count"] = str(node.count)
     return element("g", attributes, told, rect, *texts)
+
+
+def _texts(label: Label, box: Box) -> list[Markup]:
+    """Write the lines of a box; a count follows its text."""
+    centred = not (label.heading or label.notes)
+    x = box.x if centred else box.x - box.width / 2 + PADDING
+    y = box.y - box.height / 2 + PADDING + SIZE - 4
+    last = len(label.heading) + len(label.text) - 1
+    lines = [
+        *((one, {"font-weight": "600"}) for one in label.heading),
+        *((one, {}) for one in label.text),
+        *((one, {"font-size": f"{SMALL:g}", "fill-opacity": "0.75"}) for one in label.notes),
+    ]
+    texts: list[Markup] = []
+    for place, (one, extra) in enumerate(lines):
+        given = {"x": x, "y": y + place * LEADING, "fill": "currentColor", **extra}
+        anchor = {"text-anchor": "middle" if centred else None}
+        more = _times(label.count) if place == last and label.count > 1 else Markup("")
+        texts.append(element("text", {**given, **anchor}, escaped(one), more))
+    return texts
 
 
 def _times(count: int) -> Markup:

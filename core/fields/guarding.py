@@ -42,7 +42,7 @@ class GuardFields(BaseModel):
         60, ge=1, description="Time after which the use of a key is recorded as a login again."
     )
     audit_linger_ms: int = Field(
-        200, ge=0, le=10_000, description="How long rows that nobody waits for are gathered."
+        1000, ge=0, le=10_000, description="How long rows that nobody waits for are gathered."
     )
     audit_key: SecretStr | None = Field(
         None, description="Secret that audit rows are signed with; else a file in the data."

@@ -34,7 +34,13 @@ class ServingFields(BaseModel):
     serve_admin_role: str = Field(
         "admin", min_length=1, description="Role that reads metrics and its tenant's feedback."
     )
-    serve_threads: int = Field(4, ge=1, le=256, description="Questions worked on at once.")
+    serve_threads: int = Field(
+        0,
+        ge=0,
+        le=256,
+        description="Questions worked on at once; 0: as many as the chat model serves, at least"
+        " two for each processor.",
+    )
     serve_search_threads: int = Field(2, ge=1, le=256, description="Searches worked on at once.")
     serve_caller_threads: int = Field(
         2, ge=1, le=256, description="Questions, and searches, of one caller worked on at once."
@@ -81,6 +87,9 @@ class ServingFields(BaseModel):
     )
     serve_send_seconds: float = Field(
         30, gt=0, description="How long a client may take to accept a piece of a stream."
+    )
+    metrics_samples: int = Field(
+        1000, ge=10, le=100_000, description="Latest requests, or steps, that percentiles are of."
     )
     serve_jobs: int = Field(20, ge=1, description="Uploads of one tenant that may wait.")
     serve_jobs_kept: int = Field(

@@ -35,6 +35,47 @@ class Passages(Value):
     warnings: list[str]
 
 
+class Timed(Value):
+    """Count something and hold the milliseconds of the latest, None when there were none."""
+
+    count: int
+    p50_ms: float | None
+    p95_ms: float | None
+
+
+class TimedRoute(Timed):
+    """Hold a route's requests; `errors` had a status of 500 or more."""
+
+    errors: int
+
+
+class CacheRates(Value):
+    """Hold what a cache was asked for; `rate` is the share of hits, None before the first."""
+
+    hits: int
+    misses: int
+    rate: float | None
+    entries: int
+
+
+class Figures(Value):
+    """Hold the figures of a server.
+
+    `answers` counts runs by stop reason, `distances` by that of their nearest evidence.
+    """
+
+    uptime_seconds: float
+    requests: dict[str, TimedRoute]
+    pools: dict[str, dict[str, int]]
+    loop_lag_ms: dict[str, float | None]
+    caches: dict[str, CacheRates]
+    nodes: dict[str, Timed]
+    tools: dict[str, Timed]
+    answers: dict[str, int]
+    distances: dict[str, int]
+    rss_bytes: int | None
+
+
 ANSWERED: Response = {
     "model": AgentOutput,
     "description": "The answer or the refusal; with `stream` events that end with it.",

@@ -220,17 +220,19 @@ def test_what_cannot_be_recorded_is_not_answered(
                 client.post("/api/v1/chat", json=QUESTION),
                 client.post("/api/v1/search", json={"query": "flame", "collection": "guide"}),
             ]
+            events = client.post("/api/v1/chat", json={**QUESTION, "stream": True}).text
             monkeypatch.setattr(desk.audit.log, "append", append)
             good = client.post("/api/v1/chat", json=QUESTION)
     for response in refused:
         assert (response.status_code, error_of(response)["code"]) == (503, "unavailable")
         assert "disk" not in response.text and "42" not in error_of(response)["message"]
-    assert good.status_code == 200
+    assert "event: error" in events and "event: sentence" not in events
+    assert "42 mm" not in events and good.status_code == 200
     rows = caller.rows()  # what was held is written later
     searches = [row for row in rows if row["kind"] == "retrieval" and "ask" not in row["facts"]]
     asked = {row["facts"].get("ask") for row in rows if row["kind"] == "retrieval"} - {None}
-    assert (rows[0]["kind"], len(searches), len(asked)) == ("login", 1, 2)
-    assert [row["kind"] for row in rows].count("answer") == 1
+    assert (rows[0]["kind"], len(searches), len(asked)) == ("login", 1, 3)
+    assert [row["kind"] for row in rows].count("answer") == 2
 
 
 @pytest.fixture

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+from commands import built_library, copied
 from serving import SECONDS, Served, error_of, eventually, held_desk, running
 
+import nodes.retrieve
+from core.settings import load_settings
 from graph.session import Session
+from serve.desk import make_desk
 
 FLAME = "What is the maximum height of the candle flame?"
 
@@ -208,3 +215,116 @@ def test_what_is_deleted_is_gone_from_every_file(served: Served) -> None:
 def holding(folder: Path, marker: str) -> list[str]:
     files = [path for path in folder.rglob("*") if path.is_file()]
     return [path.name for path in files if marker.encode() in path.read_bytes()]
+
+
+def test_what_is_asked_back_waits_for_the_reply(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        asked = say(client, name, "How high is it?", clarify=True).json()
+        assert (asked["stop_reason"], asked["answer"]) == ("clarification_needed", "")
+        assert asked["clarification"] == {"question": "What do you mean by “it”?", "options": []}
+        shown = client.get(f"/api/v1/conversations/{name}").json()
+        assert shown["waiting"] == asked["clarification"]
+        (turn,) = shown["turns"]
+        assert (turn["stop_reason"], turn["answer"], turn["reply"]) == (
+            asked["stop_reason"],
+            "",
+            "",
+        )
+        kept = client.get(f"/api/v1/runs/{asked['run_id']}").json()
+        assert [step["node"] for step in kept["trail"]] == ["understand", "clarify"]
+        answered = say(client, name, "the flame of a candle", clarify=True).json()
+        assert "42 mm" in answered["answer"] and answered["clarification"] is None
+        assert answered["run_id"] == asked["run_id"]
+        shown = client.get(f"/api/v1/conversations/{name}").json()
+        assert shown["waiting"] is None and len(shown["turns"]) == 1
+        assert shown["turns"][0]["reply"] == "the flame of a candle"
+        assert shown["turns"][0]["clarification"] == asked["clarification"]
+
+
+def test_a_stream_tells_what_is_asked_back(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        lines = say(client, name, "How high is it?", clarify=True, stream=True).text.splitlines()
+    result = json.loads(lines[-2].removeprefix("data: "))
+    assert result["clarification"]["question"] == "What do you mean by “it”?"
+    assert json.loads(lines[-5].removeprefix("data: "))["node"] == "clarify"
+
+
+def test_nothing_is_asked_back_unless_it_may_be(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        result = say(client, name, "How high is it?").json()
+        assert result["clarification"] is None
+        alone = client.post(
+            "/api/v1/chat", json={"question": "How high is it?", "collection": "guide"}
+        ).json()
+    assert alone["clarification"] is None and "conversation_id" not in alone
+    assert alone["answer"] == result["answer"]
+
+
+def test_a_reply_after_the_server_was_started_again(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    data = copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
+    settings = load_settings({"data": data, "reasoner": "rules"})[0]
+    name = ""
+    asked: list[dict] = []
+    for text in (FLAME, "And why does it burn?", None, "Who are they?", "the candle"):
+        with (
+            Session(settings) as session,
+            running(make_desk(session, allow_anonymous=True)) as url,
+            httpx.Client(base_url=url, timeout=SECONDS) as client,
+        ):
+            if text is None:  # another one, where nothing is named yet
+                name = ""
+                continue
+            name = name or begin(client, collection="default")
+            asked.append(say(client, name, text, clarify=True).json())
+            shown = client.get(f"/api/v1/conversations/{name}").json()
+            assert (shown["waiting"] is not None) == (text == "Who are they?")
+    assert "42 mm" in asked[0]["answer"] and "wick" in asked[1]["answer"]
+    assert asked[2]["run_id"] == asked[3]["run_id"]
+    assert asked[3]["clarification"] is None and asked[3]["answer"]
+
+
+def test_stopping_the_server_leaves_what_can_go_on(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    """A run at work when the server stops is cancelled, and its turn is as if it never was."""
+    data = copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
+    flags = {"data": data, "reasoner": "rules", "serve_stop_seconds": 0}
+    at_work = threading.Event()
+    with Session(load_settings(flags)[0]) as session:
+        desk = make_desk(session, allow_anonymous=True)
+        with ThreadPoolExecutor(1) as pool, httpx.Client(timeout=SECONDS) as client:
+            with running(desk) as url, pytest.MonkeyPatch.context() as patched:
+                client.base_url = url
+                name = begin(client, collection="default")
+                say(client, name, FLAME)
+                held = holding_run(at_work, desk.runner._stopping)
+                patched.setattr(nodes.retrieve, "_run", held)
+                second = pool.submit(say, client, name, "And why does it burn?")
+                assert at_work.wait(SECONDS)
+            with suppress(httpx.HTTPError):
+                assert second.result().status_code >= 500
+    with (
+        Session(load_settings(flags)[0]) as session,
+        running(make_desk(session, allow_anonymous=True)) as url,
+        httpx.Client(base_url=url, timeout=SECONDS) as client,
+    ):
+        assert len(client.get(f"/api/v1/conversations/{name}").json()["turns"]) == 1
+        assert "wick" in say(client, name, "And why does it burn?").json()["answer"]
+        assert len(client.get(f"/api/v1/conversations/{name}").json()["turns"]) == 2
+
+
+def holding_run(at_work: threading.Event, stopping: threading.Event):
+    """Return a search that goes on until the server stops."""
+    original = nodes.retrieve._run
+
+    def run(*given: Any) -> Any:
+        at_work.set()
+        assert stopping.wait(SECONDS)
+        return original(*given)
+
+    return run

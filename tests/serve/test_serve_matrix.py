@@ -56,6 +56,7 @@ ROWS = {
     ("GET", "/api/v1/me"): Row("callers"),
     ("GET", "/metrics"): Row("admins"),
     ("GET", "/api/v1/audit"): Row("admins"),
+    ("GET", "/api/v1/metrics"): Row("admins"),
     ("POST", "/api/v1/chat"): Row("callers", sends={"json": QUESTION}),
     ("POST", "/api/v1/search"): Row(
         "callers", sends={"json": {"query": "flame", "collection": "guide"}}

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from serving import SECONDS, eventually
 
+from graph.session import Session
 from serve.errors import Busy
 from serve.pool import FairPool, Owner, PoolLimits, Ticket
+from serve.runner import ask_threads
 
 ANN, BOB = ("acme", "ann"), ("acme", "bob")
 
@@ -151,3 +155,15 @@ def test_the_end_drops_what_waits_and_says_so(bench: Callable[..., Bench]) -> No
     works.open("first")
     assert works.pool.join(SECONDS)
     assert works.began == ["first"]
+
+
+@pytest.mark.parametrize(("given", "slots", "expected"), [(0, 64, 64), (0, 1, None), (3, 64, 3)])
+def test_as_many_questions_at_once_as_the_model_serves(
+    session: Session, monkeypatch: pytest.MonkeyPatch, given: int, slots: int, expected: int | None
+) -> None:
+    chat = SimpleNamespace(capabilities=SimpleNamespace(slots=slots))
+    held = cast(Session, SimpleNamespace(chat=chat))
+    settings = session.settings.model_copy(update={"serve_threads": given})
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    assert ask_threads(held, settings) == (expected or 6)
+    assert ask_threads(cast(Session, SimpleNamespace(chat=None)), settings) == (given or 6)

@@ -2,9 +2,16 @@
 
 import { el } from "../dom.js";
 
+/** Return a question back that was answered, or left, before. */
+export function clarified(clarification, reply) {
+  return el("section", { class: "clarify" },
+    el("p", { class: "clarify-question", dir: "auto" }, clarification.question),
+    reply ? el("p", { class: "clarify-reply", dir: "auto" }, reply) : null);
+}
+
 /** Return the question with its options and a free field; `reply(text)` gets what is chosen. */
 export function clarifyBox(clarification, reply) {
-  const field = el("input", { type: "text", "aria-label": "Your reply", dir: "auto", autocomplete: "off" });
+  const field = el("input", { type: "text", "aria-label": "Your reply", placeholder: "In your own words", dir: "auto", autocomplete: "off" });
   const box = el("section", { class: "clarify" });
   const answer = (text) => {
     if (!text.trim()) return;

@@ -1,6 +1,6 @@
 // The steps of a run: a list while it runs, a table with filters afterwards.
 
-import { el, fill } from "../dom.js";
+import { el, fill, freshId } from "../dom.js";
 import { msText, nodeName, stepText } from "./words.js";
 
 /** Return one line of the live list. */
@@ -30,8 +30,9 @@ export function trailTable(trail) {
 }
 
 function choice(label, values, name) {
-  const select = el("select", null, el("option", { value: "" }, "All"), values.map((value) => el("option", { value }, name(value))));
-  return { select, node: el("label", { hidden: values.length < 2 }, `${label} `, select), get value() { return select.value; } };
+  const id = freshId("choice");
+  const select = el("select", { id }, el("option", { value: "" }, "All"), values.map((value) => el("option", { value }, name(value))));
+  return { select, node: el("span", { hidden: values.length < 2 }, el("label", { for: id }, label), " ", select), get value() { return select.value; } };
 }
 
 function row(step, n) {

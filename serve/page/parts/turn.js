@@ -3,7 +3,7 @@
 import { ApiError, errorText } from "../api.js";
 import { count, el, fill } from "../dom.js";
 import { answerNodes, languageOf } from "./answer.js";
-import { clarifyBox } from "./clarify.js";
+import { clarified, clarifyBox } from "./clarify.js";
 import { drawing, visit } from "./drawing.js";
 import { feedbackBar } from "./feedback.js";
 import { howPanel } from "./how.js";
@@ -20,15 +20,16 @@ export function makeTurn(app, question, { collection, reply }) {
   const node = el("article", { class: "turn" }, el("h2", { class: "question", dir: "auto" }, question), status, work, graph, out);
   const turn = { node, question, result: null, trail: [], collection, run, show, fail };
 
-  function show(result, trail) {
+  function show(result, trail, asked = null) {
     turn.result = result;
     turn.trail = trail;
     status.textContent = "";
     work.hidden = true;
     fill(graph);
+    const before = asked ? clarified(asked, asked.reply) : null;
     if (result.clarification) fill(out, clarifyBox(result.clarification, reply));
-    else if (result.refused) fill(out, refusal(result), after(app, turn));
-    else fill(out, answerNodes(app, result, collection), notes(result), after(app, turn));
+    else if (result.refused) fill(out, before, refusal(result), after(app, turn));
+    else fill(out, before, answerNodes(app, result, collection), notes(result), after(app, turn));
   }
 
   function fail(error, again) {

@@ -15,7 +15,7 @@ export async function mount(root, app, params) {
   const side = el("div", { class: "side-list" });
   const composer = makeComposer(collections, { send: ask, stop });
   const state = { turns: [], talk: "", keeps: true, running: null, asked: [] };
-  fill(root, sidePanel(app, side), el("section", { class: "talk", "aria-label": "Conversation" }, thread, composer.node));
+  fill(root, sidePanel(app, side), el("section", { class: "talk", "aria-label": "Conversation" }, el("h1", { class: "sr" }, "Ask your documents"), thread, composer.node));
   composer.choose(kept() || (collections[0] || {}).name);
 
   const refresh = () => drawTalks(app, side, state.talk || params.id, gone).then((keeps) => {
@@ -80,10 +80,12 @@ export async function mount(root, app, params) {
     if (state.running) state.running.abort();
   }
 
-  await refresh();
+  composer.node.hidden = true; // nothing is asked before what was said is there
+  refresh();
   if (params.place === "chat" && params.id) await openTalk(params.id);
   else if (params.place === "run" && params.id) await openRun(params.id);
   else fill(thread, welcome(collections, composer));
+  composer.node.hidden = false;
   composer.focus();
   return stop;
 
@@ -94,19 +96,24 @@ export async function mount(root, app, params) {
     composer.fix(true);
     for (const one of talk.turns) {
       const turn = addTurn(one.question, talk.collection);
-      await fillTurn(turn, one);
+      await fillTurn(turn, one, one === talk.turns.at(-1) && talk.waiting);
     }
     thread.lastElementChild?.scrollIntoView({ block: "start" });
   }
 
   /** The turns of a conversation name their runs, which hold the evidence. */
-  async function fillTurn(turn, one) {
+  async function fillTurn(turn, one, waiting) {
+    const asked = one.clarification && { ...one.clarification, reply: one.reply || "" };
+    if (waiting) {
+      turn.show({ clarification: waiting }, []);
+      return;
+    }
     try {
       const run = await app.api.get(`/api/v1/runs/${encodeURIComponent(one.run_id)}`);
       turn.collection = run.collection;
-      turn.show({ ...run.result, clarification: one.clarification || run.result.clarification }, run.trail);
+      turn.show(run.result, run.trail, asked);
     } catch (error) {
-      turn.show({ run_id: one.run_id, answer: one.answer, claims: [], evidence: [], refused: one.refused, stop_reason: one.stop_reason, usage: { ms: NaN }, missing: [], warnings: [], clarification: one.clarification }, []);
+      turn.show({ run_id: one.run_id, answer: one.answer, claims: [], evidence: [], refused: one.refused, stop_reason: one.stop_reason, usage: { ms: NaN }, missing: [], warnings: [] }, [], asked);
     }
   }
 
@@ -130,11 +137,11 @@ function sidePanel(app, list) {
 
 function welcome(collections, composer) {
   if (!collections.length) {
-    return el("div", { class: "welcome" }, el("h1", null, "There is nothing to read yet"),
+    return el("div", { class: "welcome" }, el("h2", null, "There is nothing to read yet"),
       el("p", null, "Add documents under ", el("a", { href: "#/documents" }, "Documents"), ", or with “carrel ingest”."));
   }
   return el("div", { class: "welcome" },
-    el("h1", null, "What would you like to know?"),
+    el("h2", null, "What would you like to know?"),
     el("p", { class: "soft" }, "Every sentence of an answer cites the passage it rests on. Where your documents do not say, you are told so."),
     el("div", { class: "shelves", role: "group", "aria-label": "Collections" }, collections.map((one) =>
       el("button", { type: "button", class: "shelf", onclick: () => { composer.choose(one.name); composer.focus(); } },
