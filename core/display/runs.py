@@ -31,7 +31,8 @@ def answer_of(run: RunRecord) -> Answer:
     """Return the answer of a run, or its refusal."""
     held = run.result
     names = ("claims", "refused", "stop_reason", "missing", "warnings")
-    return Answer.model_validate({"text": held["answer"], **{name: held[name] for name in names}})
+    known = {name: held[name] for name in names if name in held}
+    return Answer.model_validate({"text": held.get("answer", ""), **known})
 
 
 def evidence_of(run: RunRecord) -> EvidenceList:
