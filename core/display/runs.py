@@ -66,7 +66,7 @@ def run_plan_view(run: RunRecord) -> View:
 def path_view(run: RunRecord) -> View:
     """Show the path of a run through the graph, with how often it went each way."""
     way = visits(run.trail)
-    drawn = element("div", {"class": "wide"}, path_drawing(run))
+    drawn = path_drawing(run)
     return View(folded(f"Path: {len(way)} visits", drawn), " → ".join(way))
 
 
