@@ -209,6 +209,9 @@ def test_what_is_deleted_is_gone_from_every_file(served: Served) -> None:
         assert client.get(f"/api/v1/conversations/{name}").status_code == 404
         assert client.delete(f"/api/v1/conversations/{name}").status_code == 404
         assert client.get(f"/api/v1/runs/{run_id}").status_code == 404
+    with served.client("admin") as client:
+        log = client.get("/api/v1/audit", params={"kind": "deletion"}).json()
+    assert name in json.dumps(log["events"])
     assert holding(folder, marker) == []
 
 
