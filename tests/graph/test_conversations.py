@@ -34,6 +34,7 @@ AUDITOR = AuthContext(tenant="default", user="ann", roles=frozenset({"auditor"})
 MAINTAINED = "The refund API is maintained by the Payments Gateway team."
 TIMEOUT = "The maximum timeout of the refund API is 300 seconds."
 VAULT = "The code of the vault is 4711."
+FLAGS = {"reasoner": "rules", "cache_result_minutes": 0}  # a remembered search has no stages
 NOTHING = "Which zebras paint submarines?"
 
 
@@ -60,7 +61,7 @@ def opened(data: Path) -> Iterator[Callable[[], Session]]:
     def again() -> Session:
         while held:
             held.pop().close()
-        held.append(Session(load_settings({"data": data, "reasoner": "rules"})[0]))
+        held.append(Session(load_settings({"data": data, **FLAGS})[0]))
         return held[0]
 
     with pytest.MonkeyPatch.context() as patched:
