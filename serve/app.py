@@ -15,8 +15,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
-from core.settings import Settings
-from serve.api import audit, chat, documents, feedback, health, runs, search
+from serve.api import audit, chat, documents, feedback, health, runs, search, settings
 from serve.bodies import BodyLimit
 from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
@@ -34,6 +33,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     documents.router,
     health.router,
     audit.router,
+    settings.router,
 )
 OPENAPI = "/api/v1/openapi.json"
 
@@ -53,11 +53,13 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
             allow_methods=["GET", "POST", "DELETE"],
             allow_headers=["Authorization", "Content-Type", EVENTS_HEADER],
         )
+    bodies = BodyLimit(desk.settings)
+    desk.followers.append(bodies.use)
     return Guard(
         inner,
         HostRule(host, desk.settings.serve_hosts),
         OriginRule(origins),
-        BodyLimit(desk.settings),
+        bodies,
         desk.metrics,
     )
 
@@ -113,9 +115,9 @@ def _database_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, sqlite3.DatabaseError)
     if isinstance(error, sqlite3.ProgrammingError):
         raise error  # a mistake in this program
-    settings: Settings = request.app.state.desk.settings
-    response = _carrel_error(request, damaged(settings.data, error))
-    response.headers["Retry-After"] = str(settings.serve_retry_seconds)
+    parts: Desk = request.app.state.desk
+    response = _carrel_error(request, damaged(parts.settings.data, error))
+    response.headers["Retry-After"] = str(parts.settings.serve_retry_seconds)
     return response
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from core.settings import Settings
 from graph.session import Session
@@ -11,6 +12,7 @@ from serve.auth import Doorkeeper
 from serve.jobs import Jobs
 from serve.limits import CallerLimits
 from serve.metrics import Metrics
+from serve.reload import Load, Reload
 from serve.runner import SessionRunner
 from serve.watch import Watchers
 from stores.audit import AuditLog
@@ -34,10 +36,23 @@ class Desk:
     feedback: FeedbackNotes
     limits: CallerLimits
     audit: Audit
+    reload: Reload
+    followers: list[Callable[[Settings], None]] = field(default_factory=list)
+
+    def use(self, settings: Settings) -> None:
+        """Exchange the settings, for all that begins from now on."""
+        object.__setattr__(self, "settings", settings)  # one reference: never half of them
+        self.session.settings = settings
+        self.runner.use(settings)
+        self.limits.settings = settings
+        self.audit.use(settings)
+        self.jobs.use(settings)
+        for follow in self.followers:
+            follow(settings)
 
 
-def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
-    """Put the parts together over an open session."""
+def make_desk(session: Session, *, allow_anonymous: bool = False, load: Load | None = None) -> Desk:
+    """Put the parts together over an open session; `load` reads the settings again."""
     database, settings = session.store.database, session.settings
     limits = CallerLimits(settings, Spending(database))
     audit = Audit(AuditLog(database, settings), settings)
@@ -53,4 +68,5 @@ def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
         feedback=FeedbackNotes(database),
         limits=limits,
         audit=audit,
+        reload=Reload(load),
     )

@@ -59,14 +59,18 @@ class Jobs:
     def __init__(self, session: Session, settings: Settings) -> None:
         """Start no thread yet."""
         self._session = session
-        self._limit = settings.serve_jobs
-        self._retry = settings.serve_retry_seconds
+        self.use(settings)
         self._folder = session.store.folder / FOLDER
         self._jobs: OrderedDict[str, Job] = OrderedDict()
         self._waiting: deque[Job] = deque()
         self._changed = threading.Condition()
         self._closing = False
         self._thread: threading.Thread | None = None
+
+    def use(self, settings: Settings) -> None:
+        """Keep to the limits of these settings from now on."""
+        self._limit = settings.serve_jobs
+        self._retry = settings.serve_retry_seconds
 
     def prepare(
         self, auth: AuthContext, collection: str, name: str, roles: list[str]

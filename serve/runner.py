@@ -40,6 +40,12 @@ class SessionRunner:
         self.asks = FairPool("ask", _limits(settings, settings.serve_threads))
         self.searches = FairPool("search", _limits(settings, settings.serve_search_threads))
 
+    def use(self, settings: Settings) -> None:
+        """Keep to the limits of these settings from now on; the number of threads stays."""
+        self._settings = settings
+        for pool in (self.asks, self.searches):
+            pool.use(_limits(settings, pool.threads))
+
     async def run(self, question: Question, auth: AuthContext) -> RunRecord:
         """Return the finished run; raises a CarrelError, `Busy` when too many wait.
 
