@@ -75,6 +75,17 @@ class FairPool:
         with self._changed:
             return self._running, self._waiting
 
+    @property
+    def threads(self) -> int:
+        """Return how many threads there may be."""
+        return self._limits.threads
+
+    def use(self, limits: PoolLimits) -> None:
+        """Keep to other limits; what waits and runs goes on."""
+        with self._changed:
+            self._limits = limits
+            self._changed.notify_all()
+
     def submit(self, owner: Owner, work: Work, dropped: Callable[[Busy], None]) -> Ticket:
         """Have `work`, which must not raise, run on a thread soon; raises Busy."""
         limits = self._limits
