@@ -44,7 +44,7 @@ async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
         days = body.expires_days or 0
         text, key = parts.keys.create(auth.tenant, user=user, roles=roles, days=days)
         given = {"user": key.auth.user, "roles": sorted(roles), "expires_at": key.expires_at}
-        parts.audit.record("key_created", auth, key=key.id, given=given)
+        parts.audit.record("key_created", auth, key=key.id, **given)
         return text, key
 
     text, key = await parts.runner.do(auth, make)

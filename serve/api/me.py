@@ -32,5 +32,6 @@ async def me(request: Request, auth: Caller, parts: Parts) -> dict[str, Any]:
             "seconds": settings.budget_seconds,
             "cost": settings.budget_cost,
         },
+        "upload_bytes": settings.serve_upload_bytes,
         "version": metadata.version("carrel"),
     }

@@ -22,7 +22,15 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Route, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Page,
+    Request,
+    Route,
+    expect,
+    sync_playwright,
+)
 from serving import Served
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
@@ -35,6 +43,7 @@ FLAGS = [
     "--no-first-run",
 ]
 MILLISECONDS = 15_000
+expect.set_options(timeout=MILLISECONDS)
 PHONE: dict[str, Any] = {"viewport": {"width": 375, "height": 720}}
 LOCAL = ("data:", "blob:")
 # A policy's violation is an error in the console only in some cases.

@@ -112,5 +112,5 @@ function auditRow(one) {
 
 function factsText(facts) {
   const said = Object.entries(facts).filter(([, value]) => value !== "" && value !== null && !(Array.isArray(value) && !value.length));
-  return said.map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "object" ? JSON.stringify(value) : value}`).join(" · ");
+  return said.map(([name, value]) => `${name.replaceAll("_", " ")}: ${Array.isArray(value) ? value.join(", ") : typeof value === "object" ? JSON.stringify(value) : value}`).join(" · ");
 }

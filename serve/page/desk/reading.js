@@ -59,7 +59,7 @@ function passageNode(one, before) {
   const place = [one.section, one.page ? `page ${one.page}` : ""].filter(Boolean).join(" · ");
   const earlier = before && [before.section, before.page ? `page ${before.page}` : ""].filter(Boolean).join(" · ");
   return [
-    place && place !== earlier ? el("h2", { class: "passage-head", dir: "auto" }, place) : "",
-    el("p", { class: one.kind === "code" || one.kind === "table" ? "passage pre" : "passage", dir: "auto" }, one.text),
+    place && place !== earlier ? el("h2", { class: "reading-head", dir: "auto" }, place) : "",
+    el("p", { class: one.kind === "code" || one.kind === "table" ? "pre" : "prose", dir: "auto" }, one.text),
   ].filter(Boolean);
 }
