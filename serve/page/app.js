@@ -81,9 +81,11 @@ async function show() {
     document.title = `${view.title} · Carrel`;
     const root = el("div", { class: `view view-${found[0]}` });
     fill(main, root);
-    leave = (await view.mount(root, app, { place: name, id: params[0] || "", rest: params })) || null;
+    const left = (await view.mount(root, app, { place: name, id: params[0] || "", rest: params })) || null;
+    if (turn === mounting) leave = left;
+    else if (left) left(); // the person has gone on meanwhile
   } catch (error) {
-    fill(main, problem(error));
+    if (turn === mounting) fill(main, problem(error));
   }
 }
 
