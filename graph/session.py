@@ -202,7 +202,7 @@ class Session:
         kept = None
         if conversation:
             kept = self.store.conversations.load(auth.tenant, auth.user, conversation)
-            collection = _collection_of(kept, collection)
+            collection = collection_of(kept, collection)
         may = clarify and kept is not None
         context = self.context(auth, collection, pipeline, cancelled, given, clarify=may)
         asked = Asked(text, collection, context, on_step, on_stream)
@@ -236,7 +236,8 @@ class Session:
         self.close()
 
 
-def _collection_of(conversation: Conversation, asked: str) -> str:
+def collection_of(conversation: Conversation, asked: str) -> str:
+    """Return a conversation's collection; raises CallerError when another is asked for."""
     if asked not in ("", conversation.collection):
         raise CallerError(
             "a conversation keeps to its collection",

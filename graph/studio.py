@@ -66,7 +66,9 @@ class Desk:
         )
         session = Session(settings)
         try:
-            context = session.context(auth, settings.studio_collection)
+            context = session.context(
+                auth, settings.studio_collection, clarify=settings.studio_clarify
+            )
         except BaseException:
             session.close()  # so that the operator can ingest what is missing
             raise

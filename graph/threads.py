@@ -51,17 +51,11 @@ class ThreadSaver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Save a checkpoint; of the state of a run that has answered, the newest messages.
-
-        One that waits for a reply drops its evidence when that comes, so it is not kept either: a
-        document that is deleted meanwhile must not stay here.
-        """
+        """Save a checkpoint; of the state of a run that has answered, the newest messages."""
         values = checkpoint["channel_values"]
         if values.get("answer") is not None:
             kept = {"messages": recent(values.get("messages") or [])}
             checkpoint = {**checkpoint, "channel_values": kept}
-        elif values.get("clarification") is not None and "evidence" in values:
-            checkpoint = {**checkpoint, "channel_values": {**values, "evidence": []}}
         return super().put(config, checkpoint, metadata, new_versions)
 
 

@@ -39,10 +39,13 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     if waiting and last is not None and asked == last.question:
         asked = waiting  # the other was left by the thread's last run
     question = asked if goes_on else checked_question(asked, context.settings)
-    update = cleared(state) | ({} if goes_on else cleared_of_replies(state))
+    update = cleared(state)
+    clarified = state.get("clarified", 0) if goes_on else 0
+    if state.get("clarified", 0) != clarified:
+        update["clarified"] = clarified
     notes: list[str] = []
     with context.thinking(started, before, trail) as ledger:
-        asks = _unclear(state | update, question, history, context)
+        asks = _unclear(clarified, question, history, context)
         query = _unknown(question) if asks else context.reasoner.understand(question, history)
         path = _path(query, context)
         if asks is not None:
@@ -72,10 +75,10 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
 
 
 def _unclear(
-    state: State, question: str, history: Sequence[Turn], context: Context
+    clarified: int, question: str, history: Sequence[Turn], context: Context
 ) -> Clarification | None:
     """Return what to ask before anything is searched, None where that may not or need not be."""
-    if context.given is not None or not context.may_ask(state.get("clarified", 0)):
+    if context.given is not None or not context.may_ask(clarified):
         return None
     return unclear(question, recent(history, context.settings))
 
@@ -153,11 +156,6 @@ def cleared(state: State) -> Update:
     return {key: empty for key, empty in plain.items() if key in held} | {
         key: Overwrite(empty) for key, empty in reduced.items() if key in held
     }
-
-
-def cleared_of_replies(state: State) -> Update:
-    """Return what lets the next question be asked back as often as any."""
-    return {"clarified": 0} if state.get("clarified") else {}
 
 
 def question_and_history(messages: Sequence[AnyMessage]) -> tuple[str, list[Turn]]:

@@ -46,7 +46,7 @@ def make_desk(session: Session, *, allow_anonymous: bool = False) -> Desk:
     audit = Audit(AuditLog(database, settings), settings)
     runner = SessionRunner(session, settings, Watchers([limits, audit]))
     metrics = Metrics(runner, settings, session.caches)
-    runner.finished = Finished(session, metrics.runs)
+    runner.asker.finished = Finished(session, metrics.runs)
     return Desk(
         settings=settings,
         session=session,

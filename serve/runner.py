@@ -11,21 +11,18 @@ from typing import TypeVar, cast
 
 from core.auth import AuthContext
 from core.settings import Settings
-from core.streaming import StreamEvent
-from core.trace import RunRecord, Step
+from core.trace import RunRecord
 from graph.session import Session
-from models.chat.types import ModelCancelled
+from serve.asking import Asker, Listener, Post
 from serve.claims import Claims
 from serve.errors import Busy
-from serve.finished import Finished
 from serve.pool import FairPool, Owner, PoolLimits, Ticket
 from serve.types import Question, RunEvent
-from serve.watch import Notes, Watchers
+from serve.watch import Watchers
 
 THREADS_PER_PROCESSOR = 2  # most of a question is spent in code that runs side by side
 
 T = TypeVar("T")
-Post = Callable[[object], None]
 
 
 def nothing() -> None:
@@ -42,12 +39,11 @@ class SessionRunner:
         self, session: Session, settings: Settings, watchers: Watchers | None = None
     ) -> None:
         """Start no thread yet; `watchers` let questions begin and follow them."""
-        self._session = session
         self._watchers = watchers or Watchers()
         self._settings = settings
         self._stopping = threading.Event()
         self.claims = Claims()
-        self.finished: Finished | None = None
+        self.asker = Asker(session, settings, self._stopping)
         self.asks = FairPool("ask", _limits(settings, ask_threads(session, settings)))
         self.searches = FairPool("search", _limits(settings, settings.serve_search_threads))
 
@@ -60,7 +56,7 @@ class SessionRunner:
         notes = await self._watchers.admit(auth)
 
         def ask() -> RunRecord:
-            return self._ask(question, auth, gave_up, unheard, notes)
+            return self.asker.ask(question, auth, Listener(gave_up, notes))
 
         return await self._awaited(self.asks, auth, ask, gave_up, self._claimed(question, auth))
 
@@ -75,7 +71,7 @@ class SessionRunner:
         def work() -> None:
             ended: object
             try:
-                run = self._ask(question, auth, gave_up, post, notes)
+                run = self.asker.ask(question, auth, Listener(gave_up, notes, post))
                 ended = RunEvent("result", run.result)
             except BaseException as error:  # crosses to the loop, which raises it
                 ended = error
@@ -164,65 +160,6 @@ class SessionRunner:
             give_back()
             raise
 
-    def _ask(
-        self,
-        question: Question,
-        auth: AuthContext,
-        gave_up: threading.Event,
-        post: Post,
-        notes: Notes,
-    ) -> RunRecord:
-        def cancelled() -> bool:
-            return gave_up.is_set() or self._stopping.is_set()
-
-        def check() -> None:
-            if cancelled():
-                raise ModelCancelled("the caller gave up while the run was at work")
-
-        def on_step(step: Step) -> None:
-            notes.step(step)
-            check()
-            post(RunEvent("step", step.model_dump(mode="json")))
-
-        def on_stream(event: StreamEvent) -> None:
-            if post is not unheard:
-                notes.speaks()
-            post(RunEvent(event.kind, {"text": event.text}))
-
-        run: RunRecord | None = None
-        try:
-            check()
-            finished = self.finished
-            asked = finished.asked(question, auth) if finished else None
-            known = finished.known(asked, auth) if finished else None
-            if known is not None:
-                for step in known.trail:
-                    on_step(step)
-                run = known
-                return run
-            run = self._session.ask(
-                question.text,
-                auth,
-                question.collection,
-                pipeline=question.pipeline,
-                history=question.history,
-                conversation=question.conversation,
-                clarify=question.clarify,
-                on_step=on_step,
-                on_stream=on_stream,
-                cancelled=cancelled,
-            )
-            if finished is not None:
-                finished.ended(asked, run)
-            return run
-        except ModelCancelled:
-            if not gave_up.is_set():  # the server stops; the caller is still there
-                again = self._settings.serve_retry_seconds
-                raise Busy("the server is stopping", retry_after=again) from None
-            raise
-        finally:
-            notes.ended(run)
-
 
 def ask_threads(session: Session, settings: Settings) -> int:
     """Return how many questions are worked on at once."""
@@ -230,10 +167,6 @@ def ask_threads(session: Session, settings: Settings) -> int:
         return settings.serve_threads
     slots = session.chat.capabilities.slots if session.chat is not None else 0
     return max(slots, THREADS_PER_PROCESSOR * (os.cpu_count() or 1))
-
-
-def unheard(event: object) -> None:
-    """Hear what happens in a run that nobody watches."""
 
 
 def _limits(settings: Settings, threads: int) -> PoolLimits:

@@ -82,7 +82,7 @@ def _node(node: Node, label: Label, box: Box, kind: Kind) -> Markup:
             "fill-opacity": "0.08" if strong else None,
             "stroke": "currentColor",
             "stroke-width": THICK if strong else THIN,
-            "stroke-dasharray": "6 4" if "failed" in node.classes else None,
+            "stroke-dasharray": _dashes(node.classes),
         },
     )
     texts = _texts(label, box)
@@ -91,6 +91,12 @@ def _node(node: Node, label: Label, box: Box, kind: Kind) -> Markup:
     if node.count:
         attributes["data-count"] = str(node.count)
     return element("g", attributes, told, rect, *texts)
+
+
+def _dashes(classes: Sequence[str]) -> str | None:
+    if "failed" in classes:
+        return "6 4"
+    return "1.5 4" if "unreached" in classes else None
 
 
 def _texts(label: Label, box: Box) -> list[Markup]:

@@ -64,7 +64,9 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[Markup]], numbers: set[
         element("thead", {}, element("tr", {}, *head)),
         element("tbody", {}, *body),
     )
-    return element("div", {"class": "wide"}, made)
+    # What scrolls must be reached by keyboard.
+    frame = {"class": "wide", "tabindex": 0, "role": "group", "aria-label": ", ".join(titles)}
+    return element("div", frame, made)
 
 
 def bar(share: float, told: str, width: int = 70) -> Markup:

@@ -16,7 +16,7 @@ def plan_view(plan: Plan, outcome: Outcome | None = None) -> View:
     known = outcome or Outcome()
     count = len(plan.questions)
     title = f"Plan: {count} question{'s' if count > 1 else ''}"
-    drawn = element("div", {"class": "wide"}, plan_drawing(plan, outcome))
+    drawn = plan_drawing(plan, outcome)
     text = "\n".join(_line(question, known) for question in plan.questions)
     return View(folded(title, drawn), text)
 

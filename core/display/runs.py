@@ -31,7 +31,8 @@ def answer_of(run: RunRecord) -> Answer:
     """Return the answer of a run, or its refusal."""
     held = run.result
     names = ("claims", "refused", "stop_reason", "missing", "warnings")
-    return Answer.model_validate({"text": held["answer"], **{name: held[name] for name in names}})
+    known = {name: held[name] for name in names if name in held}
+    return Answer.model_validate({"text": held.get("answer", ""), **known})
 
 
 def evidence_of(run: RunRecord) -> EvidenceList:
@@ -65,7 +66,7 @@ def run_plan_view(run: RunRecord) -> View:
 def path_view(run: RunRecord) -> View:
     """Show the path of a run through the graph, with how often it went each way."""
     way = visits(run.trail)
-    drawn = element("div", {"class": "wide"}, path_drawing(run))
+    drawn = path_drawing(run)
     return View(folded(f"Path: {len(way)} visits", drawn), " → ".join(way))
 
 

@@ -26,7 +26,7 @@ DRAWN: dict[int | str, dict[str, Any]] = {
 @router.get("/graph.svg", response_class=Response, responses=DRAWN)
 async def graph(auth: Caller, parts: Parts) -> Response:
     """Draw the compiled graph: every node of a run and every way between them."""
-    return _drawn(await parts.runner.do(auth, lambda: graph_drawing(*compiled_graph())))
+    return _drawn(await parts.runner.do(auth, graph_picture))
 
 
 @router.get("/runs/{run_id}/graph.svg", response_class=Response, responses=DRAWN)
@@ -63,6 +63,12 @@ def compiled_graph() -> tuple[tuple[str, ...], dict[Link, bool]]:
     drawn = build_graph().get_graph()
     links = {(edge.source, edge.target): edge.conditional for edge in drawn.edges}
     return tuple(drawn.nodes), links
+
+
+@cache
+def graph_picture() -> Markup:
+    """Return the drawing of the compiled graph, which is the same as long as the server runs."""
+    return graph_drawing(*compiled_graph())
 
 
 def _drawn(markup: Markup) -> Response:

@@ -84,6 +84,7 @@ async function show() {
     const left = (await view.mount(root, app, { place: name, id: params[0] || "", rest: params })) || null;
     if (turn === mounting) leave = left;
     else if (left) left(); // the person has gone on meanwhile
+    if (turn === mounting && turn > 1 && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
   } catch (error) {
     if (turn === mounting) fill(main, problem(error));
   }
@@ -93,7 +94,8 @@ function problem(error) {
   return el("section", { class: "notice problem", role: "alert" },
     el("h1", null, "This did not work"),
     el("p", null, errorText(error)),
-    el("button", { type: "button", onclick: () => enter() }, "Try again"));
+    el("p", { class: "row" }, el("button", { type: "button", onclick: () => enter() }, "Try again"),
+      el("a", { href: "#/ask" }, "Begin anew")));
 }
 
 function askForKey(message) {

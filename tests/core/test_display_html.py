@@ -14,6 +14,7 @@ from selectolax.lexbor import LexborHTMLParser as HTMLParser
 from core.display.evidence import EvidenceList, evidence_view
 from core.display.html import marked
 from core.display.markup import clean
+from core.display.page import run_page
 from core.display.runs import answer_of, evidence_of, run_plan_view, run_view, steps_view
 from core.display.view import Displayed
 from core.trace import RunRecord, Step
@@ -229,6 +230,16 @@ def test_hostile_documents_questions_and_plans_stay_text(text: str) -> None:
         assert len(tree.css("style")) == 1
         assert "alert" not in tree.css_first("style").text()
         assert not {"\x00", "\x1b", "\u202e", "\ud800", "\uffff"} & set(view.html)
+
+
+def test_a_page_holds_the_run_and_lets_nothing_run() -> None:
+    tree = HTMLParser(run_page(a_run("<script>alert(1)</script> is cited here.")))
+    assert tree.css_first("title").text() == "How high is the fine?"
+    assert len(tree.css("script, link, img, iframe")) == 0
+    (policy,) = tree.css("meta[http-equiv]")
+    assert (policy.attributes["content"] or "").startswith("default-src 'none'")
+    assert tree.css_first("article mark").text() == "<script>alert(1)</script> i"
+    assert [one.text() for one in tree.css("summary")][-1] == "Steps: 6"
 
 
 def test_nothing_is_loaded_from_anywhere() -> None:

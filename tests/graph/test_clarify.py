@@ -136,19 +136,6 @@ def test_related_documents_are_offered_instead_of_a_refusal(session: Session) ->
     assert not waits(session, name)
 
 
-def test_what_waits_for_a_reply_keeps_no_text_of_documents(session: Session) -> None:
-    name = begin(session)
-    texts = [item["text"] for item in say(session, name, LOGO).result["evidence"]]
-    assert waits(session, name) and texts
-    kept = b""
-    with session.asking.threads.saver.cursor() as cursor:
-        for table, column in (("checkpoints", "checkpoint"), ("writes", "value")):
-            cursor.execute(f"SELECT {column} FROM {table} WHERE thread_id = ?", (name,))
-            kept += b"".join(row[0] for row in cursor.fetchall())
-    assert LOGO.encode() in kept
-    assert not [text for text in texts if text.encode() in kept]
-
-
 @pytest.mark.parametrize("reply", ["none of these", "No.", "нет", "都不是"])
 def test_none_of_these_is_the_honest_refusal(session: Session, reply: str) -> None:
     name = begin(session)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from browser import PHONE, BrowserPages, axe_violations
@@ -19,6 +20,8 @@ from page_readers import (
 from playwright.sync_api import Browser, Page, expect
 from serving import HeldSession, Served, held_desk, running
 
+from core.streaming import StreamEvent
+from core.trace import RunRecord
 from graph.session import Session
 
 
@@ -44,7 +47,7 @@ def held(session: Session, chromium: Browser, reader: Reader) -> Iterator[tuple[
 
 def test_a_mark_opens_its_passage_with_the_quote_highlighted(page: Page) -> None:
     ask(page, QUESTION)
-    expect(page.locator(".answer")).to_have_text(f"{SENTENCE} [1]")
+    expect(page.locator(".answer.whole")).to_have_text(f"{SENTENCE} [1]")
     expect(page.locator(".turn .status")).to_contain_text("Answered from 1 passage")
     page.get_by_role("button", name="Source 1").click()
     panel = page.get_by_role("dialog")
@@ -55,6 +58,17 @@ def test_a_mark_opens_its_passage_with_the_quote_highlighted(page: Page) -> None
     page.keyboard.press("Escape")
     expect(panel).to_have_count(0)
     expect(page.locator(".mark")).to_be_focused()
+
+
+def test_arrow_keys_go_from_citation_to_citation(page: Page) -> None:
+    ask(page, f"{QUESTION} And who is the captain of the ferry of Osk?")
+    page.locator(".mark").first.click()
+    expect(page.locator("mark.span")).to_have_text(SENTENCE)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("mark.span")).to_contain_text("Marta Venn")
+    expect(page.locator(".source-count")).to_contain_text("2 of 2")
+    page.keyboard.press("Escape")
+    expect(page.locator(".mark").nth(1)).to_be_focused()
 
 
 def test_how_it_was_answered_is_told_in_tabs(page: Page) -> None:
@@ -99,6 +113,37 @@ def test_stop_ends_the_run_and_it_can_be_asked_again(held: tuple[Page, HeldSessi
     assert holding.cancelled.acquire(timeout=20)
 
 
+def test_a_draft_is_shown_apart_from_what_is_verified(held: tuple[Page, HeldSession]) -> None:
+    page, holding = held
+    asked = holding.ask
+
+    def writing(question: str, auth: object, collection: str, **given: Any) -> RunRecord:
+        given["on_stream"](StreamEvent(kind="sentence", text="It stands on a rock. [1]"))
+        given["on_stream"](StreamEvent(kind="token", text="Perhaps it"))
+        return asked(question, auth, collection, **given)
+
+    holding.ask = writing  # type: ignore[method-assign]
+    page.locator("#question").fill(QUESTION)
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer.live")).to_have_text("It stands on a rock. [1]")
+    expect(page.locator(".answer.draft")).to_have_text("Perhaps it")
+    page.get_by_role("button", name="Stop").click()
+    assert holding.cancelled.acquire(timeout=20)
+    expect(page.locator(".answer.draft")).to_have_text("It stands on a rock. [1]")
+
+
+def test_a_question_back_is_answered_in_the_conversation(page: Page) -> None:
+    page.locator("#question").fill("When was it built?")
+    page.keyboard.press("Enter")
+    page.get_by_label("Your reply").fill("the lighthouse of Brana")
+    page.keyboard.press("Enter")
+    expect(page.locator(".answer.whole")).to_contain_text("1884")
+    page.reload()
+    expect(page.locator(".clarify-reply")).to_have_text("the lighthouse of Brana")
+    expect(page.locator(".turn")).to_have_count(1)
+    expect(page.locator(".answer.whole")).to_contain_text("1884")
+
+
 def test_what_looks_like_html_is_text(page: Page) -> None:
     hostile = "<img src=x onerror=\"document.title='owned'\"> Who won the race on Mars?"
     never_ask_back(page)
@@ -106,7 +151,7 @@ def test_what_looks_like_html_is_text(page: Page) -> None:
     expect(page.locator(".question")).to_have_text(hostile)
     expect(page.locator(".refusal")).to_contain_text("<img src=x onerror=")
     ask(page, "Who is the captain of the ferry of Osk?")
-    expect(page.locator(".answer")).to_contain_text(SCRIPT)
+    expect(page.locator(".answer.whole")).to_contain_text(SCRIPT)
     page.locator(".mark").first.click()
     expect(page.locator("mark.span")).to_contain_text(SCRIPT)
     page.keyboard.press("Escape")
@@ -160,10 +205,22 @@ def test_a_phone_shows_it_without_scrolling_sideways(
     assert axe_violations(page) == []
 
 
-def test_a_conversation_goes_on(page: Page) -> None:
+def test_a_conversation_goes_on_after_a_reload_and_can_be_deleted(page: Page) -> None:
     ask(page, QUESTION)
     ask(page, "When was it built?")
-    expect(page.locator(".turn").last.locator(".answer")).to_contain_text("1884")
+    expect(page.locator(".turn").last.locator(".answer.whole")).to_contain_text("1884")
+    page.get_by_role("button", name="Good answer").last.click()
+    expect(page.locator(".feedback").last).to_contain_text("Thank you")
+    page.reload()
+    expect(page.locator(".turn")).to_have_count(2)
+    expect(page.locator(".turn").first.locator(".answer.whole")).to_have_text(f"{SENTENCE} [1]")
+    current = page.locator(".talks li", has=page.locator("[aria-current]"))
+    expect(current).to_contain_text(QUESTION)
+    current.hover()
+    current.get_by_role("button", name="Delete").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator(".talks [aria-current]")).to_have_count(0)
 
 
 def test_signing_in_and_out(reader: Reader, browser_pages: BrowserPages) -> None:

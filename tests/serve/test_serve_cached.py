@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +21,11 @@ from core.settings import load_settings
 from core.trace import RunRecord, Step
 from graph.session import Session
 from reasoning.types import Turn
+from serve.asking import Listener
 from serve.desk import make_desk
 from serve.finished import Finished, is_whole
 from serve.types import Question
+from serve.watch import Notes
 
 ANN = AuthContext(tenant="acme", user="ann")
 QUESTION = "How high is the flame of a candle?"
@@ -116,9 +119,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Session]]:
 def answered(session: Session, question: Question = ASKED, auth: AuthContext = ANN) -> bool:
     """Ask as the server does; tell whether the answer was remembered."""
     runner = make_desk(session).runner
-    import threading
-
-    run = runner._ask(question, auth, threading.Event(), lambda event: None)
+    run = runner.asker.ask(question, auth, Listener(threading.Event(), Notes([])))
     return bool(run.result.get("cached", False))
 
 

@@ -16,7 +16,7 @@ export function answerNodes(app, result, collection) {
       onclick: () => open(index),
     }, `[${cite.number}]`);
   });
-  const text = el("div", { class: "answer", dir: "auto", lang: languageOf(result) }, paragraphs(result, cites));
+  const text = el("div", { class: "answer whole", dir: "auto", lang: languageOf(result) }, paragraphs(result, cites));
   return [text, sources(result, cites, open)];
 }
 

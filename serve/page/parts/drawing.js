@@ -13,8 +13,9 @@ export async function drawing(app, path, label) {
     if (error.status === 404) return null;
     throw error;
   }
-  const svg = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
-  if (svg.localName !== "svg") return null;
+  const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+  const svg = parsed.documentElement;
+  if (svg.localName !== "svg" || parsed.querySelector("parsererror")) return null;
   cleaned(svg);
   svg.setAttribute("role", "img");
   svg.setAttribute("aria-label", label);

@@ -54,6 +54,7 @@ export function openSource(app, { collection, cites, index }) {
       if (shown !== at || !dialog.open || !found) return;
       fill(facts, factsOf({ ...item, ...documentFacts(found.document) }));
       drawPassages(body, withCited(found.passages, item, cite), cite);
+      readOn(app, collection, item, body, found);
     }, (error) => {
       if (shown === at && error.status !== 404) body.append(el("p", { class: "hint" }, errorText(error)));
     });
@@ -100,6 +101,32 @@ function surrounding(app, collection, item) {
   });
 }
 
+/** Offer what stands before and after the passages shown, as far as the document goes. */
+function readOn(app, collection, item, body, { document: facts, passages }) {
+  const nodes = body.querySelectorAll(".passage");
+  if (nodes.length !== passages.length || !passages.length) return; // the document has changed
+  const edge = (ordinal, before) => {
+    if (ordinal < 0 || ordinal >= facts.chunks) return [];
+    const button = el("button", { type: "button", class: "quiet more", onclick: async () => {
+      button.disabled = true;
+      const sides = before ? { before: AROUND, after: 0 } : { before: 0, after: AROUND };
+      const found = await app.api.get("/api/v1/documents/passages", { collection, document_id: item.document_id, around: ordinal, ...sides })
+        .catch((error) => { app.toast(errorText(error)); return null; });
+      if (!found) return;
+      const read = found.passages.map((one) => el("p", { class: "passage", dir: "auto" }, one.text));
+      const height = body.scrollHeight;
+      if (before) button.replaceWith(...(read.length ? edge(found.passages[0].ordinal - 1, true) : []), ...read);
+      else button.replaceWith(...read, ...(read.length ? edge(found.passages.at(-1).ordinal + 1, false) : []));
+      if (before) body.scrollTop += body.scrollHeight - height;
+      body.focus({ preventScroll: true });
+    } }, before ? "Show what comes before" : "Show what comes after");
+    return [button];
+  };
+  body.prepend(...edge(passages[0].ordinal - 1, true));
+  body.append(...edge(passages.at(-1).ordinal + 1, false));
+  aim(body);
+}
+
 /** Keep the run's own passage where the document has changed since. */
 function withCited(passages, item, cite) {
   const there = passages.some((one) => one.chunk_id === item.chunk_id && rangesOf(one, cite).length);
@@ -126,6 +153,11 @@ function drawPassages(body, passages, cite) {
       ranges.length ? marked(passage.text, ranges, "span") : marked(passage.text, words, "word")));
   }
   fill(body, nodes);
+  aim(body);
+}
+
+/** Bring what is cited into view. */
+function aim(body) {
   const target = body.querySelector("mark.span") || body.querySelector(".cited");
   if (target) body.scrollTop = Math.max(0, target.offsetTop - body.offsetTop - body.clientHeight / 3);
 }

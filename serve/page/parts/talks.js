@@ -14,6 +14,17 @@ export const talks = {
   remove: (app, id) => app.api.del(`${BASE}/${encodeURIComponent(id)}`),
 };
 
+/** Return the item that adds older conversations after the last one listed. */
+function older(app, listed, item) {
+  if (listed.length < LIMIT) return null;
+  const row = el("li", null, el("button", { type: "button", class: "quiet", onclick: async () => {
+    const { conversations } = await app.api.get(BASE, { limit: LIMIT, before: listed.at(-1).conversation_id })
+      .catch((error) => { app.toast(error.message); return { conversations: [] }; });
+    row.replaceWith(...[...conversations.map(item), older(app, conversations, item)].filter(Boolean));
+  } }, "Show older ones"));
+  return row;
+}
+
 async function absent(request) {
   try {
     return await request;
@@ -31,11 +42,13 @@ export async function drawTalks(app, root, current, onGone) {
     fill(root, el("h2", null, "Your questions"), list(runs.map((run) => entry(`#/run/${run.run_id}`, run.question, run.created_at, run.run_id === current))));
     return false;
   }
-  fill(root, el("h2", null, "Conversations"), list(listed.conversations.map((one) => {
+  const itemOf = (one) => {
     const item = entry(`#/chat/${one.conversation_id}`, one.title || "New conversation", one.updated_at, one.conversation_id === current);
     item.append(menu(app, one, item, () => drawTalks(app, root, current, onGone), onGone));
     return item;
-  })));
+  };
+  const { conversations } = listed;
+  fill(root, el("h2", null, "Conversations"), list([...conversations.map(itemOf), older(app, conversations, itemOf)].filter(Boolean)));
   return true;
 }
 

@@ -29,7 +29,7 @@ export function makeTurn(app, question, { collection, reply }) {
     const before = asked ? clarified(asked, asked.reply) : null;
     if (result.clarification) fill(out, clarifyBox(result.clarification, reply));
     else if (result.refused) fill(out, before, refusal(result), after(app, turn));
-    else fill(out, before, answerNodes(app, result, collection), notes(result), after(app, turn));
+    else fill(out, before, answerNodes(app, result, turn.collection), notes(result), after(app, turn));
   }
 
   function fail(error, again) {
@@ -130,6 +130,7 @@ function notes(result) {
 
 function after(app, turn) {
   const { result } = turn;
+  if (!result.usage.steps) return null; // what is kept of the run is not there yet, or no more
   return [
     el("div", { class: "row under-answer" },
       feedbackBar(app, result.run_id),

@@ -96,25 +96,25 @@ export async function mount(root, app, params) {
     composer.fix(true);
     for (const one of talk.turns) {
       const turn = addTurn(one.question, talk.collection);
-      await fillTurn(turn, one, one === talk.turns.at(-1) && talk.waiting);
+      if (one === talk.turns.at(-1) && talk.waiting) turn.show({ clarification: talk.waiting }, []);
+      else showKept(turn, one);
     }
     thread.lastElementChild?.scrollIntoView({ block: "start" });
   }
 
-  /** The turns of a conversation name their runs, which hold the evidence. */
-  async function fillTurn(turn, one, waiting) {
+  /** The turns of a conversation name their runs, which hold the evidence: read when they are seen. */
+  function showKept(turn, one) {
     const asked = one.clarification && { ...one.clarification, reply: one.reply || "" };
-    if (waiting) {
-      turn.show({ clarification: waiting }, []);
-      return;
-    }
-    try {
-      const run = await app.api.get(`/api/v1/runs/${encodeURIComponent(one.run_id)}`);
+    turn.show(withoutEvidence(one), [], asked);
+    const seen = new IntersectionObserver(async ([entry]) => {
+      if (!entry.isIntersecting) return;
+      seen.disconnect();
+      const run = await app.api.get(`/api/v1/runs/${encodeURIComponent(one.run_id)}`).catch(() => null);
+      if (!run) return; // the answer stays
       turn.collection = run.collection;
       turn.show(run.result, run.trail, asked);
-    } catch (error) {
-      turn.show({ run_id: one.run_id, answer: one.answer, claims: [], evidence: [], refused: one.refused, stop_reason: one.stop_reason, usage: { ms: NaN }, missing: [], warnings: [] }, [], asked);
-    }
+    });
+    seen.observe(turn.node);
   }
 
   async function openRun(id) {
@@ -123,6 +123,10 @@ export async function mount(root, app, params) {
     addTurn(run.question, run.collection).show(run.result, run.trail);
     state.asked.push({ question: run.question, answer: run.result.answer });
   }
+}
+
+function withoutEvidence({ run_id, answer, refused, stop_reason }) {
+  return { run_id, answer, refused, stop_reason, claims: [], evidence: [], usage: {}, missing: [], warnings: [] };
 }
 
 function kept() {

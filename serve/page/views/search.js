@@ -11,7 +11,8 @@ export const title = "Search";
 const SNIPPET = 420;
 const KINDS = [["hybrid", "Words and meaning"], ["linked", "With links"], ["keyword", "Words"], ["vector", "Meaning"], ["classic", "Classic"]];
 
-export async function mount(root, app) {
+/** Show the search; #/search/COLLECTION/QUERY is one that was made before. */
+export async function mount(root, app, { rest }) {
   const { collections } = await app.api.get("/api/v1/collections");
   const field = el("input", { type: "search", id: "query", dir: "auto", placeholder: "Find passages…", required: true });
   const collection = el("select", null, collections.map((one) => el("option", { value: one.name }, one.name)));
@@ -25,6 +26,11 @@ export async function mount(root, app) {
   fill(root, el("h1", null, "Search"), form, status, list);
   field.focus();
   let running = null;
+  if (collections.some((one) => one.name === rest[0])) collection.value = rest[0];
+  if (rest[1]) {
+    field.value = rest[1];
+    find();
+  }
 
   async function find() {
     const query = field.value.trim();
@@ -32,6 +38,7 @@ export async function mount(root, app) {
     if (running) running.abort();
     const mine = (running = new AbortController());
     status.textContent = "Searching…";
+    history.replaceState(null, "", `#/search/${encodeURIComponent(collection.value)}/${encodeURIComponent(query)}`);
     try {
       const found = await app.api.post("/api/v1/search", { query, collection: collection.value, pipeline: kind.value, k: 20 }, { signal: mine.signal });
       draw(query, found);
