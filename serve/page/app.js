@@ -82,9 +82,12 @@ async function show() {
     const root = el("div", { class: `view view-${found[0]}` });
     fill(main, root);
     const left = (await view.mount(root, app, { place: name, id: params[0] || "", rest: params })) || null;
-    if (turn === mounting) leave = left;
-    else if (left) left(); // the person has gone on meanwhile
-    if (turn === mounting && turn > 1 && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
+    if (turn !== mounting) { // the person has gone on meanwhile
+      if (left) left();
+      return;
+    }
+    leave = left;
+    if (turn > 1 && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
   } catch (error) {
     if (turn === mounting) fill(main, problem(error));
   }
