@@ -15,7 +15,6 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
-from core.settings import Settings
 from serve import page_routes
 from serve.api import (
     audit,
@@ -30,6 +29,7 @@ from serve.api import (
     me,
     runs,
     search,
+    settings,
 )
 from serve.bodies import BodyLimit
 from serve.desk import Desk
@@ -57,6 +57,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     audit.router,
     me.router,
     page_routes.router,
+    settings.router,
 )
 OPENAPI = "/api/v1/openapi.json"
 
@@ -77,11 +78,13 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
             allow_headers=["Authorization", "Content-Type", EVENTS_HEADER, CONVERSATION_HEADER],
             expose_headers=[CONVERSATION_HEADER],
         )
+    bodies = BodyLimit(desk.settings)
+    desk.followers.append(bodies.use)
     return Guard(
         inner,
         HostRule(host, desk.settings.serve_hosts),
         OriginRule(origins),
-        BodyLimit(desk.settings),
+        bodies,
         desk.metrics,
     )
 
@@ -140,9 +143,9 @@ def _database_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, sqlite3.DatabaseError)
     if isinstance(error, sqlite3.ProgrammingError):
         raise error  # a mistake in this program
-    settings: Settings = request.app.state.desk.settings
-    response = _carrel_error(request, damaged(settings.data, error))
-    response.headers["Retry-After"] = str(settings.serve_retry_seconds)
+    parts: Desk = request.app.state.desk
+    response = _carrel_error(request, damaged(parts.settings.data, error))
+    response.headers["Retry-After"] = str(parts.settings.serve_retry_seconds)
     return response
 
 
