@@ -14,6 +14,7 @@ from serve.limits import CallerLimits
 from serve.metrics import Metrics
 from serve.reload import Load, Reload
 from serve.runner import SessionRunner
+from serve.tracing import Tracing, make_tracing
 from serve.watch import Watchers
 from stores.audit import AuditLog
 from stores.feedback import FeedbackNotes
@@ -37,6 +38,7 @@ class Desk:
     limits: CallerLimits
     audit: Audit
     reload: Reload
+    tracing: Tracing | None = None
     followers: list[Callable[[Settings], None]] = field(default_factory=list)
 
     def use(self, settings: Settings) -> None:
@@ -56,7 +58,9 @@ def make_desk(session: Session, *, allow_anonymous: bool = False, load: Load | N
     database, settings = session.store.database, session.settings
     limits = CallerLimits(settings, Spending(database))
     audit = Audit(AuditLog(database, settings), settings)
-    runner = SessionRunner(session, settings, Watchers([limits, audit]))
+    tracing = make_tracing(settings)
+    traced = [tracing] if tracing else []
+    runner = SessionRunner(session, settings, Watchers([limits, *traced, audit]))
     return Desk(
         settings=settings,
         session=session,
@@ -69,4 +73,5 @@ def make_desk(session: Session, *, allow_anonymous: bool = False, load: Load | N
         limits=limits,
         audit=audit,
         reload=Reload(load),
+        tracing=tracing,
     )
