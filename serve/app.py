@@ -80,13 +80,14 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
         )
     bodies = BodyLimit(desk.settings)
     desk.followers.append(bodies.use)
-    return Guard(
+    guard = Guard(
         inner,
         HostRule(host, desk.settings.serve_hosts),
         OriginRule(origins),
         bodies,
         desk.metrics,
     )
+    return desk.tracing.wrapped(guard) if desk.tracing else guard
 
 
 def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
@@ -131,6 +132,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await desk.runner.stop()
         await asyncio.to_thread(desk.jobs.close)
         await asyncio.to_thread(desk.audit.close)
+        if desk.tracing is not None:
+            await asyncio.to_thread(desk.tracing.close)
 
 
 def _carrel_error(request: Request, error: Exception) -> Response:

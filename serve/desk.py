@@ -15,6 +15,7 @@ from serve.limits import CallerLimits
 from serve.metrics import Metrics
 from serve.reload import Load, Reload
 from serve.runner import SessionRunner
+from serve.tracing import Tracing, make_tracing
 from serve.watch import Watchers
 from stores.audit import AuditLog
 from stores.feedback import FeedbackNotes
@@ -39,6 +40,7 @@ class Desk:
     limits: CallerLimits
     audit: Audit
     reload: Reload
+    tracing: Tracing | None = None
     followers: list[Callable[[Settings], None]] = field(default_factory=list)
 
     def use(self, settings: Settings) -> None:
@@ -59,7 +61,9 @@ def make_desk(session: Session, *, allow_anonymous: bool = False, load: Load | N
     keys = Keys(database)
     limits = CallerLimits(settings, Spending(database))
     audit = Audit(AuditLog(database, settings), settings)
-    runner = SessionRunner(session, settings, Watchers([limits, audit]))
+    tracing = make_tracing(settings)
+    traced = [tracing] if tracing else []
+    runner = SessionRunner(session, settings, Watchers([limits, *traced, audit]))
     metrics = Metrics(runner, settings, session.caches)
     runner.asker.finished = Finished(session, metrics.runs)
     return Desk(
@@ -75,4 +79,5 @@ def make_desk(session: Session, *, allow_anonymous: bool = False, load: Load | N
         limits=limits,
         audit=audit,
         reload=Reload(load),
+        tracing=tracing,
     )

@@ -47,6 +47,10 @@ class ServingFields(BaseModel):
     serve_log_format: Literal["json", "text"] = Field(
         "json", description="How a line of the log is written."
     )
+    otel_endpoint: str = Field(
+        "",
+        description="URL of an OTLP/HTTP receiver of traces; empty: OTEL_EXPORTER_OTLP_ENDPOINT.",
+    )
     serve_threads: int = Field(
         0,
         ge=0,
