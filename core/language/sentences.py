@@ -42,6 +42,16 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     return spans
 
 
+def record_spans(text: str) -> list[tuple[int, int]]:
+    """Locate the sentences of a record, each field of which is a line of its own."""
+    spans: list[tuple[int, int]] = []
+    place = 0
+    for line in text.splitlines(keepends=True):
+        spans.extend((place + start, place + end) for start, end in sentence_spans(line))
+        place += len(line)
+    return spans
+
+
 def cut_span(text: str, start: int, end: int, limit: int) -> Iterator[tuple[int, int]]:
     """Cut a span into trimmed pieces of at most `limit` characters: after ; , : or at a space."""
     while True:

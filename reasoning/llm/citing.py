@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from core.language.analysis import content_terms, terms
-from core.language.sentences import sentence_spans
+from core.language.sentences import record_spans, sentence_spans
 from core.types import Citation, Evidence
 from models.embeddings import Embedder
 from reasoning.verification import LEAST_OVERLAP, difference
@@ -28,7 +28,8 @@ def cite(claim: str, item: Evidence, embedder: Embedder | None = None) -> tuple[
     When none does, the run that shares most words; where no word is shared, as across languages,
     the sentence of the nearest meaning between its neighbours, else the first run.
     """
-    spans = sentence_spans(item.text) or [(0, len(item.text))]
+    located = record_spans if item.kind == "record" else sentence_spans
+    spans = located(item.text) or [(0, len(item.text))]
     runs = _runs(claim, item, spans)
     best = max(runs, key=lambda run: run.overlap)
     for run in runs:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from core.language.analysis import content_terms, terms
-from core.language.sentences import sentence_spans
+from core.language.sentences import record_spans, sentence_spans
 from core.types import Evidence
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values import has_kind
@@ -131,10 +131,10 @@ def _chunk_terms(text: str, language: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _spans(text: str, kind: str) -> tuple[tuple[int, int], ...]:
-    spans = sentence_spans(text)
-    if kind == "record":
-        spans = [(start + _label_length(text[start:end]), end) for start, end in spans]
-    return tuple(spans)
+    if kind != "record":
+        return tuple(sentence_spans(text))
+    spans = record_spans(text)
+    return tuple((start + _label_length(text[start:end]), end) for start, end in spans)
 
 
 def _label_length(line: str) -> int:

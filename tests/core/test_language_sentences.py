@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.language.sentences import cut_span, sentence_spans
+from core.language.sentences import cut_span, record_spans, sentence_spans
 
 
 def cut(text: str) -> list[str]:
@@ -107,3 +107,19 @@ def test_spans_are_trimmed_ordered_and_cover_the_text(text: str) -> None:
         assert end - start <= 600
         place = end
     assert not text[place:].strip()
+
+
+def test_each_field_of_a_record_is_a_sentence_however_long_it_is() -> None:
+    body = "body: A shop tried to pay a sum back " + "and waited " * 20 + "in vain. It gave up."
+    text = f"subject: Refund after 200 days refused\n{body}\n\ntags: refund, window"
+    found = [text[start:end] for start, end in record_spans(text)]
+    assert found[0] == "subject: Refund after 200 days refused"
+    assert found[1].startswith("body: A shop") and found[1].endswith("in vain.")
+    assert found[2:] == ["It gave up.", "tags: refund, window"]
+
+
+@given(st.text(max_size=200))
+def test_the_sentences_of_a_record_cover_all_but_white_space(text: str) -> None:
+    spans = record_spans(text)
+    assert "".join("".join(text[slice(*span)].split()) for span in spans) == "".join(text.split())
+    assert spans == sorted(spans)
