@@ -9,6 +9,7 @@ is the system's own; Playwright comes with the extra `dev`.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -42,7 +43,9 @@ def served() -> Iterator[str]:
         data = ["--data", folder]
         subprocess.run([*CARREL, "demo", *data], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         command = [*CARREL, "serve", "--allow-anonymous", "--port", "0", *data]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        env = os.environ | {"CARREL_SERVE_ANONYMOUS_ROLES": "writer,admin"}
+        piped = subprocess.PIPE
+        with subprocess.Popen(command, cwd=ROOT, env=env, stdout=piped, text=True) as server:
             assert server.stdout
             try:
                 yield next(line.strip() for line in server.stdout if line.startswith("http"))
@@ -107,6 +110,25 @@ def take(browser: Browser, url: str) -> None:
     page = opened(browser, url, **PHONE)
     ask(page, MULTI, "xpay")
     keep(page, "page-phone")
+    take_desk(browser, url)
+
+
+def take_desk(browser: Browser, url: str) -> None:
+    """Take the pictures of documents and of what admins see."""
+    page = opened(browser, url, **DESKTOP)
+    page.goto("/#/documents/library")
+    notes = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"A note about candles."}
+    broken = {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-"}
+    page.get_by_label("Into collection").fill("notes")
+    page.locator("input[type=file]").set_input_files([notes, broken])  # type: ignore[list-item]
+    for end in ("done", "failed"):
+        page.locator(f".upload.{end}").wait_for()
+    keep(page, "page-documents")
+
+    page = opened(browser, url, color_scheme="dark", **DESKTOP)
+    page.goto("/#/admin")
+    page.wait_for_timeout(15_000)  # a few samples
+    keep(page, "page-admin")
 
 
 def main() -> None:
