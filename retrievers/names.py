@@ -32,8 +32,13 @@ def title_names(item: Evidence) -> frozenset[Name]:
 
     That is what stands in brackets at the end ("Always (film)") or after a comma ("Laie, Hawaii").
     """
-    plain = _IN_BRACKETS.sub("", item.title)
-    forms = {item.title, plain, _COMMA.split(plain, maxsplit=1)[0]}
+    return _title_names(item.title, item.language)
+
+
+@lru_cache(maxsize=4096)
+def _title_names(title: str, language: str) -> frozenset[Name]:
+    plain = _IN_BRACKETS.sub("", title)
+    forms = {title, plain, _COMMA.split(plain, maxsplit=1)[0]}
     # What is longer than any name found in a text can equal none.
     short = [one for one in forms if len(one) <= MAX_CHARACTERS and len(one.split()) <= MAX_WORDS]
-    return frozenset(tuple(terms(form, item.language)) for form in short) - {()}
+    return frozenset(tuple(terms(form, language)) for form in short) - {()}

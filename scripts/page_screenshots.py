@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "images"
 CARREL = [sys.executable, "-c", "from cli.app import main; main()"]
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
+CHART_MS = 12_000  # until the charts have something to show
 PHONE: dict[str, Any] = {"viewport": {"width": 375, "height": 720}, "device_scale_factor": 2}
 MULTI = (
     "What is the maximum timeout of the XPay refund API, who maintains it, "
@@ -44,8 +45,9 @@ def served() -> Iterator[str]:
         subprocess.run([*CARREL, "demo", *data], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         command = [*CARREL, "serve", "--allow-anonymous", "--port", "0", *data]
         env = os.environ | {"CARREL_SERVE_ANONYMOUS_ROLES": "writer,admin"}
-        piped = subprocess.PIPE
-        with subprocess.Popen(command, cwd=ROOT, env=env, stdout=piped, text=True) as server:
+        with subprocess.Popen(
+            command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True
+        ) as server:
             assert server.stdout
             try:
                 yield next(line.strip() for line in server.stdout if line.startswith("http"))
@@ -69,9 +71,9 @@ def ask(page: Page, question: str, collection: str, until: str = ".how") -> None
     page.locator(".turn").locator(until).first.wait_for()
 
 
-def keep(page: Page, name: str) -> None:
+def keep(page: Page, name: str, settle_ms: int = 400) -> None:
     """Write what is on the screen as a small PNG."""
-    page.wait_for_timeout(400)
+    page.wait_for_timeout(settle_ms)
     picture = Image.open(BytesIO(page.screenshot()))
     small = picture.convert("RGB").quantize(128, dither=Image.Dither.NONE)
     small.save(FOLDER / f"{name}.png", optimize=True)
@@ -80,8 +82,8 @@ def keep(page: Page, name: str) -> None:
 def take(browser: Browser, url: str) -> None:
     """Take all pictures."""
     page = opened(browser, url, **DESKTOP)
-    ask(page, MULTI, "xpay", ".step-retrieve")
-    keep(page, "page-running")
+    ask(page, MULTI, "xpay", ".live-path [data-node=retrieve].current")
+    keep(page, "page-running", settle_ms=0)
     page.locator(".how").wait_for()
     keep(page, "page-answer")
 
@@ -107,14 +109,19 @@ def take(browser: Browser, url: str) -> None:
     page.locator(".result").first.wait_for()
     keep(page, "page-search")
 
+    page = opened(browser, url, **DESKTOP)
+    page.goto("/#/admin")
+    page.wait_for_timeout(CHART_MS)
+    keep(page, "page-admin")
+
     page = opened(browser, url, **PHONE)
     ask(page, MULTI, "xpay")
     keep(page, "page-phone")
-    take_desk(browser, url)
+    take_documents(browser, url)
 
 
-def take_desk(browser: Browser, url: str) -> None:
-    """Take the pictures of documents and of what admins see."""
+def take_documents(browser: Browser, url: str) -> None:
+    """Take the picture of documents, after an upload that works and one that does not."""
     page = opened(browser, url, **DESKTOP)
     page.goto("/#/documents/library")
     notes = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"A note about candles."}
@@ -124,11 +131,6 @@ def take_desk(browser: Browser, url: str) -> None:
     for end in ("done", "failed"):
         page.locator(f".upload.{end}").wait_for()
     keep(page, "page-documents")
-
-    page = opened(browser, url, color_scheme="dark", **DESKTOP)
-    page.goto("/#/admin")
-    page.wait_for_timeout(15_000)  # a few samples
-    keep(page, "page-admin")
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ class CacheFigures(Collector):
             yield GaugeMetricFamily("carrel_cache_redis_up", up, value=int(redis.up))
             failed = "Requests that Redis failed."
             yield CounterMetricFamily("carrel_cache_redis_failures", failed, value=redis.failures)
-            forged = "Values in Redis that were not signed here."
+            forged = "Values in Redis that were not sealed here."
             yield CounterMetricFamily("carrel_cache_redis_forged", forged, value=redis.forged)
 
     def figures(self) -> dict[str, Any]:

@@ -85,6 +85,10 @@ class Jobs:
                 row.state = "waiting"
                 self._enqueue(Job(row))
 
+    def use(self, settings: Settings) -> None:
+        """Keep to the limits of these settings from now on."""
+        self._settings = settings
+
     def prepare(
         self, auth: AuthContext, collection: str, name: str, roles: list[str]
     ) -> tuple[Job, Path]:

@@ -69,6 +69,7 @@ class Toolbox:
         self._tools = {tool.name: tool for tool in made}
         self._cache = ResultCache(index.settings.tool_cache)
         self._shared = shared
+        self._weights: tuple[int, dict[str, float]] = (-1, {})
         self._specs: tuple[AuthContext, int, list[ToolSpec]] | None = None
 
     @property
@@ -118,9 +119,22 @@ class Toolbox:
         return filter_hits(self._index, query, evidence, threshold, top_k)
 
     def term_weights(self) -> TermWeights:
-        """Return how rare terms are in this collection, for reasoners to weigh words by."""
+        """Return how rare terms are in this collection, for reasoners to weigh words by.
+
+        Each term is looked up once, as long as the index does not change.
+        """
+        return self._weigh
+
+    def _weigh(self, wanted: list[str]) -> dict[str, float]:
         store, collection = self._index.store, self._index.collection
-        return lambda wanted: store.fulltext.inverse_frequencies(collection.id, wanted)
+        version = store.catalogue.index_version()
+        if self._weights[0] != version:
+            self._weights = version, {}
+        known = self._weights[1]
+        missing = [term for term in wanted if term not in known]
+        if missing:
+            known |= store.fulltext.inverse_frequencies(collection.id, missing)
+        return {term: known[term] for term in wanted}
 
 
 def _make(index: Index, profile: ToolProfile, *, scoped: bool) -> Tool:

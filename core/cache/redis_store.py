@@ -1,4 +1,4 @@
-"""Remembered values in Redis: signed, with their time, and never waited for long."""
+"""Remembered values in Redis: sealed, with their time, and never waited for long."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger("carrel.serve")
 class RedisStore:
     """Keep values in Redis; one that fails is left alone for a while, and work goes on without.
 
-    A value that was not signed with this data directory's secret, for its key, is as absent.
+    A value that was not sealed with this data directory's secret, for its key, is as absent.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class RedisStore:
                 self.forged += 1
                 first = self.forged == 1
             if first:
-                log.warning("Redis held a value that this data directory did not sign; ignored")
+                log.warning("Redis held a value that this data directory did not seal; ignored")
             return None
         return held if held.until > self._clock() else None
 

@@ -9,23 +9,28 @@ import os
 import struct
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.cache.types import Held
 from core.errors import OperatorError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 SECRET_BYTES = 32
 KEY_FILE = "cache.key"
 FORMAT = b"carrel-1"
 _HEAD = struct.Struct("<d")  # until when
-_SIGN = hashlib.sha256().digest_size
+NONCE_BYTES = 12
 
 
 class Secret:
-    """Make keys of what decides a value, and sign values that leave this process."""
+    """Make keys of what decides a value, and seal values that leave this process."""
 
     def __init__(self, secret: bytes) -> None:
         """Take 32 random bytes."""
         self._secret = secret
+        self._cipher: AESGCM | None = None
 
     def key(self, cache: str, fields: Mapping[str, object]) -> str:
         """Return a key that tells nothing of the fields, another one for any other fields.
@@ -36,23 +41,32 @@ class Secret:
         return hmac.new(self._secret, b"key" + told.encode("ascii"), hashlib.sha256).hexdigest()
 
     def sealed(self, key: str, held: Held) -> bytes:
-        """Return a value with its time, signed for this key alone."""
-        head = _HEAD.pack(held.until)
-        return self._signature(key, head, held.value) + head + held.value
+        """Return a value with its time, readable and genuine under this key alone (AES-GCM)."""
+        head, nonce = _HEAD.pack(held.until), os.urandom(NONCE_BYTES)
+        return head + nonce + self._aead().encrypt(nonce, held.value, _bound(key, head))
 
     def opened(self, key: str, sealed: bytes) -> Held | None:
         """Return what was sealed, None for anything else."""
-        sign, head = sealed[:_SIGN], sealed[_SIGN : _SIGN + _HEAD.size]
-        value = sealed[_SIGN + _HEAD.size :]
-        if len(head) < _HEAD.size or not hmac.compare_digest(
-            sign, self._signature(key, head, value)
-        ):
+        from cryptography.exceptions import InvalidTag
+
+        head, rest = sealed[: _HEAD.size], sealed[_HEAD.size :]
+        nonce, text = rest[:NONCE_BYTES], rest[NONCE_BYTES:]
+        try:
+            value = self._aead().decrypt(nonce, text, _bound(key, head))
+        except (InvalidTag, ValueError):  # forged; too short
             return None
         return Held(value, _HEAD.unpack(head)[0])
 
-    def _signature(self, key: str, head: bytes, value: bytes) -> bytes:
-        told = b"|".join((b"value", FORMAT, key.encode("ascii"), head, value))
-        return hmac.new(self._secret, told, hashlib.sha256).digest()
+    def _aead(self) -> AESGCM:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        if self._cipher is None:  # another key than that of `key`
+            self._cipher = AESGCM(hmac.new(self._secret, b"values", hashlib.sha256).digest())
+        return self._cipher
+
+
+def _bound(key: str, head: bytes) -> bytes:
+    return b"|".join((FORMAT, key.encode("ascii"), head))
 
 
 def random_secret() -> Secret:

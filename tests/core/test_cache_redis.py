@@ -1,4 +1,4 @@
-"""What is kept in Redis: signed, for its time; and work that goes on when Redis does not."""
+"""What is kept in Redis: sealed, for its time; and work that goes on when Redis does not."""
 
 from __future__ import annotations
 
@@ -69,9 +69,10 @@ def test_another_start_finds_what_was_kept(
 @needs_server
 def test_redis_holds_no_text_and_forgets_in_time(redis: RunningRedis, caches: Caches) -> None:
     key = caches.results.key(caller="ann", query="a secret question")
-    caches.results.put(key, b"v")
+    caches.results.put(key, b"a secret passage")
     with client(redis) as asked:  # type: ignore[attr-defined]
         assert asked.keys() == [(PREFIX + key).encode()]
+        assert b"secret" not in asked.get(PREFIX + key)
         left = asked.pttl(PREFIX + key)
     assert 14 * 60_000 < left <= 15 * 60_000
 
@@ -118,7 +119,7 @@ def test_what_others_plant_is_ignored(
     assert store.forged == 4
     assert store.up
     (record,) = caplog.records
-    assert "did not sign" in record.getMessage()
+    assert "did not seal" in record.getMessage()
     store.put({"huge": b"x" * MOST_BYTES}, until)
     assert store.get(["huge"]) == [None]
     assert store.get(["list"]) == [None]  # another type: an error, which is not ours to wait for
