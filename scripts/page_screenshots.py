@@ -117,6 +117,20 @@ def take(browser: Browser, url: str) -> None:
     page = opened(browser, url, **PHONE)
     ask(page, MULTI, "xpay")
     keep(page, "page-phone")
+    take_documents(browser, url)
+
+
+def take_documents(browser: Browser, url: str) -> None:
+    """Take the picture of documents, after an upload that works and one that does not."""
+    page = opened(browser, url, **DESKTOP)
+    page.goto("/#/documents/library")
+    notes = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"A note about candles."}
+    broken = {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-"}
+    page.get_by_label("Into collection").fill("notes")
+    page.locator("input[type=file]").set_input_files([notes, broken])  # type: ignore[list-item]
+    for end in ("done", "failed"):
+        page.locator(f".upload.{end}").wait_for()
+    keep(page, "page-documents")
 
 
 def main() -> None:

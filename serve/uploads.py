@@ -75,9 +75,12 @@ def ingest_upload(session: Session, row: JobRow, path: Path, progress: Progress)
         ).run([path])
     finally:
         session.store.writer.drop_collection_if_empty(target)
-    if summary.failed:
-        raise DocumentError("the document could not be read", value=summary.failed[0].reason)
-    row.documents, row.chunks, row.notes = summary.documents, summary.chunks, summary.notes
+    row.documents, row.chunks, row.notes = summary.documents, summary.chunks, list(summary.notes)
+    lost = [(item.path, item.reason) for item in (*summary.failed, *summary.left_out)]
+    if lost and not summary.documents:
+        raise DocumentError("the document could not be read", value=lost[0][1])
+    if lost:  # a file of several documents
+        row.notes.append(f"{len(lost)} of its documents were not taken; {lost[0][0]}: {lost[0][1]}")
 
 
 def tidy_after_deletion(session: Session, row: JobRow, progress: Progress) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from commands import pdf
 from serving import Served, error_of
 from uploading import finished, upload
+
+from core.profile import Profile
 
 
 def test_an_upload_can_be_asked_about(served: Served, uploads: Path) -> None:
@@ -79,3 +82,19 @@ def test_what_cannot_be_read_is_said(served: Served) -> None:
     with served.client("writer") as client:
         names = [one["name"] for one in client.get("/api/v1/collections").json()["collections"]]
     assert "broken" not in names
+
+
+def test_what_is_not_taken_is_said(served: Served) -> None:
+    lines = [{"_id": "n1", "text": "A gull flies."}, {"_id": "n2", "text": ""}]
+    content = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    job = finished(served, upload(served, "some.jsonl", content, collection="gulls").json())
+    assert (job["state"], job["documents"]) == ("done", 1)
+    (note,) = job["notes"]
+    assert note.startswith("1 of its documents were not taken; some.jsonl")
+    profile = {"name": "wordy", "settings": {"min_text_words": 30}}
+    writer = served.desk.session.store.writer
+    wordy = writer.open_collection("acme", "wordy", Profile.model_validate(profile))
+    job = finished(served, upload(served, "few.txt", b"Few words.", collection="wordy").json())
+    assert (job["state"], job["documents"]) == ("failed", 0)
+    assert "left out" in job["error"]
+    assert wordy.name not in [one.name for one in served.desk.session.store.catalogue.collections()]

@@ -47,7 +47,7 @@ function niceTop(most) {
 /** Draw counts as bars: {title, bars: [[name, count]], text}; the names stand below. */
 export function barChart({ title, bars, text = (value) => value.toLocaleString() }) {
   const most = Math.max(1, ...bars.map(([, value]) => value));
-  const step = WIDE / Math.max(1, bars.length);
+  const step = Math.min(WIDE / 5, WIDE / Math.max(1, bars.length));
   const drawn = bars.flatMap(([, value], place) => {
     const height = (value / most) * (BASE - TOP);
     return [svg("rect", { class: "b", x: (place * step + step * 0.12).toFixed(1), width: (step * 0.76).toFixed(1), y: (BASE - height).toFixed(1), height: height.toFixed(1), rx: 2 })];
