@@ -206,8 +206,8 @@ def test_a_server_that_starts_again_finds_its_answers_in_redis(
         assert answered(again)
         assert not answered(again, auth=AuthContext(tenant="acme", user="bob"))
         redis.stop()  # what is asked meanwhile is answered, and remembered, all the same
-        other = Question("How high is the maximum flame?", "guide")
-        assert [answered(again, other) for _ in range(2)] == [False, True]
+        eve = AuthContext(tenant="acme", user="eve")
+        assert [answered(again, auth=eve) for _ in range(2)] == [False, True]
         assert again.caches.redis is not None
         assert not again.caches.redis.up
     finally:
