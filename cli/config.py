@@ -16,36 +16,45 @@ def config(
     profile: Annotated[
         str | None, typer.Option("--profile", help="Show what this profile changes.")
     ] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option("--mode", help="Show what dev or prod changes.", show_default=False),
+    ] = None,
     data: Data = None,
     changes: Set = None,
     as_json: Json = False,
 ) -> None:
     """Show every setting with its value, origin and meaning."""
+    from core.live import LIVE
     from core.profile import load_profile
     from core.settings import PREFIX, Settings, load_settings
+    from core.settings_file import VARIABLE
 
     loaded = load_profile(profile).settings if profile else None
-    settings, origins = load_settings(flags_from(data, changes), loaded)
+    settings, origins = load_settings({**flags_from(data, changes), "serve_mode": mode}, loaded)
     rows: dict[str, dict[str, Any]] = {
         name: {
             "value": settings.model_dump(mode="json")[name],
             "origin": origins[name],
             "description": field.description,
             "variable": PREFIX + name.upper(),
+            "live": name in LIVE,
         }
         for name, field in Settings.model_fields.items()
     }
-    known = {row["variable"] for row in rows.values()} | {"CARREL_DEBUG"}
+    known = {row["variable"] for row in rows.values()} | {"CARREL_DEBUG", VARIABLE}
     unknown = sorted(key for key in os.environ if key.startswith(PREFIX) and key not in known)
     if as_json:
         print_json({"settings": rows, "unknown_variables": unknown})
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("setting", "value", "from", "meaning"):
+    for title in ("setting", "value", "from", "live", "meaning"):
         table.add_column(title, overflow="fold")
     for name, row in rows.items():
         style = None if row["origin"] == "default" else "bold"
-        table.add_row(name, str(row["value"]), row["origin"], row["description"], style=style)
+        live = "yes" if row["live"] else ""
+        shown = (name, str(row["value"]), row["origin"], live, row["description"])
+        table.add_row(*shown, style=style)
     stdout().print(table)
     for variable in unknown:
         warn(f"{variable} names no setting")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -32,13 +33,31 @@ def serve(
         typer.Option("--allow-anonymous", help="Let callers of this machine in without a key."),
     ] = False,
     log: Annotated[bool, typer.Option("--log", help="Log every request to stderr.")] = False,
+    mode: Annotated[
+        str | None,
+        typer.Option("--mode", help="dev or prod.", show_default="default", metavar="<mode>"),
+    ] = None,
+    settings_file: Annotated[
+        str | None,
+        typer.Option(
+            "--settings",
+            help="YAML file of settings (or CARREL_SETTINGS), read again on SIGHUP.",
+            show_default=False,
+        ),
+    ] = None,
     data: Data = None,
     changes: Set = None,
 ) -> None:
     """Serve the data directory over HTTP; Ctrl-C stops it."""
     _check_installed()
-    flags = flags_from(data, changes) | _given(serve_host=host, serve_port=port)
-    settings, _ = load_settings(flags)
+    flags = flags_from(data, changes) | _given(serve_host=host, serve_port=port, serve_mode=mode)
+    if log:
+        flags["serve_log_level"] = "info"
+
+    def load() -> Settings:
+        return load_settings(flags, file=settings_file)[0]
+
+    settings = load()
     from serve.hosts import is_loopback
 
     if allow_anonymous and not is_loopback(settings.serve_host):
@@ -47,30 +66,38 @@ def serve(
             value=settings.serve_host,
             hint="leave --allow-anonymous out and make keys with `carrel keys create`",
         )
-    raise typer.Exit(_run(settings, allow_anonymous=allow_anonymous, log=log))
+    raise typer.Exit(_run(settings, load, allow_anonymous=allow_anonymous))
 
 
-def _run(settings: Settings, *, allow_anonymous: bool, log: bool) -> int:
-    import logging
-
-    from serve.logs import log_to_stderr
+def _run(settings: Settings, load: Callable[[], Settings], *, allow_anonymous: bool) -> int:
+    from serve.logs import log_to_stderr, use_level
+    from serve.modes import check_mode
     from serve.server import address_of, listening_socket
     from serve.server import serve as serve_app
 
     bound = listening_socket(settings.serve_host, settings.serve_port)
     try:
-        log_to_stderr(logging.INFO if log else logging.WARNING)
+        log_to_stderr(settings)
         with opened(settings, create=True) as session:
             from serve.app import make_app
             from serve.desk import make_desk
             from serve.warming import warm_up
 
-            desk = make_desk(session, allow_anonymous=allow_anonymous)
+            desk = make_desk(session, allow_anonymous=allow_anonymous, load=load)
+            desk.followers.append(use_level)
+            nobody = desk.doorkeeper.has_no_key
+            check_mode(settings, allow_anonymous=allow_anonymous, nobody_has_a_key=nobody)
             _ = session.chat  # looked for now, not by two first questions at once
             warm_up(session)
             app = make_app(desk, host=settings.serve_host)
             address = address_of(bound, settings.serve_host)
-            return serve_app(app, settings, bound, lambda: _greet(session, desk, address))
+            return serve_app(
+                app,
+                settings,
+                bound,
+                lambda: _greet(session, desk, address),
+                lambda: desk.reload.on_signal(desk),
+            )
     finally:
         bound.close()
 

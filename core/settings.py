@@ -1,6 +1,6 @@
 """Every number and choice in one place, validated, with where each value came from.
 
-Precedence: flag > environment (`CARREL_…`) > profile > default.
+Precedence: flag > environment (`CARREL_…`) > settings file > profile > mode > default.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ from core.fields.segments import SegmentFields
 from core.fields.selection import SelectionFields
 from core.fields.serving import ServingFields
 from core.fields.studio import StudioFields
+from core.settings_file import file_values, mode_values
 
 PREFIX = "CARREL_"
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
-Origin = Literal["flag", "environment", "profile", "default"]
+Origin = Literal["flag", "environment", "file", "profile", "mode", "default"]
 
 
 class Settings(  # pydantic lists the fields of the last base first
@@ -126,48 +127,59 @@ def environment_values() -> dict[str, str]:
 
 
 def load_settings(
-    flags: dict[str, Any] | None = None, profile: dict[str, Any] | None = None
+    flags: dict[str, Any] | None = None,
+    profile: dict[str, Any] | None = None,
+    *,
+    file: str | None = None,
 ) -> tuple[Settings, dict[str, Origin]]:
-    """Merge the sources and say where each value came from."""
-    flags = {name: value for name, value in (flags or {}).items() if value is not None}
-    environment: dict[str, Any] = dict(environment_values())
-    for given in (environment, flags):
-        for name in LISTS & given.keys():
-            if isinstance(text := given[name], str):
-                given[name] = [part for one in text.split(",") if (part := one.strip())]
-    merged = {**(profile or {}), **environment, **flags}
+    """Merge the sources and say where each value came from.
+
+    `file` is the path of a settings file, None for that of `CARREL_SETTINGS`, "" for none and no
+    mode either.
+    """
+    given = _with_lists({name: value for name, value in (flags or {}).items() if value is not None})
+    known = Settings.model_fields
+    sources: dict[Origin, dict[str, Any]] = {
+        "flag": given,
+        "environment": _with_lists(dict(environment_values())),
+        "file": {} if file == "" else file_values(known, file),
+        "profile": profile or {},
+    }
+    modes = [source["serve_mode"] for source in sources.values() if "serve_mode" in source]
+    sources["mode"] = mode_values(str(modes[0]), known) if modes and file != "" else {}
+    merged: dict[str, Any] = {}
+    origins: dict[str, Origin] = dict.fromkeys(known, "default")
+    for origin in reversed(sources):
+        merged |= sources[origin]
+        origins |= dict.fromkeys(sources[origin], origin)
     try:
-        settings = Settings(**merged)
+        return Settings(**merged), origins
     except ValidationError as error:
-        raise _setting_error(error, flags, environment, profile or {}) from None
-    origins: dict[str, Origin] = {}
-    for name in Settings.model_fields:
-        if name in flags:
-            origins[name] = "flag"
-        elif name in environment:
-            origins[name] = "environment"
-        elif profile and name in profile:
-            origins[name] = "profile"
-        else:
-            origins[name] = "default"
-    return settings, origins
+        raise _setting_error(error, origins, merged) from None
+
+
+def _with_lists(given: dict[str, Any]) -> dict[str, Any]:
+    for name in LISTS & given.keys():
+        if isinstance(text := given[name], str):
+            given[name] = [part for one in text.split(",") if (part := one.strip())]
+    return given
 
 
 def _setting_error(
-    error: ValidationError,
-    flags: dict[str, Any],
-    environment: dict[str, Any],
-    profile: dict[str, Any],
+    error: ValidationError, origins: dict[str, Origin], merged: dict[str, Any]
 ) -> CallerError:
     first = error.errors()[0]
     advice = "`carrel config` lists every setting and its range"
     if not first["loc"]:  # a rule that several settings break together
         return CallerError(first["msg"].removeprefix("Value error, "), hint=advice)
     name = str(first["loc"][0])
-    where = "flag" if name in flags else PREFIX + name.upper() if name in environment else "profile"
-    value = {**profile, **environment, **flags}.get(name)
-    if isinstance(value, str):
-        value = None if name in SECRETS else PASSWORD.sub("//…@", value)
+    where: str = origins.get(name, "profile")
+    where = {"environment": PREFIX + name.upper(), "file": "settings file"}.get(where, where)
+    value = merged.get(name)
+    if name in SECRETS:
+        value = None
+    elif isinstance(value, str):
+        value = PASSWORD.sub("//…@", value)
     return CallerError(
         f"setting '{name}' ({where}): {first['msg'].removeprefix('Value error, ')}",
         value=value,

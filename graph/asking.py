@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from core.errors import shorten
+from core.errors import CarrelError, shorten
 from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
 from core.types import Answer, Clarification, StopReason
@@ -81,13 +82,19 @@ class Asking:
         graph = self._graph.copy(update={"checkpointer": self.threads.saver})
         try:
             state = followed(graph, given, asked, name)
-            run = self._turn(conversation, waiting, asked, state)
-        except BaseException as error:
-            self.threads.keep(name, conversation.checkpoint_id)
-            if isinstance(error, (KeyboardInterrupt, ModelCancelled)):
-                self._cancelled(asked)
+            return self._turn(conversation, waiting, asked, state)
+        except (KeyboardInterrupt, ModelCancelled):
+            self._cancelled(asked)
             raise
-        return run
+        finally:
+            self._tidy(conversation)
+
+    def _tidy(self, conversation: Conversation) -> None:
+        """Keep the state alone that the catalogue names by now; the next question does it again."""
+        with suppress(CarrelError):  # it must not hide an answer, or the error of the run
+            kept = self._store.conversations
+            now = kept.load(conversation.tenant, conversation.user, conversation.id)
+            self.threads.keep(now.id, now.checkpoint_id)
 
     def _turn(
         self,
@@ -114,11 +121,10 @@ class Asking:
         self._store.conversations.save_turn(
             conversation,
             turn,
-            kept := self.threads.latest(name),
+            self.threads.latest(name),
             title=shorten(asked.question, settings.conversation_title_chars),
             waiting=asks is not None,
         )
-        self.threads.keep(name, kept)
         return run
 
     def close(self) -> None:

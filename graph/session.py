@@ -72,12 +72,12 @@ class Session:
     def index(self, collection: Collection) -> Index:
         """Return the collection with the models that search it."""
         profile = collection.profile.settings
-        fixed = self.settings.model_fields_set
+        settings = self.settings  # which may be exchanged while this runs
+        fixed = settings.model_fields_set
         inherited = {name: value for name, value in profile.items() if name not in fixed}
-        settings = self.settings
         if inherited:
             given = {name: getattr(settings, name) for name in fixed}
-            settings, _ = load_settings(given, inherited)
+            settings, _ = load_settings(given, inherited, file="")
         return Index(
             self.store,
             collection,

@@ -23,10 +23,14 @@ INTERRUPT = "__interrupt__"  # LangGraph's name of what a node asks
 MESSAGES = 200  # of one thread that are kept, newest last; more than any history reads
 
 
-class ThreadSaver(SqliteSaver):
-    """Let a run that is over leave its messages alone.
+# What a state knows from documents, word for word.
+FOUND = frozenset({"evidence", "registers", "chosen"})
 
-    What it found is searched anew by the next one, by the rights of whoever asks then.
+
+class ThreadSaver(SqliteSaver):
+    """Let a run that is over leave its messages alone, and one that waits nothing that it found.
+
+    That is searched anew by what goes on, by the rights of whoever asks then.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,8 +58,10 @@ class ThreadSaver(SqliteSaver):
         """Save a checkpoint; of the state of a run that has answered, the newest messages."""
         values = checkpoint["channel_values"]
         if values.get("answer") is not None:
-            kept = {"messages": recent(values.get("messages") or [])}
-            checkpoint = {**checkpoint, "channel_values": kept}
+            values = {"messages": recent(values.get("messages") or [])}
+        elif values.get("clarification") is not None:
+            values = {name: value for name, value in values.items() if name not in FOUND}
+        checkpoint = {**checkpoint, "channel_values": values}
         return super().put(config, checkpoint, metadata, new_versions)
 
 

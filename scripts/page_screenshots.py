@@ -9,6 +9,7 @@ is the system's own; Playwright comes with the extra `dev`.
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "docs" / "images"
 CARREL = [sys.executable, "-c", "from cli.app import main; main()"]
 DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
+CHART_MS = 12_000  # until the charts have something to show
 PHONE: dict[str, Any] = {"viewport": {"width": 375, "height": 720}, "device_scale_factor": 2}
 MULTI = (
     "What is the maximum timeout of the XPay refund API, who maintains it, "
@@ -42,7 +44,10 @@ def served() -> Iterator[str]:
         data = ["--data", folder]
         subprocess.run([*CARREL, "demo", *data], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         command = [*CARREL, "serve", "--allow-anonymous", "--port", "0", *data]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        env = os.environ | {"CARREL_SERVE_ANONYMOUS_ROLES": "writer,admin"}
+        with subprocess.Popen(
+            command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True
+        ) as server:
             assert server.stdout
             try:
                 yield next(line.strip() for line in server.stdout if line.startswith("http"))
@@ -66,9 +71,9 @@ def ask(page: Page, question: str, collection: str, until: str = ".how") -> None
     page.locator(".turn").locator(until).first.wait_for()
 
 
-def keep(page: Page, name: str) -> None:
+def keep(page: Page, name: str, settle_ms: int = 400) -> None:
     """Write what is on the screen as a small PNG."""
-    page.wait_for_timeout(400)
+    page.wait_for_timeout(settle_ms)
     picture = Image.open(BytesIO(page.screenshot()))
     small = picture.convert("RGB").quantize(128, dither=Image.Dither.NONE)
     small.save(FOLDER / f"{name}.png", optimize=True)
@@ -77,8 +82,8 @@ def keep(page: Page, name: str) -> None:
 def take(browser: Browser, url: str) -> None:
     """Take all pictures."""
     page = opened(browser, url, **DESKTOP)
-    ask(page, MULTI, "xpay", ".step-retrieve")
-    keep(page, "page-running")
+    ask(page, MULTI, "xpay", ".live-path [data-node=retrieve].current")
+    keep(page, "page-running", settle_ms=0)
     page.locator(".how").wait_for()
     keep(page, "page-answer")
 
@@ -103,6 +108,11 @@ def take(browser: Browser, url: str) -> None:
     page.keyboard.press("Enter")
     page.locator(".result").first.wait_for()
     keep(page, "page-search")
+
+    page = opened(browser, url, **DESKTOP)
+    page.goto("/#/admin")
+    page.wait_for_timeout(CHART_MS)
+    keep(page, "page-admin")
 
     page = opened(browser, url, **PHONE)
     ask(page, MULTI, "xpay")

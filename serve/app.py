@@ -15,7 +15,6 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
-from core.settings import Settings
 from serve import page_routes
 from serve.api import (
     audit,
@@ -30,6 +29,7 @@ from serve.api import (
     me,
     runs,
     search,
+    settings,
 )
 from serve.bodies import BodyLimit
 from serve.desk import Desk
@@ -57,6 +57,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     audit.router,
     me.router,
     page_routes.router,
+    settings.router,
 )
 OPENAPI = "/api/v1/openapi.json"
 
@@ -77,13 +78,16 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
             allow_headers=["Authorization", "Content-Type", EVENTS_HEADER, CONVERSATION_HEADER],
             expose_headers=[CONVERSATION_HEADER],
         )
-    return Guard(
+    bodies = BodyLimit(desk.settings)
+    desk.followers.append(bodies.use)
+    guard = Guard(
         inner,
         HostRule(host, desk.settings.serve_hosts),
         OriginRule(origins),
-        BodyLimit(desk.settings),
+        bodies,
         desk.metrics,
     )
+    return desk.tracing.wrapped(guard) if desk.tracing else guard
 
 
 def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
@@ -128,6 +132,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         await desk.runner.stop()
         await asyncio.to_thread(desk.jobs.close)
         await asyncio.to_thread(desk.audit.close)
+        if desk.tracing is not None:
+            await asyncio.to_thread(desk.tracing.close)
 
 
 def _carrel_error(request: Request, error: Exception) -> Response:
@@ -140,9 +146,9 @@ def _database_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, sqlite3.DatabaseError)
     if isinstance(error, sqlite3.ProgrammingError):
         raise error  # a mistake in this program
-    settings: Settings = request.app.state.desk.settings
-    response = _carrel_error(request, damaged(settings.data, error))
-    response.headers["Retry-After"] = str(settings.serve_retry_seconds)
+    parts: Desk = request.app.state.desk
+    response = _carrel_error(request, damaged(parts.settings.data, error))
+    response.headers["Retry-After"] = str(parts.settings.serve_retry_seconds)
     return response
 
 

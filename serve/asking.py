@@ -53,6 +53,10 @@ class Asker:
         self._stopping = stopping
         self.finished: Finished | None = None
 
+    def use(self, settings: Settings) -> None:
+        """Keep to these settings from now on."""
+        self._settings = settings
+
     def ask(self, question: Question, auth: AuthContext, listener: Listener) -> RunRecord:
         """Return the finished run, or the one that has answered the same; raises a CarrelError."""
         run: RunRecord | None = None

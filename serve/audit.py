@@ -34,6 +34,12 @@ class Audit:
         self._seen: OrderedDict[tuple[str, ...], float] = OrderedDict()
         self._lock = threading.Lock()
 
+    def use(self, settings: Settings) -> None:
+        """Record by these settings from now on."""
+        self.settings = settings
+        self._writer.linger = settings.audit_linger_ms / 1000
+        self._writer.days = settings.audit_days
+
     def record(self, kind: Kind, auth: AuthContext | None, **facts: Any) -> None:  # noqa: ANN401
         """Keep a row before returning; raises OperatorError when it cannot be kept."""
         if self.settings.audit:

@@ -26,7 +26,7 @@ class AuditWriter:
     def __init__(self, log: AuditLog, *, linger: float, days: int) -> None:
         """Start no thread yet; rows older than `days` are pruned daily, with 0 never."""
         self._log = log
-        self._linger = linger
+        self.linger = linger
         self.days = days
         self._changed = threading.Condition()
         self._held: deque[Entry] = deque()
@@ -78,7 +78,7 @@ class AuditWriter:
             self._prune()
             with self._changed:
                 self._changed.wait_for(lambda: self._closing or self._held, timeout=DAY)
-                seconds = AFTER_ERROR if self._error else self._linger
+                seconds = AFTER_ERROR if self._error else self.linger
                 self._changed.wait_for(lambda: self._closing, timeout=seconds)
                 self._changed.wait_for(lambda: not self._writing)
                 if self._held:

@@ -20,6 +20,10 @@ class BodyLimit:
         """Take the limits from the settings."""
         self._settings = settings
 
+    def use(self, settings: Settings) -> None:
+        """Keep to other limits from the next request on."""
+        self._settings = settings
+
     def limited(self, scope: Scope, length: str | None, receive: Receive) -> Receive:
         """Return a `receive` that keeps the limits; a declared length too large raises at once."""
         settings = self._settings

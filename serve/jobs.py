@@ -85,6 +85,10 @@ class Jobs:
                 row.state = "waiting"
                 self._enqueue(Job(row))
 
+    def use(self, settings: Settings) -> None:
+        """Keep to the limits of these settings from now on."""
+        self._settings = settings
+
     def prepare(
         self, auth: AuthContext, collection: str, name: str, roles: list[str]
     ) -> tuple[Job, Path]:
@@ -205,7 +209,7 @@ class Jobs:
                 (other.row.kind, other.row.tenant, other.row.collection) for other in self._waiting
             ]
         if (row.kind, row.tenant, row.collection) not in later:
-            tidy_after_deletion(self._session, row)
+            tidy_after_deletion(self._session, row, self._progress(job))
 
     def _stopped(self, job: Job) -> None:
         if job.cancelled:

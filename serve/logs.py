@@ -8,7 +8,10 @@ import re
 import sys
 import time
 
+from core.settings import Settings
+
 log = logging.getLogger("carrel.serve")
+LOGGERS = ("carrel.serve", "carrel.audit", "uvicorn.error")
 FIELDS = ("id", "method", "route", "status", "ms", "tenant", "user")
 SECRET = re.compile(r"carrel_[0-9a-f]{12}_[0-9a-f]+|Bearer +\S+|eyJ[\w-]+\.[\w-]+\.[\w-]*")
 
@@ -31,15 +34,38 @@ class JsonLines(logging.Formatter):
             name: SECRET.sub("[key]", value) if isinstance(value, str) else value
             for name, value in line.items()
         }
-        return json.dumps(safe, ensure_ascii=False)
+        # Some characters, such as U+2028, end a line for one reader or another.
+        text = json.dumps(safe, ensure_ascii=False)
+        return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
-def log_to_stderr(level: int = logging.WARNING) -> None:
+class TextLines(JsonLines):
+    """Format a record as one line for people; what a caller sent cannot begin another line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        line = json.loads(super().format(record))
+        error = line.pop("error", "")
+        first = (line.pop("time"), line.pop("level"), line.pop("message"))
+        rest = (f"{name}={value}" for name, value in line.items())
+        shown = " ".join(
+            "".join(c if c.isprintable() else "?" for c in one) for one in (*first, *rest)
+        )
+        return f"{shown}\n{error}" if error else shown
+
+
+def log_to_stderr(settings: Settings) -> None:
     """Send this server's log, and what uvicorn says of errors, to stderr."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines())
-    for name in (log.name, "uvicorn.error"):
+    handler.setFormatter(TextLines() if settings.serve_log_format == "text" else JsonLines())
+    for name in LOGGERS:
         logger = logging.getLogger(name)
         logger.handlers = [handler]
         logger.propagate = False
-        logger.setLevel(level)
+    use_level(settings)
+
+
+def use_level(settings: Settings) -> None:
+    """Log what the settings say is worth it."""
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(settings.serve_log_level.upper())

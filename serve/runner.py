@@ -47,6 +47,13 @@ class SessionRunner:
         self.asks = FairPool("ask", _limits(settings, ask_threads(session, settings)))
         self.searches = FairPool("search", _limits(settings, settings.serve_search_threads))
 
+    def use(self, settings: Settings) -> None:
+        """Keep to the limits of these settings from now on; the number of threads stays."""
+        self._settings = settings
+        self.asker.use(settings)
+        for pool in (self.asks, self.searches):
+            pool.use(_limits(settings, pool.threads))
+
     async def run(self, question: Question, auth: AuthContext) -> RunRecord:
         """Return the finished run; raises a CarrelError, `Busy` when too many wait.
 

@@ -6,6 +6,7 @@ import errno
 import math
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -61,14 +62,25 @@ class Server(uvicorn.Server):
             self._ready()
 
 
-def serve(app: ASGIApp, settings: Settings, bound: socket.socket, ready: Callable[[], None]) -> int:
-    """Serve until SIGINT or SIGTERM; return the exit code."""
+def serve(
+    app: ASGIApp,
+    settings: Settings,
+    bound: socket.socket,
+    ready: Callable[[], None],
+    reload: Callable[[], None],
+) -> int:
+    """Serve until SIGINT or SIGTERM, call `reload` on SIGHUP; return the exit code."""
     server = make_server(app, settings, ready)
 
     def done(number: int, frame: FrameType | None) -> None:
         """Ignore the signal that uvicorn raises again when it has ended."""
 
+    def again(number: int, frame: FrameType | None) -> None:
+        threading.Thread(target=reload, name="reload").start()
+
     before = {number: signal.signal(number, done) for number in (signal.SIGINT, signal.SIGTERM)}
+    if hasattr(signal, "SIGHUP"):  # not on Windows
+        before[signal.SIGHUP] = signal.signal(signal.SIGHUP, again)
     try:
         server.run(sockets=[bound])
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from core.errors import CallerError, DocumentError, ModelError
@@ -79,13 +80,13 @@ def ingest_upload(session: Session, row: JobRow, path: Path, progress: Progress)
     row.documents, row.chunks, row.notes = summary.documents, summary.chunks, summary.notes
 
 
-def tidy_after_deletion(session: Session, row: JobRow) -> None:
+def tidy_after_deletion(session: Session, row: JobRow, progress: Progress) -> None:
     """Take a deleted document's text out of the derived indexes, and an empty collection away."""
     store = session.store
     for collection in store.catalogue.collections(row.tenant):
         if collection.name == row.collection:
-            store.erasure.tidy(collection.id)
-            store.hot.refresh(collection)
+            store.erasure.tidy(collection.id, lambda: progress("merge", 0, 0))
+            store.hot.refresh(collection, partial(progress, "index"))
             store.writer.drop_collection_if_empty(collection)
 
 

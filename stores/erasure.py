@@ -7,6 +7,7 @@ Chroma, the inside of the full-text index and the log of SQLite follow with `tid
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 
 from core.auth import AuthContext
 from stores import fulltext
@@ -47,13 +48,18 @@ class Erasure:
         self._runs.redact(collection.tenant, collection.name, {document_id})
         return True
 
-    def tidy(self, collection_id: int) -> None:
-        """Take deleted text out of the derived indexes and of SQLite's log; may take seconds."""
-        self._outbox.drain()
+    def tidy(self, collection_id: int, step: Callable[[], None] = lambda: None) -> None:
+        """Take deleted text out of the derived indexes and of SQLite's log.
+
+        It takes as long as writing the full-text index once. `step` is called between its parts,
+        and may raise to end it; what is left is done by the next call.
+        """
+        self._outbox.drain(lambda count: step())
         name = fulltext.table(collection_id)
         pages = -MERGED  # the first step marks all parts for merging
         while self._merged(name, pages):
             pages = MERGED
+            step()
         self._database.checkpoint()
 
     def _merged(self, name: str, pages: int) -> bool:

@@ -13,6 +13,9 @@ JwtAlgorithm = Literal["HS256", "RS256", "ES256", "EdDSA"]
 class ServingFields(BaseModel):
     """Serve many callers over HTTP from one process (`carrel serve`)."""
 
+    serve_mode: Literal["default", "dev", "prod"] = Field(
+        "default", description="What `carrel serve` is for, which sets and checks other settings."
+    )
     serve_host: str = Field("127.0.0.1", description="Address that `carrel serve` listens on.")
     serve_port: int = Field(8400, ge=0, le=65535, description="Port; 0: any that is free.")
     serve_hosts: list[str] = Field(
@@ -33,6 +36,20 @@ class ServingFields(BaseModel):
     )
     serve_admin_role: str = Field(
         "admin", min_length=1, description="Role that reads metrics and its tenant's feedback."
+    )
+    serve_operator_tenant: str = Field(
+        "",
+        description="Tenant whose admins may have the settings read again over HTTP; empty: none.",
+    )
+    serve_log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "warning", description="Least level that is logged; requests are info."
+    )
+    serve_log_format: Literal["json", "text"] = Field(
+        "json", description="How a line of the log is written."
+    )
+    otel_endpoint: str = Field(
+        "",
+        description="URL of an OTLP/HTTP receiver of traces; empty: OTEL_EXPORTER_OTLP_ENDPOINT.",
     )
     serve_threads: int = Field(
         0,

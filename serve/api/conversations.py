@@ -98,6 +98,7 @@ async def delete(conversation_id: Id, auth: Caller, parts: Parts) -> Response:
     def forget() -> None:
         with parts.runner.claims.held(auth, conversation_id):
             parts.session.forget(auth, conversation_id)
+            parts.audit.record("deletion", auth, conversation=conversation_id)
 
     await parts.runner.do(auth, forget)
     return Response(status_code=204)

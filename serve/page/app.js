@@ -81,10 +81,15 @@ async function show() {
     document.title = `${view.title} · Carrel`;
     const root = el("div", { class: `view view-${found[0]}` });
     fill(main, root);
-    leave = (await view.mount(root, app, { place: name, id: params[0] || "", rest: params })) || null;
+    const left = (await view.mount(root, app, { place: name, id: params[0] || "", rest: params })) || null;
+    if (turn !== mounting) { // the person has gone on meanwhile
+      if (left) left();
+      return;
+    }
+    leave = left;
     if (turn > 1 && !main.contains(document.activeElement)) main.focus({ preventScroll: true });
   } catch (error) {
-    fill(main, problem(error));
+    if (turn === mounting) fill(main, problem(error));
   }
 }
 

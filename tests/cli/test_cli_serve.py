@@ -128,3 +128,50 @@ def test_wrong_use_of_keys(
     assert carrel("keys", "create", data=data).code == 0
     carrel("keys", *arguments, data=data).failed(2, words)
     assert os.listdir(data)
+
+
+def stopped(child: subprocess.Popen[str]) -> str:
+    """Stop a server and return the rest of its log."""
+    child.send_signal(signal.SIGTERM)
+    return child.communicate(timeout=30)[1]
+
+
+def test_settings_are_read_again_on_a_signal(data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text("max_question_chars: 500\n")
+    with serving(data, "--allow-anonymous", "--settings", str(file)) as (url, child):
+        assert child.stderr is not None
+        assert httpx.post(f"{url}/api/v1/search", json={"query": HEIGHT}).status_code == 200
+        file.write_text("max_question_chars: 12\nserve_port: 1\n")
+        child.send_signal(signal.SIGHUP)
+        line = next(line for line in child.stderr if '"level"' in line)
+        assert "max_question_chars=12" in line
+        assert "serve_port" in child.stderr.readline()
+        refused = httpx.post(f"{url}/api/v1/search", json={"query": HEIGHT})
+        assert "12 characters" in refused.json()["error"]["rule"]
+        file.write_text("max_question_chars: many\n")
+        child.send_signal(signal.SIGHUP)
+        assert "max_question_chars" in child.stderr.readline()
+        assert httpx.get(f"{url}/api/v1/health").status_code == 200
+    rows = process("audit", "list", "--kind", "settings", "--json", data=data).json["events"]
+    assert len(rows) == 2
+
+
+def test_modes(carrel: Carrel, data: Path) -> None:
+    carrel("serve", "--mode", "walrus", data=data).failed(2, "serve_mode", "'prod'")
+    port = ("--port", 0, "--mode", "prod")
+    carrel("serve", *port, data=data).failed(4, "there is no good key")
+    done = carrel("serve", *port, "--allow-anonymous", "--set", "audit=false", data=data)
+    done.failed(4, "(2)", "--allow-anonymous", "audit is off")
+    made = process("keys", "create", "--json", data=data).json["key"]
+    with serving(data, "--mode", "prod") as (url, child):
+        header = {"Authorization": f"Bearer {made}"}
+        assert httpx.get(f"{url}/api/v1/runs", headers=header).status_code == 200
+        assert '"route": "/api/v1/runs"' in stopped(child)
+    with serving(data, "--mode", "dev") as (url, child):
+        assert httpx.get(f"{url}/api/v1/runs", headers=header).status_code == 200
+        assert " info request " in stopped(child)
+    shown = carrel("config", "--mode", "prod", "--json", data=data).json["settings"]
+    changed = {name for name, row in shown.items() if row["origin"] == "mode"}
+    assert {"serve_log_format", "serve_ask_rate"} <= changed
+    assert shown["serve_ask_rate"]["live"] and not shown["serve_port"]["live"]

@@ -269,6 +269,22 @@ def test_without_its_state_a_reply_is_a_question(opened: Callable[..., Session])
     assert "Payments Gateway" in run.result["answer"] and not waits(session, name)
 
 
+def test_a_state_that_waits_holds_no_passage(session: Session) -> None:
+    name = begin(session)
+    asked = say(session, name, LOGO)
+    (passage,) = {
+        item["text"] for item in asked.result["evidence"] if item["source"] == "refund.md"
+    }
+    blobs = session.asking.threads.saver.conn.execute(
+        "SELECT checkpoint FROM checkpoints WHERE thread_id = ?"
+        " UNION ALL SELECT value FROM writes WHERE thread_id = ?",
+        (name, name),
+    ).fetchall()
+    assert len(blobs) == 2  # the state, and what it asks
+    assert all(passage.encode() not in blob for (blob,) in blobs)
+    assert say(session, name, "the payout API").result["refused"]
+
+
 def test_rights_that_ended_while_it_waited_show_nothing(session: Session) -> None:
     name = begin(session)
     boss = AuthContext(tenant="default", user="ann", roles=frozenset({"boss"}))

@@ -34,6 +34,7 @@ AUDITOR = AuthContext(tenant="default", user="ann", roles=frozenset({"auditor"})
 MAINTAINED = "The refund API is maintained by the Payments Gateway team."
 TIMEOUT = "The maximum timeout of the refund API is 300 seconds."
 VAULT = "The code of the vault is 4711."
+FLAGS = {"reasoner": "rules", "cache_result_minutes": 0}  # a remembered search has no stages
 NOTHING = "Which zebras paint submarines?"
 
 
@@ -60,7 +61,7 @@ def opened(data: Path) -> Iterator[Callable[[], Session]]:
     def again() -> Session:
         while held:
             held.pop().close()
-        held.append(Session(load_settings({"data": data, "reasoner": "rules"})[0]))
+        held.append(Session(load_settings({"data": data, **FLAGS})[0]))
         return held[0]
 
     with pytest.MonkeyPatch.context() as patched:
@@ -290,3 +291,19 @@ def test_a_damaged_file_is_explained(opened: Callable[[], Session]) -> None:
     assert moved.trail[0].arguments["history"] == 0
     session.asking.close()
     path.write_bytes(whole)
+
+
+def test_what_stops_it_after_the_turn_was_kept_leaves_the_turn(session: Session) -> None:
+    """Ctrl-C may come at any moment, also between two writes."""
+    name = begin(session)
+    save = session.store.conversations.save_turn
+
+    def then_stop(*given: Any, **more: Any) -> None:
+        save(*given, **more)
+        raise KeyboardInterrupt
+
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(session.store.conversations, "save_turn", then_stop)
+        say(session, name, SAID[0])
+    assert len(rows(session, name)) == 1
+    assert say(session, name, "and its timeout?").trail[0].arguments["history"] == 1

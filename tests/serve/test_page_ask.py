@@ -23,6 +23,7 @@ from serving import HeldSession, Served, held_desk, running
 from core.streaming import StreamEvent
 from core.trace import RunRecord
 from graph.session import Session
+from stores.keys import Keys
 
 
 @pytest.fixture(scope="session")
@@ -238,3 +239,17 @@ def test_signing_in_and_out(reader: Reader, browser_pages: BrowserPages) -> None
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_label("Your key")).to_be_focused()
     assert page.evaluate("sessionStorage.length") == 0
+
+
+def test_a_key_that_is_revoked_asks_for_another(
+    served: Served, browser_pages: BrowserPages
+) -> None:
+    browser_pages.allow("401")
+    keys = Keys(served.desk.session.store.database)
+    text, key = keys.create("page", user="peter", roles=frozenset(), days=1)
+    page = Reader(text).open(browser_pages)
+    page.locator("#question").wait_for()
+    keys.revoke(key.id)
+    page.get_by_role("link", name="Search").click()
+    expect(page.get_by_role("alert")).to_contain_text("no longer good")
+    expect(page.get_by_label("Your key")).to_be_focused()

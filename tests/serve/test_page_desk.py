@@ -126,6 +126,35 @@ PLACES = {
 }
 
 
+def test_many_documents_come_in_pages_and_long_ones_in_parts(
+    served: Served, browser_page: Page
+) -> None:
+    rows = "".join(f"r{number:02},Ruff {number:02}\n" for number in range(60))
+    uploaded(served, "ruffs.csv", f"id,title\n{rows}", collection="ruffs")
+    parts = "\n\n".join(f"## Part {number}\n\nRuff {number} sings." for number in range(60))
+    uploaded(served, "long.md", f"# Long\n\n{parts}\n", collection="long")
+    page = enter(browser_page, served, "reader", "#/documents/ruffs")
+    titles = page.locator(".documents tbody th")
+    expect(titles).to_have_count(50)
+    expect(page.get_by_role("button", name="Previous")).to_be_disabled()
+    page.get_by_role("button", name="Next").click()
+    expect(titles).to_have_count(10)
+    expect(page.get_by_text("Page 2")).to_be_visible()
+    expect(page.get_by_role("button", name="Next")).to_be_disabled()
+    page.get_by_role("button", name="Previous").click()
+    expect(titles).to_have_count(50)
+    assert page.get_by_role("button", name="Delete").count() == 0  # a reader deletes nothing
+    assert page.locator(".dropzone").count() == 0
+    page.goto("/#/documents/long/long.md/30")
+    said = page.locator(".reading .prose")
+    expect(said.first).to_have_text("Ruff 25 sings.")
+    page.get_by_role("button", name="Later passages").click()
+    expect(said.last).to_have_text("Ruff 59 sings.")
+    page.get_by_role("button", name="Earlier passages").click()
+    expect(said).to_have_count(60)
+    assert said.all_inner_texts() == [f"Ruff {number} sings." for number in range(60)]
+
+
 def test_charts_say_what_they_show(
     served: Served, browser_page: Page, browser_pages: BrowserPages
 ) -> None:

@@ -19,6 +19,7 @@ from core.settings import load_settings
 from graph.session import Session
 from serve.desk import make_desk
 
+JSON = {"Content-Type": "application/json"}
 FLAME = "What is the maximum height of the candle flame?"
 
 
@@ -137,13 +138,15 @@ def test_history_is_the_conversations_own(served: Served) -> None:
         ({"collection": "closed"}, 400),
         ({"question": " ?"}, 400),
         ({"conversation_id": "../runs"}, 404),
+        ({"conversation_id": "\ud800"}, 422),
     ],
 )
 def test_bad_requests_name_what_is_wrong(served: Served, body: dict, status: int) -> None:
     with served.client() as client:
         name = begin(client)
         given = {"question": FLAME, "conversation_id": name} | body
-        refused = client.post("/api/v1/chat", json=given)
+        sent = json.dumps(given).encode()  # half a character stays as an escape
+        refused = client.post("/api/v1/chat", content=sent, headers=JSON)
         assert refused.status_code == status, refused.text
         error_of(refused)
         assert client.get(f"/api/v1/conversations/{name}").json()["turns"] == []
@@ -209,6 +212,9 @@ def test_what_is_deleted_is_gone_from_every_file(served: Served) -> None:
         assert client.get(f"/api/v1/conversations/{name}").status_code == 404
         assert client.delete(f"/api/v1/conversations/{name}").status_code == 404
         assert client.get(f"/api/v1/runs/{run_id}").status_code == 404
+    with served.client("admin") as client:
+        log = client.get("/api/v1/audit", params={"kind": "deletion"}).json()
+    assert name in json.dumps(log["events"])
     assert holding(folder, marker) == []
 
 

@@ -57,6 +57,7 @@ ROWS = {
     ("GET", "/metrics"): Row("admins"),
     ("GET", "/api/v1/audit"): Row("admins"),
     ("GET", "/api/v1/metrics"): Row("admins"),
+    ("POST", "/api/v1/settings/reload"): Row("admins", 403),  # of no tenant, unless one is named
     ("POST", "/api/v1/chat"): Row("callers", sends={"json": QUESTION}),
     ("POST", "/api/v1/search"): Row(
         "callers", sends={"json": {"query": "flame", "collection": "guide"}}

@@ -73,6 +73,35 @@ def test_a_caller_who_floods_waits_behind_the_others(bench: Callable[..., Bench]
     assert works.began == ["ann0", "bob0", "ann1", "bob1", "ann2", "ann3"]
 
 
+def test_callers_who_wait_are_served_in_the_order_in_which_they_came(
+    bench: Callable[..., Bench],
+) -> None:
+    works = bench(threads=1, per_caller=1, waiting=40)
+    works.submit(ANN, "held")
+    eventually(lambda: works.began == ["held"])
+    names = [f"{(7 * number) % 20:02}" for number in range(20)]
+    for name in names:
+        works.submit(("acme", name), name)
+    works.open(*works.gates)
+    eventually(lambda: len(works.began) == 21)
+    assert works.began[1:] == names
+
+
+def test_a_caller_who_floods_is_not_passed_by_all_who_come_later(
+    bench: Callable[..., Bench],
+) -> None:
+    works = bench(threads=1, per_caller=1)
+    works.submit(ANN, "ann0")
+    works.submit(ANN, "ann1")
+    eventually(lambda: works.began == ["ann0"])
+    for number, owner in enumerate("xyz"):
+        works.submit(("acme", owner), owner)
+        eventually(lambda number=number: len(works.began) == number + 1)
+        works.open(works.began[-1])
+    eventually(lambda: len(works.began) == 4)
+    assert "ann1" in works.began
+
+
 def test_one_caller_never_has_all_threads(bench: Callable[..., Bench]) -> None:
     works = bench(threads=3, per_caller=2)
     for number in range(5):

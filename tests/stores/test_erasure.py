@@ -82,6 +82,25 @@ def test_a_file_without_documents_is_a_new_one(
     assert not store.writer.files(collection)
 
 
+def test_tidying_can_be_ended_and_done_later(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    for name in "abc":
+        write(store, collection, [document(collection, name, f"marker{name}")], embedder)
+    assert store.erasure.erase(ANN, collection, "b")
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        store.erasure.tidy(collection.id, stop)
+    store.erasure.tidy(collection.id)
+    assert store.outbox.pending() == 0
+    assert b"markerb" not in (store.folder / "catalogue.sqlite3").read_bytes()
+    assert b"markera" in (store.folder / "catalogue.sqlite3").read_bytes()
+    store.erasure.tidy(10**6)  # a collection that is gone meanwhile
+
+
 def test_only_who_sees_a_document_can_erase_it(
     store: Store, collection: Collection, embedder: FakeEmbedder
 ) -> None:

@@ -8,12 +8,15 @@ const NODES = {
   compose_query: "Completes a question",
   merge_hits: "Joins what was found",
   grade_documents: "Grades passages",
-  stop_condition: "Decides whether to go on",
+  stop_condition: "Decides what next",
   rewrite: "Rewrites the search",
   generate: "Writes the answer",
   verify: "Checks every sentence",
   refuse: "Declines",
+  clarify: "Asks back",
 };
+
+const OUTCOMES = { next: "goes on", enough: "enough", weak: "too weak, searches again", never: "nothing left to try" };
 
 const STOPS = {
   enough_evidence: "Enough evidence was found",
@@ -46,12 +49,13 @@ function spaced(text) {
 
 /** Say what a step did, in one line. */
 export function stepText(step) {
-  if (step.node === "retrieve") {
+  if (step.node === "retrieve" && step.tool) {
     const query = (step.arguments || {}).query;
     return `${toolName(step.tool)}: ${step.decision}${query ? ` for “${query}”` : ""}`;
   }
-  if (step.node === "plan") return [step.decision.split(";")[0], step.reason].filter(Boolean).join(" – ");
-  return [step.decision, step.reason].filter(Boolean).join(" – ");
+  const said = { plan: step.decision.split(";")[0], understand: step.reason ? "" : step.decision, stop_condition: OUTCOMES[step.decision], refuse: stopText(step.decision) };
+  const reason = step.node === "stop_condition" ? step.reason.replace(/^[a-z_]+: /, "") : step.reason;
+  return [said[step.node] ?? step.decision, reason].filter(Boolean).join(" – ");
 }
 
 /** Return "412 ms" or "3.2 s". */

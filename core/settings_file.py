@@ -1,0 +1,62 @@
+"""Settings from a YAML file, and the modes that come with Carrel, which are such files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container
+from pathlib import Path
+from typing import Any
+
+from core.errors import CallerError
+
+VARIABLE = "CARREL_SETTINGS"
+MODES = Path(__file__).resolve().parent.parent / "profiles" / "modes"
+MOST_BYTES = 1_000_000
+
+
+def file_values(known: Container[str], path: str | None = None) -> dict[str, Any]:
+    """Return the settings of a file, without a path that which `CARREL_SETTINGS` names.
+
+    A file is a mapping of setting names to values; raises CallerError when it is none.
+    """
+    named = path or os.environ.get(VARIABLE, "")
+    if not named:
+        return {}
+    return read_values(Path(named).expanduser(), known)
+
+
+def mode_values(mode: str, known: Container[str]) -> dict[str, Any]:
+    """Return what a mode sets; `default` sets nothing."""
+    path = MODES / f"{mode}.yaml"
+    return read_values(path, known) if mode in built_in_modes() else {}
+
+
+def built_in_modes() -> list[str]:
+    """Return the names of the modes that set something."""
+    return sorted(path.stem for path in MODES.glob("*.yaml"))
+
+
+def read_values(path: Path, known: Container[str]) -> dict[str, Any]:
+    """Return the settings of one file; raises CallerError."""
+    import yaml
+
+    hint = "correct the file; `carrel config` lists the settings"
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise CallerError(f"a settings file has at most {MOST_BYTES} bytes", value=str(path))
+        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = f"{path} ({error.strerror})"
+        raise CallerError("the settings file must be readable", value=reason, hint=hint) from None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        rule = f"settings file {path.name} is not valid YAML"
+        raise CallerError(rule, value=str(error), hint=hint) from None
+    if found is None:
+        return {}
+    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
+        rule = f"settings file {path.name} holds one setting a line, as `name: value`"
+        raise CallerError(rule, hint=hint)
+    for name in found:
+        if name not in known:
+            raise CallerError(f"settings file {path.name}: unknown setting", value=name, hint=hint)
+    return found
