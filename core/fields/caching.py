@@ -34,7 +34,7 @@ class CacheFields(BaseModel):
         description="How long `carrel serve` gives a caller the same answer to the same question.",
     )
     cache_mb: float = Field(
-        32,
+        16,
         gt=0,
         le=65_536,
         description="Memory for remembered results, rewrites and answers, each.",

@@ -13,6 +13,7 @@ import pytest
 from commands import write_files
 from hypothesis import given
 from hypothesis import strategies as st
+from redis_servers import MISSING, REDIS, RunningRedis
 from serving import Served
 
 from cli.ingest import run_ingest
@@ -187,6 +188,30 @@ def test_a_deleted_run_is_not_given_again(opened: Callable[..., Session]) -> Non
     with session.store.database.write() as connection:
         connection.execute("DELETE FROM runs")
     assert [answered(session) for _ in range(2)] == [False, True]
+
+
+@pytest.mark.skipif(REDIS is None, reason=MISSING)
+def test_a_server_that_starts_again_finds_its_answers_in_redis(
+    opened: Callable[..., Session],
+) -> None:
+    pytest.importorskip("redis", reason="the extra 'redis' is not installed")
+    redis = RunningRedis()
+    try:
+        redis.start()
+        given = {"cache_redis_url": redis.url, "cache_redis_seconds": 2}
+        first = opened(**given)
+        assert [answered(first) for _ in range(2)] == [False, True]
+        first.close()
+        again = opened(**given)
+        assert answered(again)
+        assert not answered(again, auth=AuthContext(tenant="acme", user="bob"))
+        redis.stop()  # what is asked meanwhile is answered, and remembered, all the same
+        eve = AuthContext(tenant="acme", user="eve")
+        assert [answered(again, auth=eve) for _ in range(2)] == [False, True]
+        assert again.caches.redis is not None
+        assert not again.caches.redis.up
+    finally:
+        redis.end()
 
 
 def run_of(**result: Any) -> RunRecord:
