@@ -29,7 +29,7 @@ from stores.store import Store
 
 @dataclass
 class Asked:
-    """Hold one question as it was asked, who watches it, and the steps made so far."""
+    """Hold one question as it was asked, who watches it, and its steps and state so far."""
 
     question: str
     collection: str
@@ -37,6 +37,7 @@ class Asked:
     on_step: Callable[[Step], None] | None = None
     on_stream: Callable[[StreamEvent], None] | None = None
     trail: list[Step] = field(default_factory=list)
+    state: dict[str, Any] = field(default_factory=dict)
 
     def step(self, step: Step) -> None:
         """Note a step and show it."""
@@ -82,12 +83,23 @@ class Asking:
         graph = self._graph.copy(update={"checkpointer": self.threads.saver})
         try:
             state = followed(graph, given, asked, name)
+            if self.threads.latest(name) == conversation.checkpoint_id:
+                return self._not_kept(name, asked, "its state could not be written")
             return self._turn(conversation, waiting, asked, state)
+        except sqlite3.OperationalError as error:
+            return self._not_kept(name, asked, str(damaged(self._store.folder, error)))
         except (KeyboardInterrupt, ModelCancelled):
             self._cancelled(asked)
             raise
         finally:
             self._tidy(conversation)
+
+    def _not_kept(self, name: str, asked: Asked, reason: str) -> RunRecord:
+        """Return an answer that its conversation could not take in: it is worth more."""
+        run = self._record(asked, asked.state)
+        run.result["conversation_id"] = name
+        run.result["warnings"].append(f"the conversation does not know this turn: {reason}")
+        return self._saved(run)
 
     def _tidy(self, conversation: Conversation) -> None:
         """Keep the state alone that the catalogue names by now; the next question does it again."""
@@ -173,7 +185,6 @@ def followed(
     config: RunnableConfig = {"recursion_limit": 4 * context.budget.steps + 10}
     if thread:
         config["configurable"] = {"thread_id": thread}
-    state: dict[str, Any] = {}
     for mode, data in graph.stream(
         given,
         context=context,
@@ -186,15 +197,15 @@ def followed(
                 asked.on_stream(data)
             continue
         if mode == "values":
-            state = cast(dict[str, Any], data)
+            asked.state = cast(dict[str, Any], data)
             continue
         for node, update in cast(dict[str, Any], data).items():
             if node != INTERRUPT:
                 for step in (update or {}).get("trail", []):
                     asked.step(step)
-    asks: Clarification | None = state.get("clarification")
+    asks: Clarification | None = asked.state.get("clarification")
     if asks is not None:
         step = Step(node="clarify", decision=asks.question, reason="; ".join(asks.options))
         asked.step(step)
-        state = {**state, "trail": [*state["trail"], step]}
-    return state
+        asked.state = {**asked.state, "trail": [*asked.state["trail"], step]}
+    return asked.state

@@ -55,14 +55,23 @@ class ThreadSaver(SqliteSaver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Save a checkpoint; of the state of a run that has answered, the newest messages."""
+        """Save a checkpoint; of the state of a run that has answered, the newest messages.
+
+        Where that cannot be written the answer is worth more: the state before stays the newest.
+        """
         values = checkpoint["channel_values"]
-        if values.get("answer") is not None:
+        answered = values.get("answer") is not None
+        if answered:
             values = {"messages": recent(values.get("messages") or [])}
         elif values.get("clarification") is not None:
             values = {name: value for name, value in values.items() if name not in FOUND}
         checkpoint = {**checkpoint, "channel_values": values}
-        return super().put(config, checkpoint, metadata, new_versions)
+        try:
+            return super().put(config, checkpoint, metadata, new_versions)
+        except OperatorError:
+            if not answered:
+                raise
+            return config
 
 
 def recent(messages: Sequence[AnyMessage]) -> list[AnyMessage]:

@@ -16,6 +16,7 @@ import pytest
 from fakes import FakeEmbedder, document, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 import graph.session
 from core.auth import AuthContext
@@ -24,7 +25,7 @@ from core.profile import Profile
 from core.settings import Settings, load_settings
 from core.trace import RunRecord, Step
 from graph.session import Session
-from graph.threads import MESSAGES, THREADS
+from graph.threads import MESSAGES, THREADS, ThreadSaver, explained_threads
 from models.chat.types import ModelCancelled
 from reasoning.types import Turn
 from stores.store import Store
@@ -177,21 +178,33 @@ def test_a_run_that_is_broken_off_leaves_the_conversation_as_it_was(
     assert kept.turns == 2
 
 
-def test_a_state_that_the_catalogue_does_not_name_is_dropped(session: Session) -> None:
-    """As when the process died after the checkpoint was written, before the turn was kept."""
+@pytest.mark.parametrize("of", ["catalogue", "threads"])
+def test_a_full_disk_swallows_no_answer(session: Session, of: str) -> None:
+    """The answer is given, and the conversation is as if it had not been asked."""
     name = begin(session)
     say(session, name, SAID[0])
-    before = session.store.conversations.load("default", "ann", name)
-    with pytest.MonkeyPatch.context() as patched, pytest.raises(sqlite3.OperationalError):
-        patched.setattr(session.store.conversations, "save_turn", fails)
-        say(session, name, NOTHING)
-    assert session.store.conversations.load("default", "ann", name) == before
-    run = say(session, name, "and its timeout?")
-    assert run.trail[0].arguments["history"] == 1
+    before = session.store.conversations.load("default", "ann", name), rows(session, name)
+    with pytest.MonkeyPatch.context() as patched:
+        if of == "catalogue":
+            patched.setattr(session.store.conversations, "save_turn", full)
+        else:
+            patched.setattr(SqliteSaver, "put", full_threads)
+        run = say(session, name, SAID[1])
+    assert "300 seconds" in run.result["answer"]
+    assert "does not know this turn" in run.result["warnings"][-1]
+    assert session.store.runs.load("default", "ann", run.run_id).result == run.result
+    kept = session.store.conversations.load("default", "ann", name), rows(session, name)
+    assert kept == before
+    assert say(session, name, "and its timeout?").trail[0].arguments["history"] == 1
 
 
-def fails(*_: object, **__: object) -> None:
-    raise sqlite3.OperationalError("disk I/O error")
+def full(*_: object, **__: object) -> None:
+    raise sqlite3.OperationalError("database or disk is full")
+
+
+def full_threads(self: ThreadSaver, *_: object, **__: object) -> None:
+    with explained_threads(self._path):
+        full()
 
 
 def test_it_goes_on_after_a_restart(opened: Callable[[], Session]) -> None:
