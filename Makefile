@@ -15,7 +15,7 @@ EXTRAS := dev,studio,serve,redis,otel,notebooks
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help setup llama demo test lint format docs studio bench clean
+.PHONY: help setup llama demo test lint format docs notebooks studio bench clean
 
 help: ## list the commands
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -50,6 +50,9 @@ format: setup ## format the code and fix what can be fixed
 
 docs: setup ## write the generated parts of docs/ and README.md anew
 	$(BIN)/python -m cli.docs
+
+notebooks: setup ## run the notebooks and write their outputs anew
+	$(BIN)/python scripts/run_notebooks.py
 
 studio: setup ## start the LangGraph development server for Studio
 	LANGGRAPH_CLI_NO_ANALYTICS=1 $(BIN)/langgraph dev --no-browser

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core.auth import AuthContext
+from core.cache.cache import local_cache
 from core.language.detect import detect_language
 from core.settings import Settings, load_settings
 from evals.dataset import Dataset, read_dataset
@@ -163,7 +164,7 @@ def main() -> None:
     given = parser.parse_args()
     names = [name.strip() for name in given.only.split(";")] if given.only else list(VARIANTS)
     settings, _ = load_settings()
-    embedder = CachedEmbedder(open_embedder(settings), REMEMBERED)
+    embedder = CachedEmbedder(open_embedder(settings), local_cache("embeddings", REMEMBERED))
     parts: list[str] = []
     for folder in given.datasets:
         dataset = read_dataset(folder, limit=given.limit)

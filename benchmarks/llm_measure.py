@@ -105,8 +105,8 @@ def decisions(
     round asks another question, so that only the shared start of a prompt is cached.
     """
     rows: dict[str, list[dict[str, Any]]] = {}
-    if session.remembering is not None:
-        session.remembering.embed_query("warm up")
+    if session.embedder is not None:
+        session.embedder.embed_query("warm up")
     for number in range(repeat):
         said(f"decisions, round {number + 1} of {repeat}")
         for verb, decide in _verbs(session, f"{QUESTION} (Case {number + 1}.)"):

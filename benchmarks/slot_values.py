@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.beir import folded, gold_documents, read_rows
+from core.cache.cache import local_cache
 from core.language.analysis import terms
 from core.settings import Settings
 from core.types import Evidence, Finding, SubQuestion, TermWeights
@@ -77,7 +78,7 @@ def main() -> None:
     corpus = read_rows(given.folder, "corpus")
     by_id = {row["_id"]: row for row in corpus}
     gold = gold_documents(given.folder)
-    embedder = CachedEmbedder(open_embedder(Settings()), 4096)
+    embedder = CachedEmbedder(open_embedder(Settings()), local_cache("embeddings", 4096))
     rules = RulesReasoner(Settings(), weights_of(corpus), embedder)
     counts = {"steps": 0, "first": 0, "three": 0, "no_value": 0}
     for row in read_rows(given.folder, "queries"):

@@ -37,6 +37,8 @@ class AnswerPrinter:
         """Print what was not shown yet, the sources, the warnings and what it took."""
         self._end_draft()
         text = result["answer"]
+        if asked := result.get("clarification"):
+            text = "\n".join(clarification_lines(asked))
         if self._shown and text.startswith(self._shown):
             text = text.removeprefix(self._shown)
         elif self._shown:
@@ -49,6 +51,12 @@ class AnswerPrinter:
         if self._drafting:
             self._err.print()
         self._drafting = False
+
+
+def clarification_lines(asked: dict[str, Any]) -> list[str]:
+    """Return a clarifying question with its options, numbered as a reply may name them."""
+    options = [f"  {place}. {option}" for place, option in enumerate(asked["options"], start=1)]
+    return [asked["question"], *options]
 
 
 def print_answer(result: dict[str, Any]) -> None:

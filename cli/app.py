@@ -16,6 +16,7 @@ from cli import (
     audit,
     chat,
     config,
+    conversations,
     demo,
     doctor,
     ingest,
@@ -53,6 +54,7 @@ app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)
 app.command("serve")(serve.serve)
+app.add_typer(conversations.app, name="conversations")
 app.add_typer(keys.app, name="keys")
 app.add_typer(audit.app, name="audit")
 app.add_typer(evaluation.app, name="eval")

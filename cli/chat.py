@@ -1,10 +1,16 @@
-"""`carrel chat`: a dialogue; follow-up questions know what was asked before."""
+"""`carrel chat`: a dialogue that is kept; follow-up questions know what was asked before."""
 
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, Annotated
 
+import typer
+from rich.markup import escape
+
+from cli.answer import clarification_lines
 from cli.ask import caller
+from cli.conversations import named
 from cli.interrupt import interruptible
 from cli.options import (
     DEFAULT_COLLECTION,
@@ -24,6 +30,11 @@ from cli.options import (
 from cli.output import fail, stderr
 from cli.watching import Watching
 
+if TYPE_CHECKING:
+    from core.auth import AuthContext
+    from graph.session import Session
+    from stores.conversations import Conversation
+
 LEAVE = {"/quit", "/exit", "/q"}
 FORGET = "/new"
 
@@ -33,36 +44,49 @@ def chat(
     tenant: Tenant = DEFAULT_TENANT,
     user: User = "local",
     role: Roles = None,
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--continue",
+            help="Go on with a kept conversation: its id, or 'last'.",
+            show_default=False,
+            metavar="<id>",
+        ),
+    ] = None,
     steps: Steps = False,
     stream: Stream = None,
     data: Data = None,
     changes: Set = None,
 ) -> None:
-    """Ask question after question; /new forgets the dialogue, /quit leaves."""
+    """Ask question after question; /new begins another conversation, /quit leaves.
+
+    What could mean several things, or nothing, is asked back once.
+    """
     from core.auth import AuthContext
     from core.errors import CallerError
-    from reasoning.types import Turn
+    from graph.context import checked_question
 
     auth = caller(AuthContext, tenant, user, role)
-    history: list[Turn] = []
-    err = stderr()
     with opened(settings_from(data, changes, stream)) as session:
-        session.store.catalogue.collection(tenant, collection)
-        err.print(f"[dim]{collection}: ask a question; /new starts over, /quit leaves[/dim]")
+        kept = _resumed(session, auth, collection, resume)
+        name = kept.id if kept else ""
         while (question := _read()) not in LEAVE | {None}:
             if question == FORGET:
-                history.clear()
+                name, collection = "", kept.collection if kept else collection
                 continue
             if not question or not question.strip():
                 continue
             try:
+                checked_question(question, session.settings)  # no empty conversation is begun
+                name = name or _begun(session, auth, collection)
                 watching = Watching(steps=steps, quiet=False)
                 with watching, interruptible() as cancelled:
                     run = session.ask(
                         question,
                         auth,
-                        collection,
-                        history=history,
+                        "",
+                        conversation=name,
+                        clarify=True,
                         on_step=watching.step,
                         on_stream=watching.stream,
                         cancelled=cancelled.is_set,
@@ -71,7 +95,33 @@ def chat(
                 fail(str(error))  # a bad question must not end the dialogue
                 continue
             watching.finish(run.result)
-            history.append(Turn(question, run.result["answer"]))
+        if name:
+            stderr().print(f"[dim]kept: carrel chat --continue {name}[/dim]")
+
+
+def _resumed(
+    session: Session, auth: AuthContext, collection: str, name: str | None
+) -> Conversation | None:
+    """Return the conversation to go on with, and say what it is about and what it waits for."""
+    from graph.session import collection_of
+
+    err = stderr()
+    kept = None
+    if name is None:
+        session.store.catalogue.collection(auth.tenant, collection)
+    else:
+        kept = named(session.store.conversations, auth.tenant, auth.user, name)
+        collection = collection_of(kept, "" if collection == DEFAULT_COLLECTION else collection)
+        err.print(f"[dim]{escape(kept.title)}[/dim]")
+    err.print(f"[dim]{collection}: ask a question; /new starts over, /quit leaves[/dim]")
+    if kept is not None and kept.waiting is not None:
+        for line in clarification_lines(kept.waiting.clarification.model_dump()):
+            err.print(escape(line))
+    return kept
+
+
+def _begun(session: Session, auth: AuthContext, collection: str) -> str:
+    return session.store.conversations.create(auth.tenant, auth.user, collection).id
 
 
 def _read() -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,13 +14,24 @@ from rich.table import Table
 from cli.answer import print_answer
 from cli.ask import caller
 from cli.draw import call_table, model_table, path_picture, shortened, stage_table, step_table
-from cli.options import DEFAULT_TENANT, Data, Json, Tenant, User, settings_from, storable
+from cli.options import (
+    DEFAULT_TENANT,
+    Data,
+    Json,
+    Tenant,
+    User,
+    named_path,
+    settings_from,
+    storable,
+)
 from cli.output import print_json, stdout
+from core.errors import CallerError
 
 if TYPE_CHECKING:
     from core.trace import RunRecord
 
 NEWEST = 15
+PAGES = (".html",)
 ONE_SEARCH = ("RETRIEVE", "SYNTHESIZE")  # what a plain question compiles to
 PIPED_WIDTH = 160
 
@@ -31,6 +43,16 @@ def trace(
     ] = None,
     tenant: Tenant = DEFAULT_TENANT,
     user: User = "local",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Write the run as a page (.html) instead, which needs no other file.",
+            show_default=False,
+            parser=named_path,
+            metavar="<path>",
+        ),
+    ] = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -41,6 +63,7 @@ def trace(
     from stores.runs import Runs
     from stores.store import CATALOGUE, check_folder
 
+    page = _checked_page(run, out)
     auth = caller(AuthContext, tenant, user, None)
     settings = settings_from(data)
     folder = settings.data.expanduser()
@@ -54,7 +77,9 @@ def trace(
             found = None if run is None else runs.load(auth.tenant, auth.user, storable(run))
         finally:
             database.close()
-    if as_json and found is None:
+    if page is not None and found is not None:
+        _write_page(page, found, as_json)
+    elif as_json and found is None:
         print_json({"runs": [item.model_dump(exclude={"trail", "result"}) for item in newest]})
     elif as_json and found is not None:
         print_json(found.model_dump())
@@ -62,6 +87,25 @@ def trace(
         print_runs(newest)
     else:
         print_run(found)
+
+
+def _checked_page(run: str | None, out: Path | None) -> Path | None:
+    from evals.files import checked_out
+
+    if out is not None and run is None:
+        raise CallerError("--out writes one run", hint="name it, or say 'last'")
+    return None if out is None else checked_out(out, PAGES)
+
+
+def _write_page(page: Path, run: RunRecord, as_json: bool) -> None:
+    from core.display.page import run_page
+    from evals.files import write_files
+
+    write_files({page: run_page(run)})
+    if as_json:
+        print_json({"run_id": run.run_id, "out": str(page)})
+    else:
+        stdout().print(f"run {run.run_id} is in {escape(str(page))}")
 
 
 def print_runs(runs: Sequence[RunRecord]) -> None:

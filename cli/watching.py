@@ -21,6 +21,7 @@ NEXT = {
     "grade_documents": "weighing it",
     "stop_condition": "going on",
     "rewrite": "searching in other words",
+    "clarify": "searching",
     "generate": "checking every sentence",
     "verify": "finishing",
 }

@@ -2,7 +2,9 @@
 
     CarrelError
     ├── CallerError       the person asking: wrong arguments, unknown names      exit 2
-    │   └── PolicyError   the caller may not do this                             exit 2
+    │   ├── PolicyError   the caller may not do this                             exit 2
+    │   ├── AbsentError   it is not there, or not the caller's                   exit 2
+    │   └── InUseError    another request is at work on it                       exit 2
     ├── OperatorError     whoever runs the machine: data, disk, locks            exit 4
     │   └── DataLockedError  another process owns the data directory             exit 4
     ├── ModelError        a model is missing, broken or too slow                 exit 1
@@ -41,6 +43,16 @@ class CallerError(CarrelError):
 
 class PolicyError(CallerError):
     """Deny what the verified caller may not do."""
+
+
+class AbsentError(CallerError):
+    """Say that something is not there, or not the caller's: the two look the same."""
+
+
+class InUseError(CallerError):
+    """Turn a request away while another is at work on the same thing."""
+
+    retryable = True
 
 
 class OperatorError(CarrelError):

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
-from pydantic import ValidationError, model_validator
+from pydantic import SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from core.budget import Budget
 from core.errors import CallerError
 from core.fields.budget import BudgetFields
+from core.fields.caching import CacheFields
+from core.fields.conversations import ConversationFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
 from core.fields.guarding import GuardFields
@@ -34,25 +36,15 @@ from core.fields.studio import StudioFields
 from core.settings_file import file_values, mode_values
 
 PREFIX = "CARREL_"
-# given with commas between
-LISTS = frozenset(
-    {
-        "embedder_languages",
-        "studio_roles",
-        "serve_hosts",
-        "serve_origins",
-        "serve_anonymous_roles",
-        "serve_writer_roles",
-    }
-)
-SECRETS = frozenset({"llm_key", "jwt_key", "audit_key"})
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 Origin = Literal["flag", "environment", "file", "profile", "mode", "default"]
 
 
 class Settings(  # pydantic lists the fields of the last base first
     ProtocolFields,
+    ConversationFields,
     GuardFields,
+    CacheFields,
     ServingFields,
     StudioFields,
     EvaluationFields,
@@ -112,6 +104,17 @@ class Settings(  # pydantic lists the fields of the last base first
         )
 
 
+def _of_type(kind: object) -> frozenset[str]:
+    fields = Settings.model_fields.items()
+    return frozenset(
+        name for name, one in fields if kind in (one.annotation, *get_args(one.annotation))
+    )
+
+
+LISTS = _of_type(list[str])  # given with commas between, but for those of a profile
+SECRETS = _of_type(SecretStr)
+
+
 def environment_values() -> dict[str, str]:
     """Return the settings that the environment gives, by setting name."""
     names = {name.lower() for name in Settings.model_fields}
@@ -134,11 +137,11 @@ def load_settings(
     `file` is the path of a settings file, None for that of `CARREL_SETTINGS`, "" for none and no
     mode either.
     """
-    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    given = _with_lists({name: value for name, value in (flags or {}).items() if value is not None})
     known = Settings.model_fields
     sources: dict[Origin, dict[str, Any]] = {
         "flag": given,
-        "environment": _environment(),
+        "environment": _with_lists(dict(environment_values())),
         "file": {} if file == "" else file_values(known, file),
         "profile": profile or {},
     }
@@ -155,12 +158,11 @@ def load_settings(
         raise _setting_error(error, origins, merged) from None
 
 
-def _environment() -> dict[str, Any]:
-    found: dict[str, Any] = dict(environment_values())
-    for name in LISTS & found.keys():
-        parts = [part.strip() for part in found[name].split(",")]
-        found[name] = [part for part in parts if part]
-    return found
+def _with_lists(given: dict[str, Any]) -> dict[str, Any]:
+    for name in LISTS & given.keys():
+        if isinstance(text := given[name], str):
+            given[name] = [part for one in text.split(",") if (part := one.strip())]
+    return given
 
 
 def _setting_error(

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from core.display.view import Displayed, View
 from core.types import Value
 
 
@@ -56,7 +57,7 @@ class Step(Value):
     `evidence` lists (evidence id, score) pairs, best first; `auth_filter` is what the tool
     enforced; `usage` is what the step itself spent; `ms` is the time the step took; `stages`
     are those of a search, in order; `calls` are those of the chat model; `degraded` says why the
-    rules decided in its place.
+    rules decided in its place; `partial` that a model failed or time ran out during a search.
     """
 
     node: str
@@ -72,9 +73,10 @@ class Step(Value):
     stages: list[StageStep] = Field(default_factory=list)
     calls: list[ModelCall] = Field(default_factory=list)
     degraded: str = ""
+    partial: bool = False
 
 
-class RunRecord(Value):
+class RunRecord(Displayed, Value):
     """Hold a finished run as the catalogue keeps it."""
 
     run_id: str
@@ -87,3 +89,8 @@ class RunRecord(Value):
     index_version: int
     result: dict[str, Any]
     trail: list[Step]
+
+    def _view(self) -> View:
+        from core.display.runs import run_view
+
+        return run_view(self)

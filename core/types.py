@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from core.display.view import Displayed, View
+
 AnswerKind = Literal["text", "person", "date", "number", "place", "yesno", "list"]
 Intent = Literal["fact", "recommend"]
 QuestionKind = Literal["plain", "multi"]
@@ -35,9 +37,10 @@ class StopReason(StrEnum):
     policy = "policy"
     unsupported_answer = "unsupported_answer"
     cancelled = "cancelled"
+    clarification_needed = "clarification_needed"
 
 
-class Evidence(Value):
+class Evidence(Displayed, Value):
     """Hold one chunk and how it was found.
 
     `score` is the tool's own ranking score (higher is better, comparable within one call only);
@@ -71,6 +74,11 @@ class Evidence(Value):
         """Return the highest grade any sub-question gave, 0 when ungraded."""
         return max(self.grades.values(), default=0)
 
+    def _view(self) -> View:
+        from core.display.evidence import evidence_view
+
+        return evidence_view([self])
+
 
 class Call(Value):
     """Name one tool call: what a planner may produce, and nothing else."""
@@ -97,7 +105,7 @@ class SubQuestion(Value):
     slot: str | None = None
 
 
-class Plan(Value):
+class Plan(Displayed, Value):
     """Hold the sub-questions in the order in which they are asked.
 
     `whole` is the question they were taken from, as plain text; it is searched for as well where
@@ -110,6 +118,11 @@ class Plan(Value):
     def question(self, question_id: str) -> SubQuestion:
         """Return the sub-question of this id."""
         return next(q for q in self.questions if q.id == question_id)
+
+    def _view(self) -> View:
+        from core.display.plans import plan_view
+
+        return plan_view(self)
 
 
 class Part(Value):
@@ -204,7 +217,7 @@ class Draft(Value):
     missing: list[str] = Field(default_factory=list)
 
 
-class Answer(Value):
+class Answer(Displayed, Value):
     """Hold the verified answer or the refusal."""
 
     text: str
@@ -213,6 +226,18 @@ class Answer(Value):
     stop_reason: StopReason = StopReason.enough_evidence
     missing: list[str] = Field(default_factory=list)
     warnings: list[str] = Field(default_factory=list)
+
+    def _view(self) -> View:
+        from core.display.answers import answer_view
+
+        return answer_view(self)
+
+
+class Clarification(Value):
+    """Ask back: `options` are titles of documents, as plain text; any other reply is as good."""
+
+    question: str
+    options: list[str] = Field(default_factory=list)
 
 
 class FieldInfo(Value):

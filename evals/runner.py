@@ -126,7 +126,7 @@ def warm_up_texts(dataset: Dataset, count: int) -> list[str]:
 
 
 def _distance(session: Session, query: JudgedQuery, found: Hits) -> float | None:
-    embedder = session.remembering
+    embedder = session.remembering(AUTH.tenant)
     if embedder is None or not found.hits:
         return None
     served = embedder.languages

@@ -6,18 +6,19 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from langgraph.graph import END, START, StateGraph
-from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime
 
 from graph.context import Context
 from graph.routes import (
+    after_clarify,
     after_plan,
     after_rewrite,
     after_stop_condition,
     after_understand,
     after_verify,
 )
-from graph.state import InputState, OutputState, State, Update
+from graph.state import Graph, InputState, OutputState, State, Update
+from nodes.clarify import clarify
 from nodes.compose_query import compose_query
 from nodes.extract import extract
 from nodes.generate import generate
@@ -42,12 +43,12 @@ NODES: tuple[Node, ...] = (
     merge_hits,
     stop_condition,
     rewrite,
+    clarify,
     generate,
     verify,
     refuse,
 )
 OPERATING = ("retrieve", "extract", "compose_query", "merge_hits")
-Graph = CompiledStateGraph[State, Any, InputState, OutputState]
 
 
 def build_graph(
@@ -68,7 +69,7 @@ def build_graph(
         # LangGraph's overloads know such nodes as plain functions, not as items of a tuple.
         builder.add_node(name, cast(Any, wrap(node) if wrap else node))
     builder.add_edge(START, "understand")
-    builder.add_conditional_edges("understand", after_understand, ["retrieve", "plan"])
+    builder.add_conditional_edges("understand", after_understand, ["retrieve", "plan", "clarify"])
     builder.add_conditional_edges("plan", after_plan, [*OPERATING])
     for name in OPERATING:
         if name != "retrieve":
@@ -77,6 +78,7 @@ def build_graph(
     builder.add_edge("grade_documents", "stop_condition")
     builder.add_conditional_edges("stop_condition", after_stop_condition)
     builder.add_conditional_edges("rewrite", after_rewrite, ["retrieve"])
+    builder.add_conditional_edges("clarify", after_clarify)
     builder.add_edge("generate", "verify")
     builder.add_conditional_edges("verify", after_verify)
     builder.add_edge("refuse", END)

@@ -35,7 +35,8 @@ class Context:
     """Carry the caller's rights, the limits and the parts of one run.
 
     With `pipeline` auto a question that is surely plain skips the planner, with agentic none does,
-    with classic every one. `given` is a checked plan to run in place of a proposed one.
+    with classic every one. `given` is a checked plan to run in place of a proposed one. A run that
+    `may_clarify` has a checkpointer and someone to reply.
     """
 
     auth: AuthContext
@@ -47,6 +48,11 @@ class Context:
     cancelled: Callable[[], bool] = never
     pipeline: PipelineName = "auto"
     given: PlanFile | None = None
+    may_clarify: bool = False
+
+    def may_ask(self, clarified: int) -> bool:
+        """Tell whether a question that was asked back so often may be once more."""
+        return self.may_clarify and clarified < self.settings.max_clarifications
 
     def elapsed(self, started: float) -> Usage:
         """Return the wall-clock time since `started` as usage, and one step."""
@@ -102,6 +108,7 @@ def make_context(
     cancelled: Callable[[], bool] = never,
     pipeline: PipelineName = "auto",
     given: PlanFile | None = None,
+    may_clarify: bool = False,
 ) -> Context:
     """Build the context of one run; the CLI, servers, Studio and tests all come through here.
 
@@ -115,7 +122,18 @@ def make_context(
         if not isinstance(value, kind):
             raise CallerError(f"a run needs {name}", value=type(value).__name__)
     limits = budget or settings.budget()
-    return Context(auth, limits, tools, reasoner, settings, clock, cancelled, pipeline, given)
+    return Context(
+        auth,
+        limits,
+        tools,
+        reasoner,
+        settings,
+        clock,
+        cancelled,
+        pipeline,
+        given,
+        may_clarify=may_clarify,
+    )
 
 
 def checked_question(question: str, settings: Settings) -> str:

@@ -14,6 +14,8 @@ from reasoning.planning.slots import filled
 
 Search = Retrieve | MapRetrieve
 ENOUGH_GRADE = 2
+# The mark of a message that replies to a clarifying question: the question that it completes.
+STANDS_FOR = "stands_for"
 
 
 def operation_of(state: State) -> AnyOperation:

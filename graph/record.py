@@ -13,7 +13,7 @@ from core.errors import CarrelError
 from core.operations import AnyOperation
 from core.registers import FilledQuery
 from core.trace import RunRecord, Step
-from core.types import Answer, Evidence, Finding, Plan
+from core.types import Answer, Clarification, Evidence, Finding, Plan, StopReason
 from graph.ranking import ranked_evidence, rankings_of
 from graph.state import State
 from reasoning.planning.binding import bound_plan, one_line
@@ -30,9 +30,13 @@ def run_record(
     *,
     index_version: int,
     warnings: Sequence[str],
+    run_id: str = "",
 ) -> RunRecord:
-    """Return the record of a run that has ended in this state, under a new id."""
-    run_id = uuid.uuid4().hex[:12]
+    """Return the record of a run that has ended in this state, under a new id where none is given.
+
+    A run that asks back has ended for now; the one that its reply goes on with has the same id.
+    """
+    run_id = run_id or uuid.uuid4().hex[:12]
     return RunRecord(
         run_id=run_id,
         tenant=auth.tenant,
@@ -50,6 +54,9 @@ def run_record(
 def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:
     """Return a run as it is printed with --json and kept."""
     answer: Answer | None = state.get("answer")
+    asks: Clarification | None = state.get("clarification")
+    if asks is not None:
+        answer = Answer(text="", stop_reason=StopReason.clarification_needed)
     if answer is None:
         raise CarrelError("the run ended without an answer or a refusal", value=run_id)
     usage: Usage = state.get("usage") or Usage()
@@ -75,6 +82,7 @@ def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> d
         "plan": _plan(state),
         "missing": answer.missing,
         "warnings": [*warnings, *answer.warnings],
+        "clarification": None if asks is None else asks.model_dump(),
     }
 
 

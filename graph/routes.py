@@ -10,8 +10,13 @@ from graph.state import MAX_DRAFTS, State
 from reasoning.planning.running import NodeName, node_of, operation_named
 
 
-def after_understand(state: State) -> Literal["retrieve", "plan"] | list[Send]:
-    """Send a question that is surely plain straight to its search, any other to the planner."""
+def after_understand(state: State) -> Literal["clarify", "retrieve", "plan"] | list[Send]:
+    """Ask back about a question that names nothing.
+
+    One that is surely plain goes straight to its search, any other to the planner.
+    """
+    if state.get("clarification") is not None:
+        return "clarify"
     return _searched(state) if state["path"] == "plain" else "plan"
 
 
@@ -40,7 +45,9 @@ def sent(state: State) -> NodeName | list[Send]:
     return [Send(node_of(one), {**state, "operation": one}) for one in operations]
 
 
-def after_stop_condition(state: State) -> Literal["generate", "rewrite", "plan", "refuse"]:
+def after_stop_condition(
+    state: State,
+) -> Literal["generate", "rewrite", "plan", "refuse", "clarify"]:
     """Follow what the stop condition decided."""
     match state["outcome"]:
         case "enough":
@@ -51,6 +58,13 @@ def after_stop_condition(state: State) -> Literal["generate", "rewrite", "plan",
             return "plan"
         case "never":
             return "refuse"
+        case "unclear":
+            return "clarify"
+
+
+def after_clarify(state: State) -> Literal["understand", "refuse"]:
+    """Begin anew with the completed question, or refuse when nothing offered was meant."""
+    return "refuse" if state["outcome"] == "never" else "understand"
 
 
 def after_verify(state: State) -> Literal["__end__", "generate", "refuse"]:

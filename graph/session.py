@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, cast
-
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from core.auth import AuthContext
-from core.errors import ModelError
+from core.cache.caches import open_caches
+from core.errors import CallerError, ModelError
 from core.settings import Settings, load_settings
 from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
-from core.types import Answer, StopReason
+from graph.asking import Asked, Asking
 from graph.build import build_graph
 from graph.context import Context, PipelineName, checked_question, make_context, never
-from graph.record import run_record
-from models.chat.types import ChatModel, ModelCancelled
+from models.chat.types import ChatModel
 from models.embedding_cache import CachedEmbedder
 from models.embeddings import Embedder
 from models.loading import open_embedder, open_reranker, open_second
@@ -30,8 +26,9 @@ from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Reasoner, Turn
 from retrievers.types import Index
 from stores.catalogue import Collection
-from stores.database import damaged
+from stores.conversations import Conversation
 from stores.store import Store
+from tools.shared_results import SharedResults
 from tools.toolbox import Toolbox
 
 NO_MODEL = "none"
@@ -56,10 +53,11 @@ class Session:
             self.warnings.append(f"keyword search only: {error}")
         model_id = self.embedder.model_id if self.embedder else NO_MODEL
         self.store = Store(settings, model_id, create=create)
-        # Ingest embeds each text once; questions, tool specs and sentences come again and again.
-        self.remembering = (
-            CachedEmbedder(self.embedder, settings.embedder_cache) if self.embedder else None
-        )
+        try:
+            self.caches = open_caches(settings, self.store.folder)
+        except BaseException:
+            self.store.close()
+            raise
         self.second: Embedder | None = None
         try:
             self.second = open_second(settings)
@@ -69,7 +67,7 @@ class Session:
             self.warnings.append(f"one embedder alone: {error}")
         self._rerankers: dict[str, Reranker | None] = {}
         self._chat: tuple[ChatModel | None, str] | None = None
-        self._graph = build_graph()
+        self.asking = Asking(build_graph(), self.store, self.warnings)
 
     def index(self, collection: Collection) -> Index:
         """Return the collection with the models that search it."""
@@ -80,15 +78,24 @@ class Session:
         if inherited:
             given = {name: getattr(settings, name) for name in fixed}
             settings, _ = load_settings(given, inherited, file="")
-        second = CachedEmbedder(self.second, settings.embedder_cache) if self.second else None
         return Index(
             self.store,
             collection,
-            self.remembering,
+            self.remembering(collection.tenant),
             settings,
             reranker=self._reranker(settings),
-            second=second,
+            second=self._remembering(self.second, collection.tenant),
         )
+
+    def remembering(self, tenant: str) -> Embedder | None:
+        """Return the embedder with what it has embedded for a tenant, None without one.
+
+        Ingest embeds each text once; questions, tool specs and sentences come again and again.
+        """
+        return self._remembering(self.embedder, tenant)
+
+    def _remembering(self, embedder: Embedder | None, tenant: str) -> Embedder | None:
+        return CachedEmbedder(embedder, self.caches.embeddings, tenant) if embedder else None
 
     def _reranker(self, settings: Settings) -> Reranker | None:
         """Load the re-ranker once; a broken one leaves the order of the search."""
@@ -116,7 +123,10 @@ class Session:
 
     def tools(self, auth: AuthContext, collection: str) -> Toolbox:
         """Return the tools of a collection, for searching it without a run."""
-        return Toolbox(self.index(self.store.catalogue.collection(auth.tenant, collection)))
+        return self._toolbox(self.index(self.store.catalogue.collection(auth.tenant, collection)))
+
+    def _toolbox(self, index: Index, model: str = "") -> Toolbox:
+        return Toolbox(index, SharedResults(self.caches.results, index, model))
 
     def context(
         self,
@@ -125,6 +135,8 @@ class Session:
         pipeline: PipelineName = "auto",
         cancelled: Callable[[], bool] = never,
         given: PlanFile | None = None,
+        *,
+        clarify: bool = False,
     ) -> Context:
         """Build the context of one run for a verified caller."""
         index = self.index(self.store.catalogue.collection(auth.tenant, collection))
@@ -135,8 +147,8 @@ class Session:
             settings = index.settings.model_copy(update={"context_window": window})
             writer = LlmPassageWriter(self.chat, settings)
             index = replace(index, settings=settings, writer=writer)
-        tools = Toolbox(index)
-        reasoner = self._reasoner(index.settings, tools, pipeline)
+        tools = self._toolbox(index, self.chat.capabilities.model if self.chat else "")
+        reasoner = self._reasoner(index, tools, pipeline)
         return make_context(
             auth,
             tools,
@@ -145,19 +157,21 @@ class Session:
             cancelled=cancelled,
             pipeline=pipeline,
             given=given,
+            may_clarify=clarify,
         )
 
-    def _reasoner(self, settings: Settings, tools: Toolbox, pipeline: PipelineName) -> Reasoner:
+    def _reasoner(self, index: Index, tools: Toolbox, pipeline: PipelineName) -> Reasoner:
         """Let a chat model decide where there is one; the classic pipeline only writes with it."""
+        settings, embedder = index.settings, index.embedder
         classic = pipeline == "classic"
         kind = ClassicReasoner if classic else RulesReasoner
-        rules = kind(settings, tools.term_weights(), self.remembering)
+        rules = kind(settings, tools.term_weights(), embedder)
         if self.chat is None:
             return rules
         from reasoning.llm.reasoner import ALL_VERBS, LlmReasoner
 
         verbs = CLASSIC_VERBS if classic else ALL_VERBS
-        return LlmReasoner(self.chat, rules, settings, self.remembering, verbs)
+        return LlmReasoner(self.chat, rules, settings, embedder, verbs, self.caches.rewrites)
 
     def ask(
         self,
@@ -168,6 +182,8 @@ class Session:
         pipeline: PipelineName = "auto",
         given: PlanFile | None = None,
         history: Sequence[Turn] = (),
+        conversation: str = "",
+        clarify: bool = False,
         on_step: Callable[[Step], None] | None = None,
         on_stream: Callable[[StreamEvent], None] | None = None,
         cancelled: Callable[[], bool] = never,
@@ -176,73 +192,36 @@ class Session:
 
         `given` is a checked plan to run in place of a proposed one. `on_step` sees each step as it
         happens, `on_stream` the sentences of the answer while it is written. The chat model stops
-        soon after `cancelled` says so. An interrupted run is kept as cancelled.
-        """
-        question = checked_question(question, self.settings)
-        context = self.context(auth, collection, pipeline, cancelled, given)
-        messages: list[AnyMessage] = []
-        for turn in history:
-            messages += [HumanMessage(turn.question), AIMessage(turn.answer)]
-        messages.append(HumanMessage(question))
-        trail: list[Step] = []
-        state: dict[str, Any] = {}
-        try:
-            for mode, data in self._graph.stream(
-                {"messages": messages},
-                context=context,
-                config={"recursion_limit": 4 * context.budget.steps + 10},
-                stream_mode=["updates", "values", "custom"],
-            ):
-                if mode == "custom":
-                    if on_stream is not None and isinstance(data, StreamEvent):
-                        on_stream(data)
-                    continue
-                if mode == "values":
-                    state = cast(dict[str, Any], data)
-                    continue
-                for update in cast(dict[str, Any], data).values():
-                    for step in (update or {}).get("trail", []):
-                        trail.append(step)
-                        if on_step is not None:
-                            on_step(step)
-        except (KeyboardInterrupt, ModelCancelled):
-            answer = Answer(text="", refused=True, stop_reason=StopReason.cancelled)
-            self._keep(auth, collection, question, pipeline, {"answer": answer}, trail)
-            raise
-        # Steps of operations that ran side by side came as they ended; the state has them in order.
-        return self._keep(auth, collection, question, pipeline, state, state["trail"])
+        soon after `cancelled` says so. A run that is broken off is kept as cancelled.
 
-    def _keep(
-        self,
-        auth: AuthContext,
-        collection: str,
-        question: str,
-        pipeline: str,
-        state: dict[str, Any],
-        trail: list[Step],
-    ) -> RunRecord:
-        run = run_record(
-            auth,
-            collection,
-            question,
-            pipeline,
-            state,
-            trail,
-            index_version=self.store.catalogue.index_version(),
-            warnings=self.warnings,
-        )
-        try:
-            self.store.runs.save(run)
-        except sqlite3.OperationalError as error:
-            # The answer is worth more than its record: a full disk must not swallow it.
-            reason = damaged(self.store.folder, error)
-            run.result["warnings"].append(f"the run was not kept: {reason}")
-        return run
+        `conversation` is the id of one of the caller's, whose history and collection stand for
+        `history` and `collection` (which may be ""); raises AbsentError. With `clarify` the run may
+        end by asking back; the next question of the conversation is the reply.
+        """
+        text = checked_question(question, self.settings)
+        kept = None
+        if conversation:
+            kept = self.store.conversations.load(auth.tenant, auth.user, conversation)
+            collection = collection_of(kept, collection)
+        may = clarify and kept is not None
+        context = self.context(auth, collection, pipeline, cancelled, given, clarify=may)
+        asked = Asked(text, collection, context, on_step, on_stream)
+        if kept is not None:
+            return self.asking.within(kept, asked)
+        return self.asking.alone(asked, history)
+
+    def forget(self, auth: AuthContext, conversation: str) -> None:
+        """Delete a conversation of the caller with its turns and runs; raises AbsentError."""
+        kept = self.store.conversations.load(auth.tenant, auth.user, conversation)
+        self.asking.threads.delete(kept.id)
+        self.store.conversations.delete(kept)
 
     def close(self) -> None:
         """Give the data directory back."""
         if self._chat is not None and self._chat[0] is not None:
             self._chat[0].close()
+        self.asking.close()
+        self.caches.close()
         self.store.close()
 
     def __enter__(self) -> Session:
@@ -255,3 +234,14 @@ class Session:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def collection_of(conversation: Conversation, asked: str) -> str:
+    """Return a conversation's collection; raises CallerError when another is asked for."""
+    if asked not in ("", conversation.collection):
+        raise CallerError(
+            "a conversation keeps to its collection",
+            value=asked,
+            hint=f"leave it out, or begin another; this one is about '{conversation.collection}'",
+        )
+    return conversation.collection

@@ -7,15 +7,25 @@ from typing import Annotated, Any, Literal
 
 from langchain_core.messages import AnyMessage
 from langgraph.graph.message import add_messages
+from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
 from core.budget import Usage
 from core.operations import AnyOperation
 from core.registers import FilledQuery, Register
 from core.trace import Step
-from core.types import Answer, Call, Draft, Evidence, Plan, StopReason, Understanding
+from core.types import (
+    Answer,
+    Call,
+    Clarification,
+    Draft,
+    Evidence,
+    Plan,
+    StopReason,
+    Understanding,
+)
 
-Outcome = Literal["enough", "weak", "next", "never"]
+Outcome = Literal["enough", "weak", "next", "never", "unclear"]
 Path = Literal["plain", "planned"]
 
 
@@ -115,10 +125,15 @@ class State(TypedDict, total=False):
     trail: Annotated[list[Step], operator.add]
     # Things a reader of the answer should know (retrieve, stop_condition, verify).
     warnings: Annotated[list[str], operator.add]
-    # What the stop condition decided, read by its route (stop_condition).
+    # What the stop condition decided, or a reply means, read by their routes (stop_condition,
+    # clarify).
     outcome: Outcome
     # Why the search ended (stop_condition, verify).
     stop_reason: StopReason
+    # What to ask back before going on (understand, stop_condition), None once there is a reply.
+    clarification: Clarification | None
+    # Times that the question was asked back (clarify).
+    clarified: int
     # The answer before it is verified (generate).
     draft: Draft | None
     # The verified answer or the refusal (verify, refuse).
@@ -131,3 +146,4 @@ def state_keys() -> frozenset[str]:
 
 
 Update = dict[str, Any]
+Graph = CompiledStateGraph[State, Any, InputState, OutputState]

@@ -11,33 +11,22 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.runtime import Runtime
 from typing_extensions import TypedDict
 
 from core.auth import AuthContext
-from core.budget import Usage
 from core.errors import CarrelError
-from core.operations import OPERATIONS
-from core.registers import FilledQuery, Register
 from core.settings import load_settings
-from core.trace import Step
-from core.types import Answer, Call, Draft, Evidence, Plan, StopReason, Understanding
 from graph.build import Node, build_graph
 from graph.context import Context
 from graph.state import State, Update
+from graph.state_types import state_serializer
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
     from graph.session import Session
 
-# The types that a thread's state may hold; a checkpoint can name no other.
-STATE_TYPES: tuple[type, ...] = (
-    *(Answer, Draft, Evidence, Plan, Step, StopReason, Understanding, Usage),
-    *(Call, FilledQuery, Register),
-    *list[type](OPERATIONS.values()),
-)
 # Beside the development server's own files, which `.gitignore` names.
 THREADS = Path(".langgraph_api") / "threads.sqlite3"
 
@@ -77,7 +66,9 @@ class Desk:
         )
         session = Session(settings)
         try:
-            context = session.context(auth, settings.studio_collection)
+            context = session.context(
+                auth, settings.studio_collection, clarify=settings.studio_clarify
+            )
         except BaseException:
             session.close()  # so that the operator can ingest what is missing
             raise
@@ -129,9 +120,7 @@ async def checkpointer() -> AsyncIterator[AsyncSqliteSaver]:
 
     await asyncio.to_thread(THREADS.parent.mkdir, exist_ok=True)
     async with aiosqlite.connect(THREADS) as connection:
-        yield AsyncSqliteSaver(
-            connection, serde=JsonPlusSerializer(allowed_msgpack_modules=STATE_TYPES)
-        )
+        yield AsyncSqliteSaver(connection, serde=state_serializer())
 
 
 graph = build_graph(wrap=supply_context, context_schema=StudioContext)

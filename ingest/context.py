@@ -11,9 +11,7 @@ from collections.abc import Iterable, Iterator
 from core.settings import Settings
 from ingest.chunkers.graphemes import first_boundary, last_boundary
 from ingest.types import ParsedDocument
-
-# Signs rather than words, so that no document is found by the word "previous".
-PREVIOUS, NEXT = "← ", "→ "
+from stores.rows import NEXT, PREVIOUS
 
 
 def with_context(

@@ -2,53 +2,64 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
-from threading import Lock
 
-from models.embeddings import Embedder, Vectors
+from core.cache.cache import Cache
+from models.embeddings import Embedder
+from models.vectors import Vectors
+
+QUERY, PASSAGE = "query", "passage"
 
 
 class CachedEmbedder:
-    """Keep the newest `size` vectors of another embedder; safe to share between threads."""
+    """Embed each text once for as long as it is remembered; safe to share between threads.
 
-    def __init__(self, embedder: Embedder, size: int) -> None:
-        """Cache what `embedder` gives."""
+    A vector depends on the model and the text alone. `scope` keeps whoever asks in one scope, such
+    as a tenant, from learning by the time it takes which texts another one has embedded.
+    """
+
+    def __init__(self, embedder: Embedder, cache: Cache, scope: str = "") -> None:
+        """Remember in `cache` what `embedder` gives."""
         self._embedder = embedder
-        self._size = size
-        self._documents: OrderedDict[str, Vectors] = OrderedDict()
-        self._queries: OrderedDict[str, Vectors] = OrderedDict()
-        self._lock = Lock()
+        self._cache = cache
+        self._scope = scope
         self.model_id = embedder.model_id
         self.dimension = embedder.dimension
         self.languages = embedder.languages
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Embed only the texts that are not remembered."""
+        """Embed only the texts that are not remembered and that no other thread is embedding."""
         import numpy as np
 
-        with self._lock:
-            known = {text: self._documents[text] for text in texts if text in self._documents}
-        missing = [text for text in dict.fromkeys(texts) if text not in known]
-        if missing:
-            vectors = self._embedder.embed_documents(missing)
-            known.update(zip(missing, vectors, strict=True))
-            self._remember(self._documents, {text: known[text] for text in missing})
+        keys = [self._key(PASSAGE, text) for text in texts]
+        texts_of = dict(zip(keys, texts, strict=True))
+
+        def make(missing: list[str]) -> dict[str, bytes]:
+            rows = self._embedder.embed_documents([texts_of[key] for key in missing])
+            return {key: _packed(row) for key, row in zip(missing, rows, strict=True)}
+
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        return np.stack([known[text] for text in texts])
+        found = self._cache.many(keys, make)
+        return np.stack([_unpacked(found[key]) for key in keys])
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a question unless it is remembered."""
-        with self._lock:
-            if text in self._queries:
-                return self._queries[text]
-        vector = self._embedder.embed_query(text)
-        self._remember(self._queries, {text: vector})
-        return vector
+        key = self._key(QUERY, text)
+        found = self._cache.many(
+            [key], lambda missing: {key: _packed(self._embedder.embed_query(text))}
+        )
+        return _unpacked(found[key])
 
-    def _remember(self, cache: OrderedDict[str, Vectors], found: dict[str, Vectors]) -> None:
-        with self._lock:
-            cache.update(found)
-            while len(cache) > self._size:
-                cache.popitem(last=False)
+    def _key(self, kind: str, text: str) -> str:
+        return self._cache.key(model=self.model_id, scope=self._scope, kind=kind, text=text)
+
+
+def _packed(row: Vectors) -> bytes:
+    return bytes(row.astype("<f4").tobytes())
+
+
+def _unpacked(value: bytes) -> Vectors:
+    import numpy as np
+
+    return np.frombuffer(value, dtype="<f4").astype(np.float32, copy=False)

@@ -10,6 +10,8 @@ from typing import Any
 from core.errors import ModelError
 from models.folder import ModelFolder
 
+PADDING = 0.2
+
 
 @dataclass(frozen=True)
 class RunOptions:
@@ -72,9 +74,7 @@ class OnnxSession:
         self, encodings: Sequence[Any], outputs: Sequence[str]
     ) -> Iterator[tuple[list[int], Any]]:
         """Yield (rows, arrays of the outputs) by batches of similar length, to spare padding."""
-        order = sorted(range(len(encodings)), key=lambda i: len(encodings[i].ids))
-        for start in range(0, len(order), self._batch_size):
-            rows = order[start : start + self._batch_size]
+        for rows in batches([len(encoding.ids) for encoding in encodings], self._batch_size):
             feed = self._feed([encodings[i] for i in rows])
             try:
                 arrays = self._session.run(list(outputs), feed)
@@ -100,6 +100,25 @@ class OnnxSession:
             if "token_type_ids" in feed:
                 feed["token_type_ids"][line, :size] = encoding.type_ids
         return feed
+
+
+def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
+    """Yield the places of texts in batches of at most `most`, the shortest texts first.
+
+    A batch ends before its padding would be more than a share PADDING of its tokens: the model's
+    time grows with both, and a batch of its own costs little.
+    """
+    batch: list[int] = []
+    tokens = 0
+    for place in sorted(range(len(lengths)), key=lambda place: lengths[place]):
+        padded = lengths[place] * (len(batch) + 1)
+        if batch and (len(batch) == most or padded > (1 + PADDING) * (tokens + lengths[place])):
+            yield batch
+            batch, tokens = [], 0
+        batch.append(place)
+        tokens += lengths[place]
+    if batch:
+        yield batch
 
 
 def _readable(text: str) -> str:

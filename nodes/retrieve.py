@@ -19,6 +19,7 @@ from tools.types import ToolResult
 
 NO_QUERY = "no query: what it would ask with was not found"
 NO_REWRITE = "no call: the rewrite drifts from the question"
+REMEMBERED = "the result of an earlier search"
 NO_BUDGET = "no call: the budget of tool calls is used up"
 
 
@@ -98,7 +99,7 @@ def _step(question_id: str, call: Call, result: ToolResult, ms: float) -> Step:
     return Step(
         node="retrieve",
         decision=f"{len(result.evidence)} found",
-        reason="; ".join(result.notes),
+        reason="; ".join([*([REMEMBERED] if result.remembered else []), *result.notes]),
         question_id=question_id,
         tool=call.tool,
         arguments=call.arguments,
@@ -106,6 +107,7 @@ def _step(question_id: str, call: Call, result: ToolResult, ms: float) -> Step:
         evidence=[(item.evidence_id, round(item.score, 4)) for item in result.evidence],
         ms=ms,
         stages=result.stages,
+        partial=result.partial,
     )
 
 

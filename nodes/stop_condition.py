@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from core.operations import MapRetrieve
 from core.trace import Step
-from core.types import StopReason
+from core.types import Clarification, StopReason
 from graph.context import Context
 from graph.reading import (
     ENOUGH_GRADE,
@@ -21,6 +21,7 @@ from graph.reading import (
     searches_of,
 )
 from graph.state import Outcome, State, Update
+from reasoning.clarifying import not_found
 from reasoning.open_words import open_words
 from reasoning.planning.adapting import Course
 from reasoning.planning.compiler import WHOLE
@@ -58,6 +59,10 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
     for search in [] if limit or fixed else searches:
         _follow(state, search, course, context)
     verdict = _verdict(state, course, bool(weak), limit)
+    asks = _asks_back(state, verdict, context)
+    if asks is not None:
+        why = f"{verdict.why}; {len(asks.options)} related documents to ask about"
+        verdict = Verdict("unclear", verdict.reason, why)
     served = {one.question for one in searches}
     step = Step(
         node="stop_condition",
@@ -78,6 +83,7 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
         "backtracks": course.backtracks,
         "replans": course.replans,
         "covered": course.covered,
+        "clarification": asks,
         "outcome": verdict.outcome,
         "stop_reason": verdict.reason,
         "usage": context.elapsed(state["started"]),
@@ -143,6 +149,14 @@ def _follow(state: State, search: Search, course: Course, context: Context) -> N
         course.replans += 1
         course.covered[question.id] = left.covered
         course.notes.append(f"{left.covered:.0%} of the words are covered, not: {query}")
+
+
+def _asks_back(state: State, verdict: Verdict, context: Context) -> Clarification | None:
+    """Return what to ask instead of a refusal; when a limit was met there is nothing to go on."""
+    refuses = verdict.outcome == "never" and verdict.reason == StopReason.no_relevant_evidence
+    if not refuses or not context.may_ask(state.get("clarified", 0)):
+        return None
+    return not_found(state["query"].question, state.get("evidence") or [], context.settings)
 
 
 def _told(verdict: Verdict) -> str:

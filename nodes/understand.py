@@ -9,10 +9,13 @@ from langgraph.runtime import Runtime
 from langgraph.types import Overwrite
 
 from core.budget import Usage
+from core.language.detect import detect_language
 from core.trace import Step
-from core.types import Understanding
+from core.types import Clarification, Plan, Understanding
 from graph.context import Context, checked_question
+from graph.reading import STANDS_FOR
 from graph.state import Path, State, Update
+from reasoning.clarifying import recent, unclear
 from reasoning.planning.compiler import compiled
 from reasoning.planning.proposing import proposed_plan
 from reasoning.planning.running import ready
@@ -20,30 +23,85 @@ from reasoning.types import Turn
 
 
 def understand(state: State, runtime: Runtime[Context]) -> Update:
-    """Read the question and the history; a chat's last message is the question."""
+    """Read the question and the history; a chat's last message is the question.
+
+    Where that is the reply to a clarifying question the run goes on, with what it has spent.
+    """
     context = runtime.context
-    started = context.clock()
-    waiting, history = question_and_history(state.get("messages") or [])
+    messages = state.get("messages") or []
+    goes_on = bool(messages) and STANDS_FOR in messages[-1].additional_kwargs
+    before = state["usage"] if goes_on else Usage()
+    trail = state["trail"] if goes_on else []
+    started = context.clock() - before.ms / 1000
+    waiting, history = question_and_history(messages)
     asked = state.get("question") or waiting
     last = state.get("query")
     if waiting and last is not None and asked == last.question:
         asked = waiting  # the other was left by the thread's last run
-    question = checked_question(asked, context.settings)
+    question = asked if goes_on else checked_question(asked, context.settings)
     update = cleared(state)
-    tools: list[str] = []
+    clarified = state.get("clarified", 0) if goes_on else 0
+    if state.get("clarified", 0) != clarified:
+        update["clarified"] = clarified
     notes: list[str] = []
-    with context.thinking(started, Usage(), []) as ledger:
-        query = context.reasoner.understand(question, history)
+    with context.thinking(started, before, trail) as ledger:
+        asks = _unclear(clarified, question, history, context)
+        query = _unknown(question) if asks else context.reasoner.understand(question, history)
         path = _path(query, context)
-        if path == "plain":  # one question needs no planner: its tools are chosen here
-            specs = context.tools.specs(context.auth)
-            made, notes = proposed_plan(context.reasoner, query, specs, context.settings)
-            operations = compiled(made, context.settings)
-            wave = [operation.out for operation in ready(operations, [])]
-            update |= {"plan": made, "operations": operations, "wave": wave}
-            tools = [call.tool for call in made.questions[0].calls]
+        if asks is not None:
+            update["clarification"] = asks
+        elif path == "plain":  # one question needs no planner: its tools are chosen here
+            made, notes = _planned(query, context)
+            update |= made
     usage = context.spent(started, ledger)
-    step = Step(
+    step = _step(query, path, len(history), update.get("plan"))
+    step = step.model_copy(
+        update={
+            "ms": usage.ms - before.ms,
+            "calls": ledger.calls,
+            "degraded": "; ".join(ledger.degraded),
+        }
+    )
+    warnings = [*ledger.warnings, *notes]
+    if asked != waiting:  # the next turn's history needs it among the messages
+        update["messages"] = [HumanMessage(asked)]
+    update |= {"question": query.question, "started": started, "query": query, "path": path}
+    reduced = {"usage": usage, "trail": [step], "warnings": warnings}
+    if goes_on:
+        return update | reduced
+    return update | {
+        key: Overwrite(value) if state.get(key) else value for key, value in reduced.items()
+    }
+
+
+def _unclear(
+    clarified: int, question: str, history: Sequence[Turn], context: Context
+) -> Clarification | None:
+    """Return what to ask before anything is searched, None where that may not or need not be."""
+    if context.given is not None or not context.may_ask(clarified):
+        return None
+    return unclear(question, recent(history, context.settings))
+
+
+def _unknown(question: str) -> Understanding:
+    return Understanding(
+        question=question,
+        language=detect_language(question),
+        reason="neither the question nor an earlier one says what it is about",
+    )
+
+
+def _planned(query: Understanding, context: Context) -> tuple[Update, list[str]]:
+    """Return the plan of a plain question with its operations, and what a reader should know."""
+    specs = context.tools.specs(context.auth)
+    made, notes = proposed_plan(context.reasoner, query, specs, context.settings)
+    operations = compiled(made, context.settings)
+    wave = [operation.out for operation in ready(operations, [])]
+    return {"plan": made, "operations": operations, "wave": wave}, notes
+
+
+def _step(query: Understanding, path: Path, turns: int, made: Plan | None) -> Step:
+    return Step(
         node="understand",
         decision=query.kind,
         reason=query.reason,
@@ -53,27 +111,12 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
             "intent": query.intent,
             "entities": query.entities,
             "parts": [part.search_text for part in query.parts],
-            "history": len(history),
-            "tools": tools,
+            "history": turns,
+            "tools": [call.tool for call in made.questions[0].calls] if made else [],
             "confidence": query.confidence,
             "path": path,
         },
-        ms=usage.ms,
-        calls=ledger.calls,
-        degraded="; ".join(ledger.degraded),
     )
-    warnings = [*ledger.warnings, *notes]
-    if asked != waiting:  # the next turn's history needs it among the messages
-        update["messages"] = [HumanMessage(asked)]
-    return update | {
-        "question": query.question,
-        "started": started,
-        "query": query,
-        "path": path,
-        "usage": Overwrite(usage) if state.get("usage") else usage,
-        "trail": Overwrite([step]) if state.get("trail") else [step],
-        "warnings": Overwrite(warnings) if state.get("warnings") else warnings,
-    }
 
 
 def _path(query: Understanding, context: Context) -> Path:
@@ -92,6 +135,7 @@ def cleared(state: State) -> Update:
     Messages stay: they are the history.
     """
     plain: Update = {
+        "clarification": None,
         "plan": None,
         "operations": [],
         "wave": [],
@@ -115,12 +159,17 @@ def cleared(state: State) -> Update:
 
 
 def question_and_history(messages: Sequence[AnyMessage]) -> tuple[str, list[Turn]]:
-    """Return the question that waits for an answer ("" for none) and the turns before it."""
+    """Return the question that waits for an answer ("" for none) and the turns before it.
+
+    A reply to a clarifying question stands for the question that it completes.
+    """
     turns: list[Turn] = []
     waiting = ""
     for message in messages:
-        text = str(message.text)
+        text = str(message.additional_kwargs.get(STANDS_FOR, message.text))
         if message.type == "human":
+            if STANDS_FOR in message.additional_kwargs and turns:
+                turns.pop()  # the question asked back is no answer
             waiting = text
         elif message.type == "ai" and waiting:
             turns.append(Turn(waiting, text))

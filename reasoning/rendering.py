@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.citations import citation_marks, numbered_sources
 from core.types import Claim, Evidence, Plan, StopReason, Understanding
 from reasoning.rules.lexicon import lexicon
 
@@ -42,15 +43,6 @@ WHY = {
         StopReason.timeout: "已超时",
     },
 }
-
-
-def numbered_sources(claims: Sequence[Claim]) -> dict[str, int]:
-    """Number the cited chunks in the order in which the claims cite them, from 1."""
-    numbers: dict[str, int] = {}
-    for claim in claims:
-        for citation in claim.citations:
-            numbers.setdefault(citation.chunk_id, len(numbers) + 1)
-    return numbers
 
 
 def render_answer(
@@ -126,8 +118,7 @@ def _named(text: str) -> str:
 
 
 def _marked(claim: Claim, numbers: dict[str, int]) -> str:
-    marks = dict.fromkeys(numbers[citation.chunk_id] for citation in claim.citations)
-    return claim.text + " " + "".join(f"[{number}]" for number in marks)
+    return f"{claim.text} {citation_marks(claim, numbers)}"
 
 
 def _work(claim: Claim, evidence: dict[str, Evidence]) -> str:

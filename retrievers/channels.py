@@ -20,13 +20,17 @@ MAX_TERMS = 64
 
 @dataclass
 class Asked:
-    """Hold a query in the form each channel reads: words with their weights, and a vector."""
+    """Hold a query in the form each channel reads: words with their weights, and a vector.
+
+    `partial` says that a model failed, so that the same query may find more the next time.
+    """
 
     terms: list[frozenset[str]] = field(default_factory=list)
     weights: list[float] = field(default_factory=list)
     vector: Vector | None = None
     notes: list[str] = field(default_factory=list)
     broken: bool = False
+    partial: bool = False
 
 
 def serves(index: Index, query: Query) -> bool:
@@ -66,7 +70,7 @@ def _embed(index: Index, query: Query, asked: Asked, *, alone: bool) -> None:
         try:
             asked.vector = index.embedder.embed_query(query.text)
         except ModelError as error:
-            asked.broken = True
+            asked.broken = asked.partial = True
             asked.notes.append(f"keywords only: {error}")
 
 

@@ -31,7 +31,7 @@ def classic_search(
     )
     voters = replace(index, settings=plain)
     votes = hybrid_search(voters, query, [channel], {channel: limit}, limit, choose=False)
-    ballots = votes.evidence + _second_votes(voters, query, limit, votes.notes)
+    ballots = votes.evidence + _second_votes(voters, query, limit, votes)
     if not ballots:
         return votes
     winner = elect(ballots, settings.classic_vote)
@@ -40,6 +40,7 @@ def classic_search(
     found = hybrid_search(index, inside, [channel], limits, top_k, choose=choose)
     found.evidence = [item for item in found.evidence if item.document_id == winner.document_id]
     found.stages = votes.stages + found.stages
+    found.partial |= votes.partial
     found.notes = [*votes.notes, f"elected {winner.source}", *found.notes]
     return found
 
@@ -62,7 +63,7 @@ def elect(hits: list[Evidence], by: str = "hits") -> Evidence:
     return min(groups.values(), key=rank)[0]
 
 
-def _second_votes(index: Index, query: Query, limit: int, notes: list[str]) -> list[Evidence]:
+def _second_votes(index: Index, query: Query, limit: int, votes: Found) -> list[Evidence]:
     """Return the hits of the second embedder, when there is one that serves the language."""
     second = index.second
     if second is None or not serves(replace(index, embedder=second), query):
@@ -70,7 +71,8 @@ def _second_votes(index: Index, query: Query, limit: int, notes: list[str]) -> l
     try:
         vector = second.embed_query(query.text)
     except ModelError as error:
-        notes.append(f"one embedder votes: {error}")
+        votes.notes.append(f"one embedder votes: {error}")
+        votes.partial = True
         return []
     store, collection = index.store, index.collection
     visible = store.catalogue.visible_documents(query.auth, collection.id, query.sources)

@@ -35,7 +35,8 @@ def expand(index: Index, query: Query, asked: Asked, distance: float | None) -> 
     except ModelCancelled:
         raise  # the caller gave up; going on without the passage would not be what they want
     except ModelError:
-        return None
+        vector = None
+    asked.partial = vector is None
     if vector is None or float(vector @ asked.vector) < settings.drift_similarity:
         return None
     if distance > settings.hyde_distance:

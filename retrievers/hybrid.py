@@ -13,6 +13,7 @@ from retrievers.expansion import expand
 from retrievers.feedback import feed_back, wants_feedback
 from retrievers.links import follow_links
 from retrievers.ranking import Ranked, rank_candidates
+from retrievers.rerank import NOT_RERANKED, UNSERVED
 from retrievers.stages import CHOOSING, RANKING, hydrated, run_stages
 from retrievers.types import Found, Index, Query, Searched
 from retrievers.versions import version_notes
@@ -42,6 +43,7 @@ def hybrid_search(
     candidates, weights, ranked = search.rank(asked)
     distance = best_distance(candidates)
     widened = expand(index, query, asked, distance)
+    found.partial = asked.partial
     if widened is not None:
         asked = widened
         candidates, weights, ranked = search.rank(asked)
@@ -58,6 +60,10 @@ def hybrid_search(
     evidence = run_stages(searched, evidence, RANKING, found.stages)[:top_k]
     if choose:
         evidence = run_stages(searched, evidence, CHOOSING, found.stages)
+    found.partial |= any(
+        stage.note.startswith(NOT_RERANKED) and not stage.note.endswith(UNSERVED)
+        for stage in found.stages
+    )
     found.notes += version_notes(searched, evidence)
     if not evidence:
         found.notes.append(_why_nothing(candidates, asked))

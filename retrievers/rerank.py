@@ -12,6 +12,8 @@ from models.reranker import Reranker
 from retrievers.types import Query, Searched
 
 RERANK = "rerank"
+NOT_RERANKED = "not re-ranked: "
+UNSERVED = "the re-ranking model does not serve this language"
 
 
 def rerank(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
@@ -24,16 +26,16 @@ def rerank(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence]
     if not evidence:
         return evidence, ""
     if reranker is None:
-        return evidence, "not re-ranked: there is no re-ranking model"
+        return evidence, f"{NOT_RERANKED}there is no re-ranking model"
     if reason := _why_not(reranker, searched.query, settings.rerank_min_ms):
-        return evidence, f"not re-ranked: {reason}"
+        return evidence, NOT_RERANKED + reason
     pool, rest = evidence[: settings.rerank_pool], evidence[settings.rerank_pool :]
     try:
         scores = reranker.score(searched.query.text, [passage(item) for item in pool])
     except ModelError as error:
-        return evidence, f"not re-ranked: {error}"
+        return evidence, f"{NOT_RERANKED}{error}"
     if not all(math.isfinite(score) for score in scores):
-        return evidence, "not re-ranked: the re-ranking model gave no numbers"
+        return evidence, f"{NOT_RERANKED}the re-ranking model gave no numbers"
     judged = [
         item.model_copy(update={"score": score, "scores": {**item.scores, RERANK: score}})
         for item, score in zip(pool, scores, strict=True)
@@ -51,7 +53,7 @@ def _why_not(reranker: Reranker, query: Query, least_ms: int) -> str:
     if reranker.languages is not None:
         language = query.language or detect_language(query.text)
         if language not in reranker.languages | {UNDETERMINED}:
-            return "the re-ranking model does not serve this language"
+            return UNSERVED
     if query.deadline is not None:
         left = 1000 * (query.deadline - time.monotonic())
         if left < least_ms:

@@ -92,13 +92,15 @@ class Found:
     """Hold evidence, best first, and what a caller should know about the search.
 
     `notes` say how the search was done. `hidden` counts rows that a channel returned and the
-    catalogue did not permit; it is 0 unless an index is stale. `stages` is the trace.
+    catalogue did not permit; it is 0 unless an index is stale. `stages` is the trace. `partial`
+    says that a model failed or time ran out, so that the same search may find more next time.
     """
 
     evidence: list[Evidence] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     hidden: int = 0
     stages: list[StageStep] = field(default_factory=list)
+    partial: bool = False
 
 
 # A stage takes ranked evidence, best first, and returns it re-ranked, cut or widened, with a note.

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
@@ -15,24 +15,48 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from core.errors import CarrelError, shorten
-from serve.api import audit, chat, documents, feedback, health, runs, search, settings
+from serve import page_routes
+from serve.api import (
+    audit,
+    chat,
+    conversations,
+    documents,
+    drawings,
+    feedback,
+    health,
+    jobs,
+    keys,
+    me,
+    runs,
+    search,
+    settings,
+)
 from serve.bodies import BodyLimit
 from serve.desk import Desk
 from serve.errors import error_body, plain_body, status_of
 from serve.guard import Guard, unexpected_body
 from serve.hosts import HostRule, OriginRule
+from serve.openai_dialogue import CONVERSATION_HEADER
 from serve.openai_routes import EVENTS_HEADER
+from serve.openapi import document_errors
 from serve.protocol_routers import protocol_routers
+from serve.queries import known_query
 from stores.database import damaged
 
 ROUTERS: tuple[APIRouter, ...] = (
     chat.router,
+    conversations.router,
     search.router,
     runs.router,
+    drawings.router,
     feedback.router,
     documents.router,
+    jobs.router,
+    keys.router,
     health.router,
     audit.router,
+    me.router,
+    page_routes.router,
     settings.router,
 )
 OPENAPI = "/api/v1/openapi.json"
@@ -50,8 +74,9 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
         inner = CORSMiddleware(
             guarded,
             allow_origins=origins,
-            allow_methods=["GET", "POST", "DELETE"],
-            allow_headers=["Authorization", "Content-Type", EVENTS_HEADER],
+            allow_methods=["GET", "POST", "PATCH", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", EVENTS_HEADER, CONVERSATION_HEADER],
+            expose_headers=[CONVERSATION_HEADER],
         )
     bodies = BodyLimit(desk.settings)
     desk.followers.append(bodies.use)
@@ -76,10 +101,12 @@ def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
         redoc_url=None,
         openapi_url=OPENAPI,
         lifespan=_lifespan,
+        dependencies=[Depends(known_query)],
     )
     app.state.desk = desk
     for router in (*ROUTERS, *protocol_routers(desk)) if routers is None else routers:
         app.include_router(router)
+    document_errors(app)
     app.add_exception_handler(CarrelError, _carrel_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
@@ -94,6 +121,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     store = desk.session.store
     for collection in store.catalogue.collections():
         store.hot.refresh_in_background(collection)
+    await asyncio.to_thread(desk.jobs.resume)
     watching = asyncio.create_task(desk.metrics.watch_loop())
     try:
         yield

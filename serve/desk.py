@@ -9,6 +9,7 @@ from core.settings import Settings
 from graph.session import Session
 from serve.audit import Audit
 from serve.auth import Doorkeeper
+from serve.finished import Finished
 from serve.jobs import Jobs
 from serve.limits import CallerLimits
 from serve.metrics import Metrics
@@ -23,7 +24,7 @@ from stores.listing import Listing
 from stores.spending import Spending
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Desk:
     """Hold the open session, who watches its door, and what runs on it."""
 
@@ -32,6 +33,7 @@ class Desk:
     doorkeeper: Doorkeeper
     runner: SessionRunner
     jobs: Jobs
+    keys: Keys
     metrics: Metrics
     listing: Listing
     feedback: FeedbackNotes
@@ -43,7 +45,7 @@ class Desk:
 
     def use(self, settings: Settings) -> None:
         """Exchange the settings, for all that begins from now on."""
-        object.__setattr__(self, "settings", settings)  # one reference: never half of them
+        self.settings = settings  # one reference: never half of them
         self.session.settings = settings
         self.runner.use(settings)
         self.limits.settings = settings
@@ -56,18 +58,22 @@ class Desk:
 def make_desk(session: Session, *, allow_anonymous: bool = False, load: Load | None = None) -> Desk:
     """Put the parts together over an open session; `load` reads the settings again."""
     database, settings = session.store.database, session.settings
+    keys = Keys(database)
     limits = CallerLimits(settings, Spending(database))
     audit = Audit(AuditLog(database, settings), settings)
     tracing = make_tracing(settings)
     traced = [tracing] if tracing else []
     runner = SessionRunner(session, settings, Watchers([limits, *traced, audit]))
+    metrics = Metrics(runner, settings, session.caches)
+    runner.asker.finished = Finished(session, metrics.runs)
     return Desk(
         settings=settings,
         session=session,
-        doorkeeper=Doorkeeper(Keys(database), settings, allow_anonymous=allow_anonymous),
+        doorkeeper=Doorkeeper(keys, settings, allow_anonymous=allow_anonymous),
         runner=runner,
         jobs=Jobs(session, settings),
-        metrics=Metrics(runner),
+        keys=keys,
+        metrics=metrics,
         listing=Listing(database),
         feedback=FeedbackNotes(database),
         limits=limits,

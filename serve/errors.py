@@ -6,9 +6,11 @@ import uuid
 from typing import Any
 
 from core.errors import (
+    AbsentError,
     CallerError,
     CarrelError,
     DocumentError,
+    InUseError,
     ModelError,
     OperatorError,
     PolicyError,
@@ -49,7 +51,7 @@ class NotAuthenticated(CallerError):
     """Ask for a key or a token; which part of one was wrong is not said."""
 
 
-class NotFound(CallerError):
+class NotFound(AbsentError):
     """Say that something is not there, or not the caller's: the two look the same."""
 
 
@@ -65,7 +67,8 @@ class Refused(CallerError):
 
 KINDS: tuple[tuple[type[CarrelError], int, str], ...] = (
     (NotAuthenticated, 401, "not_authenticated"),
-    (NotFound, 404, "not_found"),
+    (AbsentError, 404, "not_found"),
+    (InUseError, 409, "in_use"),
     (PolicyError, 403, "forbidden"),
     (CallerError, 400, "bad_request"),
     (DocumentError, 422, "bad_document"),

@@ -1,76 +1,93 @@
-"""Uploads that are ingested in the background, one after the other, with their progress."""
+"""Uploads and deletions at work in the background, one after the other; a restart resumes them."""
 
 from __future__ import annotations
 
-import shutil
+import sqlite3
 import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from core.auth import AuthContext, checked_name
-from core.errors import CallerError, CarrelError, DocumentError, ModelError
+from core.errors import CarrelError
 from core.settings import Settings
 from graph.session import Session
 from serve.errors import Busy, NotFound, new_id
 from serve.logs import log
+from serve.uploads import UploadFiles, checked_file_name, ingest_upload, tidy_after_deletion
+from stores.jobs import JobRow, JobRows, State
 
-FOLDER = "uploads"
-REMEMBERED = 1000
-NAME_BYTES = 200
-
-State = Literal["waiting", "running", "done", "failed"]
+SHOWN = (
+    *("id", "kind", "user", "collection", "name", "bytes", "state", "error"),
+    *("documents", "chunks", "notes", "created_at", "updated_at"),
+)
 
 
 class _Stopped(Exception):
-    """Say that the server stops; what was ingested stays."""
+    """Say that the server stops, or that the job is cancelled; what was ingested stays."""
 
 
 @dataclass(eq=False)
 class Job:
-    """Follow one upload; `stage`, `done` and `total` are those of the ingest."""
+    """Follow one job; `stage`, `done` and `total` are those of the ingest."""
 
-    id: str
-    auth: AuthContext
-    collection: str
-    name: str
-    roles: frozenset[str]
-    state: State = "waiting"
+    row: JobRow
     stage: str = ""
     done: int = 0
     total: int = 0
-    error: str = ""
-    documents: int = 0
-    chunks: int = 0
-    notes: list[str] = field(default_factory=list)
+    cancelled: bool = False
+
+    @property
+    def id(self) -> str:
+        """Return the id that its owner asks by."""
+        return self.row.id
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file, or the id of the document."""
+        return self.row.name
 
     def describe(self) -> dict[str, Any]:
         """Return the job as its owner sees it."""
-        names = ("id", "collection", "name", "state", "stage", "done", "total", "error")
-        return {name: getattr(self, name) for name in (*names, "documents", "chunks", "notes")}
+        shown = {name: getattr(self.row, name) for name in SHOWN}
+        shown |= {"roles": sorted(self.row.roles)}
+        return shown | {"stage": self.stage, "done": self.done, "total": self.total}
 
 
 class Jobs:
-    """Ingest uploads into the open session; jobs are remembered until the server ends."""
+    """Work on the open session, on one thread; every change of a job's state is kept."""
 
     def __init__(self, session: Session, settings: Settings) -> None:
         """Start no thread yet."""
         self._session = session
-        self.use(settings)
-        self._folder = session.store.folder / FOLDER
-        self._jobs: OrderedDict[str, Job] = OrderedDict()
+        self._settings = settings
+        self._rows = JobRows(session.store.database, kept=settings.serve_jobs_kept)
+        self._files = UploadFiles(session.store.folder)
+        self._live: dict[str, Job] = {}
         self._waiting: deque[Job] = deque()
         self._changed = threading.Condition()
         self._closing = False
         self._thread: threading.Thread | None = None
 
+    def resume(self) -> None:
+        """Take up what the last server left, and delete what nobody knows any more."""
+        left = self._rows.open()
+        self._files.discard_others(left)
+        for row in left:
+            if row.id in self._live:
+                continue
+            reason = self._lost(row)
+            if reason:
+                self._end(Job(row), "failed", reason)
+            else:
+                row.state = "waiting"
+                self._enqueue(Job(row))
+
     def use(self, settings: Settings) -> None:
         """Keep to the limits of these settings from now on."""
-        self._limit = settings.serve_jobs
-        self._retry = settings.serve_retry_seconds
+        self._settings = settings
 
     def prepare(
         self, auth: AuthContext, collection: str, name: str, roles: list[str]
@@ -80,48 +97,86 @@ class Jobs:
         The file's folder is new and its own, so no name reaches another file.
         """
         checked_name("collection", collection)
-        job = Job(new_id(), auth, collection, checked_file_name(name), _roles(roles))
+        acl = frozenset(checked_name("role", role) for role in roles)
+        file_name = checked_file_name(name)
         with self._changed:
-            waiting = sum(1 for other in self._waiting if other.auth.tenant == auth.tenant)
-        if waiting >= self._limit:
-            rule = f"at most {self._limit} uploads of a tenant wait"
-            raise Busy(rule, retry_after=self._retry, of_caller=True)
-        folder = self._folder / job.id
-        folder.mkdir(parents=True)
-        return job, folder / job.name
+            waiting = sum(
+                job.row.kind == "upload" and job.row.tenant == auth.tenant for job in self._waiting
+            )
+        if waiting >= self._settings.serve_jobs:
+            rule = f"at most {self._settings.serve_jobs} uploads of a tenant wait"
+            raise Busy(rule, retry_after=self._settings.serve_retry_seconds, of_caller=True)
+        row = JobRow(new_id(), "upload", auth.tenant, auth.user, collection, file_name, acl)
+        return Job(row), self._files.make(row)
 
     def start(self, job: Job) -> None:
         """Ingest an upload whose file is written."""
-        with self._changed:
-            self._jobs[job.id] = job
-            while len(self._jobs) > REMEMBERED:
-                self._jobs.popitem(last=False)
-            self._waiting.append(job)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="ingest", daemon=True)
-                self._thread.start()
-            self._changed.notify_all()
+        job.row.bytes = self._files.path(job.row).stat().st_size
+        self._rows.save(job.row)
+        self._enqueue(job)
+
+    def after_deletion(self, auth: AuthContext, collection: str, document_id: str) -> Job:
+        """Tidy up, in the background, after a document that is deleted already."""
+        row = JobRow(new_id(), "deletion", auth.tenant, auth.user, collection, document_id)
+        self._rows.save(row)
+        job = Job(row)
+        self._enqueue(job)
+        return job
 
     def discard(self, job: Job) -> None:
         """Delete what was written of an upload."""
-        shutil.rmtree(self._folder / job.id, ignore_errors=True)
+        self._files.discard(job.row)
 
     def find(self, auth: AuthContext, job_id: str) -> Job:
         """Return a job of this caller, or raise NotFound."""
         with self._changed:
-            job = self._jobs.get(job_id)
-        if job is None or (job.auth.tenant, job.auth.user) != (auth.tenant, auth.user):
+            job = self._live.get(job_id)
+        row = job.row if job else self._rows.find(job_id)
+        if row is None or (row.tenant, row.user) != (auth.tenant, auth.user):
             raise NotFound("there is no such job of yours", value=job_id)
-        return job
+        return job or Job(row)
+
+    def newest(self, tenant: str, user: str | None, limit: int) -> list[Job]:
+        """List the newest jobs of a user, or of the whole tenant, the newest first."""
+        rows = self._rows.newest(tenant, user, limit)
+        with self._changed:
+            return [self._live.get(row.id) or Job(row) for row in rows]
+
+    def cancel(self, auth: AuthContext, job_id: str) -> None:
+        """Stop an upload of this caller; one that has ended stays as it is."""
+        job = self.find(auth, job_id)
+        if job.row.kind != "upload":
+            return  # the document is gone already
+        with self._changed:
+            job.cancelled = True
+            if job not in self._waiting:
+                return  # at work: it notices between two pieces
+            self._waiting.remove(job)
+        self._end(job, "cancelled", "")
 
     def close(self) -> None:
-        """Stop after the current piece of work; uploads that wait are dropped."""
+        """Stop after the current piece of work; what is left is resumed by the next server."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
         if self._thread is not None:
             self._thread.join()
-        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _lost(self, row: JobRow) -> str:
+        if row.kind == "upload" and not self._files.whole(row):
+            return "the upload is no longer there; send it again"
+        if row.state == "running" and row.attempts >= self._settings.serve_job_attempts:
+            return f"the server ended {row.attempts} times while it was at work on this"
+        return ""
+
+    def _enqueue(self, job: Job) -> None:
+        with self._changed:
+            self._live[job.row.id] = job
+            self._waiting.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
 
     def _run(self) -> None:
         while True:
@@ -130,68 +185,57 @@ class Jobs:
                 if self._closing:
                     return
                 job = self._waiting.popleft()
-            job.state = "running"
+                job.row.state = "running"
+            job.row.attempts += 1
+            self._save(job)
             try:
-                self._ingest(job)
-                job.state = "done"
+                self._work(job)
+                self._end(job, "done", "")
             except CarrelError as error:
-                job.state, job.error = "failed", str(error)
+                self._end(job, "failed", str(error))
             except _Stopped:
-                job.state, job.error = "failed", "the server was stopped; send it again"
+                self._stopped(job)
             except Exception:
-                log.exception("unexpected", extra={"id": job.id})
-                job.state, job.error = "failed", f"something unexpected happened (id {job.id})"
-            finally:
-                self.discard(job)
+                log.exception("unexpected", extra={"id": job.row.id})
+                self._end(job, "failed", f"something unexpected happened (id {job.row.id})")
 
-    def _ingest(self, job: Job) -> None:
-        from ingest.pipeline import Pipeline
+    def _work(self, job: Job) -> None:
+        row = job.row
+        if row.kind == "upload":
+            ingest_upload(self._session, row, self._files.path(row), self._progress(job))
+            return
+        with self._changed:  # one of several deletions in a collection tidies up after all
+            later = [
+                (other.row.kind, other.row.tenant, other.row.collection) for other in self._waiting
+            ]
+        if (row.kind, row.tenant, row.collection) not in later:
+            tidy_after_deletion(self._session, row, self._progress(job))
 
-        session = self._session
-        if session.embedder is None:
-            raise ModelError("documents need the embedder, which cannot be loaded")
-        target = session.store.writer.open_collection(job.auth.tenant, job.collection, None)
+    def _stopped(self, job: Job) -> None:
+        if job.cancelled:
+            self._end(job, "cancelled", "")
+            return
+        job.row.state = "waiting"
+        job.row.attempts -= 1  # only those count that ended with the server
+        self._save(job)
+
+    def _end(self, job: Job, state: State, error: str) -> None:
+        job.row.error, job.row.state = error, state
+        self._files.discard(job.row)
+        self._save(job)
+        with self._changed:
+            self._live.pop(job.row.id, None)
+
+    def _save(self, job: Job) -> None:
         try:
-            summary = Pipeline(
-                session.store,
-                session.embedder,
-                session.index(target).settings,
-                target,
-                acl=job.roles,
-                progress=self._progress(job),
-                second=session.second,
-            ).run([self._folder / job.id / job.name])
-        finally:
-            session.store.writer.drop_collection_if_empty(target)
-        if summary.failed:
-            raise DocumentError("the document could not be read", value=summary.failed[0].reason)
-        job.documents, job.chunks, job.notes = summary.documents, summary.chunks, summary.notes
+            self._rows.save(job.row)
+        except sqlite3.Error:  # a full disk must not end the thread; the next start does it again
+            log.exception("unexpected", extra={"id": job.row.id})
 
     def _progress(self, job: Job) -> Callable[[str, int, int], None]:
         def note(stage: str, done: int, total: int) -> None:
-            if self._closing:
+            if self._closing or job.cancelled:
                 raise _Stopped
             job.stage, job.done, job.total = stage, done, total
 
         return note
-
-
-def checked_file_name(name: str) -> str:
-    """Return the name of an upload when it is a plain one of a known format, or say why not."""
-    from ingest.loaders.formats import format_of, refusal
-
-    with suppress(UnicodeEncodeError):
-        plain = name.isprintable() and not set(name) & set("/\\:") and not name.startswith(".")
-        if plain and 0 < len(name.encode()) <= NAME_BYTES and name == name.strip():
-            if format_of(name) is None:
-                raise DocumentError(refusal(name), value=name)
-            return name
-    raise CallerError(
-        f"a file name has 1 to {NAME_BYTES} bytes, no folder, and does not begin with a dot",
-        value=name,
-        hint="rename the file",
-    )
-
-
-def _roles(roles: list[str]) -> frozenset[str]:
-    return frozenset(checked_name("role", role) for role in roles)

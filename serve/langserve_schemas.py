@@ -126,7 +126,10 @@ class RunUsage(Value):
 
 
 class AgentOutput(Value):
-    """Hold the answer or the refusal, as `carrel ask --json` prints it."""
+    """Hold the answer or the refusal, as `carrel ask --json` prints it.
+
+    `cached` is there when it is the answer to the same question a short while before.
+    """
 
     run_id: str
     answer: str
@@ -138,6 +141,10 @@ class AgentOutput(Value):
     plan: dict[str, Any]
     missing: list[str]
     warnings: list[str]
+    clarification: dict[str, Any] | None = Field(
+        None, description="Always null here: only a conversation can be asked back."
+    )
+    cached: bool = False
 
 
 Kwargs = Annotated[dict[str, Any], Field(description="Accepted and ignored.")]

@@ -1,27 +1,52 @@
-"""Counts and times of one server, in the format of Prometheus."""
+"""Counts and times of one server, for Prometheus and as JSON."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 
+from core.cache.caches import Caches
+from core.settings import Settings
+from serve.cache_figures import CacheFigures
 from serve.pool import FairPool
+from serve.recent import Recent
+from serve.run_figures import RunFigures, timed
 from serve.runner import SessionRunner
 
 LAG_SECONDS = 0.25
 LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+MISTAKES = 500  # this status and those above are the server's
+MEMORY = "process_resident_memory_bytes"
 
 
 class Metrics:
-    """Count requests and watch the pools and the event loop; nothing in it names a caller."""
+    """Count requests and runs, watch pools, caches and the event loop; nothing names a caller."""
 
-    def __init__(self, runner: SessionRunner) -> None:
+    def __init__(
+        self, runner: SessionRunner, settings: Settings, caches: Caches | None = None
+    ) -> None:
         """Begin at zero."""
+        self._began = time.monotonic()
         self._registry = CollectorRegistry()
+        self._lock = threading.Lock()
+        self._samples = settings.metrics_samples
+        self._routes: dict[str, Recent] = {}
+        self._mistakes: dict[str, int] = {}
+        self._lags = Recent(self._samples)
+        self._pools = {"ask": runner.asks, "search": runner.searches}
         self._requests = Counter(
             "carrel_requests", "Requests.", ["method", "route", "status"], registry=self._registry
         )
@@ -36,25 +61,59 @@ class Metrics:
         )
         for place, what in enumerate(("running", "waiting")):
             gauge = Gauge(f"carrel_{what}", f"Work {what}.", ["pool"], registry=self._registry)
-            for name, pool in (("ask", runner.asks), ("search", runner.searches)):
+            for name, pool in self._pools.items():
                 gauge.labels(name).set_function(_load(pool, place))
+        self.runs = RunFigures(self._registry, self._samples)
+        self._caches = CacheFigures(caches) if caches is not None else None
+        if self._caches is not None:
+            self._registry.register(self._caches)
+        ProcessCollector(registry=self._registry)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count one request; `route` is the pattern of its path."""
         known = method if method in METHODS else "OTHER"  # a label must not grow without end
         self._requests.labels(known, route, str(status)).inc()
         self._seconds.labels(route).observe(seconds)
+        with self._lock:
+            self._routes.setdefault(route, Recent(self._samples)).add(seconds * 1000)
+            failed = status >= MISTAKES
+            self._mistakes[route] = self._mistakes.get(route, 0) + failed
 
     def text(self) -> bytes:
         """Return all of them as Prometheus reads them."""
         return generate_latest(self._registry)
+
+    def figures(self) -> dict[str, Any]:
+        """Return what an admin looks at, as JSON; times are of the latest requests and runs."""
+        with self._lock:
+            requests = {
+                route: {**timed(recent), "errors": self._mistakes[route]}
+                for route, recent in sorted(self._routes.items())
+            }
+            lag = self._lags.percentiles((50, 99))
+        memory = self._registry.get_sample_value(MEMORY)  # None where there is no /proc
+        return {
+            "uptime_seconds": round(time.monotonic() - self._began, 1),
+            "requests": requests,
+            "pools": {
+                name: dict(zip(("running", "waiting"), pool.load, strict=True))
+                for name, pool in self._pools.items()
+            },
+            "loop_lag_ms": {"p50": lag[50], "p99": lag[99]},
+            "caches": self._caches.figures() if self._caches is not None else {},
+            **self.runs.figures(),
+            "rss_bytes": None if memory is None else int(memory),
+        }
 
     async def watch_loop(self) -> None:
         """Measure the lag of the event loop until cancelled."""
         while True:
             before = time.perf_counter()
             await asyncio.sleep(LAG_SECONDS)
-            self._lag.observe(max(0.0, time.perf_counter() - before - LAG_SECONDS))
+            late = max(0.0, time.perf_counter() - before - LAG_SECONDS)
+            self._lag.observe(late)
+            with self._lock:
+                self._lags.add(late * 1000)
 
 
 def _load(pool: FairPool, place: int) -> Callable[[], float]:

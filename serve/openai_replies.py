@@ -10,6 +10,8 @@ from typing import Any
 
 from serve.openai_sources import footer, marks_of, search_results, sources_of, url_citations
 
+KEPT = ("conversation_id", "clarification")  # of a run within a conversation
+
 
 def used(steps: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Return the tokens that chat models took; without a model there are none."""
@@ -42,7 +44,8 @@ def cited(text: str, result: dict[str, Any], *, with_footer: bool) -> Cited:
         "carrel": {
             name: result[name]
             for name in ("run_id", "refused", "stop_reason", "missing", "warnings")
-        },
+        }
+        | {name: result[name] for name in KEPT if "conversation_id" in result},
     }
     marks = marks_of(text, result, sources)
     return Cited(footer(sources) if with_footer else "", url_citations(marks, sources), beside)

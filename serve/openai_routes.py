@@ -20,6 +20,14 @@ from serve.disconnect import unless_gone
 from serve.event_stream import event_stream, json_text
 from serve.failures import failure_of, noted, route_with
 from serve.following import Following, begun, result_of
+from serve.openai_dialogue import (
+    CONVERSATION_HEADER,
+    NEW,
+    Begin,
+    ConversationHeader,
+    continued,
+    told,
+)
 from serve.openai_errors import error_body, failed
 from serve.openai_replies import Completion, cited
 from serve.openai_requests import ChatRequest, collection_of, model_ids, question_of
@@ -37,11 +45,12 @@ EventsHeader = Annotated[
 
 
 def openai_router(
-    runner: Runner, caller: Caller, collections: Collections, settings: Settings
+    runner: Runner, caller: Caller, collections: Collections, settings: Settings, begin: Begin
 ) -> APIRouter:
     """Return the routes under `/v1`.
 
-    `caller` is the dependency that verifies who asks; `collections` names what a caller may ask.
+    `caller` is the dependency that verifies who asks; `collections` names what a caller may ask;
+    `begin` makes a conversation about one of them.
     """
     started = int(time.time())
     who = Depends(caller)
@@ -67,9 +76,14 @@ def openai_router(
         request: Request,
         auth: AuthContext = who,
         events: EventsHeader = None,
+        conversation: ConversationHeader = None,
     ) -> Response:
         """Answer the last message of the user, whole or as a stream."""
         question = question_of(body, await run_in_threadpool(collections, auth))
+        if conversation == NEW:
+            conversation = await run_in_threadpool(begin, auth, question.collection)
+        if conversation is not None:
+            question = continued(question, body.model, conversation)
         wanted = body.carrel.sources
         chat = Chat(
             completion=Completion(body.model, with_usage=bool(body.stream) and body.with_usage),
@@ -78,8 +92,12 @@ def openai_router(
         )
         if body.stream:
             run = await unless_gone(request, begun(runner, question, auth))
-            return event_stream(chat.lines(run, request), run, settings)
-        return await unless_gone(request, chat.whole(runner, question, auth))
+            response: Response = event_stream(chat.lines(run, request), run, settings)
+        else:
+            response = await unless_gone(request, chat.whole(runner, question, auth))
+        if conversation is not None:
+            response.headers[CONVERSATION_HEADER] = conversation
+        return response
 
     return router
 
@@ -101,7 +119,7 @@ class Chat:
         run = Following(runner, question, auth)
         steps: list[dict[str, Any]] = []
         try:
-            result = await result_of(run, steps)
+            result = told(await result_of(run, steps))
         finally:
             run.close()
         content = self.completion.whole(result, steps, with_footer=self.footer)
@@ -132,7 +150,7 @@ class Chat:
             if piece := answer.piece(event):
                 yield made.chunk({"content": piece})
             if event.kind == "result":
-                for chunk in self._last(answer, event.data):
+                for chunk in self._last(answer, told(event.data)):
                     yield chunk
         if made.with_usage:
             yield made.usage(steps)

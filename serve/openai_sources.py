@@ -129,10 +129,10 @@ def footer(sources: Sequence[Source]) -> str:
     """Return a Markdown list of the sources, for clients that show nothing but the text."""
     lines = []
     for source in sources:
-        title = _escaped(source.title)
+        title = escaped(source.title)
         if source.url.lower().startswith(WEB):
             title = f"[{title}](<{source.url.translate(UNLINKED)}>)"
-        where = [part for part in (_escaped(source.place), _shown_url(source)) if part]
+        where = [part for part in (escaped(source.place), _shown_url(source)) if part]
         lines.append(f"- [{source.number}] {' · '.join([title, *where])}")
     return "\n\n---\n" + "\n".join(lines) if lines else ""
 
@@ -141,7 +141,7 @@ UNLINKED = {ord(character): None for character in "<>\r\n"}
 SPECIAL = {ord(character): f"\\{character}" for character in "\\`*_[]<>"}
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return text of a document on one line, without any meaning in Markdown."""
     return " ".join(text.split()).translate(SPECIAL)
 
@@ -149,4 +149,4 @@ def _escaped(text: str) -> str:
 def _shown_url(source: Source) -> str:
     if source.url == source.title or source.url.lower().startswith(WEB):
         return ""
-    return _escaped(source.url)
+    return escaped(source.url)

@@ -36,22 +36,23 @@ class Ticket:
     owner: Owner
     work: Work
     dropped: Callable[[Busy], None]
+    number: int  # the order of arrival
 
 
 @dataclass
 class _Line:
     waiting: deque[Ticket] = field(default_factory=deque)
     running: int = 0
-    turn: int = 0  # when this caller was last served
+    turn: int = 0  # when this caller was last served, or came
 
 
 class FairPool:
     """Run works on a bounded number of threads, which start when first needed.
 
     A caller who sends many waits behind themselves: the next work is that of the caller with the
-    fewest running, and among those the one who was served longest ago. While anyone else is there,
-    at work or waiting, a caller begins no more than a share, even on free threads: these share the
-    processor and the model with the others.
+    fewest running, and among those the one who was served, or came, longest ago. While anyone else
+    is there, at work or waiting, a caller begins no more than a share, even on free threads: these
+    share the processor and the model with the others.
     """
 
     def __init__(self, name: str, limits: PoolLimits) -> None:
@@ -63,6 +64,7 @@ class FairPool:
         self._threads: list[threading.Thread] = []
         self._idle = 0
         self._turn = 0
+        self._arrived = 0
         self._waiting = 0
         self._running = 0
         self._closing = False
@@ -90,7 +92,9 @@ class FairPool:
         with self._changed:
             if self._closing:
                 raise self._stopping()
-            line = self._lines.get(owner) or _Line()
+            line = self._lines.get(owner) or _Line(
+                turn=self._turn - 1
+            )  # before whoever is served now
             # Counted together: a work that a free thread has not taken yet is not in anyone's way.
             held = line.running + len(line.waiting)
             if held >= limits.per_caller + limits.waiting_per_caller:
@@ -99,7 +103,8 @@ class FairPool:
             if self._running + self._waiting >= limits.threads + limits.waiting:
                 rule = f"at most {limits.waiting} requests wait"
                 raise Busy(rule, retry_after=limits.retry_after)
-            ticket = Ticket(owner, work, dropped)
+            self._arrived += 1
+            ticket = Ticket(owner, work, dropped, self._arrived)
             self._lines[owner] = line
             line.waiting.append(ticket)
             self._waiting += 1
@@ -163,7 +168,7 @@ class FairPool:
                 self._waiting -= 1
                 self._running += 1
                 line.running += 1
-                self._turn += 1
+                self._turn += 2
                 line.turn = self._turn
             try:
                 ticket.work()
@@ -178,11 +183,11 @@ class FairPool:
         alone = len(self._lines) == 1
         most = self._limits.per_caller if alone else self._limits.per_caller_shared
         ready = [
-            (line.running, line.turn, owner)
+            (line.running, line.turn, line.waiting[0].number, owner)
             for owner, line in self._lines.items()
             if line.waiting and line.running < most
         ]
-        return min(ready)[2] if ready else None
+        return min(ready)[-1] if ready else None
 
     def _forget(self, owner: Owner, line: _Line) -> None:
         if not line.running and not line.waiting:

@@ -21,7 +21,12 @@ def protocol_routers(desk: Desk) -> tuple[APIRouter, ...]:
         found = desk.session.store.catalogue.collections(auth.tenant)
         return [one.name for one in found if desk.listing.count(auth, one)]
 
+    def begin(auth: AuthContext, collection: str) -> str:
+        """Begin a conversation of the caller and return its id."""
+        kept = desk.session.store.conversations
+        return kept.create(auth.tenant, auth.user, collection).id
+
     return (
         langserve_router(desk.runner, caller, desk.settings),
-        openai_router(desk.runner, caller, collections, desk.settings),
+        openai_router(desk.runner, caller, collections, desk.settings, begin),
     )

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import threading
 from collections.abc import AsyncIterator, Callable
 from typing import TypeVar, cast
 
 from core.auth import AuthContext
 from core.settings import Settings
-from core.streaming import StreamEvent
-from core.trace import RunRecord, Step
+from core.trace import RunRecord
 from graph.session import Session
-from models.chat.types import ModelCancelled
+from serve.asking import Asker, Listener, Post
+from serve.claims import Claims
 from serve.errors import Busy
-from serve.pool import FairPool, Owner, PoolLimits
+from serve.pool import FairPool, Owner, PoolLimits, Ticket
 from serve.types import Question, RunEvent
-from serve.watch import Notes, Watchers
+from serve.watch import Watchers
+
+THREADS_PER_PROCESSOR = 2  # most of a question is spent in code that runs side by side
 
 T = TypeVar("T")
-Post = Callable[[object], None]
+
+
+def nothing() -> None:
+    """Give nothing back."""
 
 
 class SessionRunner:
@@ -33,16 +39,18 @@ class SessionRunner:
         self, session: Session, settings: Settings, watchers: Watchers | None = None
     ) -> None:
         """Start no thread yet; `watchers` let questions begin and follow them."""
-        self._session = session
         self._watchers = watchers or Watchers()
         self._settings = settings
         self._stopping = threading.Event()
-        self.asks = FairPool("ask", _limits(settings, settings.serve_threads))
+        self.claims = Claims()
+        self.asker = Asker(session, settings, self._stopping)
+        self.asks = FairPool("ask", _limits(settings, ask_threads(session, settings)))
         self.searches = FairPool("search", _limits(settings, settings.serve_search_threads))
 
     def use(self, settings: Settings) -> None:
         """Keep to the limits of these settings from now on; the number of threads stays."""
         self._settings = settings
+        self.asker.use(settings)
         for pool in (self.asks, self.searches):
             pool.use(_limits(settings, pool.threads))
 
@@ -55,9 +63,9 @@ class SessionRunner:
         notes = await self._watchers.admit(auth)
 
         def ask() -> RunRecord:
-            return self._ask(question, auth, gave_up, unheard, notes)
+            return self.asker.ask(question, auth, Listener(gave_up, notes))
 
-        return await self._awaited(self.asks, auth, ask, gave_up)
+        return await self._awaited(self.asks, auth, ask, gave_up, self._claimed(question, auth))
 
     async def stream(self, question: Question, auth: AuthContext) -> AsyncIterator[RunEvent]:
         """Yield what happens; closing the iterator cancels the run and frees its slot."""
@@ -65,15 +73,19 @@ class SessionRunner:
         events: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), events)
         notes = await self._watchers.admit(auth)
+        give_back = self._claimed(question, auth)
 
         def work() -> None:
+            ended: object
             try:
-                run = self._ask(question, auth, gave_up, post, notes)
-                post(RunEvent("result", run.result))
+                run = self.asker.ask(question, auth, Listener(gave_up, notes, post))
+                ended = RunEvent("result", run.result)
             except BaseException as error:  # crosses to the loop, which raises it
-                post(error)
+                ended = error
+            give_back()
+            post(ended)
 
-        ticket = self.asks.submit(_owner(auth), work, post)
+        ticket = self._submitted(self.asks, auth, work, post, give_back)
         try:
             while True:
                 event = await events.get()
@@ -84,7 +96,8 @@ class SessionRunner:
                     return
         finally:
             gave_up.set()
-            self.asks.withdraw(ticket)
+            if self.asks.withdraw(ticket):
+                give_back()
 
     async def do(self, auth: AuthContext, work: Callable[[], T]) -> T:
         """Do short work for a caller on a thread and return its result; raises `Busy`."""
@@ -100,77 +113,67 @@ class SessionRunner:
         await asyncio.to_thread(self.searches.join, seconds)
 
     async def _awaited(
-        self, pool: FairPool, auth: AuthContext, make: Callable[[], T], gave_up: threading.Event
+        self,
+        pool: FairPool,
+        auth: AuthContext,
+        make: Callable[[], T],
+        gave_up: threading.Event,
+        give_back: Callable[[], None] = nothing,
     ) -> T:
         done: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), done)
 
         def work() -> None:
+            ended: object
             try:
-                post((make(),))
+                ended = (make(),)
             except BaseException as error:
-                post(error)
+                ended = error
+            give_back()
+            post(ended)
 
-        ticket = pool.submit(_owner(auth), work, post)
+        ticket = self._submitted(pool, auth, work, post, give_back)
         try:
             result = await done.get()
         finally:
             gave_up.set()
-            pool.withdraw(ticket)
+            if pool.withdraw(ticket):
+                give_back()
         if isinstance(result, BaseException):
             raise result
         return cast(tuple[T], result)[0]
 
-    def _ask(
+    def _claimed(self, question: Question, auth: AuthContext) -> Callable[[], None]:
+        """Claim the question's conversation; return what gives it back when the run has ended."""
+        if not question.conversation:
+            return nothing
+        return self.claims.take(auth, question.conversation)
+
+    def _submitted(
         self,
-        question: Question,
+        pool: FairPool,
         auth: AuthContext,
-        gave_up: threading.Event,
+        work: Callable[[], None],
         post: Post,
-        notes: Notes,
-    ) -> RunRecord:
-        def cancelled() -> bool:
-            return gave_up.is_set() or self._stopping.is_set()
+        give_back: Callable[[], None],
+    ) -> Ticket:
+        def dropped(error: Busy) -> None:
+            give_back()
+            post(error)
 
-        def check() -> None:
-            if cancelled():
-                raise ModelCancelled("the caller gave up while the run was at work")
-
-        def on_step(step: Step) -> None:
-            notes.step(step)
-            check()
-            post(RunEvent("step", step.model_dump(mode="json")))
-
-        def on_stream(event: StreamEvent) -> None:
-            if post is not unheard:
-                notes.speaks()
-            post(RunEvent(event.kind, {"text": event.text}))
-
-        run: RunRecord | None = None
         try:
-            check()
-            run = self._session.ask(
-                question.text,
-                auth,
-                question.collection,
-                pipeline=question.pipeline,
-                history=question.history,
-                on_step=on_step,
-                on_stream=on_stream,
-                cancelled=cancelled,
-            )
-            return run
-        except ModelCancelled:
-            if not gave_up.is_set():  # the server stops; the caller is still there
-                again = self._settings.serve_retry_seconds
-                raise Busy("the server is stopping", retry_after=again) from None
+            return pool.submit(_owner(auth), work, dropped)
+        except BaseException:
+            give_back()
             raise
-        finally:
-            notes.ended(run)
 
 
-def unheard(event: object) -> None:
-    """Hear what happens in a run that nobody watches."""
+def ask_threads(session: Session, settings: Settings) -> int:
+    """Return how many questions are worked on at once."""
+    if settings.serve_threads:
+        return settings.serve_threads
+    slots = session.chat.capabilities.slots if session.chat is not None else 0
+    return max(slots, THREADS_PER_PROCESSOR * (os.cpu_count() or 1))
 
 
 def _limits(settings: Settings, threads: int) -> PoolLimits:

@@ -16,12 +16,18 @@ EventKind = Literal["step", "sentence", "token", "result"]
 
 @dataclass(frozen=True)
 class Question:
-    """Hold one question of a verified caller; nothing in it says who asks."""
+    """Hold one question of a verified caller; nothing in it says who asks.
+
+    `conversation` is the id of one of the caller's, which has its own history and collection; the
+    run may end by asking back with `clarify`.
+    """
 
     text: str
     collection: str = "default"
     history: tuple[Turn, ...] = ()
     pipeline: PipelineName = "auto"
+    conversation: str = ""
+    clarify: bool = False
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ def warm_up(session: Session) -> None:
         with suppress(CarrelError):
             index = session.index(collection)
             tools = Toolbox(index)
-            reasoner = RulesReasoner(index.settings, tools.term_weights(), session.remembering)
+            reasoner = RulesReasoner(index.settings, tools.term_weights(), index.embedder)
             auth = AuthContext(tenant=collection.tenant, user="warm-up")
             context = make_context(auth, tools, reasoner, index.settings)
             build_graph().invoke({"messages": [HumanMessage(QUESTION)]}, context=context)

@@ -76,6 +76,11 @@ class Database:
                     self._writer.execute("ROLLBACK")
                 raise
 
+    def checkpoint(self) -> None:
+        """Move the log into the file as far as no reader needs it, and empty it when all moved."""
+        with self._write_lock:
+            self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
     def close(self) -> None:
         """Close every connection; the object is not used afterwards."""
         with self._readers_lock:

@@ -39,3 +39,35 @@ class Listing:
             {**parameters, "after": after, "limit": limit},
         )
         return [{**dict(row), "is_record": bool(row["is_record"])} for row in rows]
+
+    def document(
+        self, auth: AuthContext, collection: Collection, document_id: str
+    ) -> dict[str, Any] | None:
+        """Return one document the caller may see, None where there is no such one."""
+        condition, parameters = permission_filter(auth, collection.id)
+        columns = ", ".join(f"d.{name.strip()}" for name in COLUMNS.split(","))
+        row = (
+            self._database.read()
+            .execute(
+                f"""SELECT {columns},
+                        (SELECT count(*) FROM chunks c WHERE c.document = d.id) AS chunks
+                    FROM documents d WHERE {condition} AND d.document_id = :id""",
+                {**parameters, "id": document_id},
+            )
+            .fetchone()
+        )
+        return {**dict(row), "is_record": bool(row["is_record"])} if row else None
+
+    def passages(
+        self, auth: AuthContext, collection: Collection, document_id: str, first: int, last: int
+    ) -> list[dict[str, Any]]:
+        """List the chunks `first` to `last` of a document the caller may see, in reading order."""
+        condition, parameters = permission_filter(auth, collection.id)
+        rows = self._database.read().execute(
+            f"""SELECT c.chunk_id, c.ordinal, c.kind, c.section, c.page, c.text
+                FROM documents d CROSS JOIN chunks c ON c.document = d.id
+                WHERE {condition} AND d.document_id = :id AND c.ordinal BETWEEN :first AND :last
+                ORDER BY c.ordinal""",
+            {**parameters, "id": document_id, "first": first, "last": last},
+        )
+        return [dict(row) for row in rows]

@@ -177,7 +177,30 @@ def m006_serving(connection: sqlite3.Connection) -> None:
 
 
 @migration
-def m007_limits(connection: sqlite3.Connection) -> None:
+def m007_conversations(connection: sqlite3.Connection) -> None:
+    """Keep who owns each conversation and its turns; what the graph knows of it has its own file.
+
+    `checkpoint` names the state that the conversation goes on from; `waiting` is the run that asked
+    back, as JSON, "" for none.
+    """
+    for statement in (
+        """CREATE TABLE conversations (
+            id TEXT PRIMARY KEY, tenant TEXT NOT NULL, user TEXT NOT NULL,
+            collection TEXT NOT NULL, title TEXT NOT NULL, created_at TEXT NOT NULL,
+            updated_at TEXT NOT NULL, checkpoint_id TEXT NOT NULL, waiting TEXT NOT NULL)
+            WITHOUT ROWID""",
+        "CREATE INDEX conversations_owner ON conversations (tenant, user, updated_at)",
+        """CREATE TABLE conversation_turns (
+            id INTEGER PRIMARY KEY,
+            conversation TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
+            run_id TEXT NOT NULL, question TEXT NOT NULL, created_at TEXT NOT NULL,
+            clarification TEXT NOT NULL, reply TEXT NOT NULL, UNIQUE (conversation, run_id))""",
+    ):
+        connection.execute(statement)
+
+
+@migration
+def m008_limits(connection: sqlite3.Connection) -> None:
     """Keep the limits of a key, where it has its own, and the tokens that callers have used."""
     for statement in (
         "ALTER TABLE api_keys ADD COLUMN rate INTEGER",
@@ -190,7 +213,24 @@ def m007_limits(connection: sqlite3.Connection) -> None:
 
 
 @migration
-def m008_audit(connection: sqlite3.Connection) -> None:
+def m009_jobs(connection: sqlite3.Connection) -> None:
+    """Keep uploads and deletions, those at work and those that ended."""
+    for statement in (
+        """CREATE TABLE jobs (
+            number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL,
+            tenant TEXT NOT NULL, user TEXT NOT NULL, collection TEXT NOT NULL, name TEXT NOT NULL,
+            roles TEXT NOT NULL, bytes INTEGER NOT NULL, state TEXT NOT NULL, error TEXT NOT NULL,
+            attempts INTEGER NOT NULL, documents INTEGER NOT NULL, chunks INTEGER NOT NULL,
+            notes TEXT NOT NULL, created_at TEXT NOT NULL,
+            updated_at TEXT NOT NULL)""",
+        "CREATE INDEX jobs_owner ON jobs (tenant, user, number)",
+        "CREATE INDEX jobs_open ON jobs (number) WHERE state IN ('waiting', 'running')",
+    ):
+        connection.execute(statement)
+
+
+@migration
+def m010_audit(connection: sqlite3.Connection) -> None:
     """Keep what callers did in rows that are never changed."""
     for statement in (
         """CREATE TABLE audit (

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+# What a line of context stands before and after; signs, so that no document is found by a word.
+PREVIOUS, NEXT = "← ", "→ "
+
 
 @dataclass(frozen=True)
 class ChunkRow:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from copy import deepcopy
 
 from core.errors import CallerError
 from core.trace import RunRecord, Step
 from stores.database import Database
+from stores.redaction import redacted
 
 
 class Runs:
@@ -21,8 +23,10 @@ class Runs:
         self._database = database
 
     def save(self, run: RunRecord) -> None:
-        """Keep a finished run."""
+        """Keep a finished run, without the text of documents that were deleted meanwhile."""
+        result, trail = deepcopy(run.result), [step.model_dump() for step in run.trail]
         with self._database.write() as connection:
+            redacted(result, trail, _deleted(connection, run))
             connection.execute(
                 "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -34,8 +38,8 @@ class Runs:
                     run.pipeline,
                     run.created_at,
                     run.index_version,
-                    json.dumps(run.result, ensure_ascii=False),
-                    json.dumps([step.model_dump() for step in run.trail], ensure_ascii=False),
+                    json.dumps(result, ensure_ascii=False),
+                    json.dumps(trail, ensure_ascii=False),
                 ),
             )
 
@@ -66,6 +70,55 @@ class Runs:
             (tenant, user, limit),
         )
         return [_run(row) for row in rows]
+
+    def redact(self, tenant: str, collection: str, documents: set[str]) -> int:
+        """Take the text of deleted documents out of all users' runs; return how many had any."""
+        found = 0
+        for document_id in documents:
+            # The id stands in the result as JSON writes it.
+            rows = self._database.read().execute(
+                "SELECT run_id FROM runs WHERE tenant = ? AND collection = ?"
+                " AND instr(result, ?) > 0",
+                (tenant, collection, json.dumps(document_id, ensure_ascii=False)),
+            )
+            for (run_id,) in rows.fetchall():
+                found += self._redact(run_id, {document_id})
+        return found
+
+    def _redact(self, run_id: str, documents: set[str]) -> bool:
+        with self._database.write() as connection:
+            row = connection.execute(
+                "SELECT result, trail FROM runs WHERE run_id = ?", (run_id,)
+            ).fetchone()
+            if row is None:
+                return False
+            result, trail = json.loads(row["result"]), json.loads(row["trail"])
+            if not redacted(result, trail, documents):
+                return False
+            connection.execute(
+                "UPDATE runs SET result = ?, trail = ? WHERE run_id = ?",
+                (
+                    json.dumps(result, ensure_ascii=False),
+                    json.dumps(trail, ensure_ascii=False),
+                    run_id,
+                ),
+            )
+        return True
+
+
+def _deleted(connection: sqlite3.Connection, run: RunRecord) -> set[str]:
+    """Return the documents of a run's evidence that its collection no longer has."""
+    named = {item["document_id"] for item in run.result.get("evidence", [])}
+    gone = set()
+    for document_id in named:
+        row = connection.execute(
+            """SELECT 1 FROM documents d JOIN collections c ON c.id = d.collection_id
+               WHERE c.tenant = ? AND c.name = ? AND d.document_id = ?""",
+            (run.tenant, run.collection, document_id),
+        ).fetchone()
+        if row is None:
+            gone.add(document_id)
+    return gone
 
 
 def _run(row: sqlite3.Row) -> RunRecord:

@@ -11,8 +11,10 @@ from core.errors import OperatorError
 from core.settings import Settings
 from stores.catalogue import Catalogue
 from stores.chroma import ChromaVectors
+from stores.conversations import Conversations
 from stores.database import Database
 from stores.embeddings import ExactVectors, Vector
+from stores.erasure import Erasure
 from stores.fulltext import FullText
 from stores.lock import OwnerLock
 from stores.outbox import Outbox
@@ -52,6 +54,7 @@ class Store:
         self.catalogue = Catalogue(self.database)
         self.writer = Writer(self.database)
         self.runs = Runs(self.database)
+        self.conversations = Conversations(self.database)
         self.fulltext = FullText(
             self.database, (settings.bm25_title, settings.bm25_keywords, settings.bm25_section)
         )
@@ -60,6 +63,7 @@ class Store:
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
+        self.erasure = Erasure(self.database, self.runs, self.outbox)
 
     def scan(self, model_id: str) -> ExactVectors:
         """Return the exact scan over the vectors of another model, such as a second embedder."""

@@ -75,7 +75,7 @@ class Writer:
         with self._database.write() as connection:
             store_vectors(connection, model, vectors)
             store_sentences(connection, model, sentences or {})
-            _bump(connection)
+            bump(connection)
 
     def write_documents(
         self,
@@ -92,9 +92,11 @@ class Writer:
             store_vectors(connection, model, vectors)
             store_sentences(connection, model, sentences or {})
             for document in documents:
-                _remove(connection, collection.id, _row_id(connection, collection.id, document))
+                remove_document(
+                    connection, collection.id, _row_id(connection, collection.id, document)
+                )
                 _insert(connection, collection, document)
-            _bump(connection)
+            bump(connection)
 
     def finish_file(self, collection: Collection, file: FileRow, document_ids: set[str]) -> None:
         """Note a file as done and drop the documents it no longer contains."""
@@ -105,7 +107,7 @@ class Writer:
             ).fetchall()
             gone = [row["id"] for row in rows if row["document_id"] not in document_ids]
             for row_id in gone:
-                _remove(connection, collection.id, row_id)
+                remove_document(connection, collection.id, row_id)
             connection.execute(
                 "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
                 (
@@ -117,7 +119,7 @@ class Writer:
                 ),
             )
             if gone:
-                _bump(connection)
+                bump(connection)
 
     def forget_files(self, collection: Collection, relatives: Iterable[str]) -> int:
         """Remove files with all their documents; return how many documents went."""
@@ -129,13 +131,13 @@ class Writer:
                     (collection.id, relative),
                 ).fetchall()
                 for row in rows:
-                    _remove(connection, collection.id, row["id"])
+                    remove_document(connection, collection.id, row["id"])
                     removed += 1
                 connection.execute(
                     "DELETE FROM files WHERE collection_id = ? AND relative = ?",
                     (collection.id, relative),
                 )
-            _bump(connection)
+            bump(connection)
         return removed
 
     def files(self, collection: Collection) -> dict[str, FileRow]:
@@ -171,7 +173,8 @@ class Writer:
         return sum(c[0] for c in counts), sum(c[1] for c in counts)
 
 
-def _bump(connection: sqlite3.Connection) -> None:
+def bump(connection: sqlite3.Connection) -> None:
+    """Raise the index version, which every cache of results holds with what it keeps."""
     connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
 
 
@@ -185,7 +188,8 @@ def _row_id(
     return int(row[0]) if row else None
 
 
-def _remove(connection: sqlite3.Connection, collection_id: int, row_id: int | None) -> None:
+def remove_document(connection: sqlite3.Connection, collection_id: int, row_id: int | None) -> None:
+    """Remove a document with all its rows; Chroma learns it from the outbox."""
     if row_id is None:
         return
     chunks = connection.execute(

@@ -6,11 +6,15 @@ import ast
 import time
 import tomllib
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from fakes import FakeEmbedder, document, write
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
+from langgraph.types import Command
 
 import graph.build
 from core.auth import AuthContext
@@ -19,6 +23,7 @@ from core.types import Plan, SubQuestion
 from graph.build import NODES, build_graph
 from graph.context import Context, make_context
 from graph.state import State, Update, state_keys
+from graph.state_types import state_serializer
 from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import RulesReasoner
@@ -209,6 +214,11 @@ def test_every_node_writes_keys_of_the_state_alone(tools: Toolbox, embedder: Fak
         given=PlanFile(plan=CHAIN, operations=compiled(CHAIN, settings)),
     )
     built.invoke({"question": "Where is the harbour?"}, context=context)
+    context = replace(context, given=None, may_clarify=True)
+    kept = built.copy(update={"checkpointer": InMemorySaver(serde=state_serializer())})
+    thread: RunnableConfig = {"configurable": {"thread_id": "t"}}
+    kept.invoke({"question": "Where is it?"}, thread, context=context)
+    kept.invoke(Command(resume="the harbour"), thread, context=context)
     assert set(written) >= {node.__name__ for node in NODES}
     assert {
         name: keys - state_keys() for name, keys in written.items() if keys - state_keys()

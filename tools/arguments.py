@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -32,3 +33,9 @@ def checked(
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "arguments"
         raise ToolError(f"tool {tool}: {place}: {first['msg']}", value=first.get("input")) from None
+
+
+@cache
+def schema_of(arguments: type[BaseModel]) -> dict[str, Any]:
+    """Return the JSON schema of a tool's arguments; made once, since every run asks for it."""
+    return arguments.model_json_schema()

@@ -15,7 +15,7 @@ from retrievers.channels import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Found, Index, Query
 from stores.records import Condition
-from tools.arguments import checked
+from tools.arguments import checked, schema_of
 from tools.types import ToolError, ToolResult
 
 MAX_ROWS = 100
@@ -71,7 +71,7 @@ class QueryRecords:
             purpose=self._purpose,
             not_for=self._not_for,
             examples=self._examples,
-            arguments=RecordArguments.model_json_schema(),
+            arguments=schema_of(RecordArguments),
             fields=records.fields(auth, self._index.collection.id, self._sources),
             scoped=self._scoped,
         )
@@ -89,7 +89,7 @@ class QueryRecords:
             settings.records_k_extended if given.extended else settings.records_k
         )
         evidence: list[Evidence] = []
-        total, hidden = None, 0
+        total, hidden, partial = None, 0, False
         stages: list[StageStep] = []
         if given.where or not given.query.strip():
             rows, total = store.records.find(
@@ -111,6 +111,7 @@ class QueryRecords:
             known = {item.chunk_id for item in evidence}
             evidence += [item for item in found.evidence if item.chunk_id not in known]
             hidden += found.hidden
+            partial = found.partial
         shown = " and ".join(f"{c.field} {c.op} {c.value}" for c in given.where)
         return ToolResult(
             evidence=[
@@ -127,6 +128,7 @@ class QueryRecords:
             stages=stages,
             hidden=hidden,
             total=total,
+            partial=partial,
         )
 
     def _ranked(

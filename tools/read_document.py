@@ -10,7 +10,7 @@ from core.auth import AuthContext
 from core.tool_spec import ToolSpec
 from core.types import Value
 from retrievers.types import Index
-from tools.arguments import checked
+from tools.arguments import checked, schema_of
 from tools.types import ToolResult
 
 
@@ -37,7 +37,7 @@ class ReadDocument:
             base=self.name,
             purpose="Read the chunks next to one that was found, in reading order.",
             not_for=["finding documents: it needs the id of a chunk that was found"],
-            arguments=ReadArguments.model_json_schema(),
+            arguments=schema_of(ReadArguments),
         )
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:

@@ -17,7 +17,7 @@ from core.types import Value
 from retrievers.channels import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
-from tools.arguments import checked
+from tools.arguments import checked, schema_of
 from tools.types import ToolResult
 
 
@@ -62,7 +62,7 @@ class Search:
             purpose=purpose,
             not_for=list(not_for),
             examples=list(examples),
-            arguments=SearchArguments.model_json_schema(),
+            arguments=schema_of(SearchArguments),
             scoped=scoped,
         )
 
@@ -83,6 +83,7 @@ class Search:
             notes=found.notes,
             stages=found.stages,
             hidden=found.hidden,
+            partial=found.partial,
         )
 
     def _sizes(self, given: SearchArguments) -> tuple[int, dict[str, int]]:

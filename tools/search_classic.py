@@ -8,7 +8,7 @@ from core.auth import AuthContext
 from core.tool_spec import ToolSpec
 from retrievers.classic import classic_search
 from retrievers.types import Index, Query
-from tools.arguments import checked
+from tools.arguments import checked, schema_of
 from tools.search import SearchArguments
 from tools.types import ToolResult
 
@@ -29,7 +29,7 @@ class SearchClassic:
             base=self.name,
             purpose="Find the one document with most hits and return its best passages.",
             not_for=["questions that need several documents"],
-            arguments=SearchArguments.model_json_schema(),
+            arguments=schema_of(SearchArguments),
         )
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
@@ -46,4 +46,5 @@ class SearchClassic:
             notes=found.notes,
             stages=found.stages,
             hidden=found.hidden,
+            partial=found.partial,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from core.auth import AuthContext
@@ -16,6 +17,7 @@ from tools.read_document import ReadDocument
 from tools.result_cache import ResultCache, key_of
 from tools.search import Search
 from tools.search_classic import SearchClassic
+from tools.shared_results import SharedResults
 from tools.types import Tool, ToolError, ToolResult
 
 GENERAL = (
@@ -52,8 +54,11 @@ class Toolbox:
     The same call of the same caller is answered once, as long as the index does not change.
     """
 
-    def __init__(self, index: Index) -> None:
-        """Make the profile's tools, and the general ones beside them."""
+    def __init__(self, index: Index, shared: SharedResults | None = None) -> None:
+        """Make the profile's tools, and the general ones beside them.
+
+        With `shared`, results of earlier runs are taken too.
+        """
         self._index = index
         profiles = [*index.collection.profile.tools]
         named = {profile.name for profile in profiles}
@@ -63,6 +68,9 @@ class Toolbox:
         made += [ReadDocument(index), SearchClassic(index)]
         self._tools = {tool.name: tool for tool in made}
         self._cache = ResultCache(index.settings.tool_cache)
+        self._shared = shared
+        self._weights: tuple[int, dict[str, float]] = (-1, {})
+        self._specs: tuple[AuthContext, int, list[ToolSpec]] | None = None
 
     @property
     def settings(self) -> Settings:
@@ -71,7 +79,12 @@ class Toolbox:
 
     def specs(self, auth: AuthContext) -> list[ToolSpec]:
         """Describe all tools as this caller may see them."""
-        return [tool.spec(auth) for tool in self._tools.values()]
+        version = self._index.store.catalogue.index_version()
+        known = self._specs
+        if known is None or known[:2] != (auth, version):
+            specs = [tool.spec(auth) for tool in self._tools.values()]
+            known = self._specs = (auth, version, specs)
+        return list(known[2])
 
     def run(
         self, name: str, arguments: dict[str, Any], auth: AuthContext, deadline: float
@@ -86,7 +99,10 @@ class Toolbox:
             )
         version = self._index.store.catalogue.index_version()
         key = key_of(auth, version, name, arguments)
-        return self._cache.result(key, deadline, lambda: tool.run(arguments, auth, deadline))
+        make = partial(tool.run, arguments, auth, deadline)
+        if key is not None and self._shared is not None:
+            make = partial(self._shared.result, (auth, version, name, arguments), deadline, make)
+        return self._cache.result(key, deadline, make)
 
     def filter(
         self,
@@ -103,9 +119,22 @@ class Toolbox:
         return filter_hits(self._index, query, evidence, threshold, top_k)
 
     def term_weights(self) -> TermWeights:
-        """Return how rare terms are in this collection, for reasoners to weigh words by."""
+        """Return how rare terms are in this collection, for reasoners to weigh words by.
+
+        Each term is looked up once, as long as the index does not change.
+        """
+        return self._weigh
+
+    def _weigh(self, wanted: list[str]) -> dict[str, float]:
         store, collection = self._index.store, self._index.collection
-        return lambda wanted: store.fulltext.inverse_frequencies(collection.id, wanted)
+        version = store.catalogue.index_version()
+        if self._weights[0] != version:
+            self._weights = version, {}
+        known = self._weights[1]
+        missing = [term for term in wanted if term not in known]
+        if missing:
+            known |= store.fulltext.inverse_frequencies(collection.id, missing)
+        return {term: known[term] for term in wanted}
 
 
 def _make(index: Index, profile: ToolProfile, *, scoped: bool) -> Tool:

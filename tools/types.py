@@ -23,6 +23,7 @@ class ToolResult:
     `notes` say how the search was done, `stages` what each of its stages did. `auth_filter` is the
     caller's filter as the trace records it; `hidden` counts rows that an index returned and the
     catalogue did not permit; `total` is how many rows a record query matched.
+    `partial` says that a model failed or time ran out, `remembered` that no search was made.
     """
 
     evidence: list[Evidence] = field(default_factory=list)
@@ -31,6 +32,8 @@ class ToolResult:
     stages: list[StageStep] = field(default_factory=list)
     hidden: int = 0
     total: int | None = None
+    partial: bool = False
+    remembered: bool = False
 
 
 class Tool(Protocol):

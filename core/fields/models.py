@@ -38,7 +38,7 @@ class ModelFields(BaseModel):
     embedder_threads: int = Field(2, ge=1, le=64, description="Threads of embedders and re-ranker.")
     embedder_batch: int = Field(16, ge=1, le=1024, description="Texts per embedding batch.")
     embedder_cache: int = Field(
-        4096, ge=1, description="Vectors of questions and sentences that are remembered."
+        20_000, ge=1, description="Vectors of questions and sentences that memory holds at most."
     )
     reranker: str = Field(
         "none",

@@ -51,7 +51,13 @@ class ServingFields(BaseModel):
         "",
         description="URL of an OTLP/HTTP receiver of traces; empty: OTEL_EXPORTER_OTLP_ENDPOINT.",
     )
-    serve_threads: int = Field(4, ge=1, le=256, description="Questions worked on at once.")
+    serve_threads: int = Field(
+        0,
+        ge=0,
+        le=256,
+        description="Questions worked on at once; 0: as many as the chat model serves, at least"
+        " two for each processor.",
+    )
     serve_search_threads: int = Field(2, ge=1, le=256, description="Searches worked on at once.")
     serve_caller_threads: int = Field(
         2, ge=1, le=256, description="Questions, and searches, of one caller worked on at once."
@@ -99,7 +105,16 @@ class ServingFields(BaseModel):
     serve_send_seconds: float = Field(
         30, gt=0, description="How long a client may take to accept a piece of a stream."
     )
+    metrics_samples: int = Field(
+        1000, ge=10, le=100_000, description="Latest requests, or steps, that percentiles are of."
+    )
     serve_jobs: int = Field(20, ge=1, description="Uploads of one tenant that may wait.")
+    serve_jobs_kept: int = Field(
+        1000, ge=0, description="Ended uploads and deletions of one tenant that stay listed."
+    )
+    serve_job_attempts: int = Field(
+        2, ge=1, description="How often an upload may be at work when the server dies."
+    )
     jwt_key: SecretStr | None = Field(
         None, description="Secret (HS256) that signed tokens are checked with."
     )

@@ -14,3 +14,6 @@ class StudioFields(BaseModel):
     studio_roles: list[str] = Field(
         default_factory=list, description="Roles of Studio's user, separated by commas."
     )
+    studio_clarify: bool = Field(
+        False, description="Let runs in Studio ask back, which interrupts them until a reply."
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -23,6 +24,7 @@ from models.chat.types import (
 from reasoning.llm.data import as_data
 from reasoning.llm.fitting import fits, fitted
 from reasoning.llm.prompts import Prompts
+from reasoning.llm.remembering import RememberedReplies
 from reasoning.llm.replies import UNLIMITED, Unfit
 
 T = TypeVar("T")
@@ -85,11 +87,18 @@ class Ask(Generic[I, T]):
 class Decider:
     """Put questions to the model, within the current ledger."""
 
-    def __init__(self, chat: ChatModel, settings: Settings, prompts: Prompts) -> None:
-        """Ask `chat`, with these prompts."""
+    def __init__(
+        self,
+        chat: ChatModel,
+        settings: Settings,
+        prompts: Prompts,
+        remembered: RememberedReplies | None = None,
+    ) -> None:
+        """Ask `chat`, with these prompts, but not what is remembered."""
         self.chat = chat
         self.settings = settings
         self.prompts = prompts
+        self._remembered = remembered
 
     def request(
         self, text: str, schema: dict[str, Any], tokens: int = 0, *, thinking: bool = False
@@ -128,13 +137,31 @@ class Decider:
         while True:
             request, shown = fitted(self.chat, ask.make, items)
             try:
-                return self._tries(ask, request, shown)
+                return self._remembering(ask, request, shown)
             except ModelOverflow:
                 if len(shown) < 2:
                     raise
                 items = shown[: len(shown) // 2]
 
-    def _tries(self, ask: Ask[I, T], request: ChatRequest, shown: Sequence[I]) -> T:
+    def _remembering(self, ask: Ask[I, T], request: ChatRequest, shown: Sequence[I]) -> T:
+        """Read the reply that this caller's same question got before; it is checked again."""
+        remembered = self._remembered
+        if remembered is None or not remembered.holds(ask.verb):
+            return self._tries(ask, request, shown)[0]
+        said = remembered.reply(self.chat.capabilities.model, ask.verb, request)
+        if said is not None:
+            ask.reader.begin(shown)
+            with suppress(Unfit):
+                return ask.reader.read(ChatReply(said))
+        decided, reply = self._tries(ask, request, shown)
+        if reply is not None:
+            remembered.keep(self.chat.capabilities.model, ask.verb, request, reply.text)
+        return decided
+
+    def _tries(
+        self, ask: Ask[I, T], request: ChatRequest, shown: Sequence[I]
+    ) -> tuple[T, ChatReply | None]:
+        """Return the decision and the reply that it was read from, None when that broke off."""
         asked, unfit = request, Unfit("")
         most = min(self.settings.llm_repairs, ask.repairs)
         for attempt in range(most + 1):
@@ -142,11 +169,11 @@ class Decider:
             ask.reader.begin(shown)
             try:
                 reply = self.chat.complete(asked, verb=ask.verb, on_text=ask.reader.hear)
-                return ask.reader.read(reply)
+                return ask.reader.read(reply), reply
             except (ModelTimeout, ModelUnavailable, ModelReplyError) as error:
                 kept = ask.reader.kept()
                 if kept is not None:
-                    return kept
+                    return kept, None
                 if not isinstance(error, ModelReplyError):
                     raise
                 unfit = Unfit(error.rule)

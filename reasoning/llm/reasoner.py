@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.cache.cache import Cache
 from core.ledger import current_ledger
 from core.settings import Settings
 from core.tool_spec import ToolSpec
@@ -26,6 +27,7 @@ from reasoning.llm.deciding import LOST, Decider
 from reasoning.llm.judging import findings_of, grades_of, support_of
 from reasoning.llm.plan import plan_of
 from reasoning.llm.prompts import load_prompts
+from reasoning.llm.remembering import RememberedReplies
 from reasoning.llm.rewriting import rewrite_of
 from reasoning.llm.searching import searches
 from reasoning.llm.understand import understanding_of
@@ -46,12 +48,17 @@ class LlmReasoner:
         settings: Settings,
         embedder: Embedder | None,
         verbs: frozenset[str] = ALL_VERBS,
+        rewrites: Cache | None = None,
     ) -> None:
-        """Leave to `rules` what is not in `verbs` and what the model fails at."""
+        """Leave to `rules` what is not in `verbs` and what the model fails at.
+
+        `rewrites` remembers what the model made of a question and its searches.
+        """
         self._rules = rules
         self._embedder = embedder
         self._verbs = verbs
-        self._decider = Decider(chat, settings, load_prompts(settings.llm_prompts))
+        remembered = RememberedReplies(rewrites) if rewrites is not None else None
+        self._decider = Decider(chat, settings, load_prompts(settings.llm_prompts), remembered)
 
     def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
         """Make the question stand alone, classify it and split it into parts."""

@@ -9,6 +9,7 @@ from typing import get_args
 from pydantic import ValidationError
 
 from core.errors import CallerError, shorten
+from core.language.detect import detect_language
 from core.operations import AnyOperation, Merge, operation_adapter
 from core.settings import Settings
 from core.tool_spec import ToolSpec
@@ -132,6 +133,8 @@ def _question(entry: Located) -> SubQuestion:
     values = dict(entry)
     if "text" in values:
         values.setdefault("query", values["text"])
+    if isinstance(values.get("text"), str):
+        values.setdefault("language", detect_language(values["text"]))
     try:
         return SubQuestion.model_validate(values, strict=True)
     except ValidationError as error:

@@ -82,7 +82,7 @@ def content_runs(text: str, words: Lexicon) -> list[str]:
     for token in analyze(stripped, words.language):
         surface = stripped[token.start : token.end]
         broken = "|" in stripped[end : token.start] or re.search(
-            r"[,，。?？!！;；:：]", stripped[end : token.start]
+            r"[,，。?？!！;；:：()（）]", stripped[end : token.start]
         )
         if start is not None and (broken or surface.casefold() in common):
             runs.append(stripped[start:end].strip())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from graph.context import PipelineName
+from serve.api.shapes import ANSWERED
 from serve.depends import Asking, Caller, Parts
 from serve.dialogue import Said, turns_of
 from serve.disconnect import unless_gone
@@ -30,18 +31,45 @@ class Message(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """Ask a question; `messages` are what was said before it, oldest first."""
+    """Ask a question; `messages` are what was said before it, oldest first.
+
+    With `conversation_id` it is the next one of that conversation, which knows what was said
+    before and has its own collection; with `clarify` the run may end by asking back.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
-    question: str
+    question: str = Field(min_length=1)
     collection: str = "default"
     messages: list[Message] = Field(default_factory=list, max_length=MAX_MESSAGES)
     pipeline: PipelineName = "auto"
     stream: bool = False
+    conversation_id: str | None = Field(None, min_length=1, max_length=64)
+    clarify: bool = False
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.conversation_id is not None and self.messages:
+            raise ValueError("a conversation knows its messages: leave them out")
+        if self.clarify and self.conversation_id is None:
+            raise ValueError("clarify needs a conversation_id: the reply goes on there")
+        return self
+
+    def asked(self) -> Question:
+        """Return the question; a conversation's collection need not be named."""
+        history = turns_of(Said(message.role, message.content) for message in self.messages)
+        named = self.conversation_id is None or "collection" in self.model_fields_set
+        return Question(
+            self.question,
+            self.collection if named else "",
+            history,
+            self.pipeline,
+            conversation=self.conversation_id or "",
+            clarify=self.clarify,
+        )
 
 
-@router.post("/chat", response_model=None)
+@router.post("/chat", response_model=None, responses={200: ANSWERED})
 async def chat(
     body: ChatRequest, request: Request, auth: Caller, asking: Asking, parts: Parts
 ) -> Response:
@@ -49,8 +77,7 @@ async def chat(
 
     With `stream` the events are `step`, `sentence`, `token`, at the end `result` or `error`.
     """
-    history = turns_of(Said(message.role, message.content) for message in body.messages)
-    question = Question(body.question, body.collection, history, body.pipeline)
+    question = body.asked()
     if body.stream:
         return await event_stream(request, asking.stream(question, auth), parts.settings)
     run = await unless_gone(request, asking.run(question, auth))

@@ -1,20 +1,28 @@
-"""/api/v1/collections and /api/v1/documents: what a caller may see, and uploads."""
+"""/api/v1/collections and /api/v1/documents: what a caller may see, uploads and deletions."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 from starlette.requests import ClientDisconnect
 
+from core.auth import AuthContext
+from core.errors import CallerError
 from serve.depends import Caller, DocumentWriter, Parts
-from serve.errors import Refused
+from serve.desk import Desk
+from serve.errors import NotFound, Refused
+from stores.catalogue import Collection
 
 router = APIRouter(prefix="/api/v1", tags=["documents"])
 
+MOST = 2**31  # more passages than any document has
+
 CollectionName = Annotated[str, Query(max_length=64)]
+DocumentId = Annotated[str, Query(max_length=1000)]
 
 
 @router.get("/collections")
@@ -78,14 +86,62 @@ async def upload(
     except BaseException:
         parts.jobs.discard(job)
         raise
-    parts.jobs.start(job)
+    await asyncio.to_thread(parts.jobs.start, job)
     return job.describe()
 
 
-@router.get("/jobs/{job_id}")
-async def job(job_id: str, auth: Caller, parts: Parts) -> dict[str, Any]:
-    """Return how far an upload of the caller is."""
-    return parts.jobs.find(auth, job_id).describe()
+@router.get("/documents/passages")
+async def passages(
+    auth: Caller,
+    parts: Parts,
+    document_id: DocumentId,
+    collection: CollectionName = "default",
+    around: Annotated[int, Query(ge=0, le=MOST, description="Number of a passage, from 0.")] = 0,
+    before: Annotated[int, Query(ge=0, le=200)] = 5,
+    after: Annotated[int, Query(ge=0, le=200)] = 5,
+) -> dict[str, Any]:
+    """Return a document that the caller may see, and its passages around one of them."""
+
+    def read() -> dict[str, Any]:
+        found = _found(parts, auth, collection, document_id)
+        document = parts.listing.document(auth, found, document_id)
+        if document is None:
+            raise _missing(document_id)
+        span = around - before, around + after
+        listed = parts.listing.passages(auth, found, document_id, *span)
+        return {"document": document, "passages": listed}
+
+    return await parts.runner.do(auth, read)
+
+
+@router.delete("/documents", status_code=204, response_class=Response)
+async def delete(
+    auth: DocumentWriter,
+    parts: Parts,
+    document_id: DocumentId,
+    collection: CollectionName = "default",
+) -> None:
+    """Delete a document that the caller may see, and its text in stored runs."""
+
+    def erase() -> None:
+        found = _found(parts, auth, collection, document_id)
+        if not parts.session.store.erasure.erase(auth, found, document_id):
+            raise _missing(document_id)
+        parts.audit.record("deletion", auth, collection=collection, document=document_id)
+        parts.jobs.after_deletion(auth, collection, document_id)
+
+    await parts.runner.do(auth, erase)
+
+
+def _found(parts: Desk, auth: AuthContext, collection: str, document_id: str) -> Collection:
+    try:
+        return parts.session.store.catalogue.collection(auth.tenant, collection)
+    except CallerError:
+        raise _missing(document_id) from None
+
+
+def _missing(document_id: str) -> NotFound:
+    return NotFound("there is no such document in this collection", value=document_id)
 
 
 async def _written(request: Request, path: Path) -> int:
@@ -97,4 +153,10 @@ async def _written(request: Request, path: Path) -> int:
                 await asyncio.to_thread(file.write, piece)
         except ClientDisconnect:
             raise Refused(499, "client_gone", "the client has left") from None
+        await asyncio.to_thread(_to_disk, file)
     return written
+
+
+def _to_disk(file: BinaryIO) -> None:
+    file.flush()
+    os.fsync(file.fileno())  # a job that is kept must find its file

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from serve.api.runs import own_run
+from serve.api.shapes import EXPORTED
 from serve.depends import Caller, Parts
 from stores.feedback import Rating
 
@@ -38,7 +39,7 @@ async def give(body: FeedbackRequest, auth: Caller, parts: Parts) -> dict[str, A
     return {"run_id": body.run_id, "rating": body.rating, "comment": comment}
 
 
-@router.get("/feedback", response_model=None)
+@router.get("/feedback", response_model=None, responses={200: EXPORTED})
 async def export(
     auth: Caller,
     parts: Parts,

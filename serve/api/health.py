@@ -1,4 +1,4 @@
-"""/api/v1/health and /metrics: is the server there, and how is it?"""
+"""/api/v1/health, /metrics and /api/v1/metrics: is the server there, and how is it?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
+from serve.api.shapes import COUNTED, Figures
 from serve.depends import Admin, Parts
 
 router = APIRouter(tags=["health"])
@@ -19,7 +20,16 @@ async def health() -> dict[str, Any]:
     return {"status": "ok"}
 
 
-@router.get("/metrics", response_model=None)
+@router.get("/metrics", response_model=None, responses={200: COUNTED})
 async def metrics(auth: Admin, parts: Parts) -> Response:
     """Return counts and times for Prometheus; needs the admin's role."""
     return Response(parts.metrics.text(), media_type=PROMETHEUS)
+
+
+@router.get("/api/v1/metrics", responses={200: {"model": Figures}})
+async def figures(auth: Admin, parts: Parts) -> dict[str, Any]:
+    """Return counts, times and hit rates of this server as JSON; needs the admin's role.
+
+    Times are of the latest requests and runs, as many as `metrics_samples`.
+    """
+    return parts.metrics.figures()

@@ -10,6 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.auth import AuthContext
+from serve.api.shapes import FOUND
 from serve.depends import Caller, Parts
 from serve.desk import Desk
 from serve.disconnect import unless_gone
@@ -23,13 +24,13 @@ class SearchRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    query: str
+    query: str = Field(min_length=1)
     collection: str = "default"
     pipeline: SearchName = "hybrid"
     k: int = Field(10, ge=1, le=100)
 
 
-@router.post("/search", response_model=None)
+@router.post("/search", response_model=None, responses={200: FOUND})
 async def search(body: SearchRequest, request: Request, auth: Caller, parts: Parts) -> Response:
     """Return passages, best first, as `carrel search --json` does."""
     wanted = (body.query, body.collection, body.pipeline, body.k)

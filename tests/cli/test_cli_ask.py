@@ -196,6 +196,21 @@ def test_trace_shows_a_run(carrel: Carrel, library: Path) -> None:
     carrel("trace", "%", data=library).failed(2, "%")
 
 
+def test_a_run_becomes_a_page_of_its_own(carrel: Carrel, library: Path, tmp_path: Path) -> None:
+    asked = carrel("ask", HEIGHT, "--json", data=library).json["run_id"]
+    page = tmp_path / "run.html"
+    assert asked in carrel("trace", asked, "--out", str(page), data=library).out
+    said = carrel("trace", asked, "--out", str(page), "--json", data=library).json
+    assert said == {"run_id": asked, "out": str(page)}
+    shown = page.read_text(encoding="utf-8")
+    assert "<mark>The maximum height of the flame is 42 mm.</mark>" in shown
+    assert 'data-node="understand"' in shown and "<script" not in shown
+    assert "default-src &#x27;none&#x27;" in shown
+    carrel("trace", "--out", str(page), data=library).failed(2, "one run")
+    carrel("trace", asked, "--out", "run.pdf", data=library).failed(2, ".html")
+    carrel("trace", asked, "--out", str(tmp_path / "no" / "a.html"), data=library).failed(2)
+
+
 def test_config_says_where_values_come_from(
     carrel: Carrel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,10 +22,15 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def say(
-    carrel: Carrel, monkeypatch: pytest.MonkeyPatch, library: Path, *lines: str, end: str = "\n"
+    carrel: Carrel,
+    monkeypatch: pytest.MonkeyPatch,
+    library: Path,
+    *lines: str,
+    end: str = "\n",
+    flags: tuple[str, ...] = (),
 ) -> Done:
     monkeypatch.setattr("sys.stdin", io.StringIO("\n".join(lines) + end))
-    return carrel("chat", data=library)
+    return carrel("chat", *flags, data=library)
 
 
 def test_a_follow_up_uses_what_was_asked(
@@ -44,7 +49,7 @@ def test_a_new_dialogue_knows_nothing_of_the_last(
     said = [HEIGHT, *between] if between else []
     done = say(carrel, monkeypatch, library, *said, FOLLOW_UP)
     assert done.code == 0
-    assert "I found nothing" in done.out
+    assert "What do you mean by “its”?" in done.out
     assert "Never leave a burning candle" not in done.out
 
 
@@ -71,3 +76,60 @@ def test_an_unknown_collection_is_told_before_the_first_question(
     carrel: Carrel, library: Path
 ) -> None:
     carrel("chat", "-c", "nope", data=library).failed(2, "nope", "default")
+
+
+def test_a_dialogue_is_kept_and_can_go_on(
+    carrel: Carrel, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = say(carrel, monkeypatch, library, HEIGHT)
+    name = first.err.splitlines()[-1].split()[-1]
+    on = say(carrel, monkeypatch, library, FOLLOW_UP, flags=("--continue", "last"))
+    assert "Never leave a burning candle alone" in on.out
+    listed = carrel("conversations", "list", "--limit", 1, "--json", data=library).json
+    (kept,) = listed["conversations"]
+    assert kept | {"conversation_id": name, "title": HEIGHT, "turns": 2} == kept
+    shown = carrel("conversations", "show", "last", "--json", data=library).json
+    assert [turn["question"] for turn in shown["turns"]] == [HEIGHT, FOLLOW_UP]
+    assert "42 mm" in shown["turns"][0]["answer"] and shown["waiting"] is None
+    told = carrel("conversations", "show", name, data=library)
+    assert HEIGHT in told.out and "42 mm" in told.out
+    assert HEIGHT in carrel("conversations", "list", data=library).out
+    deleted = carrel("conversations", "delete", name, "--json", data=library)
+    assert deleted.json["conversation_id"] == name
+    carrel("conversations", "show", name, data=library).failed(2, "no such conversation", name)
+    carrel("conversations", "delete", name, data=library).failed(2, "no such conversation")
+
+
+def test_what_is_asked_back_may_be_replied_to_later(
+    carrel: Carrel, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = say(carrel, monkeypatch, library, "How high is it?")
+    assert "What do you mean by “it”?" in asked.out
+    on = say(carrel, monkeypatch, library, "the candle flame", flags=("--continue", "last"))
+    assert "What do you mean by “it”?" in on.err
+    assert "42 mm" in on.out
+
+
+def test_every_new_dialogue_is_a_conversation_of_its_own(
+    carrel: Carrel, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = ("--user", "zoe")
+    say(carrel, monkeypatch, library, "/new", "???", HEIGHT, "/new", "/new", HEIGHT, flags=flags)
+    listed = carrel("conversations", "list", "--json", *flags, data=library).json
+    assert [one["turns"] for one in listed["conversations"]] == [1, 1]
+
+
+@pytest.mark.parametrize(("name", "words"), [("last", "no conversation yet"), ("0", "no such")])
+def test_what_is_not_there_cannot_go_on(
+    carrel: Carrel, library: Path, name: str, words: str
+) -> None:
+    carrel("chat", "--user", "nobody", "--continue", name, data=library).failed(2, words)
+    carrel("conversations", "show", name, "--user", "nobody", data=library).failed(2, words)
+
+
+def test_a_conversation_is_about_one_collection(
+    carrel: Carrel, library: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(carrel, monkeypatch, library, HEIGHT)
+    given = ("chat", "--continue", "last", "-c", "nope")
+    carrel(*given, data=library).failed(2, "keeps to its collection", "nope")

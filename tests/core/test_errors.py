@@ -14,6 +14,8 @@ EXIT_CODES = {
     "CarrelError": 1,
     "CallerError": 2,
     "PolicyError": 2,
+    "AbsentError": 2,
+    "InUseError": 2,
     "OperatorError": 4,
     "DataLockedError": 4,
     "ModelError": 1,
@@ -33,9 +35,9 @@ def test_the_tree_and_its_exit_codes() -> None:
     assert issubclass(DataLockedError, errors.OperatorError)
 
 
-def test_only_a_lock_is_worth_another_try() -> None:
+def test_only_what_others_hold_is_worth_another_try() -> None:
     kinds = [getattr(errors, name) for name in EXIT_CODES]
-    assert [kind.__name__ for kind in kinds if kind.retryable] == ["DataLockedError"]
+    assert [kind.__name__ for kind in kinds if kind.retryable] == ["InUseError", "DataLockedError"]
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,11 @@ def test_a_list_in_the_environment_has_commas(
     assert load_settings()[0].embedder_languages == languages
 
 
+def test_a_list_in_a_flag_has_commas_too() -> None:
+    settings, _ = load_settings({"serve_anonymous_roles": "writer, admin,"})
+    assert settings.serve_anonymous_roles == ["writer", "admin"]
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

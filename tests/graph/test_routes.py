@@ -74,7 +74,13 @@ def test_every_operation_has_its_node(operation: AnyOperation, node: str) -> Non
     assert after_plan({"operations": [operation], "wave": ["x"]}) == node
 
 
-OUTCOMES = {"enough": "generate", "weak": "rewrite", "next": "plan", "never": "refuse"}
+OUTCOMES = {
+    "enough": "generate",
+    "weak": "rewrite",
+    "next": "plan",
+    "never": "refuse",
+    "unclear": "clarify",
+}
 
 
 @pytest.mark.parametrize("outcome", get_args(Outcome))

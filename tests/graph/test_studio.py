@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from fakes import FakeEmbedder, document, write
 from langchain_core.messages import AIMessage, HumanMessage
-from langgraph.types import Overwrite
+from langgraph.types import Command, Overwrite
 from pydantic import BaseModel
 
 import graph.session
@@ -26,10 +26,11 @@ from core.budget import Usage
 from core.profile import Profile
 from core.registers import Register
 from core.settings import Settings, load_settings
-from core.types import Answer, Evidence, Plan, Understanding
+from core.types import Answer, Clarification, Evidence, Plan, Understanding
 from graph.build import build_graph
 from graph.state import State
-from graph.studio import STATE_TYPES, StudioError, checkpointer, desk, resumed
+from graph.state_types import STATE_TYPES
+from graph.studio import StudioError, checkpointer, desk, resumed
 from nodes.understand import cleared
 from stores.lock import OwnerLock
 from stores.store import Store
@@ -69,7 +70,7 @@ def talk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[
     monkeypatch.setattr(graph.studio, "THREADS", tmp_path / "threads" / "threads.sqlite3")
     thread = {"configurable": {"thread_id": "t"}}
 
-    async def turn(given: dict[str, Any]) -> dict[str, Any]:
+    async def turn(given: Any) -> dict[str, Any]:
         async with checkpointer() as saver:
             compiled = graph.studio.graph.copy(update={"checkpointer": saver})
             await compiled.ainvoke(given, thread)
@@ -258,6 +259,30 @@ def test_refusal_does_not_stick_to_the_thread(
     assert first["answer"].refused
     assert not second["answer"].refused
     assert "submarines" not in " ".join(step.reason for step in second["trail"])
+
+
+def test_a_run_that_asks_back_goes_on_with_the_reply(
+    data: Path,
+    talk: Callable[..., list[dict[str, Any]]],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("CARREL_STUDIO_CLARIFY", "true")
+    asked, replied, after = talk(
+        {"messages": [("user", "Who maintains it?")]},
+        Command(resume="the refund API"),
+        {"messages": [("user", "And what is its maximum timeout?")]},
+    )
+    assert asked["clarification"] == Clarification(question="What do you mean by “it”?")
+    assert "answer" not in asked
+    assert "Payments Gateway" in replied["messages"][-1].text
+    assert replied["clarification"] is None and replied["clarified"] == 1
+    nodes = [step.node for step in replied["trail"]]
+    assert nodes[:3] == ["understand", "clarify", "understand"]
+    assert "300 seconds" in after["messages"][-1].text
+    assert after["clarified"] == 0
+    assert [step.node for step in after["trail"]].count("understand") == 1
+    assert "msgpack" not in caplog.text
 
 
 def test_cleared_leaves_a_first_run_alone_and_keeps_messages() -> None:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.settings import Settings
-from ingest.context import NEXT, PREVIOUS, with_context
+from ingest.context import with_context
 from ingest.types import Block, ParsedDocument
+from stores.rows import NEXT, PREVIOUS
 
 WORDS = st.text("ab 中🇺🇦\u0301\n", min_size=1, max_size=160)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from builders import weights_for
 
+from core.cache.cache import local_cache
 from core.settings import Settings
 from core.types import Evidence
 from graph.session import open_embedder
@@ -17,7 +18,7 @@ from reasoning.rules.reasoner import RulesReasoner
 
 @pytest.fixture(scope="session")
 def minilm() -> Embedder:
-    return CachedEmbedder(open_embedder(Settings()), 4096)
+    return CachedEmbedder(open_embedder(Settings()), local_cache("embeddings", 4096))
 
 
 @pytest.fixture(scope="session")

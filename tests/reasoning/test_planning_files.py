@@ -54,9 +54,23 @@ def test_a_plan_reads_back_as_it_was_written(plan: Plan, whole: bool) -> None:
     assert read(said) == PlanFile(plan=plan, operations=operations, fixed=whole)
 
 
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("How high is the flame?", "en"),
+        ("Насколько высоко пламя свечи?", "ru"),
+        ("火焰多高?", "zh"),
+    ],
+)
+def test_a_question_without_a_language_is_in_that_of_its_text(text: str, language: str) -> None:
+    assert read({"questions": [asked("1", text)]}).plan.questions[0].language == language
+    given = read({"questions": [asked("1", text, language="uk")]}).plan.questions[0]
+    assert given.language == "uk"
+
+
 def test_the_least_that_is_a_plan() -> None:
     found = read_plan('\ufeff{"questions": [{"id": "1", "text": "Who?"}]}'[1:], SETTINGS, never)
-    assert found.plan.questions == [SubQuestion(id="1", text="Who?", query="Who?")]
+    assert found.plan.questions == [SubQuestion(id="1", text="Who?", query="Who?", language="en")]
     assert [item.op for item in found.operations] == ["RETRIEVE", "SYNTHESIZE"]
 
 

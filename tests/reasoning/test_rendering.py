@@ -7,8 +7,9 @@ import re
 import pytest
 from builders import asking, citing, piece
 
+from core.citations import numbered_sources
 from core.types import Evidence, Plan, StopReason, Understanding
-from reasoning.rendering import WHY, numbered_sources, render_answer, render_refusal
+from reasoning.rendering import WHY, render_answer, render_refusal
 
 FIRST = piece("The ward has 12 beds. It is open at night.")
 SECOND = piece("Marta Diaz leads the ward.")

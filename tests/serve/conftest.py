@@ -3,6 +3,7 @@
 - `session`: an open session over tenants "acme" (collections "guide" and, for editors, "closed")
   and "zoo" (collection "guide").
 - `served`: a server over it; `served.client("admin")` calls it as one kind of caller (KINDS).
+- `browser_page`, `browser_pages`: a real browser on that server (browser.py).
 """
 
 from __future__ import annotations
@@ -12,6 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import browser_page as browser_page
+from browser import browser_pages as browser_pages
+from browser import chromium as chromium
 from commands import write_files
 from serving import Served, running
 

@@ -118,6 +118,8 @@ class ThreadRunner:
                     question.collection,
                     pipeline=question.pipeline,
                     history=question.history,
+                    conversation=question.conversation,
+                    clarify=question.clarify,
                     on_step=on_step,
                     on_stream=lambda event: post(RunEvent(event.kind, {"text": event.text})),
                     cancelled=gave_up.is_set,
@@ -173,9 +175,12 @@ def serving(session: Session, **changes: object) -> Iterator[Server]:
     def collections(auth: AuthContext) -> Sequence[str]:
         return [one.name for one in session.store.catalogue.collections(auth.tenant)]
 
+    def begin(auth: AuthContext, name: str) -> str:
+        return session.store.conversations.create(auth.tenant, auth.user, name).id
+
     app = FastAPI()
     app.include_router(langserve_router(runner, caller, settings))
-    app.include_router(openai_router(runner, caller, collections, settings))
+    app.include_router(openai_router(runner, caller, collections, settings, begin))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", lifespan="off"))
     thread = threading.Thread(target=server.run)
     thread.start()

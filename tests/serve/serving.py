@@ -54,6 +54,7 @@ class HeldSession:
     """Stand for a session whose runs go on until they are released or cancelled."""
 
     settings: Settings
+    chat: None = None
     started: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     cancelled: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     released: threading.Event = field(default_factory=threading.Event)
@@ -91,7 +92,7 @@ def held_desk(session: Session, **changes: Any) -> tuple[Desk, HeldSession]:
     held = HeldSession(settings)
     runner = SessionRunner(held, settings)  # type: ignore[arg-type]
     desk = make_desk(session, allow_anonymous=True)
-    desk = replace(desk, settings=settings, runner=runner, metrics=Metrics(runner))
+    desk = replace(desk, settings=settings, runner=runner, metrics=Metrics(runner, settings))
     return desk, held
 
 

@@ -167,7 +167,8 @@ def test_schemas(http: httpx.Client) -> None:
     )
     assert set(given_["properties"]) == {"question", "collection", "messages"}
     assert given_["required"] == ["question"]
-    assert set(output["required"]) == set(output["properties"])
+    optional = {"clarification", "cached"}
+    assert set(output["required"]) == set(output["properties"]) - optional
     assert set(config["$defs"]["Configurable"]["properties"]) == {"collection", "pipeline"}
     assert http.get(f"c/{packed({})}/config_schema").json() == config
 

@@ -70,7 +70,7 @@ def test_a_full_server_says_when_to_come_back(session: Session, stream: bool) ->
     runner, settings = desk.runner, desk.settings
     routers = (
         langserve_router(runner, caller, settings),
-        openai_router(runner, caller, lambda auth: ["default"], settings),
+        openai_router(runner, caller, lambda auth: ["default"], settings, lambda auth, name: ""),
     )
     with (
         running(desk, routers=routers) as url,

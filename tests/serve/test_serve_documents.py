@@ -3,29 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from commands import pdf
-from serving import Served, error_of, eventually
-
-
-def upload(served: Served, name: str, content: bytes, *, kind: str = "writer", **more: Any) -> Any:
-    params = {"collection": "uploaded", "name": name} | more
-    with served.client(kind) as client:
-        return client.post("/api/v1/documents", params=params, content=content)
-
-
-def finished(served: Served, job: dict[str, Any], kind: str = "writer") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-
-    def ended() -> bool:
-        with served.client(kind) as client:
-            found.update(client.get(f"/api/v1/jobs/{job['id']}").json())
-        return found["state"] in ("done", "failed")
-
-    eventually(ended)
-    return found
+from serving import Served, error_of
+from uploading import finished, upload
 
 
 def test_an_upload_can_be_asked_about(served: Served, uploads: Path) -> None:

@@ -50,8 +50,13 @@ AGENT: dict[str, tuple[str, dict[str, Any]]] = {
 ROWS = {
     ("GET", "/api/v1/health"): Row("all"),
     ("GET", "/api/v1/openapi.json"): Row("all"),
+    ("GET", "/"): Row("all"),
+    ("GET", "/page/{name}"): Row("all", path="/page/app.js"),
+    ("GET", "/page/{folder}/{name}"): Row("all", path="/page/views/ask.js"),
+    ("GET", "/api/v1/me"): Row("callers"),
     ("GET", "/metrics"): Row("admins"),
     ("GET", "/api/v1/audit"): Row("admins"),
+    ("GET", "/api/v1/metrics"): Row("admins"),
     ("POST", "/api/v1/settings/reload"): Row("admins", 403),  # of no tenant, unless one is named
     ("POST", "/api/v1/chat"): Row("callers", sends={"json": QUESTION}),
     ("POST", "/api/v1/search"): Row(
@@ -59,10 +64,29 @@ ROWS = {
     ),
     ("GET", "/api/v1/runs"): Row("callers"),
     ("GET", "/api/v1/runs/{run_id}"): Row("callers", 404, "/api/v1/runs/000000000000"),
+    ("GET", "/api/v1/graph.svg"): Row("callers"),
+    **{
+        ("GET", f"/api/v1/runs/{{run_id}}/{name}.svg"): Row(
+            "callers", 404, f"/api/v1/runs/000000000000/{name}.svg"
+        )
+        for name in ("graph", "plan")
+    },
     ("POST", "/api/v1/feedback"): Row(
         "callers", 404, sends={"json": {"run_id": "000000000000", "rating": "up"}}
     ),
     ("GET", "/api/v1/feedback"): Row("callers"),
+    ("POST", "/api/v1/conversations"): Row("callers", 201, sends={"json": {"collection": "guide"}}),
+    ("GET", "/api/v1/conversations"): Row("callers"),
+    **{
+        (method, "/api/v1/conversations/{conversation_id}"): Row(
+            "callers", 404, f"/api/v1/conversations/{'0' * 32}", sends
+        )
+        for method, sends in (
+            ("GET", {}),
+            ("DELETE", {}),
+            ("PATCH", {"json": {"title": "Candles"}}),
+        )
+    },
     ("GET", "/api/v1/collections"): Row("callers"),
     ("GET", "/api/v1/documents"): Row("callers", sends={"params": {"collection": "guide"}}),
     ("POST", "/api/v1/documents"): Row(
@@ -70,7 +94,18 @@ ROWS = {
         422,
         sends={"params": {"collection": "upload", "name": "a.exe"}, "content": b"x"},
     ),
+    ("GET", "/api/v1/documents/passages"): Row(
+        "callers", 404, sends={"params": {"collection": "guide", "document_id": "absent.md"}}
+    ),
+    ("DELETE", "/api/v1/documents"): Row(
+        "writers", 404, sends={"params": {"collection": "guide", "document_id": "absent.md"}}
+    ),
+    ("GET", "/api/v1/jobs"): Row("callers"),
     ("GET", "/api/v1/jobs/{job_id}"): Row("callers", 404, "/api/v1/jobs/000000000000"),
+    ("DELETE", "/api/v1/jobs/{job_id}"): Row("callers", 404, "/api/v1/jobs/000000000000"),
+    ("GET", "/api/v1/keys"): Row("admins"),
+    ("POST", "/api/v1/keys"): Row("admins", 422, sends={"json": {"tenant": "zoo"}}),
+    ("DELETE", "/api/v1/keys/{key_id}"): Row("admins", 404, "/api/v1/keys/000000000000"),
     ("GET", "/v1/models"): Row("callers"),
     ("GET", "/v1/models/{model}"): Row("callers", path="/v1/models/carrel:guide"),
     ("POST", "/v1/chat/completions"): Row("callers", sends={"json": COMPLETION}),

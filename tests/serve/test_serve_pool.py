@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from serving import SECONDS, eventually
 
+from graph.session import Session
 from serve.errors import Busy
 from serve.pool import FairPool, Owner, PoolLimits, Ticket
+from serve.runner import ask_threads
 
 ANN, BOB = ("acme", "ann"), ("acme", "bob")
 
@@ -67,6 +71,35 @@ def test_a_caller_who_floods_waits_behind_the_others(bench: Callable[..., Bench]
     works.open(*works.gates)
     eventually(lambda: len(works.began) == 6)
     assert works.began == ["ann0", "bob0", "ann1", "bob1", "ann2", "ann3"]
+
+
+def test_callers_who_wait_are_served_in_the_order_in_which_they_came(
+    bench: Callable[..., Bench],
+) -> None:
+    works = bench(threads=1, per_caller=1, waiting=40)
+    works.submit(ANN, "held")
+    eventually(lambda: works.began == ["held"])
+    names = [f"{(7 * number) % 20:02}" for number in range(20)]
+    for name in names:
+        works.submit(("acme", name), name)
+    works.open(*works.gates)
+    eventually(lambda: len(works.began) == 21)
+    assert works.began[1:] == names
+
+
+def test_a_caller_who_floods_is_not_passed_by_all_who_come_later(
+    bench: Callable[..., Bench],
+) -> None:
+    works = bench(threads=1, per_caller=1)
+    works.submit(ANN, "ann0")
+    works.submit(ANN, "ann1")
+    eventually(lambda: works.began == ["ann0"])
+    for number, owner in enumerate("xyz"):
+        works.submit(("acme", owner), owner)
+        eventually(lambda number=number: len(works.began) == number + 1)
+        works.open(works.began[-1])
+    eventually(lambda: len(works.began) == 4)
+    assert "ann1" in works.began
 
 
 def test_one_caller_never_has_all_threads(bench: Callable[..., Bench]) -> None:
@@ -151,3 +184,15 @@ def test_the_end_drops_what_waits_and_says_so(bench: Callable[..., Bench]) -> No
     works.open("first")
     assert works.pool.join(SECONDS)
     assert works.began == ["first"]
+
+
+@pytest.mark.parametrize(("given", "slots", "expected"), [(0, 64, 64), (0, 1, None), (3, 64, 3)])
+def test_as_many_questions_at_once_as_the_model_serves(
+    session: Session, monkeypatch: pytest.MonkeyPatch, given: int, slots: int, expected: int | None
+) -> None:
+    chat = SimpleNamespace(capabilities=SimpleNamespace(slots=slots))
+    held = cast(Session, SimpleNamespace(chat=chat))
+    settings = session.settings.model_copy(update={"serve_threads": given})
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+    assert ask_threads(held, settings) == (expected or 6)
+    assert ask_threads(cast(Session, SimpleNamespace(chat=None)), settings) == (given or 6)

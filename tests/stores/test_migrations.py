@@ -86,6 +86,18 @@ TABLES = {
     "audit": ["seq", "at", "kind", "tenant", "user", "facts", "previous", "hash"],
     "spending": ["tenant", "user", "hour", "tokens"],
     "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
+    "jobs": [
+        *("number", "id", "kind", "tenant", "user", "collection", "name", "roles", "bytes"),
+        *("state", "error", "attempts", "documents", "chunks", "notes"),
+        *("created_at", "updated_at"),
+    ],
+    "conversations": [
+        *("id", "tenant", "user", "collection", "title", "created_at", "updated_at"),
+        *("checkpoint_id", "waiting"),
+    ],
+    "conversation_turns": [
+        *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
+    ],
 }
 NAMES = [
     "m001_catalogue",
@@ -94,8 +106,10 @@ NAMES = [
     "m004_segments",
     "m005_context",
     "m006_serving",
-    "m007_limits",
-    "m008_audit",
+    "m007_conversations",
+    "m008_limits",
+    "m009_jobs",
+    "m010_audit",
 ]
 
 

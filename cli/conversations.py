@@ -1,0 +1,133 @@
+"""`carrel conversations`: what was asked in `carrel chat` and over HTTP, to read or delete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from cli.answer import clarification_lines
+from cli.draw import shortened
+from cli.options import DEFAULT_TENANT, Data, Json, Tenant, User, settings_from, storable
+from cli.output import print_json, stdout
+from core.errors import AbsentError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stores.conversations import Conversation, Conversations
+
+NEWEST = 20
+TITLE = 70
+LAST = "last"
+
+app = typer.Typer(help="List, show and delete kept conversations.")
+
+Name = Annotated[str, typer.Argument(help="Its id, or 'last'.", show_default=False)]
+
+
+@app.command("list")
+def list_conversations(
+    tenant: Tenant = DEFAULT_TENANT,
+    user: User = "local",
+    limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many.")] = NEWEST,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List the conversations of a user, last used first."""
+    with _kept(data) as (kept, _):
+        found = kept.newest(tenant, user, limit)
+    if as_json:
+        print_json({"conversations": [one.describe() for one in found]})
+        return
+    for one in found:
+        when, title = one.updated_at[:19], shortened(one.title, TITLE)
+        turns = f"{one.turns} turn{'' if one.turns == 1 else 's'}"
+        line = f"{one.id}  {when}  {turns:>9}  {one.collection}: {title}"
+        stdout().print(escape(line))
+
+
+@app.command("show")
+def show(
+    conversation: Name,
+    tenant: Tenant = DEFAULT_TENANT,
+    user: User = "local",
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show the turns of a conversation; `carrel trace RUN` shows how one was answered."""
+    with _kept(data) as (kept, _):
+        found = named(kept, tenant, user, conversation)
+        turns = kept.turns(found)
+    waiting = None if found.waiting is None else found.waiting.clarification.model_dump()
+    if as_json:
+        print_json({**found.describe(), "turns": turns, "waiting": waiting})
+        return
+    out = stdout()
+    for turn in turns:
+        out.print(f"[bold]{escape(turn['question'])}[/bold] [dim]run {turn['run_id']}[/dim]")
+        for line in _said(turn):
+            out.print(escape(line))
+        out.print()
+
+
+def _said(turn: dict[str, Any]) -> list[str]:
+    asked = turn["clarification"]
+    lines = [] if asked is None else clarification_lines(asked)
+    if turn["reply"]:
+        lines.append(f"> {turn['reply']}")
+    return [*lines, *([turn["answer"]] if turn["answer"] else [])]
+
+
+@app.command("delete")
+def delete(
+    conversation: Name,
+    tenant: Tenant = DEFAULT_TENANT,
+    user: User = "local",
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Delete a conversation with its turns and their runs; it cannot be had back."""
+    from graph.threads import Threads
+
+    with _kept(data) as (kept, folder):
+        found = named(kept, tenant, user, conversation)
+        with closing(Threads(folder)) as threads:
+            threads.delete(found.id)
+        kept.delete(found)
+    if as_json:
+        print_json(found.describe())
+    else:
+        stdout().print(f"{found.id} is deleted")
+
+
+def named(kept: Conversations, tenant: str, user: str, name: str) -> Conversation:
+    """Return a user's conversation by its id or as the last used one; raises AbsentError."""
+    if name != LAST:
+        return kept.load(tenant, user, storable(name))
+    newest = kept.newest(tenant, user, 1)
+    if not newest:
+        raise AbsentError("there is no conversation yet", hint="`carrel chat` begins one")
+    return newest[0]
+
+
+@contextmanager
+def _kept(data: Path | None) -> Iterator[tuple[Conversations, Path]]:
+    from stores.conversations import Conversations
+    from stores.database import Database, explained
+    from stores.lock import OwnerLock
+    from stores.store import CATALOGUE, check_folder
+
+    settings = settings_from(data)
+    folder = settings.data.expanduser().absolute()
+    check_folder(folder, create=False)
+    catalogue = folder / CATALOGUE
+    with (
+        OwnerLock(folder, wait_s=settings.lock_wait_s),
+        explained(catalogue),
+        closing(Database(catalogue)) as database,
+    ):
+        yield Conversations(database), folder

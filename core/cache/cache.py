@@ -1,0 +1,149 @@
+"""One kind of thing that is remembered: looked up, made once by one thread, and counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, TimeoutError
+from threading import Lock
+
+from core.cache.memory import MemoryStore
+from core.cache.secret import Secret, random_secret
+from core.cache.types import CacheStore
+
+
+class Cache:
+    """Remember values of one kind for `seconds`; 0 remembers nothing.
+
+    Values are bytes, so that no reader changes what another one gets.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        store: CacheStore,
+        secret: Secret,
+        seconds: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Keep values in `store`, under keys made with `secret`."""
+        self.name = name
+        self._store = store
+        self._secret = secret
+        self._seconds = seconds
+        self._clock = clock
+        self._lock = Lock()
+        self._making: dict[str, Future[bytes | None]] = {}
+        self.hits = 0
+        self.misses = 0
+
+    @property
+    def enabled(self) -> bool:
+        """Tell whether anything is remembered."""
+        return self._seconds > 0
+
+    @property
+    def entries(self) -> int:
+        """Return how many values lie in this process's memory."""
+        return self._store.entries
+
+    def key(self, **fields: object) -> str:
+        """Return the key of a value that exactly these fields, JSON values all, decide."""
+        return self._secret.key(self.name, fields)
+
+    def get(self, key: str) -> bytes | None:
+        """Return what is remembered."""
+        return self._looked_up([key])[0] if self.enabled else None
+
+    def put(self, key: str, value: bytes) -> None:
+        """Remember a value."""
+        self._remember({key: value})
+
+    def once(
+        self, key: str, make: Callable[[], bytes | None], deadline: float | None = None
+    ) -> bytes | None:
+        """Return what is remembered, or what `make` makes; None is not remembered.
+
+        A key that another thread is making is waited for until `deadline` (`time.monotonic()`);
+        when that thread fails, makes None or is late, this one makes it.
+        """
+        if not self.enabled:
+            return make()
+        held = self._looked_up([key])[0]
+        if held is not None:
+            return held
+        mine, others = self._claimed([key])
+        if others:
+            value = _waited(others[key], deadline)
+            return make() if value is None else value
+        return self._made(mine, lambda keys: _kept(key, make()))[key]
+
+    def many(
+        self, keys: Sequence[str], make: Callable[[list[str]], Mapping[str, bytes]]
+    ) -> dict[str, bytes]:
+        """Return a value for each key; `make` gets the keys that nobody has made or is making."""
+        wanted = list(dict.fromkeys(keys))
+        if not self.enabled:
+            return dict(make(wanted)) if wanted else {}
+        looked_up = zip(wanted, self._looked_up(wanted), strict=True)
+        found = {key: value for key, value in looked_up if value is not None}
+        mine, others = self._claimed([key for key in wanted if key not in found])
+        if mine:
+            made = self._made(mine, make)
+            found |= {key: value for key, value in made.items() if value is not None}
+        waited = {key: _waited(future, None) for key, future in others.items()}
+        found |= {key: value for key, value in waited.items() if value is not None}
+        failed = [key for key in waited if key not in found]
+        return found | (dict(make(failed)) if failed else {})
+
+    def _looked_up(self, keys: Sequence[str]) -> list[bytes | None]:
+        held = self._store.get(keys)
+        hits = sum(one is not None for one in held)
+        with self._lock:
+            self.hits += hits
+            self.misses += len(held) - hits
+        return [None if one is None else one.value for one in held]
+
+    def _claimed(self, keys: Sequence[str]) -> tuple[list[str], dict[str, Future[bytes | None]]]:
+        """Return the keys this thread has to make, and those that others are making."""
+        with self._lock:
+            others = {key: self._making[key] for key in keys if key in self._making}
+            mine = [key for key in keys if key not in others]
+            for key in mine:
+                self._making[key] = Future()
+        return mine, others
+
+    def _made(
+        self, mine: list[str], make: Callable[[list[str]], Mapping[str, bytes]]
+    ) -> dict[str, bytes | None]:
+        made: Mapping[str, bytes] = {}
+        try:
+            made = make(mine)
+            self._remember(made)
+        finally:
+            with self._lock:
+                futures = [(key, self._making.pop(key)) for key in mine]
+            for key, future in futures:
+                future.set_result(made.get(key))
+        return {key: made.get(key) for key in mine}
+
+    def _remember(self, values: Mapping[str, bytes]) -> None:
+        if self.enabled and values:
+            self._store.put(values, self._clock() + self._seconds)
+
+
+def local_cache(name: str, entries: int, seconds: float = 86_400.0) -> Cache:
+    """Return a cache of at most `entries` values in this process's memory alone."""
+    return Cache(name, MemoryStore(entries=entries), random_secret(), seconds)
+
+
+def _kept(key: str, value: bytes | None) -> dict[str, bytes]:
+    return {} if value is None else {key: value}
+
+
+def _waited(future: Future[bytes | None], deadline: float | None) -> bytes | None:
+    left = None if deadline is None else max(0.0, deadline - time.monotonic())
+    try:
+        return future.result(timeout=left)
+    except TimeoutError:
+        return None

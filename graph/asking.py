@@ -1,0 +1,200 @@
+"""One question put to the graph: followed to its end, kept as a run, alone or in a conversation."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.types import Command
+
+from core.errors import CarrelError, shorten
+from core.streaming import StreamEvent
+from core.trace import RunRecord, Step
+from core.types import Answer, Clarification, StopReason
+from graph.context import Context
+from graph.record import run_record
+from graph.state import Graph
+from graph.threads import INTERRUPT, Threads
+from models.chat.types import ModelCancelled
+from reasoning.types import Turn
+from stores.conversations import Conversation, KeptTurn, Waiting
+from stores.database import damaged
+from stores.store import Store
+
+
+@dataclass
+class Asked:
+    """Hold one question as it was asked, who watches it, and the steps made so far."""
+
+    question: str
+    collection: str
+    context: Context
+    on_step: Callable[[Step], None] | None = None
+    on_stream: Callable[[StreamEvent], None] | None = None
+    trail: list[Step] = field(default_factory=list)
+
+    def step(self, step: Step) -> None:
+        """Note a step and show it."""
+        self.trail.append(step)
+        if self.on_step is not None:
+            self.on_step(step)
+
+
+class Asking:
+    """Put questions to the graph and keep what becomes of them."""
+
+    def __init__(self, graph: Graph, store: Store, warnings: Sequence[str]) -> None:
+        """Use an open store; `warnings` are those of the session, told with every run."""
+        self._graph = graph
+        self._store = store
+        self._warnings = warnings
+        self.threads = Threads(store.folder)
+
+    def alone(self, asked: Asked, history: Iterable[Turn]) -> RunRecord:
+        """Answer a question that stands for itself, with the history it came with."""
+        messages: list[AnyMessage] = []
+        for turn in history:
+            messages += [HumanMessage(turn.question), AIMessage(turn.answer)]
+        messages.append(HumanMessage(asked.question))
+        try:
+            state = followed(self._graph, {"messages": messages}, asked)
+        except (KeyboardInterrupt, ModelCancelled):
+            self._cancelled(asked)
+            raise
+        return self._saved(self._record(asked, state))
+
+    def within(self, conversation: Conversation, asked: Asked) -> RunRecord:
+        """Answer the next question of a conversation, or go on with the run that asked back.
+
+        Such a run keeps its id, its question and what it has spent. A run that does not end well
+        leaves the conversation as it was.
+        """
+        name = conversation.id
+        self.threads.keep(name, conversation.checkpoint_id)
+        waiting = conversation.waiting if self.threads.latest(name) else None
+        said = asked.question
+        given: Any = {"messages": [HumanMessage(said)]} if waiting is None else Command(resume=said)
+        graph = self._graph.copy(update={"checkpointer": self.threads.saver})
+        try:
+            state = followed(graph, given, asked, name)
+            return self._turn(conversation, waiting, asked, state)
+        except (KeyboardInterrupt, ModelCancelled):
+            self._cancelled(asked)
+            raise
+        finally:
+            self._tidy(conversation)
+
+    def _tidy(self, conversation: Conversation) -> None:
+        """Keep the state alone that the catalogue names by now; the next question does it again."""
+        with suppress(CarrelError):  # it must not hide an answer, or the error of the run
+            kept = self._store.conversations
+            now = kept.load(conversation.tenant, conversation.user, conversation.id)
+            self.threads.keep(now.id, now.checkpoint_id)
+
+    def _turn(
+        self,
+        conversation: Conversation,
+        waiting: Waiting | None,
+        asked: Asked,
+        state: dict[str, Any],
+    ) -> RunRecord:
+        """Keep a run and its turn, and the one state that the conversation goes on from."""
+        name, reply = conversation.id, ""
+        settings = asked.context.settings
+        if waiting is not None:
+            asked.question, reply = waiting.question, asked.question
+        run = self._record(asked, state, waiting.run_id if waiting else "")
+        run.result["conversation_id"] = name
+        self._saved(run)
+        asks: Clarification | None = state.get("clarification")
+        turn = KeptTurn(
+            run_id=run.run_id,
+            question=asked.question,
+            clarification=asks or (waiting.clarification if waiting else None),
+            reply=reply,
+        )
+        self._store.conversations.save_turn(
+            conversation,
+            turn,
+            self.threads.latest(name),
+            title=shorten(asked.question, settings.conversation_title_chars),
+            waiting=asks is not None,
+        )
+        return run
+
+    def close(self) -> None:
+        """Close the file of conversations."""
+        self.threads.close()
+
+    def _cancelled(self, asked: Asked) -> None:
+        answer = Answer(text="", refused=True, stop_reason=StopReason.cancelled)
+        self._saved(self._record(asked, {"answer": answer, "trail": asked.trail}))
+
+    def _record(self, asked: Asked, state: dict[str, Any], run_id: str = "") -> RunRecord:
+        # Steps of operations that ran side by side came as they ended; the state has them in order.
+        return run_record(
+            asked.context.auth,
+            asked.collection,
+            asked.question,
+            asked.context.pipeline,
+            state,
+            state["trail"],
+            index_version=self._store.catalogue.index_version(),
+            warnings=self._warnings,
+            run_id=run_id,
+        )
+
+    def _saved(self, run: RunRecord) -> RunRecord:
+        try:
+            self._store.runs.save(run)
+        except sqlite3.OperationalError as error:
+            # The answer is worth more than its record: a full disk must not swallow it.
+            reason = damaged(self._store.folder, error)
+            run.result["warnings"].append(f"the run was not kept: {reason}")
+        return run
+
+
+def followed(
+    graph: Graph,
+    given: Any,  # noqa: ANN401 - LangGraph's own
+    asked: Asked,
+    thread: str = "",
+) -> dict[str, Any]:
+    """Run the graph, show what happens and return the state that it ends or waits in.
+
+    `given` is its input, or what a reply resumes it with.
+    """
+    context = asked.context
+    config: RunnableConfig = {"recursion_limit": 4 * context.budget.steps + 10}
+    if thread:
+        config["configurable"] = {"thread_id": thread}
+    state: dict[str, Any] = {}
+    for mode, data in graph.stream(
+        given,
+        context=context,
+        config=config,
+        stream_mode=["updates", "values", "custom"],
+        durability="exit" if thread else None,
+    ):
+        if mode == "custom":
+            if asked.on_stream is not None and isinstance(data, StreamEvent):
+                asked.on_stream(data)
+            continue
+        if mode == "values":
+            state = cast(dict[str, Any], data)
+            continue
+        for node, update in cast(dict[str, Any], data).items():
+            if node != INTERRUPT:
+                for step in (update or {}).get("trail", []):
+                    asked.step(step)
+    asks: Clarification | None = state.get("clarification")
+    if asks is not None:
+        step = Step(node="clarify", decision=asks.question, reason="; ".join(asks.options))
+        asked.step(step)
+        state = {**state, "trail": [*state["trail"], step]}
+    return state

@@ -1,0 +1,149 @@
+"""The states that conversations go on from, in a file of their own beside the catalogue."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from langchain_core.messages import AnyMessage
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.sqlite import SqliteSaver
+
+from core.errors import OperatorError
+from graph.state_types import state_serializer
+from stores.database import damaged
+
+THREADS = "conversations.sqlite3"
+BUSY_S = 5.0
+INTERRUPT = "__interrupt__"  # LangGraph's name of what a node asks
+MESSAGES = 200  # of one thread that are kept, newest last; more than any history reads
+
+
+# What a state knows from documents, word for word.
+FOUND = frozenset({"evidence", "registers", "chosen"})
+
+
+class ThreadSaver(SqliteSaver):
+    """Let a run that is over leave its messages alone, and one that waits nothing that it found.
+
+    That is searched anew by what goes on, by the rights of whoever asks then.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file; raises OperatorError."""
+        self._path = path
+        with explained_threads(path):
+            connection = sqlite3.connect(path, check_same_thread=False, timeout=BUSY_S)
+            for pragma in ("secure_delete=ON", "trusted_schema=OFF", "synchronous=FULL"):
+                connection.execute(f"PRAGMA {pragma}")
+        super().__init__(connection, serde=state_serializer())
+
+    @contextmanager
+    def cursor(self, transaction: bool = True) -> Iterator[sqlite3.Cursor]:
+        """Give the one way to the file, whose errors say what the operator must do."""
+        with explained_threads(self._path), super().cursor(transaction) as cursor:
+            yield cursor
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Save a checkpoint; of the state of a run that has answered, the newest messages."""
+        values = checkpoint["channel_values"]
+        if values.get("answer") is not None:
+            values = {"messages": recent(values.get("messages") or [])}
+        elif values.get("clarification") is not None:
+            values = {name: value for name, value in values.items() if name not in FOUND}
+        checkpoint = {**checkpoint, "channel_values": values}
+        return super().put(config, checkpoint, metadata, new_versions)
+
+
+def recent(messages: Sequence[AnyMessage]) -> list[AnyMessage]:
+    """Return the newest messages, beginning with one of the user."""
+    kept = list(messages[-MESSAGES:])
+    while kept and kept[0].type != "human":
+        kept.pop(0)
+    return kept
+
+
+class Threads:
+    """Keep one state for each conversation: the one that the catalogue names.
+
+    Any other is what a run has left that did not end well, and is dropped.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Open nothing yet."""
+        self.path = folder / THREADS
+        self._lock = threading.Lock()
+        self._saver: ThreadSaver | None = None
+
+    @property
+    def saver(self) -> ThreadSaver:
+        """Return LangGraph's saver, opened once."""
+        with self._lock:
+            if self._saver is None:
+                self._saver = ThreadSaver(self.path)
+            return self._saver
+
+    def latest(self, name: str) -> str:
+        """Return the id of a thread's newest state, "" for none."""
+        with self.saver.cursor(transaction=False) as cursor:
+            cursor.execute(
+                "SELECT max(checkpoint_id) FROM checkpoints WHERE thread_id = ?", (name,)
+            )
+            return cursor.fetchone()[0] or ""
+
+    def keep(self, name: str, checkpoint_id: str) -> None:
+        """Drop all states of a thread but one, and what a run has written on top of that one.
+
+        The question that it waits with for a reply stays.
+        """
+        with self.saver.cursor() as cursor:
+            cursor.execute(
+                "DELETE FROM checkpoints WHERE thread_id = ? AND checkpoint_id <> ?",
+                (name, checkpoint_id),
+            )
+            cursor.execute(
+                "DELETE FROM writes WHERE thread_id = ? AND (checkpoint_id <> ? OR channel <> ?)",
+                (name, checkpoint_id, INTERRUPT),
+            )
+
+    def delete(self, name: str) -> None:
+        """Delete a thread; nothing of it stays in the file, nor in the log beside it."""
+        with self.saver.cursor() as cursor:
+            for table in ("checkpoints", "writes"):
+                cursor.execute(f"DELETE FROM {table} WHERE thread_id = ?", (name,))
+        with self.saver.cursor(transaction=False) as cursor:
+            cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._saver is not None:
+                self._saver.conn.close()
+            self._saver = None
+
+
+@contextmanager
+def explained_threads(path: Path) -> Iterator[None]:
+    """Turn errors of the file into one that says what the operator must do."""
+    try:
+        yield
+    except sqlite3.ProgrammingError:
+        raise  # a mistake in this code, not in the file
+    except sqlite3.DatabaseError as error:
+        if "malformed" not in str(error) and "not a database" not in str(error):
+            raise damaged(path, error) from error
+        raise OperatorError(
+            "the file of conversations is damaged",
+            value=f"{path} ({error})",
+            hint="move it away: questions and answers stay, but are no history any more",
+        ) from error

@@ -1,0 +1,128 @@
+"""When to ask back, what, and what a reply means: by rules, whoever else decides."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from core.errors import shorten
+from core.language.analysis import analyze, content_terms
+from core.language.detect import detect_language
+from core.settings import Settings
+from core.types import Clarification, Evidence
+from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.topic import WORD, content_runs, entities
+from reasoning.types import Turn
+
+RELATED = 1  # the grade of what is about the question but does not answer it
+LONE = 1  # content words of a question that says nothing but what is asked of "it"
+TAG = re.compile(r"</?[A-Za-z!][^<>]*>")
+
+
+def unclear(question: str, history: Sequence[Turn]) -> Clarification | None:
+    """Ask what a question is about when neither it nor an earlier one names anything.
+
+    It names nothing when it holds no name and at most the one word that says what is asked of a
+    pronoun or demonstrative ("who maintains it?"), or no word at all beside a question word.
+    """
+    if not _names_nothing(question) or not all(_names_nothing(turn.question) for turn in history):
+        return None
+    words = lexicon(detect_language(question))
+    word = _reference(question, words)
+    if word:
+        return Clarification(question=words.message("ask_reference").format(word=word))
+    return Clarification(question=words.message("ask_topic"))
+
+
+def recent(history: Sequence[Turn], settings: Settings) -> Sequence[Turn]:
+    """Return the turns that a question may be completed from."""
+    return history[-settings.history_turns :] if settings.history_turns else []
+
+
+def _names_nothing(question: str) -> bool:
+    words = lexicon(detect_language(question))
+    later = [match.group() for match in WORD.finditer(question)][1:]
+    if entities(question, words) or any(word[0].isupper() and word != "I" for word in later):
+        return False  # even a common word is a name when it is written as one
+    runs = " ".join(content_runs(question, words))
+    left = set(content_terms(runs, words.language)) if runs else set()
+    return not left or (len(left) <= LONE and bool(_reference(question, words)))
+
+
+def _reference(question: str, words: Lexicon) -> str:
+    """Return the first word that stands for something said before, "" for none.
+
+    Words are compared whole, since a Chinese one may be part of another.
+    """
+    known = words.any_of("reference")
+    tokens = (question[token.start : token.end] for token in analyze(question, words.language))
+    return next((token.lower() for token in tokens if token.casefold() in known), "")
+
+
+def not_found(
+    question: str, evidence: Sequence[Evidence], settings: Settings
+) -> Clarification | None:
+    """Offer documents that are related to a question which none answers, best graded first.
+
+    Related is what was graded so, or has a word of the question in its title. A title that only
+    repeats the question is no offer; without any there is nothing to ask.
+    """
+    words = lexicon(detect_language(question))
+    asked = set(content_terms(question))
+    ranked: list[tuple[int, int, str]] = []
+    for item in evidence:
+        title = plain_text(item.title or item.source, settings.clarification_option_chars)
+        named = set(content_terms(title))
+        if named - asked and (item.best_grade >= RELATED or named & asked):
+            ranked.append((-item.best_grade, -len(named & asked), title))
+    ranked.sort(key=lambda one: one[:2])
+    options: dict[str, str] = {}
+    for _, _, title in ranked:
+        options.setdefault(title.casefold(), title)
+    if not options:
+        return None
+    text = f"{words.message('refusal')} {words.message('ask_related')}"
+    offered = list(options.values())[: settings.clarification_options]
+    return Clarification(question=text, options=offered)
+
+
+def plain_text(text: str, limit: int) -> str:
+    """Return a text of a document as one short line without tags."""
+    return shorten(TAG.sub(" ", text), limit)
+
+
+def chosen(reply: str, asked: Clarification) -> str:
+    """Return the option that a reply names by its number, from 1, or the reply itself."""
+    text = " ".join(reply.split())
+    number = text.strip("#.()[] ")
+    if number.isdecimal() and 1 <= int(number[:9]) <= len(asked.options):
+        return asked.options[int(number) - 1]
+    return text
+
+
+def declined(reply: str, question: str) -> bool:
+    """Tell whether a reply says that nothing offered was meant, in its language or the question's.
+
+    A reply that says more than that is an answer.
+    """
+    said = " ".join(WORD.findall(reply)).casefold()
+    languages = {detect_language(reply), detect_language(question)}
+    return any(said in lexicon(one).any_of("none_of_these") for one in languages)
+
+
+def joined(question: str, reply: str, asked: Clarification) -> str:
+    """Return the question that a reply completes, or the reply where it is one of its own."""
+    words = lexicon(detect_language(reply))
+    asks = reply.rstrip().endswith(("?", "？")) or words.is_question(reply)
+    if reply not in asked.options and asks and not _names_nothing(reply):
+        return reply
+    about = reply.rstrip(" .。")
+    return (
+        lexicon(detect_language(question)).message("joined").format(question=question, reply=about)
+    )
+
+
+def clarification_text(asked: Clarification) -> str:
+    """Return a clarifying question as a reader gets it where there is nothing but text."""
+    lines = [f"{number}. {option}" for number, option in enumerate(asked.options, start=1)]
+    return "\n".join([asked.question, *lines])

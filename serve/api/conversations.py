@@ -1,0 +1,114 @@
+"""/api/v1/conversations: the caller's dialogues, each with its turns."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.errors import CallerError
+from serve.depends import Caller, Parts
+from serve.dialogue import Storable
+from stores.conversations import Conversation, Conversations
+
+TITLE_CHARS = 400
+
+router = APIRouter(prefix="/api/v1/conversations", tags=["conversations"])
+
+Id = Annotated[str, Path(max_length=64, description="Id of a conversation of the caller.")]
+
+
+class NewConversation(BaseModel):
+    """Begin a conversation about one collection."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    collection: str = "default"
+
+
+class Renamed(Storable):
+    """Give a conversation another title."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: str = Field(min_length=1, max_length=TITLE_CHARS)
+
+
+@router.post("", status_code=201)
+async def begin(body: NewConversation, auth: Caller, parts: Parts) -> dict[str, Any]:
+    """Begin a conversation; its first question gives it a title."""
+    store = parts.session.store
+
+    def create() -> Conversation:
+        store.catalogue.collection(auth.tenant, body.collection)
+        return store.conversations.create(auth.tenant, auth.user, body.collection)
+
+    made = await parts.runner.do(auth, create)
+    return made.describe()
+
+
+@router.get("")
+async def conversations(
+    auth: Caller,
+    parts: Parts,
+    limit: Annotated[int, Query(ge=1, le=200)] = 20,
+    before: Annotated[str, Query(max_length=64, description="Id of the last one seen.")] = "",
+) -> dict[str, Any]:
+    """List the caller's conversations, last used first."""
+    kept = parts.session.store.conversations
+
+    def newest() -> list[Conversation]:
+        return kept.newest(auth.tenant, auth.user, limit, before)
+
+    return {"conversations": [one.describe() for one in await parts.runner.do(auth, newest)]}
+
+
+@router.get("/{conversation_id}")
+async def conversation(conversation_id: Id, auth: Caller, parts: Parts) -> dict[str, Any]:
+    """Return a conversation of the caller with its turns, and what it asks back."""
+    kept = parts.session.store.conversations
+
+    def load() -> dict[str, Any]:
+        return shown(kept, kept.load(auth.tenant, auth.user, conversation_id))
+
+    return await parts.runner.do(auth, load)
+
+
+@router.patch("/{conversation_id}")
+async def rename(conversation_id: Id, body: Renamed, auth: Caller, parts: Parts) -> dict[str, Any]:
+    """Give a conversation of the caller another title."""
+    kept = parts.session.store.conversations
+    title = " ".join(body.title.replace("\x00", "").split())
+    if not title:
+        raise CallerError("a title needs a word", value=body.title)
+
+    def save() -> dict[str, Any]:
+        found = kept.load(auth.tenant, auth.user, conversation_id)
+        kept.rename(found, title)
+        return kept.load(auth.tenant, auth.user, conversation_id).describe()
+
+    return await parts.runner.do(auth, save)
+
+
+@router.delete("/{conversation_id}", status_code=204)
+async def delete(conversation_id: Id, auth: Caller, parts: Parts) -> Response:
+    """Delete a conversation of the caller with its turns, their runs and its history."""
+
+    def forget() -> None:
+        with parts.runner.claims.held(auth, conversation_id):
+            parts.session.forget(auth, conversation_id)
+            parts.audit.record("deletion", auth, conversation=conversation_id)
+
+    await parts.runner.do(auth, forget)
+    return Response(status_code=204)
+
+
+def shown(kept: Conversations, found: Conversation) -> dict[str, Any]:
+    """Return a conversation with its turns, and the question that it waits for a reply to."""
+    waiting = found.waiting
+    return {
+        **found.describe(),
+        "turns": kept.turns(found),
+        "waiting": None if waiting is None else waiting.clarification.model_dump(),
+    }

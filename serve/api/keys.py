@@ -1,0 +1,68 @@
+"""/api/v1/keys: an admin's keys for the callers of their own tenant."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Path, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from core.auth import checked_name
+from serve.depends import Admin, Parts
+from serve.errors import NotFound
+from stores.keys import Key
+
+DAYS = 36_500
+
+router = APIRouter(prefix="/api/v1", tags=["keys"])
+
+
+class KeyRequest(BaseModel):
+    """Make a key; without a user it is a user of its own, without days it does not expire."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    user: str = Field("", max_length=64)
+    roles: list[str] = Field(default_factory=list, max_length=50)
+    expires_days: int | None = Field(None, ge=1, le=DAYS)
+
+
+@router.get("/keys")
+async def keys(auth: Admin, parts: Parts) -> dict[str, Any]:
+    """List the keys of the caller's tenant, the oldest first, without their secrets."""
+    found = await parts.runner.do(auth, lambda: parts.keys.listed(auth.tenant))
+    return {"keys": [key.describe() for key in found]}
+
+
+@router.post("/keys", status_code=201)
+async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
+    """Make a key for a caller of the same tenant; its secret is told in this answer alone."""
+    user = checked_name("user", body.user) if body.user else ""
+    roles = frozenset(checked_name("role", role) for role in body.roles)
+
+    def make() -> tuple[str, Key]:
+        days = body.expires_days or 0
+        text, key = parts.keys.create(auth.tenant, user=user, roles=roles, days=days)
+        given = {"user": key.auth.user, "roles": sorted(roles), "expires_at": key.expires_at}
+        parts.audit.record("key_created", auth, key=key.id, **given)
+        return text, key
+
+    text, key = await parts.runner.do(auth, make)
+    return {"key": text, **key.describe()}
+
+
+@router.delete("/keys/{key_id}", status_code=204, response_class=Response)
+async def revoke(
+    key_id: Annotated[str, Path(max_length=64, description="Id of a key of the tenant.")],
+    auth: Admin,
+    parts: Parts,
+) -> None:
+    """Revoke a key of the same tenant for good."""
+
+    def work() -> None:
+        if key_id not in {key.id for key in parts.keys.listed(auth.tenant)}:
+            raise NotFound("there is no such key in your tenant")  # may be a secret by mistake
+        parts.keys.revoke(key_id)
+        parts.audit.record("key_revoked", auth, key=key_id)
+
+    await parts.runner.do(auth, work)

@@ -1,0 +1,37 @@
+"""GET /api/v1/me: who the server takes a caller for."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from serve.depends import Caller, Parts
+
+router = APIRouter(prefix="/api/v1", tags=["me"])
+
+
+@router.get("/me")
+async def me(request: Request, auth: Caller, parts: Parts) -> dict[str, Any]:
+    """Say who the caller is, what they may do, and what one of their runs may spend."""
+    settings = parts.settings
+    return {
+        "tenant": auth.tenant,
+        "user": auth.user,
+        "roles": sorted(auth.roles),
+        "anonymous": "authorization" not in request.headers,
+        "may": {
+            "write": bool(auth.roles & set(settings.serve_writer_roles)),
+            "admin": settings.serve_admin_role in auth.roles,
+        },
+        "limits": {
+            "steps": settings.budget_steps,
+            "tool_calls": settings.budget_tool_calls,
+            "tokens": settings.budget_tokens,
+            "seconds": settings.budget_seconds,
+            "cost": settings.budget_cost,
+        },
+        "upload_bytes": settings.serve_upload_bytes,
+        "version": metadata.version("carrel"),
+    }

@@ -1,0 +1,101 @@
+"""What a finished run leaves behind for the server: figures, and an answer to remember."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import NamedTuple
+
+from core.auth import AuthContext
+from core.cache.cache import Cache
+from core.errors import CallerError
+from core.trace import RunRecord
+from core.types import StopReason
+from graph.session import Session
+from serve.run_figures import RunFigures
+from serve.types import Question
+from tools.shared_results import deciding
+from tools.toolbox import GENERAL
+
+ANSWERED = frozenset({StopReason.enough_evidence, StopReason.required_fields_missing})
+BASES = {name: name for name in (*(tool.base for tool in GENERAL), "read_document")} | {
+    "search_classic": "search_classic"
+}
+
+
+class Asked(NamedTuple):
+    """Hold the key of a question's answer, and the index version that it was asked of."""
+
+    key: str
+    version: int
+
+
+class Finished:
+    """Watch runs end, and give a caller who asks the same again the answer they already have.
+
+    Only the id of a run is remembered. The run itself is read from the catalogue, as the caller's
+    own; one that is deleted is not given again.
+    """
+
+    def __init__(self, session: Session, figures: RunFigures | None = None) -> None:
+        """Remember answers in the session's cache."""
+        self._session = session
+        self._figures = figures
+        self._cache: Cache = session.caches.answers
+
+    def asked(self, question: Question, auth: AuthContext) -> Asked | None:
+        """Return what decides the answer to a question, None for one that is never remembered.
+
+        The questions of a conversation depend on what was said in it, which grows with each.
+        """
+        if not self._cache.enabled or question.conversation:
+            return None
+        session = self._session
+        try:
+            collection = session.store.catalogue.collection(auth.tenant, question.collection)
+        except CallerError:
+            return None  # the run says so itself
+        chat, version = session.chat, session.store.catalogue.index_version()
+        key = self._cache.key(
+            caller=auth.describe(),
+            question=dataclasses.asdict(question),
+            version=version,
+            decides=deciding(session.index(collection), chat.capabilities.model if chat else ""),
+        )
+        return Asked(key, version)
+
+    def known(self, asked: Asked | None, auth: AuthContext) -> RunRecord | None:
+        """Return the run that answered the same before, with `cached` in its result."""
+        held = self._cache.get(asked.key) if asked is not None else None
+        if held is None:
+            return None
+        try:
+            run = self._session.store.runs.load(auth.tenant, auth.user, held.decode("ascii"))
+        except CallerError:
+            return None
+        return run.model_copy(update={"result": {**run.result, "cached": True}})
+
+    def ended(self, asked: Asked | None, run: RunRecord) -> None:
+        """Count a run; remember it when it answers in full and nothing changed meanwhile."""
+        if asked is not None and run.index_version == asked.version and is_whole(run):
+            self._cache.put(asked.key, run.run_id.encode("ascii"))
+        if self._figures is not None:
+            self._figures.observe(run, self._bases(run))
+
+    def _bases(self, run: RunRecord) -> dict[str, str]:
+        try:
+            profile = self._session.store.catalogue.collection(run.tenant, run.collection).profile
+        except CallerError:  # it was deleted meanwhile
+            return BASES
+        return BASES | {tool.name: tool.base for tool in profile.tools}
+
+
+def is_whole(run: RunRecord) -> bool:
+    """Tell whether a run answered with all it could have had: nothing failed or ran out."""
+    result = run.result
+    return (
+        not result["refused"]
+        and result["stop_reason"] in ANSWERED
+        and not result["usage"]["degraded"]
+        and not result.get("clarification")
+        and not any(step.degraded or step.partial for step in run.trail)
+    )

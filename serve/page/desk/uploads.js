@@ -1,0 +1,63 @@
+// The panel that takes files: by a button, or dropped on it.
+
+import { el, fill, freshId } from "../dom.js";
+import { uploadBoard } from "./board.js";
+
+const OTHER = "\u0000other"; // no role is named so
+
+/** Return the panel. `target()` is the collection shown; `done(collection)` is called when a file is in. */
+export function uploadPanel(app, { target, collections, done }) {
+  const board = uploadBoard(app);
+  board.done = done;
+  const picker = el("input", { type: "file", multiple: true, class: "sr", id: freshId("files"), onchange: () => { take(picker.files); picker.value = ""; } });
+  const into = collectionField(collections, target);
+  const readers = readersField(app.me);
+  const zone = el("div", { class: "dropzone" },
+    el("p", null, el("label", { class: "button", for: picker.id }, "Choose files"), picker, el("span", { class: "soft" }, " or drop them here")),
+    el("div", { class: "row upload-options" }, into.node, readers.node),
+    board.list);
+
+  let inside = 0;
+  zone.addEventListener("dragenter", (event) => { event.preventDefault(); inside += 1; zone.classList.add("over"); });
+  zone.addEventListener("dragleave", () => { inside -= 1; if (inside <= 0) zone.classList.remove("over"); });
+  zone.addEventListener("dragover", (event) => event.preventDefault());
+  zone.addEventListener("drop", (event) => {
+    event.preventDefault();
+    inside = 0;
+    zone.classList.remove("over");
+    take(event.dataTransfer.files);
+  });
+
+  function take(files) {
+    board.take(files, { collection: into.value(), role: readers.value() });
+  }
+
+  board.resume().catch(() => {}); // the list of documents says what is wrong
+  return { node: zone, leave: () => { board.done = () => {}; }, known: into.known };
+}
+
+function collectionField(collections, target) {
+  const id = freshId("into");
+  const options = el("datalist", { id: `${id}-known` });
+  const field = el("input", { id, list: `${id}-known`, maxlength: 64, spellcheck: "false", autocomplete: "off", placeholder: "default", size: 18 });
+  const known = (names) => fill(options, names.map((name) => el("option", { value: name })));
+  known(collections);
+  return {
+    node: el("span", null, el("label", { for: id }, "Into collection "), field, options),
+    known(names) { known(names); field.placeholder = target() || "default"; },
+    value: () => field.value.trim() || target() || "default",
+  };
+}
+
+function readersField(me) {
+  const id = freshId("readers");
+  const other = el("input", { class: "other-role", maxlength: 64, spellcheck: "false", "aria-label": "Name of the role", placeholder: "role", size: 12, hidden: true });
+  const choose = el("select", { id, onchange: () => { other.hidden = choose.value !== OTHER; if (!other.hidden) other.focus(); } },
+    el("option", { value: "" }, `Everyone in ${me.tenant}`),
+    me.roles.map((role) => el("option", { value: role }, `Role ${role}`)),
+    el("option", { value: OTHER }, "Another role…"));
+  return {
+    node: el("span", null, el("label", { for: id }, "Read by "), choose, " ", other),
+    value: () => [choose.value === OTHER ? other.value.trim() : choose.value].filter(Boolean),
+  };
+}

@@ -1,0 +1,107 @@
+"""Files of uploads on their way into a collection, and the work of ingesting one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from core.errors import CallerError, DocumentError, ModelError
+from graph.session import Session
+from stores.jobs import JobRow
+
+FOLDER = "uploads"
+NAME_BYTES = 200
+
+Progress = Callable[[str, int, int], None]
+
+
+class UploadFiles:
+    """Keep each upload in a new folder of its own, so that no name reaches another file."""
+
+    def __init__(self, data: Path) -> None:
+        """Keep them below the data directory."""
+        self._folder = data / FOLDER
+
+    def make(self, row: JobRow) -> Path:
+        """Return where an upload is written; its folder is there."""
+        path = self.path(row)
+        path.parent.mkdir(parents=True)
+        return path
+
+    def path(self, row: JobRow) -> Path:
+        """Return where an upload is."""
+        return self._folder / row.id / row.name
+
+    def whole(self, row: JobRow) -> bool:
+        """Tell whether the upload is still there with all its bytes."""
+        path = self.path(row)
+        return path.is_file() and path.stat().st_size == row.bytes
+
+    def discard(self, row: JobRow) -> None:
+        """Delete what was written of an upload."""
+        shutil.rmtree(self._folder / row.id, ignore_errors=True)
+
+    def discard_others(self, rows: list[JobRow]) -> None:
+        """Delete what was written of uploads that are none of these."""
+        known = {row.id for row in rows}
+        folders = self._folder.iterdir() if self._folder.is_dir() else ()
+        for folder in folders:
+            if folder.name not in known:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def ingest_upload(session: Session, row: JobRow, path: Path, progress: Progress) -> None:
+    """Ingest one file into its collection; raises a CarrelError that says what is wrong with it.
+
+    Doing it again changes nothing, so an upload that was interrupted is simply begun anew.
+    """
+    from ingest.pipeline import Pipeline
+
+    if session.embedder is None:
+        raise ModelError("documents need the embedder, which cannot be loaded")
+    target = session.store.writer.open_collection(row.tenant, row.collection, None)
+    try:
+        summary = Pipeline(
+            session.store,
+            session.embedder,
+            session.index(target).settings,
+            target,
+            acl=row.roles,
+            progress=progress,
+            second=session.second,
+        ).run([path])
+    finally:
+        session.store.writer.drop_collection_if_empty(target)
+    if summary.failed:
+        raise DocumentError("the document could not be read", value=summary.failed[0].reason)
+    row.documents, row.chunks, row.notes = summary.documents, summary.chunks, summary.notes
+
+
+def tidy_after_deletion(session: Session, row: JobRow, progress: Progress) -> None:
+    """Take a deleted document's text out of the derived indexes, and an empty collection away."""
+    store = session.store
+    for collection in store.catalogue.collections(row.tenant):
+        if collection.name == row.collection:
+            store.erasure.tidy(collection.id, lambda: progress("merge", 0, 0))
+            store.hot.refresh(collection, partial(progress, "index"))
+            store.writer.drop_collection_if_empty(collection)
+
+
+def checked_file_name(name: str) -> str:
+    """Return the name of an upload when it is a plain one of a known format, or say why not."""
+    from ingest.loaders.formats import format_of, refusal
+
+    with suppress(UnicodeEncodeError):
+        plain = name.isprintable() and not set(name) & set("/\\:") and not name.startswith(".")
+        if plain and 0 < len(name.encode()) <= NAME_BYTES and name == name.strip():
+            if format_of(name) is None:
+                raise DocumentError(refusal(name), value=name)
+            return name
+    raise CallerError(
+        f"a file name has 1 to {NAME_BYTES} bytes, no folder, and does not begin with a dot",
+        value=name,
+        hint="rename the file",
+    )

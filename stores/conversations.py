@@ -1,0 +1,211 @@
+"""Conversations: who owns each, its turns, and what it waits for."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sqlite3
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from core.errors import AbsentError
+from core.types import Clarification
+from stores.database import Database
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Hold the run that asked back: its id, the question it was asked, and what it asks."""
+
+    run_id: str
+    question: str
+    clarification: Clarification
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Hold one conversation of one user; `checkpoint_id` is the state it goes on from, "" none."""
+
+    id: str
+    tenant: str
+    user: str
+    collection: str
+    title: str
+    created_at: str
+    updated_at: str
+    checkpoint_id: str
+    waiting: Waiting | None
+    turns: int
+
+    def describe(self) -> dict[str, Any]:
+        """Return what its owner may know of it."""
+        return {
+            "conversation_id": self.id,
+            "title": self.title,
+            "collection": self.collection,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+            "turns": self.turns,
+        }
+
+
+@dataclass(frozen=True)
+class KeptTurn:
+    """Hold a turn to be kept: its run, what was asked, and what was asked back and replied."""
+
+    run_id: str
+    question: str
+    clarification: Clarification | None = None
+    reply: str = ""
+
+
+COLUMNS = """c.*, (SELECT count(*) FROM conversation_turns t WHERE t.conversation = c.id) AS turns
+    FROM conversations c WHERE c.tenant = :tenant AND c.user = :user"""
+
+
+class Conversations:
+    """Keep and find conversations; each is found only by the user who began it."""
+
+    def __init__(self, database: Database) -> None:
+        """Use the catalogue's file."""
+        self._database = database
+
+    def create(self, tenant: str, user: str, collection: str) -> Conversation:
+        """Begin a conversation under an id that nobody can guess."""
+        name, now = uuid.uuid4().hex, _now()
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT INTO conversations VALUES (?, ?, ?, ?, '', ?, ?, '', '')",
+                (name, tenant, user, collection, now, now),
+            )
+        return self.load(tenant, user, name)
+
+    def load(self, tenant: str, user: str, name: str) -> Conversation:
+        """Return a conversation by its whole id; raises AbsentError."""
+        row = (
+            self._database.read()
+            .execute(
+                f"SELECT {COLUMNS} AND c.id = :id", {"tenant": tenant, "user": user, "id": name}
+            )
+            .fetchone()
+        )
+        if row is None:
+            raise AbsentError("there is no such conversation of yours", value=name)
+        return _conversation(row)
+
+    def newest(self, tenant: str, user: str, limit: int, before: str = "") -> list[Conversation]:
+        """List conversations, last used first; `before` is the id of the last one seen."""
+        given: dict[str, Any] = {"tenant": tenant, "user": user, "limit": limit}
+        condition = ""
+        if before:
+            last = self.load(tenant, user, before)
+            given |= {"time": last.updated_at, "id": last.id}
+            condition = "AND (c.updated_at, c.id) < (:time, :id)"
+        rows = self._database.read().execute(
+            f"SELECT {COLUMNS} {condition} ORDER BY c.updated_at DESC, c.id DESC LIMIT :limit",
+            given,
+        )
+        return [_conversation(row) for row in rows]
+
+    def turns(self, conversation: Conversation) -> list[dict[str, Any]]:
+        """Return the turns, oldest first, each with what its run answered."""
+        rows = self._database.read().execute(
+            """SELECT t.run_id, t.question, t.created_at, t.clarification, t.reply,
+                   coalesce(json_extract(r.result, '$.answer'), '') AS answer,
+                   json_extract(r.result, '$.refused') AS refused,
+                   coalesce(json_extract(r.result, '$.stop_reason'), '') AS stop_reason
+               FROM conversation_turns t LEFT JOIN runs r
+                   ON r.run_id = t.run_id AND r.tenant = :tenant AND r.user = :user
+               WHERE t.conversation = :id ORDER BY t.id""",
+            {"id": conversation.id, "tenant": conversation.tenant, "user": conversation.user},
+        )
+        return [
+            {
+                "run_id": row["run_id"],
+                "question": row["question"],
+                "answer": row["answer"],
+                "refused": bool(row["refused"]),
+                "stop_reason": row["stop_reason"],
+                "created_at": row["created_at"],
+                "clarification": json.loads(row["clarification"] or "null"),
+                "reply": row["reply"],
+            }
+            for row in rows
+        ]
+
+    def rename(self, conversation: Conversation, title: str) -> None:
+        """Give a conversation another title."""
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE conversations SET title = ? WHERE id = ?", (title, conversation.id)
+            )
+
+    def save_turn(
+        self,
+        conversation: Conversation,
+        turn: KeptTurn,
+        checkpoint_id: str,
+        *,
+        title: str,
+        waiting: bool = False,
+    ) -> None:
+        """Keep a turn, or what became of it, and the state that the next one goes on from.
+
+        `title` is given to a conversation that has none; `waiting` says that the turn asks back.
+        """
+        asks = turn.clarification.model_dump() if turn.clarification else None
+        shown = "" if asks is None else json.dumps(asks, ensure_ascii=False)
+        open_run = {"run_id": turn.run_id, "question": turn.question, "clarification": asks}
+        held = json.dumps(open_run, ensure_ascii=False) if waiting else ""
+        now = _now()
+        with self._database.write() as connection:
+            connection.execute(
+                """INSERT INTO conversation_turns
+                       (conversation, run_id, question, created_at, clarification, reply)
+                   VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (conversation, run_id) DO UPDATE
+                   SET clarification = excluded.clarification, reply = excluded.reply""",
+                (conversation.id, turn.run_id, turn.question, now, shown, turn.reply),
+            )
+            connection.execute(
+                """UPDATE conversations SET updated_at = ?, checkpoint_id = ?, waiting = ?,
+                       title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ?""",
+                (now, checkpoint_id, held, title, conversation.id),
+            )
+
+    def delete(self, conversation: Conversation) -> None:
+        """Delete a conversation with its turns and their runs; nothing of them stays in the file.
+
+        What readers thought of the runs stays, without question and answer.
+        """
+        with self._database.write() as connection:
+            connection.execute(
+                """DELETE FROM runs WHERE tenant = ? AND user = ? AND run_id IN
+                       (SELECT run_id FROM conversation_turns WHERE conversation = ?)""",
+                (conversation.tenant, conversation.user, conversation.id),
+            )
+            connection.execute("DELETE FROM conversations WHERE id = ?", (conversation.id,))
+        self._database.checkpoint()
+
+
+def _conversation(row: sqlite3.Row) -> Conversation:
+    waiting = json.loads(row["waiting"]) if row["waiting"] else None
+    if waiting is not None:
+        asks = Clarification.model_validate(waiting.pop("clarification"))
+        waiting = Waiting(**waiting, clarification=asks)
+    return Conversation(
+        id=row["id"],
+        tenant=row["tenant"],
+        user=row["user"],
+        collection=row["collection"],
+        title=row["title"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        checkpoint_id=row["checkpoint_id"],
+        waiting=waiting,
+        turns=row["turns"],
+    )
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,221 @@
+"""The page in a real browser: documents in and out, keys, and what it weighs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser import PHONE, BrowserPages, axe_violations
+from playwright.sync_api import Page, expect
+from serving import Served
+from uploading import uploaded
+
+KEY = "Bearer "
+FIRST_LOAD = 200_000
+
+
+def enter(page: Page, served: Served, kind: str, place: str = "#/ask") -> Page:
+    """Open a place of the page as one kind of caller."""
+    key = served.headers[kind]["Authorization"].removeprefix(KEY)
+    script = (
+        f"location.protocol === 'http:' && sessionStorage.setItem('carrel.key', {json.dumps(key)})"
+    )
+    page.add_init_script(script)
+    page.goto(f"/{place}")
+    expect(page.locator("main h1")).to_be_visible()
+    return page
+
+
+def test_a_document_goes_in_is_asked_about_and_is_deleted(
+    served: Served, browser_page: Page, browser_pages: BrowserPages, tmp_path: Path
+) -> None:
+    page = enter(browser_page, served, "writer", "#/documents")
+    name = "<img src=x onerror=alert(1)> shrew.md"
+    (tmp_path / name).write_text("# <b>Shrews</b>\n\nA shrew weighs 11 grams.\n")
+    (tmp_path / "locked.pdf").write_bytes(b"this is no pdf")
+    page.get_by_label("Into collection").fill("shrews")
+    files = [tmp_path / name, tmp_path / "locked.pdf"]
+    page.locator("input[type=file]").set_input_files(files)
+    expect(page.get_by_text("Ready: 1 passage")).to_be_visible()
+    expect(page.get_by_text(re.compile("^Failed: .*could not be read"))).to_be_visible()
+    page.goto("/#/documents/shrews")
+    row = page.get_by_role("row").filter(has_text="shrew.md")
+    expect(row).to_contain_text("markdown")
+    row.get_by_role("link").click()
+    expect(page.get_by_text("A shrew weighs 11 grams.")).to_be_visible()
+    with served.client("writer") as client:
+        asked = {"question": "How much does a shrew weigh?", "collection": "shrews"}
+        assert "11 grams" in client.post("/api/v1/chat", json=asked).json()["answer"]
+        page.go_back()
+        row.get_by_role("button", name="Delete").click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_role("button", name="Cancel").click()
+        expect(row).to_be_visible()
+        row.get_by_role("button", name="Delete").click()
+        dialog.get_by_role("button", name="Delete").click()
+        expect(row).to_have_count(0)
+        listed = client.get("/api/v1/documents", params={"collection": "shrews"})
+        assert listed.json().get("documents", []) == []
+    assert page.locator("main img").count() == 0
+
+
+def test_dropped_files_are_taken_and_a_bad_name_is_said(
+    served: Served, browser_page: Page, browser_pages: BrowserPages
+) -> None:
+    browser_pages.allow("422|400")
+    page = enter(browser_page, served, "writer", "#/documents")
+    page.get_by_label("Read by").select_option(label="Another role…")
+    page.get_by_label("Name of the role").fill("keeper")
+    page.get_by_label("Into collection").fill("dropped")
+    given = page.evaluate_handle(
+        """() => { const held = new DataTransfer();
+        held.items.add(new File(["A dormouse sleeps."], "dormouse.txt"));
+        held.items.add(new File(["x"], "virus.exe"));
+        held.items.add(new File([], "empty.txt"));
+        held.items.add(new File([new Uint8Array(51e6)], "large.txt"));
+        return held; }"""
+    )
+    page.locator(".dropzone").dispatch_event("drop", {"dataTransfer": given})
+    expect(page.locator(".upload.done")).to_contain_text("dormouse.txt")
+    expect(page.locator(".upload.failed")).to_have_count(3)
+    expect(page.locator(".upload", has_text="large.txt")).to_contain_text("at most 50 MB")
+    expect(page.locator(".upload", has_text="virus.exe")).to_contain_text("Failed:")
+    expect(page.locator(".upload", has_text="empty.txt")).to_contain_text("at least one byte")
+    with served.client("writer") as client:
+        hidden = client.get("/api/v1/documents", params={"collection": "dropped"})
+    assert hidden.json() == {"documents": []}  # for the role alone
+
+
+def test_an_admin_makes_a_key_and_revokes_it(
+    served: Served, browser_page: Page, browser_pages: BrowserPages
+) -> None:
+    page = enter(browser_page, served, "admin", "#/admin/keys")
+    page.get_by_label("User", exact=True).fill("kim")
+    page.get_by_label("Roles").fill("editor, writer")
+    page.get_by_label("Expires after days").fill("5")
+    page.get_by_role("button", name="Create key").click()
+    secret = page.locator(".secret code").inner_text()
+    served.headers["made on the page"] = {"Authorization": f"Bearer {secret}"}
+    with served.client("made on the page") as client:
+        me = client.get("/api/v1/me").json()
+        assert (me["tenant"], me["user"], me["roles"]) == ("acme", "kim", ["editor", "writer"])
+        page.get_by_role("row", name="kim").get_by_role("button", name="Revoke").click()
+        page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+        expect(page.get_by_role("row", name="kim")).to_contain_text("revoked")
+        assert client.get("/api/v1/me").status_code == 401
+    del served.headers["made on the page"]
+    page.reload()
+    expect(page.get_by_role("row", name="kim")).to_contain_text("revoked")
+    assert secret not in page.content()
+
+
+# Where to look, and what says that all of it is there.
+PLACES = {
+    "ask": ".view-ask h1",
+    "search": ".view-search h1",
+    "documents/lynxes": "text=lynx.md",
+    "documents/lynxes/lynx.md": "text=A lynx is 1 m long.",
+    "admin": ".tile",
+    "admin/jobs": "text=lynx.md",
+    "admin/keys": "text=Create key",
+    "admin/feedback": "text=Save as JSON Lines",
+    "admin/audit": 'th:has-text("login")',
+}
+
+
+def test_many_documents_come_in_pages_and_long_ones_in_parts(
+    served: Served, browser_page: Page
+) -> None:
+    rows = "".join(f"r{number:02},Ruff {number:02}\n" for number in range(60))
+    uploaded(served, "ruffs.csv", f"id,title\n{rows}", collection="ruffs")
+    parts = "\n\n".join(f"## Part {number}\n\nRuff {number} sings." for number in range(60))
+    uploaded(served, "long.md", f"# Long\n\n{parts}\n", collection="long")
+    page = enter(browser_page, served, "reader", "#/documents/ruffs")
+    titles = page.locator(".documents tbody th")
+    expect(titles).to_have_count(50)
+    expect(page.get_by_role("button", name="Previous")).to_be_disabled()
+    page.get_by_role("button", name="Next").click()
+    expect(titles).to_have_count(10)
+    expect(page.get_by_text("Page 2")).to_be_visible()
+    expect(page.get_by_role("button", name="Next")).to_be_disabled()
+    page.get_by_role("button", name="Previous").click()
+    expect(titles).to_have_count(50)
+    assert page.get_by_role("button", name="Delete").count() == 0  # a reader deletes nothing
+    assert page.locator(".dropzone").count() == 0
+    page.goto("/#/documents/long/long.md/30")
+    said = page.locator(".reading .prose")
+    expect(said.first).to_have_text("Ruff 25 sings.")
+    page.get_by_role("button", name="Later passages").click()
+    expect(said.last).to_have_text("Ruff 59 sings.")
+    page.get_by_role("button", name="Earlier passages").click()
+    expect(said).to_have_count(60)
+    assert said.all_inner_texts() == [f"Ruff {number} sings." for number in range(60)]
+
+
+def test_charts_say_what_they_show(
+    served: Served, browser_page: Page, browser_pages: BrowserPages
+) -> None:
+    page = enter(browser_page, served, "admin", "#/admin")
+    with served.client("reader") as client:
+        client.post("/api/v1/chat", json={"question": "How high is it?", "collection": "guide"})
+    memory = page.get_by_role("img", name=re.compile(r"^Memory, now: resident \d+ MB; the scale"))
+    expect(memory).to_be_visible()
+    expect(page.get_by_role("img", name=re.compile("^Questions, now: at work"))).to_be_visible()
+    expect(page.get_by_role("rowheader", name="/api/v1/me")).to_be_visible()
+    page.reload()
+    expect(page.get_by_role("img", name=re.compile("^How runs ended: "))).to_be_visible()
+
+
+@pytest.mark.parametrize("variant", ["light", "dark", "phone"])
+def test_no_view_shuts_anyone_out(
+    served: Served, browser_pages: BrowserPages, variant: str
+) -> None:
+    browser_pages.allow("status of (401|404)")
+    uploaded(
+        served, "lynx.md", "# Lynxes\n\nA lynx is 1 m long.", kind="admin", collection="lynxes"
+    )
+    options: dict[str, Any] = PHONE if variant == "phone" else {"color_scheme": variant}
+    page = browser_pages.open(bypass_csp=True, **options)
+    page.goto("/")
+    expect(page.locator("form.login")).to_be_visible()
+    found = {"login": axe_violations(page)}
+    page.goto("about:blank")
+    enter(page, served, "admin")
+    for place, sign in PLACES.items():
+        page.goto(f"/#/{place}")
+        expect(page.locator(sign).first).to_be_visible()
+        found[place] = axe_violations(page)
+        wide, room = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        if wide > room:
+            found[place].append(f"it scrolls sideways: {wide} of {room}")
+    assert not {place: wrong for place, wrong in found.items() if wrong}
+
+
+def test_uploads_go_on_while_other_views_are_shown(
+    served: Served, browser_page: Page, browser_pages: BrowserPages, tmp_path: Path
+) -> None:
+    page = enter(browser_page, served, "writer", "#/documents")
+    files = [tmp_path / f"vixen{number}.txt" for number in range(4)]
+    for file in files:
+        file.write_text(f"A vixen called {file.stem} has cubs.")
+    page.get_by_label("Into collection").fill("vixens")
+    page.locator("input[type=file]").set_input_files(files)
+    page.get_by_role("link", name="Search").click()
+    expect(page.locator(".view-search h1")).to_be_visible()
+    page.get_by_role("link", name="Documents").click()
+    expect(page.locator(".upload.done")).to_have_count(4)
+
+
+def test_the_first_load_is_light(
+    served: Served, browser_page: Page, browser_pages: BrowserPages
+) -> None:
+    loaded: dict[str, int] = {}
+    browser_page.on("response", lambda got: loaded.update({got.url: len(got.body())}))
+    enter(browser_page, served, "reader")
+    browser_page.wait_for_load_state("networkidle")
+    assert sum(loaded.values()) <= FIRST_LOAD, loaded
+    assert len(loaded) > 5
+    assert all(url.startswith(f"{served.url}/") for url in browser_pages.requests)

@@ -1,0 +1,336 @@
+"""Conversations over HTTP: kept, continued, listed, renamed, deleted, and nobody else's."""
+
+from __future__ import annotations
+
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from commands import built_library, copied
+from serving import SECONDS, Served, error_of, eventually, held_desk, running
+
+import nodes.retrieve
+from core.settings import load_settings
+from graph.session import Session
+from serve.desk import make_desk
+
+JSON = {"Content-Type": "application/json"}
+FLAME = "What is the maximum height of the candle flame?"
+
+
+def begin(client, **body) -> str:
+    made = client.post("/api/v1/conversations", json={"collection": "guide", **body})
+    assert made.status_code == 201, made.text
+    return str(made.json()["conversation_id"])
+
+
+def say(client, name: str, question: str, **body):
+    return client.post("/api/v1/chat", json={"question": question, "conversation_id": name, **body})
+
+
+def test_a_conversation_is_kept_with_its_turns(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        first = say(client, name, FLAME).json()
+        second = say(client, name, "And why does it burn?").json()
+        shown = client.get(f"/api/v1/conversations/{name}").json()
+        listed = client.get("/api/v1/conversations", params={"limit": 1}).json()
+    assert "42 mm" in first["answer"] and first["conversation_id"] == name
+    assert [turn["run_id"] for turn in shown["turns"]] == [first["run_id"], second["run_id"]]
+    assert [turn["answer"] for turn in shown["turns"]] == [first["answer"], second["answer"]]
+    assert (shown["title"], shown["collection"], shown["waiting"]) == (FLAME, "guide", None)
+    assert listed["conversations"][0] | {"turns": 2} == listed["conversations"][0]
+    assert listed["conversations"][0]["conversation_id"] == name
+
+
+def test_another_title_is_kept(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        renamed = client.patch(f"/api/v1/conversations/{name}", json={"title": " My\n<b>candles "})
+        say(client, name, FLAME)
+        shown = client.get(f"/api/v1/conversations/{name}").json()
+        empty = client.patch(f"/api/v1/conversations/{name}", json={"title": " \x00 "})
+    assert renamed.json()["title"] == shown["title"] == "My <b>candles"
+    assert empty.status_code == 400
+
+
+def test_pages_of_the_list_follow_each_other(served: Served) -> None:
+    with served.client("admin") as client:
+        names = [begin(client) for _ in range(5)]
+        seen: list[str] = []
+        for _ in range(3):
+            given = {"limit": 2} | ({"before": seen[-1]} if seen else {})
+            page = client.get("/api/v1/conversations", params=given).json()["conversations"]
+            seen += [one["conversation_id"] for one in page]
+        absent = client.get("/api/v1/conversations", params={"before": "0" * 32})
+    assert seen[:5] == names[::-1]
+    assert absent.status_code == 404
+
+
+@pytest.mark.parametrize("kind", ["editor", "admin", "other tenant"])
+def test_a_conversation_of_another_is_as_absent_as_none(served: Served, kind: str) -> None:
+    with served.client() as client:
+        name = begin(client)
+        say(client, name, FLAME)
+    absent = "0" * 32
+    with served.client(kind) as client:
+        for method, given in (("GET", None), ("DELETE", None), ("PATCH", {"title": "mine"})):
+            foreign, none = (
+                client.request(method, f"/api/v1/conversations/{one}", json=given)
+                for one in (name, absent)
+            )
+            same_error(foreign, none)
+        same_error(say(client, name, "And why?"), say(client, absent, "And why?"))
+        streamed = say(client, name, "And why?", stream=True)
+        assert streamed.status_code == 404
+        listed = client.get("/api/v1/conversations", params={"limit": 200}).json()
+        assert name not in [one["conversation_id"] for one in listed["conversations"]]
+        paged = [client.get("/api/v1/conversations", params={"before": n}) for n in (name, absent)]
+        same_error(*paged)
+    with served.client() as client:
+        assert len(client.get(f"/api/v1/conversations/{name}").json()["turns"]) == 1
+
+
+def same_error(foreign: httpx.Response, absent: httpx.Response) -> None:
+    assert foreign.status_code == absent.status_code == 404
+    for key in ("code", "rule", "hint"):
+        assert error_of(foreign)[key] == error_of(absent)[key]
+
+
+def test_a_stream_ends_with_the_conversation(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        lines = say(client, name, FLAME, stream=True).text.splitlines()
+        turns = client.get(f"/api/v1/conversations/{name}").json()["turns"]
+    result = json.loads(lines[-2].removeprefix("data: "))
+    assert lines[-3] == "event: result"
+    assert result["conversation_id"] == name
+    assert [turn["run_id"] for turn in turns] == [result["run_id"]]
+
+
+def test_history_is_the_conversations_own(served: Served) -> None:
+    question = "And how high is it?"
+    with served.client() as client:
+        first, second = begin(client), begin(client)
+        say(client, first, "Why does the wick of a candle burn?")
+        for name in (first, second):
+            assert say(client, name, question).status_code == 200
+        trails = []
+        for name in (first, second):
+            run_id = client.get(f"/api/v1/conversations/{name}").json()["turns"][-1]["run_id"]
+            trails.append(client.get(f"/api/v1/runs/{run_id}").json()["trail"])
+    assert [trail[0]["arguments"]["history"] for trail in trails] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"messages": [{"role": "user", "content": "x"}]}, 422),
+        ({"conversation_id": "", "question": "x"}, 422),
+        ({"conversation_id": "x" * 65}, 422),
+        ({"conversation_id": 7}, 422),
+        ({"conversation_id": None, "clarify": True}, 422),
+        ({"collection": "closed"}, 400),
+        ({"question": " ?"}, 400),
+        ({"conversation_id": "../runs"}, 404),
+        ({"conversation_id": "\ud800"}, 422),
+    ],
+)
+def test_bad_requests_name_what_is_wrong(served: Served, body: dict, status: int) -> None:
+    with served.client() as client:
+        name = begin(client)
+        given = {"question": FLAME, "conversation_id": name} | body
+        sent = json.dumps(given).encode()  # half a character stays as an escape
+        refused = client.post("/api/v1/chat", content=sent, headers=JSON)
+        assert refused.status_code == status, refused.text
+        error_of(refused)
+        assert client.get(f"/api/v1/conversations/{name}").json()["turns"] == []
+        assert say(client, name, FLAME).status_code == 200  # nothing holds it
+
+
+def test_a_conversation_is_about_a_collection_that_exists(served: Served) -> None:
+    with served.client() as client:
+        absent = client.post("/api/v1/conversations", json={"collection": "nowhere"})
+        same = {"question": FLAME, "collection": "guide", "conversation_id": begin(client)}
+        assert client.post("/api/v1/chat", json=same).status_code == 200
+    assert absent.status_code == 400
+
+
+def test_one_request_at_a_time(session: Session) -> None:
+    desk, held = held_desk(session, serve_threads=2, serve_caller_threads=2)
+    with running(desk) as url, httpx.Client(base_url=url, timeout=SECONDS) as client:
+        name = session.store.conversations.create("default", "local", "guide").id
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(say, client, name, "one")
+            assert held.started.acquire(timeout=SECONDS)
+            for stream in (False, True):
+                second = say(client, name, "two", stream=stream)
+                assert second.status_code == 409
+                assert error_of(second)["code"] == "in_use"
+            assert client.delete(f"/api/v1/conversations/{name}").status_code == 409
+            held.released.set()
+            assert first.result().json()["answer"] == "one"
+        assert say(client, name, "three").status_code == 200
+        assert held.asked == ["one", "three"]
+
+
+def test_whoever_leaves_gives_the_conversation_back(session: Session) -> None:
+    desk, held = held_desk(session, serve_threads=1)
+    with running(desk) as url, httpx.Client(base_url=url) as client:
+        name = session.store.conversations.create("default", "local", "guide").id
+        body = {"question": "one", "conversation_id": name}
+        for _ in range(3):
+            with pytest.raises(httpx.ReadTimeout):
+                client.post("/api/v1/chat", json=body, timeout=0.2)
+            assert held.cancelled.acquire(timeout=SECONDS)
+            eventually(lambda: desk.runner.asks.load == (0, 0))
+        other = session.store.conversations.create("default", "local", "guide").id
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(say, client, other, "holds the only thread")
+            assert held.started.acquire(timeout=SECONDS)
+            with pytest.raises(httpx.ReadTimeout):  # left while it waited in line
+                client.post("/api/v1/chat", json=body, timeout=0.2)
+            eventually(lambda: desk.runner.asks.load == (1, 0))
+            held.released.set()
+            assert first.result().status_code == 200
+        assert say(client, name, "two").status_code == 200
+
+
+def test_what_is_deleted_is_gone_from_every_file(served: Served) -> None:
+    marker = "zanzibarquux"
+    with served.client() as client:
+        name = begin(client)
+        run_id = say(client, name, f"{FLAME} {marker}").json()["run_id"]
+        folder = served.desk.session.store.folder
+        assert holding(folder, marker) != []
+        assert client.delete(f"/api/v1/conversations/{name}").status_code == 204
+        assert client.get(f"/api/v1/conversations/{name}").status_code == 404
+        assert client.delete(f"/api/v1/conversations/{name}").status_code == 404
+        assert client.get(f"/api/v1/runs/{run_id}").status_code == 404
+    with served.client("admin") as client:
+        log = client.get("/api/v1/audit", params={"kind": "deletion"}).json()
+    assert name in json.dumps(log["events"])
+    assert holding(folder, marker) == []
+
+
+def holding(folder: Path, marker: str) -> list[str]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if marker.encode() in path.read_bytes()]
+
+
+def test_what_is_asked_back_waits_for_the_reply(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        asked = say(client, name, "How high is it?", clarify=True).json()
+        assert (asked["stop_reason"], asked["answer"]) == ("clarification_needed", "")
+        assert asked["clarification"] == {"question": "What do you mean by “it”?", "options": []}
+        shown = client.get(f"/api/v1/conversations/{name}").json()
+        assert shown["waiting"] == asked["clarification"]
+        (turn,) = shown["turns"]
+        assert (turn["stop_reason"], turn["answer"], turn["reply"]) == (
+            asked["stop_reason"],
+            "",
+            "",
+        )
+        kept = client.get(f"/api/v1/runs/{asked['run_id']}").json()
+        assert [step["node"] for step in kept["trail"]] == ["understand", "clarify"]
+        answered = say(client, name, "the flame of a candle", clarify=True).json()
+        assert "42 mm" in answered["answer"] and answered["clarification"] is None
+        assert answered["run_id"] == asked["run_id"]
+        shown = client.get(f"/api/v1/conversations/{name}").json()
+        assert shown["waiting"] is None and len(shown["turns"]) == 1
+        assert shown["turns"][0]["reply"] == "the flame of a candle"
+        assert shown["turns"][0]["clarification"] == asked["clarification"]
+
+
+def test_a_stream_tells_what_is_asked_back(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        lines = say(client, name, "How high is it?", clarify=True, stream=True).text.splitlines()
+    result = json.loads(lines[-2].removeprefix("data: "))
+    assert result["clarification"]["question"] == "What do you mean by “it”?"
+    assert json.loads(lines[-5].removeprefix("data: "))["node"] == "clarify"
+
+
+def test_nothing_is_asked_back_unless_it_may_be(served: Served) -> None:
+    with served.client() as client:
+        name = begin(client)
+        result = say(client, name, "How high is it?").json()
+        assert result["clarification"] is None
+        alone = client.post(
+            "/api/v1/chat", json={"question": "How high is it?", "collection": "guide"}
+        ).json()
+    assert alone["clarification"] is None and "conversation_id" not in alone
+    assert alone["answer"] == result["answer"]
+
+
+def test_a_reply_after_the_server_was_started_again(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    data = copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
+    settings = load_settings({"data": data, "reasoner": "rules"})[0]
+    name = ""
+    asked: list[dict] = []
+    for text in (FLAME, "And why does it burn?", None, "Who are they?", "the candle"):
+        with (
+            Session(settings) as session,
+            running(make_desk(session, allow_anonymous=True)) as url,
+            httpx.Client(base_url=url, timeout=SECONDS) as client,
+        ):
+            if text is None:  # another one, where nothing is named yet
+                name = ""
+                continue
+            name = name or begin(client, collection="default")
+            asked.append(say(client, name, text, clarify=True).json())
+            shown = client.get(f"/api/v1/conversations/{name}").json()
+            assert (shown["waiting"] is not None) == (text == "Who are they?")
+    assert "42 mm" in asked[0]["answer"] and "wick" in asked[1]["answer"]
+    assert asked[2]["run_id"] == asked[3]["run_id"]
+    assert asked[3]["clarification"] is None and asked[3]["answer"]
+
+
+def test_stopping_the_server_leaves_what_can_go_on(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    """A run at work when the server stops is cancelled, and its turn is as if it never was."""
+    data = copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
+    flags = {"data": data, "reasoner": "rules", "serve_stop_seconds": 0}
+    at_work = threading.Event()
+    with Session(load_settings(flags)[0]) as session:
+        desk = make_desk(session, allow_anonymous=True)
+        with ThreadPoolExecutor(1) as pool, httpx.Client(timeout=SECONDS) as client:
+            with running(desk) as url, pytest.MonkeyPatch.context() as patched:
+                client.base_url = url
+                name = begin(client, collection="default")
+                say(client, name, FLAME)
+                held = holding_run(at_work, desk.runner._stopping)
+                patched.setattr(nodes.retrieve, "_run", held)
+                second = pool.submit(say, client, name, "And why does it burn?")
+                assert at_work.wait(SECONDS)
+            with suppress(httpx.HTTPError):
+                assert second.result().status_code >= 500
+    with (
+        Session(load_settings(flags)[0]) as session,
+        running(make_desk(session, allow_anonymous=True)) as url,
+        httpx.Client(base_url=url, timeout=SECONDS) as client,
+    ):
+        assert len(client.get(f"/api/v1/conversations/{name}").json()["turns"]) == 1
+        assert "wick" in say(client, name, "And why does it burn?").json()["answer"]
+        assert len(client.get(f"/api/v1/conversations/{name}").json()["turns"]) == 2
+
+
+def holding_run(at_work: threading.Event, stopping: threading.Event):
+    """Return a search that goes on until the server stops."""
+    original = nodes.retrieve._run
+
+    def run(*given: Any) -> Any:
+        at_work.set()
+        assert stopping.wait(SECONDS)
+        return original(*given)
+
+    return run

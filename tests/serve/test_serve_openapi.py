@@ -1,0 +1,51 @@
+"""The page of all routes is true: Schemathesis finds no answer that it does not describe."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from serving import Served
+
+from serve.app import make_api
+
+# Whether a valid request is accepted depends on more than a schema: collections that exist,
+# questions with a word in them, names of files that can be read.
+LEFT_OUT = "positive_data_acceptance"
+CLI = "from schemathesis.cli import schemathesis; schemathesis()"
+# `python -m benchmarks.api` goes deeper; here the cases of each route are few.
+CASES = ("--phases", "fuzzing", "--max-examples", "4", "--exclude-path-regex", "^/agent/c/")
+CALLERS = ("admin", "reader", "no key")
+
+
+@pytest.mark.parametrize("kind", CALLERS)
+def test_every_answer_is_as_described(served: Served, kind: str, tmp_path: Path) -> None:
+    headers = [f"{name}: {value}" for name, value in served.headers[kind].items()]
+    command = [
+        *(sys.executable, "-c", CLI, "run", f"{served.url}/api/v1/openapi.json"),
+        *(part for one in headers for part in ("-H", one)),
+        *("--exclude-checks", LEFT_OUT, "--suppress-health-check", "all"),
+        *("--generation-deterministic", "--request-timeout", "30"),
+        *CASES,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    assert " passed" in done.stdout
+
+
+def test_the_page_names_the_key_and_the_errors(served: Served) -> None:
+    document = make_api(served.desk).openapi()
+    assert document["components"]["securitySchemes"] == {
+        "key": {"type": "http", "scheme": "bearer"}
+    }
+    kinds = {}
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            free = path in ("/", "/api/v1/health") or path.startswith("/page/")
+            assert bool(operation["security"]) != free
+            error = operation["responses"]["default"]["content"]["application/json"]["schema"]
+            kinds[path.split("/")[1]] = error["$ref"].rsplit("/", 1)[1]
+    assert kinds["api"] == "ApiError"
+    assert (kinds["v1"], kinds["agent"]) == ("ErrorReply", "FailureDetail")
