@@ -39,7 +39,7 @@ class CallerLimits:
         """Begin with the tokens that were used before."""
         self.settings = settings
         self._spending = spending
-        self._windows = Windows()
+        self._windows = Windows(settings)
 
     async def enter(self, auth: AuthContext, key: Key | None, route: str) -> Mapping[str, str]:
         """Count a request and return what its response says of the limit; raises LimitExceeded.

@@ -109,6 +109,9 @@ async def passages(
             raise _missing(document_id)
         span = around - before, around + after
         listed = parts.listing.passages(auth, found, document_id, *span)
+        given = {"evidence": [one["chunk_id"] for one in listed], "filter": auth.describe()}
+        facts = {"tool": "passages", "collection": collection, "document": document_id, **given}
+        parts.audit.record("retrieval", auth, **facts)
         return {"document": document, "passages": listed}
 
     return await parts.runner.do(auth, read)

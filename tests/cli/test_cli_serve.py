@@ -142,11 +142,11 @@ def test_settings_are_read_again_on_a_signal(data: Path, tmp_path: Path) -> None
     with serving(data, "--allow-anonymous", "--settings", str(file)) as (url, child):
         assert child.stderr is not None
         assert httpx.post(f"{url}/api/v1/search", json={"query": HEIGHT}).status_code == 200
-        file.write_text("max_question_chars: 12\nserve_port: 1\n")
+        file.write_text("max_question_chars: 12\nserve_threads: 9\n")
         child.send_signal(signal.SIGHUP)
         line = next(line for line in child.stderr if '"level"' in line)
         assert "max_question_chars=12" in line
-        assert "serve_port" in child.stderr.readline()
+        assert "serve_threads" in child.stderr.readline()
         refused = httpx.post(f"{url}/api/v1/search", json={"query": HEIGHT})
         assert "12 characters" in refused.json()["error"]["rule"]
         file.write_text("max_question_chars: many\n")

@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+from redis_servers import MISSING, REDIS, RunningRedis
 from serving import SECONDS, error_of, running
 
 from core.auth import AuthContext
@@ -22,6 +23,7 @@ from serve.errors import LimitExceeded
 from serve.limits import ASKING, CallerLimits
 from serve.runner import SessionRunner
 from serve.watch import Watchers
+from serve.windows import Windows
 from stores.keys import Keys
 from stores.spending import Spending
 
@@ -202,3 +204,45 @@ def test_wrong_keys_are_counted_by_address(session: Session) -> None:
     for same in ("2001:db8::ffff:2", "192.0.2.1"):
         with pytest.raises(LimitExceeded, match="1 wrong keys"):
             asyncio.run(limits.wrong_key(same))
+
+
+@pytest.fixture
+def redis() -> Iterator[RunningRedis]:
+    if REDIS is None:
+        pytest.skip(MISSING)
+    running_redis = RunningRedis()
+    running_redis.start()
+    yield running_redis
+    running_redis.end()
+
+
+def test_servers_count_together_in_redis_and_alone_without(
+    redis: RunningRedis, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings, _ = load_settings({"cache_redis_url": redis.url})
+
+    def counted(windows: Windows, times: int, limit: int = 3) -> list[bool]:
+        async def main() -> list[bool]:
+            owner = ("acme", "ann")
+            return [(await windows.hit("ask", owner, limit)).allowed for _ in range(times)]
+
+        return asyncio.run(main())
+
+    one, other = Windows(settings), Windows(settings)
+    assert counted(one, 2) == [True, True]
+    assert counted(other, 2) == [True, False]
+    standing = asyncio.run(other.look("ask", ("acme", "ann"), 3))
+    assert (standing.allowed, standing.remaining) == (False, 0)
+    assert 1 <= standing.reset <= 60
+    assert counted(one, 1, limit=4) == [True]
+    redis.stop()
+    assert counted(other, 4) == [True, True, True, False]  # by itself, from zero
+    assert [one.name for one in caplog.records].count("carrel.serve") == 1  # said once
+    assert counted(Windows(settings), 1) == [True]  # one that starts meanwhile
+
+
+def test_redis_with_a_password_or_none_at_the_port() -> None:
+    given = {"cache_redis_url": "redis://127.0.0.1:1/0", "cache_redis_password": "walrus"}
+    windows = Windows(load_settings(given)[0])
+    assert asyncio.run(windows.hit("ask", ("acme", "ann"), 1)).allowed
+    assert not asyncio.run(windows.hit("ask", ("acme", "ann"), 1)).allowed
