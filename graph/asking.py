@@ -87,6 +87,8 @@ class Asking:
                 return self._not_kept(name, asked, "its state could not be written")
             return self._turn(conversation, waiting, asked, state)
         except sqlite3.OperationalError as error:
+            if asked.state.get("answer") is None:
+                raise
             return self._not_kept(name, asked, str(damaged(self._store.folder, error)))
         except (KeyboardInterrupt, ModelCancelled):
             self._cancelled(asked)

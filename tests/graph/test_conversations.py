@@ -198,6 +198,17 @@ def test_a_full_disk_swallows_no_answer(session: Session, of: str) -> None:
     assert say(session, name, "and its timeout?").trail[0].arguments["history"] == 1
 
 
+def test_an_error_of_the_catalogue_during_a_run_is_told(session: Session) -> None:
+    name = begin(session)
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        pytest.raises(sqlite3.OperationalError, match="disk is full"),
+    ):
+        patched.setattr("nodes.retrieve._run", full)
+        say(session, name, SAID[0])
+    assert rows(session, name) == []
+
+
 def full(*_: object, **__: object) -> None:
     raise sqlite3.OperationalError("database or disk is full")
 
