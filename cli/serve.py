@@ -96,6 +96,7 @@ def _run(settings: Settings, load: Callable[[], Settings], *, allow_anonymous: b
                 settings,
                 bound,
                 lambda: _greet(session, desk, address),
+                desk.runner.stop,
                 lambda: desk.reload.on_signal(desk),
             )
     finally:

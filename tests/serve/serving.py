@@ -36,7 +36,9 @@ def running(desk: Desk, **options: Any) -> Iterator[str]:
     """Serve a desk until the block ends; give the address."""
     ready = threading.Event()
     bound = listening_socket(HOST, 0)
-    server = make_server(make_app(desk, host=HOST, **options), desk.settings, ready.set)
+    server = make_server(
+        make_app(desk, host=HOST, **options), desk.settings, ready.set, desk.runner.stop
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     try:

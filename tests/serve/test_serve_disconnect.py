@@ -165,6 +165,20 @@ def test_a_stop_cancels_what_does_not_end(session: Session) -> None:
     assert idle(desk)
 
 
+def test_whoever_still_waits_at_a_stop_is_told_so(session: Session) -> None:
+    desk, held = held_desk(session, serve_stop_seconds=0)
+    told: list[httpx.Response] = []
+    with running(desk) as url:
+        asker = threading.Thread(
+            target=lambda: told.append(httpx.post(f"{url}/api/v1/chat", json=BODY, timeout=SECONDS))
+        )
+        asker.start()
+        assert taken(held)
+    asker.join(SECONDS)
+    assert (told[0].status_code, error_of(told[0])["code"]) == (503, "busy")
+    assert "stopping" in error_of(told[0])["rule"] and told[0].headers["retry-after"]
+
+
 def read_all(url: str) -> None:
     try:
         with streaming(url) as lines:
