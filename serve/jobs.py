@@ -6,54 +6,21 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from core.auth import AuthContext, checked_name
 from core.errors import CarrelError
 from core.settings import Settings
 from graph.session import Session
 from serve.errors import Busy, NotFound, new_id
+from serve.job import Job
 from serve.logs import log
 from serve.uploads import UploadFiles, checked_file_name, ingest_upload, tidy_after_deletion
 from stores.jobs import JobRow, JobRows, State
 
-SHOWN = (
-    *("id", "kind", "user", "collection", "name", "bytes", "state", "error"),
-    *("documents", "chunks", "notes", "created_at", "updated_at"),
-)
-
 
 class _Stopped(Exception):
     """Say that the server stops, or that the job is cancelled; what was ingested stays."""
-
-
-@dataclass(eq=False)
-class Job:
-    """Follow one job; `stage`, `done` and `total` are those of the ingest."""
-
-    row: JobRow
-    stage: str = ""
-    done: int = 0
-    total: int = 0
-    cancelled: bool = False
-
-    @property
-    def id(self) -> str:
-        """Return the id that its owner asks by."""
-        return self.row.id
-
-    @property
-    def name(self) -> str:
-        """Return the name of the file, or the id of the document."""
-        return self.row.name
-
-    def describe(self) -> dict[str, Any]:
-        """Return the job as its owner sees it."""
-        shown = {name: getattr(self.row, name) for name in SHOWN}
-        shown |= {"roles": sorted(self.row.roles)}
-        return shown | {"stage": self.stage, "done": self.done, "total": self.total}
 
 
 class Jobs:

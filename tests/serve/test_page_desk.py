@@ -164,7 +164,7 @@ def test_charts_say_what_they_show(
     memory = page.get_by_role("img", name=re.compile(r"^Memory, now: resident \d+ MB; the scale"))
     expect(memory).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("^Questions, now: at work"))).to_be_visible()
-    expect(page.get_by_role("rowheader", name="/api/v1/me")).to_be_visible()
+    expect(page.get_by_role("rowheader", name="/api/v1/me", exact=True)).to_be_visible()
     page.reload()
     expect(page.get_by_role("img", name=re.compile("^How runs ended: "))).to_be_visible()
 

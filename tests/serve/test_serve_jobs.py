@@ -13,7 +13,8 @@ from uploading import finished, upload, uploaded
 
 from core.auth import AuthContext
 from graph.session import Session
-from serve.jobs import Job, Jobs
+from serve.job import Job
+from serve.jobs import Jobs
 from stores.jobs import JobRow, JobRows
 
 WIM = AuthContext(tenant="acme", user="wim")
