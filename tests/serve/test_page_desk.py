@@ -161,7 +161,9 @@ def test_charts_say_what_they_show(
     page = enter(browser_page, served, "admin", "#/admin")
     with served.client("reader") as client:
         client.post("/api/v1/chat", json={"question": "How high is it?", "collection": "guide"})
-    memory = page.get_by_role("img", name=re.compile(r"^Memory, now: resident \d+ MB; the scale"))
+    memory = page.get_by_role(
+        "img", name=re.compile(r"^Memory, now: resident [\d.,]+ [MG]B; the scale")
+    )
     expect(memory).to_be_visible()
     expect(page.get_by_role("img", name=re.compile("^Questions, now: at work"))).to_be_visible()
     expect(page.get_by_role("rowheader", name="/api/v1/me", exact=True)).to_be_visible()
