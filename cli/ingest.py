@@ -22,6 +22,7 @@ from cli.options import (
 )
 from cli.output import fail, print_json, stdout
 from cli.progress import StageBars
+from cli.recording import record
 from core.errors import CallerError
 
 if TYPE_CHECKING:
@@ -133,9 +134,16 @@ def run_ingest(
             second=session.second,
         )
         try:
-            return pipeline.run(paths, prune=prune)
+            summary = pipeline.run(paths, prune=prune)
         finally:
             session.store.writer.drop_collection_if_empty(target)
+        done = {"collection": collection, "files": summary.indexed, "readers": sorted(roles)}
+        if summary.indexed:
+            record(session.store.database, settings, "upload", tenant, **done)
+        if summary.removed:
+            gone = {"collection": collection, "documents": summary.removed}
+            record(session.store.database, settings, "deletion", tenant, **gone)
+        return summary
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:

@@ -9,13 +9,12 @@ from rich.table import Table
 
 from cli.options import DEFAULT_TENANT, Data, Json, Roles, Tenant, settings_from, storable
 from cli.output import print_json, stderr, stdout
+from cli.recording import record
 
 if TYPE_CHECKING:
     from core.settings import Settings
     from stores.database import Database
     from stores.keys import Key
-
-OPERATOR = "command.line"  # the user that the audit log names
 
 app = typer.Typer(help="Make, list and revoke the keys of callers of `carrel serve`.")
 
@@ -127,16 +126,9 @@ def revoke(
 def _record(
     database: Database, settings: Settings, kind: Literal["key_created", "key_revoked"], key: Key
 ) -> None:
-    """Record what the operator did where the tenant's admins see it."""
-    from core.auth import AuthContext
-    from stores.audit import AuditLog, Entry
-
-    if not settings.audit:
-        return
-    operator = AuthContext(tenant=key.auth.tenant, user=OPERATOR)
     roles = sorted(key.auth.roles)
     facts = {"key": key.id, "user": key.auth.user, "roles": roles, "expires_at": key.expires_at}
-    AuditLog(database, settings).append([Entry(kind, operator, facts)])
+    record(database, settings, kind, key.auth.tenant, **facts)
 
 
 def _state(key: Key) -> str:

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from commands import Carrel, in_process
+from commands import Carrel, in_process, write_files
 
 
 @pytest.fixture
@@ -80,3 +80,19 @@ def test_wrong_use(carrel: Carrel, data: Path, tmp_path: Path) -> None:
     carrel("audit", "list", data=tmp_path / "none").failed(4, "no data here")
     (data / "audit.key").unlink()
     carrel("audit", "verify", data=data).failed(4, "key of the audit log is gone")
+
+
+def test_ingests_of_the_command_line_are_recorded(carrel: Carrel, tmp_path: Path) -> None:
+    folder, data = (
+        write_files(tmp_path / "files", {"a.md": "# A\n\nOne fern grows."}),
+        tmp_path / "d",
+    )
+    carrel("ingest", folder, "--tenant", "acme", data=data)
+    carrel("ingest", folder, "--tenant", "acme", data=data)  # nothing has changed
+    write_files(tmp_path / "files", {"b.md": "# B\n\nTwo ferns grow."})
+    (tmp_path / "files" / "a.md").unlink()
+    carrel("ingest", folder, "--tenant", "acme", "--prune", data=data)
+    rows = carrel("audit", "list", "--json", data=data).json["events"]
+    assert [row["kind"] for row in rows] == ["deletion", "upload", "upload"]
+    assert rows[1]["facts"] == {"collection": "default", "files": 1, "readers": []}
+    assert rows[0]["facts"]["documents"] == 1 and rows[0]["tenant"] == "acme"

@@ -148,7 +148,7 @@ def test_limits_and_pools_follow(operator: Operator) -> None:
     assert desk.limits.settings.serve_ask_rate == desk.audit.settings.serve_ask_rate == 1
     assert desk.settings is desk.session.settings is desk.limits.settings
     assert desk.runner.asks._limits.waiting == 0
-    assert desk.jobs._limit == 1
+    assert desk.jobs._settings is desk.settings
 
 
 def test_what_runs_ends_as_it_began(session: Session) -> None:
