@@ -139,17 +139,26 @@ def test_nothing_is_recorded_when_it_is_off(session: Session) -> None:
     assert caller.rows() == []
 
 
-def test_uploads_are_recorded_before_they_are_read(desk: Desk, url: str) -> None:
-    caller = Caller(desk, url, "uploads", "writer")
+def test_uploads_deletions_and_passages_are_recorded(desk: Desk, url: str) -> None:
+    caller = Caller(desk, url, "uploads", "writer", "editor")
     with caller.http as client:
         sent = {"collection": "audited", "name": "fern.md", "role": "editor"}
         job = client.post("/api/v1/documents", params=sent, content=b"# Ferns\n\nFerns grow.")
         where = f"/api/v1/jobs/{job.json()['id']}"
         eventually(lambda: client.get(where).json()["state"] in ("done", "failed"))
-    row = caller.rows()[-1]
-    assert row["kind"] == "upload"
+        named = {"collection": "audited", "document_id": "fern.md"}
+        read = client.get("/api/v1/documents/passages", params=named).json()["passages"]
+        assert client.delete("/api/v1/documents", params=named).status_code == 204
+    _, upload, reading, deletion = caller.rows()
+    assert [upload["kind"], reading["kind"], deletion["kind"]] == [
+        "upload",
+        "retrieval",
+        "deletion",
+    ]
     facts = {"job": job.json()["id"], "collection": "audited", "name": "fern.md"}
-    assert row["facts"] == {**facts, "readers": ["editor"]}
+    assert upload["facts"] == {**facts, "readers": ["editor"]}
+    assert reading["facts"]["evidence"] == [one["chunk_id"] for one in read] != []
+    assert deletion["facts"] == {"collection": "audited", "document": "fern.md"}
 
 
 def test_wrong_keys_are_recorded_without_them(desk: Desk, url: str) -> None:
