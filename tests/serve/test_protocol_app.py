@@ -40,14 +40,14 @@ def test_langserves_client(served: Served) -> None:
 
 def test_openais_client(served: Served) -> None:
     with openai.OpenAI(base_url=f"{served.url}/v1", api_key=key_of(served, "reader")) as client:
-        assert [model.id for model in client.models.list()] == ["carrel", "carrel:guide"]
-        whole = client.chat.completions.create(model="carrel", messages=MESSAGES)
+        ids = {model.id for model in client.models.list()}
+        assert ids >= {"carrel", "carrel:guide"} and "carrel:closed" not in ids
+        whole = client.chat.completions.create(model="carrel:guide", messages=MESSAGES)
         assert "42 mm" in (whole.choices[0].message.content or "")
         with pytest.raises(openai.NotFoundError):
             client.chat.completions.create(model="carrel:closed", messages=MESSAGES)
     with openai.OpenAI(base_url=f"{served.url}/v1", api_key=key_of(served, "editor")) as client:
-        ids = [model.id for model in client.models.list()]
-        assert ids == ["carrel", "carrel:closed", "carrel:guide"]
+        assert "carrel:closed" in {model.id for model in client.models.list()}
 
 
 @pytest.mark.parametrize("path", ["/agent/invoke", "/v1/chat/completions"])
