@@ -62,7 +62,9 @@ def demo(data: Data = None) -> None:
         f"\n[bold]{time.monotonic() - began:.1f} s in all.[/bold] Ask something yourself:\n"
         f'  carrel ask --data "{escape(str(folder))}" -c library'
         ' "Which book explains a candle?" --steps\n'
-        f'  carrel trace --data "{escape(str(folder))}" last'
+        f'  carrel trace --data "{escape(str(folder))}" last\n'
+        f'  carrel serve --allow-anonymous --data "{escape(str(folder))}"'
+        "    # the same in a browser"
     )
 
 

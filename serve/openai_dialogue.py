@@ -22,8 +22,7 @@ ConversationHeader = Annotated[
     str | None,
     Header(
         alias=CONVERSATION_HEADER,
-        min_length=1,
-        max_length=64,
+        pattern=r"^[0-9A-Za-z_-]{1,64}$",
         description='Id of a conversation of the caller, or "new"; the response names it. Then the'
         " last message alone is read, and the answer may be a clarifying question.",
     ),

@@ -40,7 +40,11 @@ Collections = Callable[[AuthContext], Sequence[str]]
 EVENTS_HEADER = "X-Carrel-Events"
 EventsHeader = Annotated[
     str | None,
-    Header(alias=EVENTS_HEADER, description='"open-webui" as the field `carrel.events`.'),
+    Header(
+        alias=EVENTS_HEADER,
+        description='"open-webui" as the field `carrel.events`.',
+        pattern=r"^[!-~]*$",
+    ),
 ]
 
 
