@@ -15,19 +15,29 @@ from stores.rows import FileRow
 MEGABYTE = 1 << 20
 
 
-def unique_relative(source: SourceFile, known: Mapping[str, FileRow]) -> str:
-    """Return a relative path that no other existing file of the collection has.
+def staying(
+    known: Mapping[str, FileRow], sources: Sequence[SourceFile], *, prune: bool
+) -> dict[str, FileRow]:
+    """Return the collection's files that stay in it: they are on the disk, and not pruned."""
+    given = {str(source.path.resolve()) for source in sources}
+    return {
+        name: row
+        for name, row in known.items()
+        if Path(row.path).exists() and (not prune or row.path in given)
+    }
+
+
+def unique_relative(source: SourceFile, stay: Mapping[str, FileRow]) -> str:
+    """Return a relative path that no other file of those that stay has.
 
     A path that belongs to another file gets the names of the folders above it until it is its own;
-    a file that is gone from its old place gives its name up.
+    a file that does not stay gives its name up.
     """
     relative, folder = source.relative, source.path.resolve().parent
     for _ in range(len(relative.split("/")) - 1):
         folder = folder.parent
     path = str(source.path.resolve())
-    while (row := known.get(relative)) is not None and row.path != path:
-        if not Path(row.path).exists() or not folder.name:
-            break  # the file was moved here
+    while (row := stay.get(relative)) is not None and row.path != path and folder.name:
         relative, folder = f"{folder.name}/{relative}", folder.parent
     return relative
 

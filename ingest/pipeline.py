@@ -19,7 +19,7 @@ from core.settings import Settings
 from ingest.chunkers.choice import Chunkers
 from ingest.discover import discover
 from ingest.enrich import embedded_keywords, embedded_title
-from ingest.files import check_disk, fingerprint, unique_relative
+from ingest.files import check_disk, fingerprint, staying, unique_relative
 from ingest.loaders.sandbox import Sandbox
 from ingest.reading import Reader, load_limits
 from ingest.summary import ReadFile, Summary
@@ -81,8 +81,9 @@ class Pipeline:
         check_disk(sources, self._store.folder, self._settings.min_free_mb)
         self._store.outbox.drain()  # what an interrupted run left behind
         known = self._store.writer.files(self._collection)
+        stay = staying(known, sources, prune=prune)
         files = [
-            ReadFile(source, self._fingerprint(source.path), unique_relative(source, known))
+            ReadFile(source, self._fingerprint(source.path), unique_relative(source, stay))
             for source in sources
         ]
         changed: list[ReadFile] = []
@@ -90,10 +91,12 @@ class Pipeline:
             row = known.get(file.relative)
             if row is not None and row.fingerprint == file.fingerprint:
                 summary.unchanged += 1
+                self._store.writer.move_file(self._collection, row, str(file.source.path.resolve()))
                 summary.failed += [LoadFailure.model_validate(item) for item in row.failures]
             else:
                 changed.append(file)
-        self._ingest(changed, summary)
+        leaving = frozenset(known.keys() - stay.keys())
+        self._ingest(changed, summary, leaving)
         if prune:
             gone = set(known) - {file.relative for file in files}
             summary.removed = self._store.writer.forget_files(self._collection, gone)
@@ -107,7 +110,7 @@ class Pipeline:
         summary.seconds = round(time.monotonic() - started, 3)
         return summary
 
-    def _ingest(self, files: Sequence[ReadFile], summary: Summary) -> None:
+    def _ingest(self, files: Sequence[ReadFile], summary: Summary, leaving: frozenset[str]) -> None:
         batch = _Batch()
         # While the model works on one batch, the next is parsed and the last is written.
         with Sandbox() as sandbox, ThreadPoolExecutor(1) as worker:
@@ -119,6 +122,7 @@ class Pipeline:
                 sandbox,
                 summary,
                 self._acl,
+                leaving,
             )
             waiting: tuple[_Batch, _Embedding] | None = None
             for done, file in enumerate(files):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 from core.errors import CarrelError, ModelError
 from core.language.analysis import terms
@@ -35,8 +34,12 @@ class Reader:
         sandbox: Sandbox,
         summary: Summary,
         acl: frozenset[str],
+        leaving: frozenset[str] = frozenset(),
     ) -> None:
-        """Note what is left out in `summary`; documents get the access list `acl`."""
+        """Note what is left out in `summary`; documents get the access list `acl`.
+
+        `leaving` names files of the collection whose documents others may take over.
+        """
         self._store = store
         self._collection = collection
         self._settings = settings
@@ -44,6 +47,7 @@ class Reader:
         self._sandbox = sandbox
         self._summary = summary
         self._acl = acl
+        self._leaving = leaving
         self._limits = load_limits(settings)
         self._stored = store.writer.document_hashes(collection)
 
@@ -95,7 +99,7 @@ class Reader:
 
     def _unusable(self, document: ParsedDocument, file: ReadFile) -> str:
         owner = self._stored.get(document.document_id, (file.relative, ""))[0]
-        if owner != file.relative and self._still_there(owner):
+        if owner != file.relative and owner not in self._leaving:
             return f"document id '{document.document_id}' already comes from {owner}"
         least = self._settings.min_text_words
         if not least or document.is_record:
@@ -105,10 +109,6 @@ class Reader:
         if words < least:
             return f"left out: {words} words; the profile keeps texts of {least} or more"
         return ""
-
-    def _still_there(self, relative: str) -> bool:
-        row = self._store.writer.files(self._collection).get(relative)
-        return row is None or Path(row.path).exists()
 
 
 def load_limits(settings: Settings) -> LoadLimits:

@@ -121,6 +121,16 @@ class Writer:
             if gone:
                 bump(connection)
 
+    def move_file(self, collection: Collection, file: FileRow, path: str) -> None:
+        """Note that an unchanged file lies at another place now."""
+        if file.path == path:
+            return
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE files SET path = ? WHERE collection_id = ? AND relative = ?",
+                (path, collection.id, file.relative),
+            )
+
     def forget_files(self, collection: Collection, relatives: Iterable[str]) -> int:
         """Remove files with all their documents; return how many documents went."""
         removed = 0

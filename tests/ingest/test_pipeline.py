@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,33 @@ def test_a_moved_file_is_one_document(ingest: Ingest, corpus: Path, store: Store
     summary = ingest(corpus.parent / "moved", prune=True)
     assert (summary.unchanged, summary.documents, summary.removed) == (6, DOCUMENTS, 0)
     assert len(names(store)) == DOCUMENTS
+
+
+def test_a_copy_takes_the_place_of_what_is_pruned(
+    ingest: Ingest, corpus: Path, store: Store
+) -> None:
+    ingest(corpus)
+    copy = corpus.parent / "copy"
+    shutil.copytree(corpus, copy)
+    summary = ingest(copy, prune=True)
+    assert (summary.failed, summary.removed, summary.documents) == ([], 0, DOCUMENTS)
+    assert summary.unchanged == 6 and len(names(store)) == DOCUMENTS
+    paths = query(store.folder, "SELECT path FROM files")
+    assert all(Path(path).is_relative_to(copy.resolve()) for (path,) in paths)
+
+
+def test_documents_of_what_is_pruned_may_come_from_a_file_of_another_name(
+    ingest: Ingest, corpus: Path, store: Store
+) -> None:
+    ingest(corpus)
+    copy = corpus.parent / "copy"
+    shutil.copytree(corpus, copy)
+    for path in [*copy.rglob("*.jsonl"), *copy.rglob("*.csv")]:
+        path.rename(path.with_stem(f"new-{path.stem}"))
+    kept = set(names(store))
+    summary = ingest(copy, prune=True)
+    assert summary.failed == []
+    assert set(names(store)) == kept and summary.documents == DOCUMENTS
 
 
 @pytest.mark.parametrize("content", [b"", b"\x00\x01\x02\xff" * 500])
