@@ -145,6 +145,15 @@ def test_a_question_back_is_answered_in_the_conversation(page: Page) -> None:
     expect(page.locator(".answer.whole")).to_contain_text("1884")
 
 
+def test_a_reply_from_below_closes_the_question_back(page: Page) -> None:
+    for text in ("When was it built?", "the lighthouse of Brana"):
+        page.locator("#question").fill(text)
+        page.locator("#question").press("Enter")
+        expect(page.locator(".clarify")).to_have_count(1)
+    expect(page.locator(".answer.whole")).to_contain_text("1884")
+    expect(page.get_by_label("Your reply")).to_be_disabled()
+
+
 def test_what_looks_like_html_is_text(page: Page) -> None:
     hostile = "<img src=x onerror=\"document.title='owned'\"> Who won the race on Mars?"
     never_ask_back(page)

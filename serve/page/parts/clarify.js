@@ -14,9 +14,7 @@ export function clarifyBox(clarification, reply) {
   const field = el("input", { type: "text", "aria-label": "Your reply", placeholder: "In your own words", dir: "auto", autocomplete: "off" });
   const box = el("section", { class: "clarify" });
   const answer = (text) => {
-    if (!text.trim()) return;
-    for (const one of box.querySelectorAll("button, input")) one.disabled = true;
-    reply(text.trim());
+    if (text.trim()) reply(text.trim());
   };
   box.append(
     el("p", { class: "clarify-question", dir: "auto" }, clarification.question),
@@ -25,4 +23,9 @@ export function clarifyBox(clarification, reply) {
     el("form", { class: "row", onsubmit: (event) => { event.preventDefault(); answer(field.value); } },
       field, el("button", { type: "submit" }, "Reply")));
   return box;
+}
+
+/** Take no more replies to the questions back in `place`: one was given. */
+export function closeClarifying(place) {
+  for (const one of place.querySelectorAll(".clarify button, .clarify input")) one.disabled = true;
 }

@@ -2,6 +2,7 @@
 
 import { errorText } from "../api.js";
 import { count, el, fill } from "../dom.js";
+import { closeClarifying } from "../parts/clarify.js";
 import { makeComposer } from "../parts/composer.js";
 import { drawTalks, talks } from "../parts/talks.js";
 import { makeTurn } from "../parts/turn.js";
@@ -37,6 +38,7 @@ export async function mount(root, app, params) {
 
   async function ask(question) {
     if (state.running) return;
+    closeClarifying(thread); // whatever is asked next is the reply
     const turn = addTurn(question, composer.collection);
     state.running = new AbortController();
     composer.running(true);
