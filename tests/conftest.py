@@ -16,6 +16,7 @@ pytest-socket (pyproject.toml).
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,6 +30,7 @@ from tiny_gguf import write_tiny_gguf
 from core.profile import Profile
 from core.settings import PREFIX, Settings
 from retrievers.types import Index
+from serve.logs import LOGGERS
 from stores.catalogue import Collection
 from stores.store import Store
 
@@ -48,6 +50,17 @@ def no_user_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PREFIX + "REASONER", "rules")
     monkeypatch.setenv(PREFIX + "LLM_HOME", str(tmp_path / "llm"))
     monkeypatch.setenv(PREFIX + "MODEL_FOLDER", str(tmp_path / "models"))
+
+
+@pytest.fixture(autouse=True)
+def no_log_of_an_earlier_test() -> Iterator[None]:
+    """Take back what `carrel serve` in this process did to the loggers: its stderr is closed."""
+    yield
+    for name in LOGGERS:
+        logger = logging.getLogger(name)
+        logger.handlers = []
+        logger.propagate = True
+        logger.setLevel(logging.NOTSET)
 
 
 @pytest.fixture
