@@ -15,9 +15,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import random
-import sys
 import tempfile
 import time
 from collections import Counter
@@ -27,7 +25,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from benchmarks.load import prepared, say
+from benchmarks.load import parsed, prepared, say, tell
 from benchmarks.load_server import Server, served
 from benchmarks.load_users import COLLECTION
 from benchmarks.stub_model import stub_model
@@ -147,17 +145,11 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=1000)
     parser.add_argument("--at-once", type=int, default=10)
     parser.add_argument("--seed", type=int, default=5)
-    parser.add_argument("--stub-model", action="store_true", help="let a stub of a model decide")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    given = parser.parse_args()
+    given = parsed(parser)
     say("ingesting")
     with stub_model() if given.stub_model else contextlib.nullcontext([]) as extra:
         figures = measure(given, extra or ["reasoner=rules"])
-    text = json.dumps(figures, indent=1)
-    if given.json:
-        given.json.write_text(text + "\n", encoding="utf-8")
-    sys.stdout.write(text + "\n")
+    tell(figures, given.json)
 
 
 if __name__ == "__main__":

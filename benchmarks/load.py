@@ -50,6 +50,22 @@ def prepared(dataset_folder: Path, folder: Path) -> tuple[Path, list[str]]:
     return data, [query.text for query in dataset.queries]
 
 
+def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Return the arguments, with those that every load has."""
+    parser.add_argument("--stub-model", action="store_true", help="let a stub of a model decide")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
+    parser.add_argument("--json", type=Path, help="write the figures here too")
+    return parser.parse_args()
+
+
+def tell(figures: dict[str, Any], path: Path | None) -> None:
+    """Print the figures as one JSON object, and write them to a file where one is named."""
+    text = json.dumps(figures, indent=1) + "\n"
+    if path:
+        path.write_text(text, encoding="utf-8")
+    sys.stdout.write(text)
+
+
 async def watch(server: Server, load: Load, until: float) -> None:
     """Sample the server's memory until the time is over."""
     while load.now < until:
@@ -93,16 +109,10 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10)
     parser.add_argument("--think", type=float, default=10, help="mean seconds between requests")
     parser.add_argument("--flood", type=int, default=0, help="questions at once of one more user")
-    parser.add_argument("--stub-model", action="store_true", help="let a stub of a model decide")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    given = parser.parse_args()
+    given = parsed(parser)
     with stub_model() if given.stub_model else contextlib.nullcontext([]) as extra:
         figures = measure(given, extra or ["reasoner=rules"])
-    text = json.dumps(figures, indent=1)
-    if given.json:
-        given.json.write_text(text + "\n", encoding="utf-8")
-    sys.stdout.write(text + "\n")
+    tell(figures, given.json)
 
 
 if __name__ == "__main__":
