@@ -45,7 +45,10 @@ def check(url: str, key: str, examples: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Check and print one JSON object; the exit code is 1 when an answer was wrong or a case not sent."""
+    """Check and print one JSON object.
+
+    The exit code is 1 when an answer was wrong or a case could not be sent.
+    """
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
