@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,19 +19,31 @@ CLI = "from schemathesis.cli import schemathesis; schemathesis()"
 # `python -m benchmarks.api` goes deeper; here the cases of each route are few.
 CASES = ("--phases", "fuzzing", "--max-examples", "4", "--exclude-path-regex", "^/agent/c/")
 CALLERS = ("admin", "reader", "no key")
+# At some seeds Schemathesis finds too few cases for a route and gives up, although its health
+# checks are switched off; that says nothing about the route, so it is asked with another seed.
+GAVE_UP = "Failed Health Check"
+SEEDS = (1, 2, 3, 4)
 
 
-@pytest.mark.parametrize("kind", CALLERS)
-def test_every_answer_is_as_described(served: Served, kind: str, tmp_path: Path) -> None:
+def fuzz(served: Served, kind: str, folder: Path, seed: int) -> subprocess.CompletedProcess[str]:
     headers = [f"{name}: {value}" for name, value in served.headers[kind].items()]
     command = [
         *(sys.executable, "-c", CLI, "run", f"{served.url}/api/v1/openapi.json"),
         *(part for one in headers for part in ("-H", one)),
         *("--exclude-checks", LEFT_OUT, "--suppress-health-check", "all"),
-        *("--generation-deterministic", "--request-timeout", "30"),
+        *("--seed", str(seed), "--request-timeout", "30"),
         *CASES,
     ]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder)
+
+
+@pytest.mark.parametrize("kind", CALLERS)
+def test_every_answer_is_as_described(served: Served, kind: str, tmp_path: Path) -> None:
+    for seed in SEEDS:
+        done = fuzz(served, kind, tmp_path, seed)
+        assert not re.search(r"\d failed", done.stdout), done.stdout[-6000:]
+        if done.returncode == 0 or GAVE_UP not in done.stdout:
+            break
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert " passed" in done.stdout
 
