@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from core.errors import DocumentError
-from ingest.loaders.content import is_binary
+from ingest.loaders.content import is_binary, kind_of
 
 # UTF-32-LE first: its mark begins with that of UTF-16-LE.
 _MARKS = (
@@ -134,15 +134,17 @@ def _encoding(scan: _Scan, suffix: str) -> str:
     """Name the encoding; raise DocumentError when the content is not text."""
     name = None if is_binary(scan.head) else _named(scan)
     if name is None:
-        raise _binary(suffix)
+        raise _binary(scan, suffix)
     sample = scan.head.decode(name, errors="replace")
     if len(_CONTROL.findall(sample)) > _MAX_CONTROL_SHARE * max(len(sample), 100):
-        raise _binary(suffix)
+        raise _binary(scan, suffix)
     return name
 
 
-def _binary(suffix: str) -> DocumentError:
-    return DocumentError(f"binary content in a {suffix or 'text'} file")
+def _binary(scan: _Scan, suffix: str) -> DocumentError:
+    kind = kind_of(scan.head)
+    said = f": it is {kind}" if kind else ""
+    return DocumentError(f"binary content in a {suffix or 'text'} file{said}")
 
 
 def _named(scan: _Scan) -> str | None:

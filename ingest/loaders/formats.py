@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from ingest.loaders.refused import refused
+
 _FORMATS = {
     "markdown": (".md", ".markdown", ".mdx"),
     "text": (".txt", ".text", ".rst", ".org"),
@@ -13,6 +15,7 @@ _FORMATS = {
     "csv": (".csv", ".tsv"),
     "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
     "notebook": (".ipynb",),
+    "archive": (".zip",),
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _FORMATS.items() for suffix in suffixes}
 
@@ -51,6 +54,8 @@ def format_of(name: str) -> str | None:
 def refusal(name: str) -> str:
     """Say why a file of this name cannot be read and what to do instead."""
     suffix = suffix_of(name)
+    if reason := refused(suffix):
+        return f"format {suffix} is not read: {reason}"
     target = _CONVERT_TO.get(suffix)
     if target:
         return f"format {suffix} is not supported yet; convert it to {target}"
@@ -65,4 +70,5 @@ def known_formats() -> str:
 
 def is_unsupported_document(name: str) -> bool:
     """Tell whether the name is that of a document no loader reads."""
-    return suffix_of(name) in _CONVERT_TO
+    suffix = suffix_of(name)
+    return suffix in _CONVERT_TO or bool(refused(suffix))

@@ -51,4 +51,5 @@ FORMATS = {
     "docx": Format("docx"),
     "csv": Format("csv_records", records=True),
     "jsonl": Format("jsonl_records", records=True),
+    "archive": Format("archive", records=True, writes=True),
 }
