@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import stat
 import tempfile
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,13 @@ LIMITS = LoadLimits(
     max_file_mb=4, max_pages=20, max_characters=100_000, timeout_s=20, memory_mb=1024,
     zip_entries=50, zip_total_mb=4, zip_depth=2,
 )  # fmt: skip
+
+
+class OldName(zipfile.ZipInfo):
+    """A name written in a code page, as programs of Windows do."""
+
+    def _encodeFilenameFlags(self) -> tuple[bytes, int]:  # noqa: N802
+        return self.filename.encode("cp437"), self.flag_bits
 
 
 def read(
@@ -137,7 +145,7 @@ def test_temporary_files_go_even_when_the_process_is_killed(tmp_path: Path) -> N
     with Sandbox() as sandbox:
         items = load(SourceFile(path, "a.zip"), LIMITS, sandbox)
         next(items)
-        items.close()
+        del items
     child = Child()
     scratch = Path(child._scratch)
     (scratch / "left.md").write_text("x")
