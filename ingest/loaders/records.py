@@ -129,8 +129,10 @@ def _kind(name: str) -> BlockKind:
 def _shown(value: Scalar | list[Scalar]) -> str:
     if not isinstance(value, list):
         return str(value).lower() if isinstance(value, bool) else str(value)
-    separator = "\n\n" if any(len(str(item)) > _LONG for item in value) else ", "
-    return separator.join(map(str, value))
+    if any(len(str(item)) > _LONG for item in value):
+        return "\n\n".join(map(str, value))
+    # "Tolstoy, Leo, Chekhov, Anton" would be four people.
+    return ("; " if any("," in str(item) for item in value) else ", ").join(map(str, value))
 
 
 def humanise(name: str) -> str:
