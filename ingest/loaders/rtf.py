@@ -59,6 +59,8 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
         raise DocumentError(f"the RTF is damaged ({type(error).__name__})") from error
     if author := found.pop("author", ""):
         found["authors"] = author
+    # Emoji are written as two halves.
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     lines = (line.strip() for line in text.replace("\r", "\n").split("\n"))
     return "\n\n".join(line for line in lines if line), metadata.normalise(found)
 
