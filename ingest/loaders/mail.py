@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from email.message import EmailMessage, Message
+from email.message import Message
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -23,7 +23,6 @@ from ingest.types import Block, LoadFailure, ParsedDocument
 Loaded = ParsedDocument | LoadFailure
 _HEADERS = re.compile(rb"^(?:from|to|subject|date|received|message-id|mime-version|return-path):", re.I | re.M)
 _HEAD = 8192
-_FROM = re.compile(rb"^From \S+.*\d{4}\s*$")
 _MAX_PARTS = 1000
 
 
@@ -128,14 +127,15 @@ def _leaves(message: Message) -> Iterator[Message]:
 
 
 def _header(message: Message, name: str) -> str:
+    raw = next((str(value) for key, value in message.raw_items() if key.lower() == name), "")
+    if any("\udc80" <= c <= "\udcff" for c in raw):
+        # Bytes above ASCII that no encoding was named for.
+        return " ".join(_guessed(raw.encode("utf-8", "surrogateescape")).split())
     try:
         value = str(message.get(name) or "")
     except Exception:  # the header parser raises anything on malformed ones
-        value = next((str(v) for k, v in message.raw_items() if k.lower() == name), "")
-    if any("\ud800" <= c <= "\udfff" for c in value):
-        # Bytes above ASCII that no encoding was named for.
-        value = _guessed(value.encode("utf-8", "surrogateescape"))
-    return " ".join(value.split())
+        value = raw
+    return " ".join(value.encode("utf-8", "replace").decode().split())
 
 
 def _date(message: Message) -> str:
@@ -154,22 +154,18 @@ def _filename(part: Message) -> str:
         name = ""
     # A name is shown and stored, never opened: only its last part counts.
     name = re.split(r"[/\\]", str(name))[-1].replace("\x00", "").strip()
-    if name or part.get_content_disposition() != "attachment":
-        return name if part.get_content_type() != "message/rfc822" else _eml(name)
-    return _eml(name) if part.get_content_type() == "message/rfc822" else ""
-
-
-def _eml(name: str) -> str:
-    return name if name.lower().endswith(".eml") else f"{name or 'message'}.eml"
+    if part.get_content_type() == "message/rfc822" and not name.lower().endswith(".eml"):
+        return f"{name or 'message'}.eml"
+    return name
 
 
 def _data(part: Message) -> bytes:
-    if part.get_content_type() == "message/rfc822":
-        inner = part.get_payload()
-        return b"".join(bytes(m) for m in inner if isinstance(m, Message)) if isinstance(inner, list) else b""
+    payload: Any = None
     try:
         payload = part.get_payload(decode=True)
-    except Exception:
+        if part.get_content_type() == "message/rfc822":
+            payload = b"".join(bytes(inner) for inner in part.get_payload())  # type: ignore[arg-type]
+    except Exception:  # broken encodings raise anything
         return b""
     return payload if isinstance(payload, bytes) else b""
 
@@ -181,9 +177,10 @@ def _text(part: Message) -> str:
     named = part.get_content_charset() or ""
     try:
         # The declared one may be wrong or made up; strict, to notice it.
-        return data.decode(named)
+        text = data.decode(named)
     except (LookupError, UnicodeDecodeError, ValueError):
-        return _guessed(data)
+        text = _guessed(data)
+    return text.replace("\r\n", "\n")
 
 
 def _guessed(data: bytes) -> str:

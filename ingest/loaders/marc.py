@@ -13,6 +13,7 @@ from ingest.loaders import marc_iso2709, records
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.marc_fields import describe, is_unimarc
 from ingest.loaders.marc_iso2709 import MarcField
+from ingest.loaders.xml_tree import descendants, local_name
 from ingest.types import Block, LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
@@ -54,14 +55,7 @@ def _parsed(chunk: bytes) -> marc_iso2709.RawRecord | DocumentError:
 
 def load_xml(root: Element, relative: str) -> Iterator[ParsedDocument | LoadFailure]:
     """Yield the document of each record of a parsed MARCXML file."""
-    found = (element for element in root.iter() if local_name(element) == "record")
-    yield from documents(relative, map(_from_xml, found), "marcxml")
-
-
-def local_name(element: Element) -> str:
-    """Return the name of an element without its namespace; comments have none."""
-    tag = element.tag
-    return tag.rsplit("}", 1)[-1].rsplit(":", 1)[-1] if isinstance(tag, str) else ""
+    yield from documents(relative, map(_from_xml, descendants(root, "record")), "marcxml")
 
 
 def _from_xml(record: Element) -> list[MarcField]:
