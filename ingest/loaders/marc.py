@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 # A record that can be read, or why it cannot.
 Found = Sequence[MarcField] | DocumentError
+_PARTS = ("leader", "controlfield", "datafield")
 _SAMPLED = 200
 _NO_MARC = "no MARC records in it; such a file is read only when it holds ISO 2709 records"
 
@@ -55,7 +56,13 @@ def _parsed(chunk: bytes) -> marc_iso2709.RawRecord | DocumentError:
 
 def load_xml(root: Element, relative: str) -> Iterator[ParsedDocument | LoadFailure]:
     """Yield the document of each record of a parsed MARCXML file."""
-    yield from documents(relative, map(_from_xml, descendants(root, "record")), "marcxml")
+    found = (
+        element
+        for element in descendants(root, "record")
+        # OAI-PMH puts one record into another.
+        if any(local_name(part) in _PARTS for part in element)
+    )
+    yield from documents(relative, map(_from_xml, found), "marcxml")
 
 
 def _from_xml(record: Element) -> list[MarcField]:

@@ -57,8 +57,8 @@ FORMATS = {
     "mbox": Format("mbox"),
     "msg": Format("msg"),
     "marc": Format("marc", records=True),
-    "xml": Format("xml"),
-    "json": Format("json"),
+    "xml": Format("xml_file"),
+    "json": Format("json_file"),
     "csv": Format("csv_records", records=True),
     "jsonl": Format("jsonl_records", records=True),
 }
