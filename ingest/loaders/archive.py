@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import DocumentError
-from ingest.loaders.formats import format_of, is_unsupported_document, refusal, suffix_of
+from ingest.loaders.formats import format_of
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.members import is_document, parse_member
 from ingest.loaders.names import decoded, storable
-from ingest.loaders.parse import parse
 from ingest.loaders.table import Loaded
 from ingest.loaders.zip_safe import SafeZip, ZipBudget, ZipBudgetError
 from ingest.types import LoadFailure
@@ -24,8 +24,10 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     A member that cannot be read is one failure. As in a folder, hidden files and files that are no
     documents are passed over.
     """
+    if limits.zip_depth < 1:
+        raise DocumentError("an archive within too many other files (zip_depth)")
     found = False
-    for item in _documents(path, relative, limits, ZipBudget(limits), 1):
+    for item in _documents(path, relative, limits, ZipBudget(limits)):
         found = True
         yield item
     if not found:
@@ -33,25 +35,19 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 
 def _documents(
-    path: Path, relative: str, limits: LoadLimits, budget: ZipBudget, depth: int
+    path: Path, relative: str, limits: LoadLimits, budget: ZipBudget
 ) -> Iterator[Loaded]:
-    if depth > limits.zip_depth:
-        raise DocumentError(
-            f"archives inside one another more than {limits.zip_depth} deep (zip_depth)"
-        )
     with SafeZip(path, limits, budget) as container:
         for name in container.repeated():
             reason = "several members have this name; the last one is read"
             yield LoadFailure(path=f"{relative}/{storable(name)}", reason=reason)
         names = container.names()
         for name, shown in zip(names, decoded(names), strict=True):
-            member = f"{relative}/{storable(shown)}"
             if _passed_over(shown):
                 continue
+            member = f"{relative}/{storable(shown)}"
             try:
-                if format_of(shown) is None:
-                    raise DocumentError(refusal(shown))
-                yield from _member(container, name, member, limits, budget, depth)
+                yield from _member(container, name, member, limits, budget)
             except ZipBudgetError:
                 raise
             except DocumentError as error:
@@ -61,19 +57,20 @@ def _documents(
 def _passed_over(name: str) -> bool:
     parts = name.split("/")
     hidden = any(part.startswith(".") and part not in (".", "..") for part in parts)
-    known = format_of(name) is not None or is_unsupported_document(name)
-    return hidden or parts[0] == "__MACOSX" or not known
+    return hidden or parts[0] == "__MACOSX" or not is_document(name)
 
 
 def _member(
-    container: SafeZip, name: str, shown: str, limits: LoadLimits, budget: ZipBudget, depth: int
+    container: SafeZip, name: str, shown: str, limits: LoadLimits, budget: ZipBudget
 ) -> Iterator[Loaded]:
-    # Its own name never names a file: only the ending is kept, which some loaders look at.
-    with tempfile.NamedTemporaryFile(suffix=suffix_of(shown)) as file:
+    if format_of(shown) != _FORMAT:
+        yield from parse_member(shown, container.chunks(name), limits)
+        return
+    if limits.zip_depth < 2:
+        raise DocumentError("archives inside one another more than zip_depth deep")
+    inner = limits.model_copy(update={"zip_depth": limits.zip_depth - 1})
+    with tempfile.NamedTemporaryFile(prefix="", suffix=".zip") as file:
         for chunk in container.chunks(name):
             file.write(chunk)
         file.flush()
-        if format_of(shown) == _FORMAT:
-            yield from _documents(Path(file.name), shown, limits, budget, depth + 1)
-        else:
-            yield from parse(Path(file.name), shown, limits)
+        yield from _documents(Path(file.name), shown, inner, budget)

@@ -154,7 +154,7 @@ def _named(scan: _Scan) -> str | None:
     nuls = scan.even_nuls + scan.odd_nuls
     if not scan.foreign:
         return _utf16_without_mark(scan) if nuls > scan.size // 4 else "utf-8"
-    return _utf16_without_mark(scan) if nuls > scan.size // 10 else _guessed(scan.foreign)
+    return _utf16_without_mark(scan) if nuls > scan.size // 10 else guess(scan.foreign)
 
 
 def _utf16_without_mark(scan: _Scan) -> str | None:
@@ -165,7 +165,8 @@ def _utf16_without_mark(scan: _Scan) -> str | None:
     return "utf-16-be" if even > odd else "utf-16-le"
 
 
-def _guessed(sample: bytes) -> str | None:
+def guess(sample: bytes) -> str | None:
+    """Name the most likely encoding of text that is not plain UTF-8, or None."""
     damaged = sample.decode("utf-8", errors="replace")
     # A few broken bytes in long UTF-8 text (a cut file, one bad paste) are not another encoding.
     valid = sum(1 for c in damaged if c > "\x7f" and c != "\ufffd")

@@ -62,6 +62,11 @@ def _document(relative: str, number: int, line: str) -> ParsedDocument:
         raise DocumentError(f"not valid JSON ({why})") from error
     if not isinstance(found, dict):
         raise DocumentError(f"a JSON {type(found).__name__} where an object is needed")
+    return document(relative, number, found)
+
+
+def document(relative: str, number: int, found: dict[str, Any]) -> ParsedDocument:
+    """Return the document or record that an object holds; raise DocumentError for an empty one."""
     name = records.find_id(key for key in found if isinstance(found[key], str | int))
     document_id = str(found[name]) if name and found[name] != "" else f"{relative}#{number}"
     if _is_document(found):
