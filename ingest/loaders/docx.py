@@ -12,6 +12,7 @@ from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.reasons import because
 from ingest.types import ParsedDocument
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _open(path: Path, limits: LoadLimits) -> Document:
     except (DocumentError, MemoryError):
         raise
     except Exception as error:
-        raise DocumentError(f"the DOCX is damaged ({type(error).__name__})") from error
+        raise DocumentError(f"the DOCX is damaged{because(error)}") from error
 
 
 def _add_paragraph(outline: Outline, paragraph: Paragraph) -> None:
