@@ -42,12 +42,12 @@ _HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.I | re.S
 )
 _HEAD = 4096
-_OFFICE = {"word/": "docx", "ppt/": "pptx", "xl/": "xlsx"}
+_OFFICE = {"word/": ".docx", "ppt/": ".pptx", "xl/": ".xlsx"}
 _MIMETYPES = {
-    b"application/epub+zip": "epub",
-    b"application/vnd.oasis.opendocument.text": "odt",
-    b"application/vnd.oasis.opendocument.spreadsheet": "ods",
-    b"application/vnd.oasis.opendocument.presentation": "odp",
+    b"application/epub+zip": ".epub",
+    b"application/vnd.oasis.opendocument.text": ".odt",
+    b"application/vnd.oasis.opendocument.spreadsheet": ".ods",
+    b"application/vnd.oasis.opendocument.presentation": ".odp",
 }
 
 
@@ -87,12 +87,12 @@ def _container_suffix(path: Path) -> str | None:
         with zipfile.ZipFile(path) as container:
             names = container.namelist()
             if "mimetype" in names and container.getinfo("mimetype").file_size < 200:
-                return "." + _MIMETYPES.get(container.read("mimetype").strip(), "zip")
+                return _MIMETYPES.get(container.read("mimetype").strip())
     except Exception:  # damaged: the loader that the name asks for says how
         return None
     if "[Content_Types].xml" not in names:
-        return ".zip"
+        return None  # an archive, or a damaged document: the name must tell
     for folder, suffix in _OFFICE.items():
         if any(name.startswith(folder) for name in names):
-            return f".{suffix}"
+            return suffix
     return None

@@ -29,7 +29,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     The file is read twice as a stream: for the kinds of its columns, and for its rows.
     """
     csv.field_size_limit(limits.max_characters)
-    table = _Table(TextFile(path, suffix_of(relative), limits.max_records_mb), limits)
+    table = _Table(TextFile(path, suffix_of(path.name), limits.max_records_mb), limits)
     header, numeric = table.header, table.numeric
     id_name, title_name = records.find_id(header), records.find_title(header)
     # Hashes: the ids of a long file would take more memory than anything else.

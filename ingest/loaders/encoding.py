@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from core.errors import DocumentError
-from ingest.loaders.content import is_binary
+from ingest.loaders.content import is_binary, kind_of
 
 # UTF-32-LE first: its mark begins with that of UTF-16-LE.
 _MARKS = (
@@ -134,15 +134,17 @@ def _encoding(scan: _Scan, suffix: str) -> str:
     """Name the encoding; raise DocumentError when the content is not text."""
     name = None if is_binary(scan.head) else _named(scan)
     if name is None:
-        raise _binary(suffix)
+        raise _binary(scan, suffix)
     sample = scan.head.decode(name, errors="replace")
     if len(_CONTROL.findall(sample)) > _MAX_CONTROL_SHARE * max(len(sample), 100):
-        raise _binary(suffix)
+        raise _binary(scan, suffix)
     return name
 
 
-def _binary(suffix: str) -> DocumentError:
-    return DocumentError(f"binary content in a {suffix or 'text'} file")
+def _binary(scan: _Scan, suffix: str) -> DocumentError:
+    kind = kind_of(scan.head)
+    said = f": it is {kind}" if kind else ""
+    return DocumentError(f"binary content in a {suffix or 'text'} file{said}")
 
 
 def _named(scan: _Scan) -> str | None:
@@ -152,7 +154,7 @@ def _named(scan: _Scan) -> str | None:
     nuls = scan.even_nuls + scan.odd_nuls
     if not scan.foreign:
         return _utf16_without_mark(scan) if nuls > scan.size // 4 else "utf-8"
-    return _utf16_without_mark(scan) if nuls > scan.size // 10 else _guessed(scan.foreign)
+    return _utf16_without_mark(scan) if nuls > scan.size // 10 else guess(scan.foreign)
 
 
 def _utf16_without_mark(scan: _Scan) -> str | None:
@@ -163,7 +165,8 @@ def _utf16_without_mark(scan: _Scan) -> str | None:
     return "utf-16-be" if even > odd else "utf-16-le"
 
 
-def _guessed(sample: bytes) -> str | None:
+def guess(sample: bytes) -> str | None:
+    """Name the most likely encoding of text that is not plain UTF-8, or None."""
     damaged = sample.decode("utf-8", errors="replace")
     # A few broken bytes in long UTF-8 text (a cut file, one bad paste) are not another encoding.
     valid = sum(1 for c in damaged if c > "\x7f" and c != "\ufffd")

@@ -35,7 +35,9 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
                 _add(book, container, package, name, limits)
             except DocumentError as error:
                 reason = error.rule
-                yield LoadFailure(path=f"{relative}: {name or f'item {at} of the spine'}", reason=reason)
+                yield LoadFailure(
+                    path=f"{relative}: {name or f'item {at} of the spine'}", reason=reason
+                )
     if not book.blocks:
         raise DocumentError("no text in any file of the book; if its pages are images, OCR them")
     described = package.described
@@ -49,9 +51,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     )
 
 
-def _add(
-    book: _Book, container: SafeZip, package: Package, name: str, limits: LoadLimits
-) -> None:
+def _add(book: _Book, container: SafeZip, package: Package, name: str, limits: LoadLimits) -> None:
     if not name:
         raise DocumentError("the spine names a file that the manifest does not have")
     if name == package.nav or package.types.get(name, "") not in _HTML_TYPES:
@@ -75,4 +75,3 @@ def _section(chapter: str, block: Block) -> str:
     if heading and heading in chapter.casefold():  # "I" below "Chapter I"
         return chapter + block.section[len(heading) :]
     return SECTION_SEPARATOR.join(part for part in (chapter, block.section) if part)
-

@@ -98,7 +98,9 @@ def _metadata(found: Element | None) -> dict[str, Any]:
     texts: dict[str, list[str]] = {}
     for element in found.iter():
         name = str(element.tag).rsplit("}", 1)[-1]
-        name = f"{name}:{element.get('property') or element.get('name')}" if name == "meta" else name
+        name = (
+            f"{name}:{element.get('property') or element.get('name')}" if name == "meta" else name
+        )
         if text := words(element) or element.get("content") or "":
             texts.setdefault(name, []).append(text)
     dates = texts.get("date") or texts.get("meta:dcterms:modified") or []

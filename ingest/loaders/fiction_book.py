@@ -35,9 +35,7 @@ def document(root: Element, relative: str) -> ParsedDocument:
     return ParsedDocument(
         document_id=relative,
         source=relative,
-        title=str(
-            described.get("title") or outline.first_heading or PurePosixPath(relative).stem
-        ),
+        title=str(described.get("title") or outline.first_heading or PurePosixPath(relative).stem),
         format="fb2",
         blocks=blocks,
         metadata=described,

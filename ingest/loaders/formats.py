@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from ingest.loaders.refused import refused
+
 _FORMATS = {
     "markdown": (".md", ".markdown", ".mdx"),
     "text": (".txt", ".text", ".rst", ".org", ".log"),
@@ -25,6 +27,7 @@ _FORMATS = {
     "csv": (".csv", ".tsv"),
     "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
     "notebook": (".ipynb",),
+    "archive": (".zip",),
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _FORMATS.items() for suffix in suffixes}
 
@@ -75,6 +78,8 @@ def format_of(name: str) -> str | None:
 def refusal(name: str) -> str:
     """Say why a file of this name cannot be read and what to do instead."""
     suffix = suffix_of(name)
+    if reason := refused(suffix):
+        return f"format {suffix} is not read: {reason}"
     if advice := {**_ADVICE, **_IMAGES}.get(suffix):
         return f"format {suffix} is not read; {advice}"
     shown = suffix or "without an extension"
@@ -88,4 +93,5 @@ def known_formats() -> str:
 
 def is_unsupported_document(name: str) -> bool:
     """Tell whether the name is that of a document no loader reads."""
-    return suffix_of(name) in _ADVICE
+    suffix = suffix_of(name)
+    return suffix in _ADVICE or bool(refused(suffix))

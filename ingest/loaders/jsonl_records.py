@@ -26,7 +26,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
 
     The file is read as a stream; a line may have 6 characters (an escape) for each of its text.
     """
-    text = TextFile(path, suffix_of(relative), limits.max_records_mb)
+    text = TextFile(path, suffix_of(path.name), limits.max_records_mb)
     # Hashes: the ids of a long file would take more memory than anything else.
     first_line: dict[int, int] = {}
     longest = _ESCAPE * limits.max_characters

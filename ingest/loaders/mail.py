@@ -21,7 +21,9 @@ from ingest.loaders.text import text_blocks
 from ingest.types import Block, LoadFailure, ParsedDocument
 
 Loaded = ParsedDocument | LoadFailure
-_HEADERS = re.compile(rb"^(?:from|to|subject|date|received|message-id|mime-version|return-path):", re.I | re.M)
+_HEADERS = re.compile(
+    rb"^(?:from|to|subject|date|received|message-id|mime-version|return-path):", re.I | re.M
+)
 _HEAD = 8192
 _MAX_PARTS = 1000
 
@@ -121,7 +123,9 @@ def _leaves(message: Message) -> Iterator[Message]:
         if part.get_content_type() == "message/rfc822":
             yield part
         elif part.is_multipart():
-            waiting = [inner for inner in part.get_payload() if isinstance(inner, Message)] + waiting
+            waiting = [
+                inner for inner in part.get_payload() if isinstance(inner, Message)
+            ] + waiting
         else:
             yield part
 
@@ -188,5 +192,3 @@ def _guessed(data: bytes) -> str:
         return decode(data, ".eml")
     except DocumentError:
         return data.decode("latin-1")
-
-

@@ -45,11 +45,7 @@ def _read(path: Path) -> Iterator[Found]:
     decode = marc_iso2709.decoder([item for item in first if not isinstance(item, DocumentError)])
     for group in (first, parsed):
         for item in group:
-            yield (
-                item
-                if isinstance(item, DocumentError)
-                else marc_iso2709.decoded(item, decode)
-            )
+            yield (item if isinstance(item, DocumentError) else marc_iso2709.decoded(item, decode))
 
 
 def _parsed(chunk: bytes) -> marc_iso2709.RawRecord | DocumentError:

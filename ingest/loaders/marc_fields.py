@@ -109,7 +109,9 @@ def describe(record: Sequence[MarcField], *, unimarc: bool) -> Described:
     fields = [_own_script(field) for field in record]
     found: dict[str, list[str]] = {}
     for name, places in (_UNIMARC if unimarc else _MARC21).items():
-        values = [_value(field, codes, name) for tag, codes in places for field in _all(fields, tag)]
+        values = [
+            _value(field, codes, name) for tag, codes in places for field in _all(fields, tag)
+        ]
         found[name] = list(dict.fromkeys(value for value in values if value))
     found["isbn"] = [isbn for value in found["isbn"] if (isbn := _isbn(value))]
     number = next((field.value for field in _all(fields, "001") if field.value), "")

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from oxmsg import Message
 
 
-
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
     """Yield a message and the documents attached to it."""
     from oxmsg import Message

@@ -57,9 +57,7 @@ def _rows(table: Element, merged: list[tuple[int, int, int, int]]) -> Iterator[R
         number += repeated
 
 
-def _cells(
-    row: Element, number: int, merged: list[tuple[int, int, int, int]]
-) -> list[Cell]:
+def _cells(row: Element, number: int, merged: list[tuple[int, int, int, int]]) -> list[Cell]:
     cells: list[Cell] = []
     for element in children(row, "table-cell", "covered-table-cell"):
         value = _value(element) if local_name(element) == "table-cell" else None

@@ -35,29 +35,29 @@ def parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
         yield LoadFailure(path=relative, reason="nested too deeply to be read")
     except Exception as error:  # a parser's own fault with this content
         said = shorten(str(error))
-        reason = f"damaged, or not really {suffix_of(relative) or 'text'}: the parser gave up"
+        reason = f"damaged, or not really {suffix_of(path.name) or 'text'}: the parser gave up"
         yield LoadFailure(path=relative, reason=f"{reason} ({said})" if said else reason)
 
 
 def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
-    name = _format_name(path, relative)
+    name = _format_name(path)
     check_size(path.stat().st_size, name, limits)
     chosen = FORMATS[name]
     if not chosen.text_share:
         yield from chosen.file_loader()(path, relative, limits)
         return
-    content = decode(path.read_bytes(), suffix_of(relative))
+    content = decode(path.read_bytes(), suffix_of(path.name))
     if not content.strip():
         raise DocumentError("the file holds only white space")
     _check_characters(len(content), limits, share=chosen.text_share)
     yield from chosen.text_loader()(relative, content)
 
 
-def _format_name(path: Path, relative: str) -> str:
+def _format_name(path: Path) -> str:
     """Choose by what the content is where that cannot be mistaken, else by the name."""
-    named = format_of(relative)
+    named = format_of(path.name)
     if named is None:
-        raise DocumentError(refusal(relative))
+        raise DocumentError(refusal(path.name))
     head = head_of(path)
     suffix = suffix_of_content(head, path)
     found = format_of(f"x{suffix}") if suffix else None

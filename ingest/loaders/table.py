@@ -63,4 +63,5 @@ FORMATS = {
     "json": Format("json_file"),
     "csv": Format("csv_records", records=True),
     "jsonl": Format("jsonl_records", records=True),
+    "archive": Format("archive", records=True, writes=True),
 }

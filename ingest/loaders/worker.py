@@ -102,7 +102,7 @@ class _Job:
 
     def _largest_written(self) -> int:
         """Members of archives are put into files for loaders that want one; nothing else is."""
-        chosen = FORMATS.get(format_of(self._relative) or "")
+        chosen = FORMATS.get(format_of(self._path.name) or "")
         archive = chosen is not None and chosen.writes
         return int(self._limits.zip_total_mb * _MB) if archive else 0
 

@@ -50,7 +50,9 @@ def _open(path: Path) -> Book:
 
 def _sheets(book: Book) -> Iterator[Sheet]:
     for sheet in book.sheets():
-        merged = [(top + 1, left + 1, bottom, right) for top, bottom, left, right in sheet.merged_cells]
+        merged = [
+            (top + 1, left + 1, bottom, right) for top, bottom, left, right in sheet.merged_cells
+        ]
         yield Sheet(sheet.name, _rows(book, sheet), merged, hidden=sheet.visibility != 0)
 
 

@@ -21,7 +21,9 @@ TEXT_NAMES = frozenset(
 )
 _CODE = frozenset("programlisting screen literallayout code-block verbatim eg preformat".split())
 _TABLES = frozenset(("table", "informaltable", "tgroup"))
-_DROPPED = frozenset("binary teiHeader style script journal-meta mathml math svg metadata info".split())
+_DROPPED = frozenset(
+    "binary teiHeader style script journal-meta mathml math svg metadata info".split()
+)
 _NAMED = ("article-title", "title")
 _MAX_DEPTH = 200
 
@@ -38,7 +40,9 @@ def described(root: Element) -> dict[str, object]:
     found: dict[str, object] = {}
     language = attribute(root, "lang")
     # DocBook's info, JATS' article-meta, TEI's fileDesc, Dublin Core's metadata.
-    head = next(descendants(root, "article-meta", "fileDesc", "info", "articleinfo", "metadata"), None)
+    head = next(
+        descendants(root, "article-meta", "fileDesc", "info", "articleinfo", "metadata"), None
+    )
     if language:
         found["language"] = language
     if head is None:
