@@ -113,10 +113,4 @@ class Reader:
 
 def load_limits(settings: Settings) -> LoadLimits:
     """Return how much of a file is read, for how long, and with how much memory."""
-    return LoadLimits(
-        max_file_mb=settings.max_file_mb,
-        max_pages=settings.max_pages,
-        max_characters=settings.max_characters,
-        timeout_s=settings.parse_timeout_s,
-        memory_mb=settings.parse_memory_mb,
-    )
+    return LoadLimits.of(settings)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.fields.ingest import IngestFields
-from core.settings import Settings
+
+if TYPE_CHECKING:
+    from core.settings import Settings
 
 
 def _default(name: str, *, least: float | None = None) -> Any:  # noqa: ANN401 (a setting's type)

@@ -22,12 +22,14 @@ class Format:
     `module` has `load(path, relative, limits)`; with `text_share` above 0 it has `load(relative,
     text)` instead, and a file may have that many characters for each one of `max_characters`: HTML
     and notebooks (images as base64) are mostly not text. `records` marks formats read as a stream,
-    whose files may be as large as `max_records_mb`.
+    whose files may be as large as `max_records_mb`, `writes` those whose loader puts parts of a
+    file into temporary ones.
     """
 
     module: str
     text_share: int = 0
     records: bool = False
+    writes: bool = False
 
     def file_loader(self) -> FileLoader:
         """Import the module and return its `load(path, relative, limits)`."""
@@ -47,6 +49,19 @@ FORMATS = {
     "notebook": Format("notebook", text_share=20),
     "pdf": Format("pdf"),
     "docx": Format("docx"),
+    "pptx": Format("pptx"),
+    "xlsx": Format("xlsx"),
+    "xls": Format("xls"),
+    "odf": Format("odf"),
+    "epub": Format("epub"),
+    "rtf": Format("rtf"),
+    "mail": Format("mail", writes=True),
+    "mbox": Format("mbox", writes=True),
+    "msg": Format("msg", writes=True),
+    "marc": Format("marc", records=True),
+    "xml": Format("xml_file"),
+    "json": Format("json_file"),
     "csv": Format("csv_records", records=True),
     "jsonl": Format("jsonl_records", records=True),
+    "archive": Format("archive", records=True, writes=True),
 }

@@ -31,6 +31,10 @@ _DAMAGED = (
 )  # fmt: skip
 
 
+class ZipBudgetError(DocumentError):
+    """Report a container that, with all in it, is larger than the limits allow."""
+
+
 class ZipBudget:
     """Count the entries and bytes of a container together with those nested in it."""
 
@@ -45,7 +49,7 @@ class ZipBudget:
         self._entries += entries
         self._bytes += size
         if self._entries > self._limits.zip_entries:
-            raise DocumentError(
+            raise ZipBudgetError(
                 f"the ZIP container has more than {self._limits.zip_entries} entries (zip_entries)"
             )
         self.would_fit(0)
@@ -53,7 +57,7 @@ class ZipBudget:
     def would_fit(self, size: int) -> None:
         """Raise DocumentError when that many bytes more would be over the limit."""
         if self._bytes + size > self._limits.zip_total_mb * _MB:
-            raise DocumentError(
+            raise ZipBudgetError(
                 f"the ZIP container unpacks to more than {self._limits.zip_total_mb:g} MB"
                 " (zip_total_mb)"
             )
