@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import DocumentError
 from ingest.loaders import marc_iso2709, records
+from ingest.loaders.encoding import decode
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.marc_fields import describe, is_unimarc
 from ingest.loaders.marc_iso2709 import MarcField
+from ingest.loaders.xml_safe import parse_xml
 from ingest.loaders.xml_tree import descendants, local_name
 from ingest.types import Block, LoadFailure, ParsedDocument
 
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 # A record that can be read, or why it cannot.
 Found = Sequence[MarcField] | DocumentError
 _PARTS = ("leader", "controlfield", "datafield")
+_XML_RECORD = re.compile(r"<(\w+:)?record\b(?![^>]*/>)(?:(?!<(?:\w+:)?record\b).)*?</(?:\w+:)?record\s*>", re.S)
+_PREFIX = re.compile(r"<(/?)\w+:")
 _SAMPLED = 200
 _NO_MARC = "no MARC records in it; such a file is read only when it holds ISO 2709 records"
 
@@ -52,13 +57,39 @@ def _parsed(chunk: bytes) -> marc_iso2709.RawRecord | DocumentError:
 
 def load_xml(root: Element, relative: str) -> Iterator[ParsedDocument | LoadFailure]:
     """Yield the document of each record of a parsed MARCXML file."""
-    found = (
-        element
-        for element in descendants(root, "record")
-        # OAI-PMH puts one record into another.
-        if any(local_name(part) in _PARTS for part in element)
-    )
-    yield from documents(relative, map(_from_xml, found), "marcxml")
+    yield from documents(relative, map(_from_xml, _record_elements(root)), "marcxml")
+
+
+def load_damaged_xml(
+    data: bytes, relative: str, error: DocumentError
+) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield the records of a MARCXML file that is not well formed, each parsed by itself.
+
+    Raises `error` when the file holds no such record.
+    """
+    text = decode(data, ".xml")
+    found = _XML_RECORD.finditer(text)
+    first = next(found, None)
+    if first is None or "datafield" not in text:
+        raise error
+    pieces = (match.group() for match in chain([first], found))
+    yield from documents(relative, map(_damaged_record, pieces), "marcxml")
+
+
+def _damaged_record(piece: str) -> Found:
+    # Prefixes are declared at the root, which is not at hand.
+    unprefixed = _PREFIX.sub(r"<\1", piece)
+    try:
+        return next(map(_from_xml, _record_elements(parse_xml(unprefixed.encode()))), [])
+    except DocumentError as error:
+        return error
+
+
+def _record_elements(root: Element) -> Iterator[Element]:
+    """OAI-PMH puts one record into another; that of MARC has fields."""
+    for element in descendants(root, "record"):
+        if any(local_name(part) in _PARTS for part in element):
+            yield element
 
 
 def _from_xml(record: Element) -> list[MarcField]:

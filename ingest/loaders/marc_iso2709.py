@@ -136,7 +136,7 @@ def decoder(sample: list[RawRecord]) -> Callable[[bytes], str]:
     if _is_utf8(text):
         return partial(str, encoding="utf-8", errors="replace")
     if b"\x1b" not in text and _WORD_OF_HIGH_BYTES.search(text):
-        from ingest.loaders.encoding import guess
+        from ingest.loaders.legacy_encoding import guess
 
         # MARC-8 writes other scripts with escapes and single accents: these are words.
         return partial(str, encoding=guess(text) or "latin-1", errors="replace")

@@ -26,7 +26,11 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     data = path.read_bytes()
     if not data.strip():
         raise DocumentError("the file holds only white space")
-    root = parse_xml(data)
+    try:
+        root = parse_xml(data)
+    except DocumentError as error:
+        yield from marc.load_damaged_xml(data, relative, error)
+        return
     name = local_name(root)
     if name == "svg":
         raise DocumentError("an SVG drawing, no text")
