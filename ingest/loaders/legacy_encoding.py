@@ -24,6 +24,7 @@ _WIDE = {"utf-32-le": 4, "utf-32-be": 4, "utf-16-le": 2, "utf-16-be": 2}
 _ODD = ("Cc", "Cn", "Co", "Cs")
 _MAX_ODD = 0.02
 _LEAST_WIDE = 0.1
+_SURE = 0.6
 
 
 def guess(raw: bytes) -> str | None:
@@ -34,8 +35,10 @@ def guess(raw: bytes) -> str | None:
         for name in CANDIDATES
     }
     name = max(scored, key=lambda name: scored[name] - CANDIDATES[name])
-    if scored[name] < _LEAST_WIDE and (utf := wide(raw)):
-        return utf
+    if scored[name] < _SURE and (utf := wide(raw)):
+        text = raw[: _SAMPLE // 4 * 4].decode(utf, "ignore")
+        if score(text) >= scored[name]:
+            return utf
     return name if scored[name] > _LEAST else None
 
 
@@ -75,6 +78,9 @@ def score(text: str, latin: frozenset[str] = letters.WESTERN) -> float:
         if character > "\x7f":
             count += 1
             total += _weight(padded[at - 1], character, padded[at + 1], latin)
+        elif character < " " and character not in "\t\n\r\f\x1a\x1b":
+            count += 1
+            total += _BAD
     return total / count if count else 0.0
 
 
