@@ -51,7 +51,11 @@ def wide(raw: bytes) -> str | None:
         except UnicodeDecodeError:
             continue
         odd = sum(unicodedata.category(c) in _ODD and c not in "\t\n\r\f" for c in text)
-        if text and odd <= _MAX_ODD * len(text) and (unit == 4 or text.isascii() or score(text) > _LEAST_WIDE):
+        if (
+            text
+            and odd <= _MAX_ODD * len(text)
+            and (unit == 4 or text.isascii() or score(text) > _LEAST_WIDE)
+        ):
             return name
     return None
 
@@ -60,7 +64,7 @@ def _sampled(raw: bytes) -> list[bytes]:
     lines: list[bytes] = []
     size = 0
     for match in _LINES_WITH_MORE.finditer(raw):
-        lines.append(match.group()[: _SAMPLE])
+        lines.append(match.group()[:_SAMPLE])
         size += len(lines[-1])
         if size > _SAMPLE:
             break
@@ -145,15 +149,18 @@ def _is_usual(character: str) -> bool:
         return False
 
 
-def _alphabetic(
-    before: str, here: str, after: str, script: str, latin: frozenset[str]
-) -> float:
+def _alphabetic(before: str, here: str, after: str, script: str, latin: frozenset[str]) -> float:
     near = [_script(c) if c > "\x7f" else "latin" for c in (before, after) if c.isalpha()]
     if any(other != script for other in near):
         return -1.2  # no word is written in two scripts
     if (before.islower() and here.isupper()) or (here.islower() and after.isupper()):
         return -1.5
-    if here in letters.FINAL and after.isalpha() or here in letters.NOT_FINAL and not after.isalpha():
+    if (
+        here in letters.FINAL
+        and after.isalpha()
+        or here in letters.NOT_FINAL
+        and not after.isalpha()
+    ):
         return -1.0
     if script == "cyrillic":
         return _cyrillic(before, here)
