@@ -20,6 +20,7 @@ from ingest.loaders.docx_text import (
 )
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.reasons import because
 from ingest.loaders.xml_tree import local_name
 from ingest.types import ParsedDocument
 
@@ -62,8 +63,8 @@ def _open(path: Path, limits: LoadLimits) -> Document:
         return docx.Document(str(path))
     except MemoryError:
         raise
-    except Exception as error:  # damaged files raise anything
-        raise DocumentError(f"the DOCX is damaged ({type(error).__name__})") from error
+    except Exception as error:
+        raise DocumentError(f"the DOCX is damaged{because(error)}") from error
 
 
 class _Reader:

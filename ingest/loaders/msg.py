@@ -11,6 +11,7 @@ from core.errors import DocumentError
 from ingest.loaders import mail
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.ole import is_ole
+from ingest.loaders.reasons import because
 from ingest.loaders.text import text_blocks
 from ingest.types import Block, LoadFailure, ParsedDocument
 
@@ -30,7 +31,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     except MemoryError:
         raise
     except Exception as error:  # damaged files raise anything
-        raise DocumentError(f"the Outlook message is damaged ({type(error).__name__})") from error
+        raise DocumentError(f"the Outlook message is damaged{because(error)}") from error
     yield from mail.documents(found, relative, "msg", limits)
 
 

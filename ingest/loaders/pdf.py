@@ -13,6 +13,7 @@ from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.pdf_forms import filled_in
 from ingest.loaders.pdf_layout import page_texts
+from ingest.loaders.reasons import because
 from ingest.loaders.text import first_short_line
 from ingest.types import Block, ParsedDocument
 
@@ -54,13 +55,13 @@ def _read(path: Path, limits: LoadLimits) -> tuple[list[str], dict[str, Any]]:
         except (DocumentError, MemoryError):
             raise
         except Exception as error:  # damaged files raise anything
-            failures.append(type(error).__name__)
+            failures.append(because(error))
             continue
         if any(page.strip() for page in pages):
             return pages, described
     if pages is not None:
         return pages, {}
-    raise DocumentError(f"the PDF is damaged; neither parser can open it ({', '.join(failures)})")
+    raise DocumentError(f"the PDF is damaged; neither parser can open it{failures[-1]}")
 
 
 def _check_pages(count: int, max_pages: int) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.reasons import because
 from ingest.loaders.text import first_short_line, text_blocks
 from ingest.types import ParsedDocument
 
@@ -57,7 +58,7 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
     except MemoryError:
         raise
     except Exception as error:  # damaged files raise anything
-        raise DocumentError(f"the RTF is damaged ({type(error).__name__})") from error
+        raise DocumentError(f"the RTF is damaged{because(error)}") from error
     if author := found.pop("author", ""):
         found["authors"] = author
     # Emoji are written as two halves.

@@ -12,6 +12,7 @@ from core.errors import DocumentError
 from ingest.loaders import ooxml
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.ole import is_ole, kind_of
+from ingest.loaders.reasons import because
 from ingest.loaders.sheets import Row, Sheet, Workbook, cell_of
 from ingest.loaders.xls import load as load_xls
 from ingest.types import LoadFailure, ParsedDocument
@@ -46,14 +47,14 @@ def _documents(
     except MemoryError:
         raise
     except Exception as error:
-        raise DocumentError(f"the XLSX is damaged ({type(error).__name__})") from error
+        raise DocumentError(f"the XLSX is damaged{because(error)}") from error
     try:
         workbook = Workbook(relative, "xlsx", limits)
         yield from workbook.documents(_sheets(book), ooxml.described(book.properties))
     except (DocumentError, MemoryError):
         raise
     except Exception as error:  # a damaged sheet raises anything
-        raise DocumentError(f"a sheet of the XLSX is damaged ({type(error).__name__})") from error
+        raise DocumentError(f"a sheet of the XLSX is damaged{because(error)}") from error
     finally:
         book.close()
 
