@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,10 +63,14 @@ def _blocks(message: Message) -> list[Block]:
 def _attachments(message: Message) -> list[tuple[str, bytes]]:
     found = []
     for attachment in _safe(lambda: message.attachments) or ():
-        name, data = _safe(lambda a=attachment: (a.file_name, a.file_bytes)) or ("", None)
+        name, data = _safe(partial(_named_bytes, attachment)) or ("", b"")
         if name and data:
             found.append((name.replace("\\", "/").rsplit("/", 1)[-1], data))
     return found
+
+
+def _named_bytes(attachment: Any) -> tuple[str, bytes]:  # noqa: ANN401
+    return str(attachment.file_name or ""), bytes(attachment.file_bytes or b"")
 
 
 def _safe(read: Callable[[], Any]) -> Any:  # noqa: ANN401

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from core.errors import DocumentError
@@ -41,6 +41,7 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
     """Return the text of RTF, a blank line after each paragraph, and its metadata."""
     from striprtf.striprtf import rtf_to_text
 
+    convert: Callable[[str, str, str], str] = rtf_to_text
     # RTF is ASCII; bytes above it stand for the document's code page and are written as such.
     source = _escaped(_EMBEDDED.sub(b"", raw))
     if len(source) > limits.max_characters * 20:
@@ -49,9 +50,9 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
             " (max_characters); split the file or raise it"
         )
     try:
-        text = str(rtf_to_text(source, encoding=_code_page(raw), errors="replace"))
+        text = convert(source, _code_page(raw), "replace")
         found = {
-            name: str(rtf_to_text("{\\rtf1 " + value + "}", _code_page(raw), "replace")).strip()
+            name: convert("{\\rtf1 " + value + "}", _code_page(raw), "replace").strip()
             for name, value in _INFO.findall(source)
         }
     except MemoryError:

@@ -15,8 +15,8 @@ from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
 from ingest.types import LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
-    from xlrd.book import Book
-    from xlrd.sheet import Cell as XlsCell
+    from xlrd.book import Book  # type: ignore[import-untyped]
+    from xlrd.sheet import Cell as XlsCell  # type: ignore[import-untyped]
     from xlrd.sheet import Sheet as XlsSheet
 
 

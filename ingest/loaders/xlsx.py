@@ -18,7 +18,7 @@ from ingest.loaders.xls import load as load_xls
 from ingest.types import LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
-    from openpyxl import Workbook as Book
+    from openpyxl import Workbook as Book  # type: ignore[import-untyped]
 
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*?\bref\s*=\s*"([A-Z]{1,3}\d+:[A-Z]{1,3}\d+)"')
 _BLOCK = 1 << 20
@@ -75,7 +75,7 @@ def _rows(sheet: Any) -> Iterator[Row]:  # noqa: ANN401 (openpyxl's read-only sh
 
 def _merged(book: Any, sheet: Any) -> list[tuple[int, int, int, int]]:  # noqa: ANN401
     """Find the merged areas, which stand behind all cells and openpyxl leaves out of a stream."""
-    from openpyxl.utils.cell import range_boundaries
+    from openpyxl.utils.cell import range_boundaries  # type: ignore[import-untyped]
 
     found: list[tuple[int, int, int, int]] = []
     rest = b""
