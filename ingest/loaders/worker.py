@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -31,11 +33,17 @@ def main() -> None:
     confinement.enter()
     answers.write(b"ready\n")
     answers.flush()
-    for line in sys.stdin.buffer:
-        job = json.loads(line)
-        confinement.file = os.path.realpath(job["path"])
-        if not _Job(job, answers).run():
-            return
+    try:
+        for line in sys.stdin.buffer:
+            job = json.loads(line)
+            confinement.file = os.path.realpath(job["path"])
+            if not _Job(job, answers).run():
+                return
+    except BrokenPipeError:
+        os._exit(1)  # nobody waits for the rest
+    finally:
+        # The parent does it too, unless it was killed.
+        shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)
 
 
 def _private_stdout() -> BinaryIO:
