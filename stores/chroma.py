@@ -88,11 +88,14 @@ class ChromaVectors:
         except Exception as error:
             raise _rebuildable(error) from error
 
-    def stored(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, tuple[Vector, int]]:
-        """Return the vector and the document row id of each of these chunks that is there."""
+    def stored(
+        self, collection_id: int, chunk_ids: Sequence[str] | None
+    ) -> dict[str, tuple[Vector, int]]:
+        """Return the vector and document row id of those of these chunks that are there, or all."""
         try:
             found = self._collection(collection_id).get(
-                ids=list(chunk_ids), include=["embeddings", "metadatas"]
+                ids=None if chunk_ids is None else list(chunk_ids),
+                include=["embeddings", "metadatas"],
             )
             rows = zip(found["ids"], found["embeddings"], found["metadatas"], strict=True)
             return {key: (vector, int(meta["document"])) for key, vector, meta in rows}
