@@ -118,9 +118,13 @@ def _run(settings: Settings, load: Callable[[], Settings], *, allow_anonymous: b
 
 
 def _greet(session: Session, desk: Desk, address: str) -> None:
+    from stores.folder import open_to_others
+
     err = stderr()
     for warning in session.warnings:
         warn(warning)
+    if mode := open_to_others(session.store.folder):
+        warn(f"other users of this machine may enter {session.store.folder} (mode {mode})")
     if not session.store.catalogue.collections():
         warn("there are no documents yet: upload some, or stop and run `carrel ingest PATH`")
     if desk.doorkeeper.allow_anonymous:

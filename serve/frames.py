@@ -69,6 +69,8 @@ class Channel:
             if not piece:
                 return None
             self._buffer += piece
+        if end > self.most_bytes:
+            raise FrameError(f"a frame has at most {self.most_bytes} bytes")
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         return _frame(line)

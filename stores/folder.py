@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from core.errors import OperatorError
@@ -51,5 +52,7 @@ def check_folder(folder: Path, *, create: bool) -> None:
 
 def open_to_others(folder: Path) -> str:
     """Return the mode of a folder that other users of the machine may enter, else ""."""
+    if os.name != "posix" or not folder.exists():
+        return ""
     mode = folder.stat().st_mode & 0o777
     return f"{mode:o}" if mode & OTHERS else ""
