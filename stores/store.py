@@ -7,23 +7,28 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
+from core.faults import fault
 from core.settings import Settings
+from stores.batches import Batches
 from stores.catalogue import Catalogue
 from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
 from stores.database import Database
 from stores.embeddings import ExactVectors, Vector
 from stores.erasure import Erasure
+from stores.files import Files
 from stores.folder import CATALOGUE as CATALOGUE
 from stores.folder import check_folder as check_folder
 from stores.folder import data_folder
 from stores.fulltext import FullText
 from stores.ingesting import Ingesting
+from stores.journal import Journal
 from stores.lock import OwnerLock, locked
 from stores.outbox import Outbox
 from stores.records import Records
 from stores.runs import Runs
 from stores.segments.hot import HotSearch
+from stores.verify import Verifier
 from stores.writer import Writer
 
 
@@ -64,6 +69,9 @@ class Store:
             raise
         self.catalogue = Catalogue(self.database)
         self.writer = Writer(self.database)
+        self.files = Files(self.database)
+        self.journal = Journal(self.database)
+        self.batches = Batches(self.database)
         self.runs = Runs(self.database)
         self.conversations = Conversations(self.database)
         self.fulltext = FullText(
@@ -74,6 +82,7 @@ class Store:
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
+        self.verifier = Verifier(self.database, self.chroma, model_id, batch=settings.vector_batch)
         self.erasure = Erasure(self.database, self.runs, self.outbox)
 
     def scan(self, model_id: str) -> ExactVectors:
@@ -84,10 +93,13 @@ class Store:
 
     def rebuild_vectors(self, progress: Callable[[int], None] | None = None) -> int:
         """Make the Chroma index anew from the catalogue; return the number of vectors."""
-        self.chroma.drop()
-        total = self.outbox.refill()
-        self.outbox.drain(progress)
-        return total
+        with self.ingesting:
+            fault("rebuild.before")
+            self.chroma.drop()
+            total = self.outbox.refill()
+            fault("rebuild.after")
+            self.outbox.drain(progress)
+            return total
 
     def close(self) -> None:
         """Close the files and give the lock back."""
