@@ -19,6 +19,7 @@ from cli import (
     conversations,
     demo,
     doctor,
+    forget,
     ingest,
     keys,
     llm,
@@ -53,6 +54,7 @@ app.command("trace")(trace.trace)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)
+app.command("forget")(forget.forget)
 app.command("serve")(serve.serve)
 app.add_typer(conversations.app, name="conversations")
 app.add_typer(keys.app, name="keys")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +15,8 @@ from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
 from stores.database import Database
 from stores.embeddings import ExactVectors, Vector
-from stores.erasure import Erasure
+from stores.erasure.erase import Erasure
+from stores.erasure.vectors import VectorErasure
 from stores.files import Files
 from stores.fulltext import FullText
 from stores.lock import OwnerLock
@@ -65,7 +67,11 @@ class Store:
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
-        self.erasure = Erasure(self.database, self.runs, self.outbox)
+        self.ingesting = threading.Lock()  # held by whatever works long on the truth
+        wait_s = settings.erase_wait_s
+        chroma = folder / "chroma"
+        vectors = VectorErasure(chroma, self.database, self.chroma, self.outbox, wait_s)
+        self.erasure = Erasure(folder, self.database, self.hot, vectors, wait_s)
 
     def scan(self, model_id: str) -> ExactVectors:
         """Return the exact scan over the vectors of another model, such as a second embedder."""

@@ -98,6 +98,9 @@ TABLES = {
     "conversation_turns": [
         *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
     ],
+    "erasures": ["id", "collection_id", "documents", "at"],
+    "erasure_leftovers": ["kind", "name"],
+    "kept_out": ["key", "at"],
 }
 NAMES = [
     "m001_catalogue",
@@ -110,6 +113,7 @@ NAMES = [
     "m008_limits",
     "m009_jobs",
     "m010_audit",
+    "m014_erasure",
 ]
 
 
