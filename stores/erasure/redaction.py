@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
-from core.language.analysis import analyze, terms
+from core.language.analysis import Token, analyze, terms
 
 ERASED = "erased"
 NOTICE = "[erased: this answer cited a document that has been deleted]"
@@ -17,16 +18,16 @@ FREE = frozenset({"text", "query", "value", "template", "about", "whole"})  # in
 SHORTEST = 4  # characters of a name that is replaced wherever it stands
 PLAIN = re.compile(r"[a-z_]*")  # a decision that is a word of the program
 
-Elsewhere = Callable[[str], bool]  # whether documents that stay say an analysed term
+Elsewhere = Callable[[Sequence[str]], bool]  # whether documents that stay say terms in a row
 
 
-def nowhere(term: str) -> bool:
-    """Tell that no other document says a term."""
+def nowhere(terms: Sequence[str]) -> bool:
+    """Tell that no other document says these terms."""
     return False
 
 
 class Hidden:
-    """Replace, in texts, what deleted documents alone said."""
+    """Replace, in texts, words and rows of words that deleted documents alone said."""
 
     def __init__(
         self,
@@ -37,9 +38,11 @@ class Hidden:
         """Take (language, text) pairs of the documents, and names to replace as they stand."""
         said = list(texts)
         self._languages = sorted({language for language, _ in said})
-        self._terms = {term for language, text in said for term in terms(text, language)}
+        rows = [terms(text, language) for language, text in said]
+        self._terms = {term for row in rows for term in row}
+        self._pairs = {pair for row in rows for pair in pairwise(row)}
         self._elsewhere = elsewhere
-        self._known: dict[str, bool] = {}
+        self._known: dict[tuple[str, ...], bool] = {}
         longest = sorted(set(filter(None, literals)), key=len, reverse=True)
         found = "|".join(re.escape(one) for one in longest)
         self._literals = re.compile(rf"(?<!\w)(?:{found})(?!\w)") if longest else None
@@ -50,9 +53,9 @@ class Hidden:
             text = self._literals.sub(HIDDEN, text)
         hidden: set[int] = set()
         for language in self._languages:
-            for token in analyze(text, language):
-                if token.term in self._terms and not self._said_elsewhere(token.term):
-                    hidden.update(range(token.start, token.end))  # tokens lie within tokens
+            for row in self._rows(analyze(text, language)):
+                if not self._said_elsewhere(tuple(token.term for token in row)):
+                    hidden.update(range(row[0].start, max(token.end for token in row)))
         if not hidden:
             return text
         kept = (HIDDEN if at in hidden else sign for at, sign in enumerate(text))
@@ -71,10 +74,23 @@ class Hidden:
             return self.text(value)
         return self.json(value, keys)
 
-    def _said_elsewhere(self, term: str) -> bool:
-        if term not in self._known:
-            self._known[term] = self._elsewhere(term)
-        return self._known[term]
+    def _rows(self, tokens: Sequence[Token]) -> Iterator[list[Token]]:
+        """Yield the longest rows of tokens that follow each other in the documents as well."""
+        row: list[Token] = []
+        for token in tokens:
+            if row and (row[-1].term, token.term) in self._pairs:
+                row.append(token)
+                continue
+            if row:
+                yield row
+            row = [token] if token.term in self._terms else []
+        if row:
+            yield row
+
+    def _said_elsewhere(self, row: tuple[str, ...]) -> bool:
+        if row not in self._known:
+            self._known[row] = self._elsewhere(row)
+        return self._known[row]
 
 
 def redacted(
@@ -87,9 +103,9 @@ def redacted(
     """Redact, in place, what these documents said; return what was hidden, None for nothing.
 
     Evidence and citations keep their places, ids of passages and scores. A claim that cited such a
-    document goes, and the answer with it; replies of the chat model go as a whole. Elsewhere in the
-    run go `names`, the values of slots found in the documents, and words of their passages that
-    no document which stays says (`elsewhere`).
+    document goes, and the answer with it; replies of the chat model go as a whole. Elsewhere in
+    the run go `names`, the values of slots found in the documents, and words, or rows of words, of
+    their passages that no document which stays says (`elsewhere`).
     """
     items = [one for one in result.get("evidence", []) if one.get("document_id") in documents]
     gone = {one["evidence_id"] for one in items}

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from core.errors import OperatorError
 from stores.compaction import compact
 from stores.database import Database
+from stores.erasure.graph_files import clear_unused, memory_cleared
 
 if TYPE_CHECKING:
     from stores.chroma import ChromaVectors
@@ -44,14 +45,18 @@ class VectorErasure:
         self._outbox.refill(changed)
         step()
         if self._folder.exists():
-            try:
-                self._drop_collections(changed)
-            except OperatorError:
-                self._chroma.drop()
-                self._outbox.refill()
+            with memory_cleared():
+                self._drop_all_of(changed)
         self._outbox.drain(lambda count: step())
         if self._folder.exists():
             self._clear_files()
+
+    def _drop_all_of(self, changed: Collection[int]) -> None:
+        try:
+            self._drop_collections(changed)
+        except OperatorError:
+            self._chroma.drop()
+            self._outbox.refill()
 
     def _drop_collections(self, changed: Collection[int]) -> None:
         rows = self._database.read().execute("SELECT id FROM collections")
@@ -72,3 +77,5 @@ class VectorErasure:
         for folder in self._folder.iterdir():
             if folder.is_dir() and folder.name not in known:
                 shutil.rmtree(folder, ignore_errors=True)
+            elif folder.is_dir():
+                clear_unused(folder)
