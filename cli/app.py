@@ -14,6 +14,7 @@ import typer
 from cli import (
     ask,
     audit,
+    backup,
     chat,
     config,
     conversations,
@@ -26,6 +27,7 @@ from cli import (
     models,
     plan,
     reindex,
+    restore,
     search,
     serve,
     trace,
@@ -55,6 +57,8 @@ app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)
 app.command("forget")(forget.forget)
+app.command("backup")(backup.backup)
+app.command("restore")(restore.restore)
 app.command("serve")(serve.serve)
 app.add_typer(conversations.app, name="conversations")
 app.add_typer(keys.app, name="keys")

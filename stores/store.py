@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Protocol
 
 from core.errors import OperatorError
 from core.settings import Settings
+from stores.backup.manifest import WORK
 from stores.catalogue import Catalogue
 from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
@@ -49,6 +51,7 @@ class Store:
         self.model_id = model_id
         self.lock = OwnerLock(folder, wait_s=settings.lock_wait_s)
         self.lock.acquire()
+        shutil.rmtree(folder / WORK, ignore_errors=True)  # of a backup that was ended
         try:
             self.database = Database(folder / CATALOGUE)
         except BaseException:
