@@ -6,15 +6,15 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from core.errors import OperatorError
-from stores.migrations_erasure import m014_erasure
 
 Migration = Callable[[sqlite3.Connection], None]
 MIGRATIONS: list[Migration] = []
 
 
 def migration(function: Migration) -> Migration:
-    """Register a migration; the order of definition is the order of application."""
+    """Register a migration; the numbers in their names are the order of application."""
     MIGRATIONS.append(function)
+    MIGRATIONS.sort(key=lambda step: step.__name__)
     return function
 
 
@@ -247,6 +247,3 @@ def m010_audit(connection: sqlite3.Connection) -> None:
             SELECT RAISE(ABORT, 'an audit row is never deleted'); END""",
     ):
         connection.execute(statement)
-
-
-migration(m014_erasure)

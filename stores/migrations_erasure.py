@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 
+from stores.migrations import migration
 
+
+@migration
 def m014_erasure(connection: sqlite3.Connection) -> None:
     """Note what derived files still have to forget, and the keys of documents that stay out.
 

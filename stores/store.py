@@ -10,8 +10,10 @@ from types import TracebackType
 from typing import Protocol
 
 from core.errors import OperatorError
+from core.faults import fault
 from core.settings import Settings
 from stores.backup.manifest import WORK
+from stores.batches import Batches
 from stores.catalogue import Catalogue
 from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
@@ -21,11 +23,13 @@ from stores.erasure.erase import Erasure
 from stores.erasure.vectors import VectorErasure
 from stores.files import Files
 from stores.fulltext import FullText
+from stores.journal import Journal
 from stores.lock import OwnerLock
 from stores.outbox import Outbox
 from stores.records import Records
 from stores.runs import Runs
 from stores.segments.hot import HotSearch
+from stores.verify import Verifier
 from stores.writer import Writer
 
 CATALOGUE = "catalogue.sqlite3"
@@ -60,6 +64,8 @@ class Store:
         self.catalogue = Catalogue(self.database)
         self.writer = Writer(self.database)
         self.files = Files(self.database)
+        self.journal = Journal(self.database)
+        self.batches = Batches(self.database)
         self.runs = Runs(self.database)
         self.conversations = Conversations(self.database)
         self.fulltext = FullText(
@@ -75,6 +81,7 @@ class Store:
         chroma = folder / "chroma"
         vectors = VectorErasure(chroma, self.database, self.chroma, self.outbox, wait_s)
         self.erasure = Erasure(folder, self.database, self.hot, vectors, wait_s)
+        self.verifier = Verifier(self.database, self.chroma, model_id, batch=settings.vector_batch)
 
     def scan(self, model_id: str) -> ExactVectors:
         """Return the exact scan over the vectors of another model, such as a second embedder."""
@@ -84,8 +91,10 @@ class Store:
 
     def rebuild_vectors(self, progress: Callable[[int], None] | None = None) -> int:
         """Make the Chroma index anew from the catalogue; return the number of vectors."""
+        fault("rebuild.before")
         self.chroma.drop()
         total = self.outbox.refill()
+        fault("rebuild.after")
         self.outbox.drain(progress)
         return total
 

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, cast
 
+import stores.database  # noqa: F401 - registers all migrations
 from core.errors import OperatorError
 from stores.backup.manifest import (
     BLOCK,

@@ -14,6 +14,7 @@ from stores.rows import NEXT, PREVIOUS
 from stores.writer import keyword_text, remove_document, searched_text
 
 SEEN = 60  # characters of a neighbour's text by which it is known again
+NOTED = ("left_out", "journal")
 VECTORS = ("embeddings", "sentence_vectors")
 
 
@@ -59,7 +60,7 @@ def erase_documents(
             _forget_context(connection, collection_id, document.file, first, last)
     counts["vectors"] = forget_vectors(connection, hashes)
     counts["files"] = _forget_files(connection, collection_id, {one.file for one in documents})
-    _forget_left_out(connection, collection_id, [one.document_id for one in documents])
+    _forget_noted(connection, collection_id, [one.document_id for one in documents])
     return counts
 
 
@@ -90,13 +91,11 @@ def _forget_files(
     ).rowcount
 
 
-def _forget_left_out(
-    connection: sqlite3.Connection, collection_id: int, names: Sequence[str]
-) -> None:
-    """Forget that other texts under the same ids were left out."""
-    if has_table(connection, "left_out"):
+def _forget_noted(connection: sqlite3.Connection, collection_id: int, names: Sequence[str]) -> None:
+    """Forget what ingest has noted under these ids: what was left out, what is on its way."""
+    for table in filter(lambda name: has_table(connection, name), NOTED):
         connection.execute(
-            "DELETE FROM left_out WHERE collection_id = ?"
+            f"DELETE FROM {table} WHERE collection_id = ?"
             " AND document_id IN (SELECT value FROM json_each(?))",
             (collection_id, json.dumps(names)),
         )
