@@ -22,6 +22,7 @@ from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
 from core.fields.guarding import GuardFields
 from core.fields.ingest import IngestFields
+from core.fields.keeping import KeepingFields
 from core.fields.links import LinkFields
 from core.fields.llm import LlmFields
 from core.fields.llm_server import LlmServerFields
@@ -58,6 +59,7 @@ class Settings(  # pydantic lists the fields of the last base first
     LinkFields,
     SegmentFields,
     RetrievalFields,
+    KeepingFields,
     IngestFields,
     ModelFields,
     PlaceFields,

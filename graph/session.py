@@ -66,6 +66,7 @@ class Session:
         except BaseException:
             self.store.close()
             raise
+        self.store.erasure.on_change.append(self.caches.clear)
         self.second: Embedder | None = None
         try:
             self.second = open_second(settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -9,13 +10,15 @@ from typing import Protocol
 
 from core.faults import fault
 from core.settings import Settings
+from stores.backup.manifest import WORK
 from stores.batches import Batches
 from stores.catalogue import Catalogue
 from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
 from stores.database import Database
 from stores.embeddings import ExactVectors, Vector
-from stores.erasure import Erasure
+from stores.erasure.erase import Erasure
+from stores.erasure.vectors import VectorErasure
 from stores.files import Files
 from stores.folder import CATALOGUE as CATALOGUE
 from stores.folder import check_folder as check_folder
@@ -62,6 +65,7 @@ class Store:
         self.folder: Path = folder
         self.model_id = model_id
         self.ingesting = Ingesting()
+        shutil.rmtree(folder / WORK, ignore_errors=True)  # of a backup that was ended
         try:
             self.database = Database(folder / CATALOGUE)
         except BaseException:
@@ -82,8 +86,11 @@ class Store:
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
+        wait_s = settings.erase_wait_s
+        chroma = folder / "chroma"
+        vectors = VectorErasure(chroma, self.database, self.chroma, self.outbox, wait_s)
+        self.erasure = Erasure(folder, self.database, self.hot, vectors, wait_s)
         self.verifier = Verifier(self.database, self.chroma, model_id, batch=settings.vector_batch)
-        self.erasure = Erasure(self.database, self.runs, self.outbox)
 
     def scan(self, model_id: str) -> ExactVectors:
         """Return the exact scan over the vectors of another model, such as a second embedder."""

@@ -100,6 +100,9 @@ TABLES = {
     "conversation_turns": [
         *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
     ],
+    "erasures": ["id", "collection_id", "documents", "at"],
+    "erasure_leftovers": ["kind", "name"],
+    "kept_out": ["key", "at"],
 }
 NAMES = [
     "m001_catalogue",
@@ -113,6 +116,7 @@ NAMES = [
     "m009_jobs",
     "m010_audit",
     "m012_journal",
+    "m014_erasure",
 ]
 
 
