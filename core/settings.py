@@ -21,6 +21,7 @@ from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
 from core.fields.guarding import GuardFields
 from core.fields.ingest import IngestFields
+from core.fields.library import LibraryFields
 from core.fields.links import LinkFields
 from core.fields.llm import LlmFields
 from core.fields.llm_server import LlmServerFields
@@ -57,6 +58,7 @@ class Settings(  # pydantic lists the fields of the last base first
     LinkFields,
     SegmentFields,
     RetrievalFields,
+    LibraryFields,
     IngestFields,
     ModelFields,
     PlaceFields,

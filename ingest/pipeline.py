@@ -16,13 +16,14 @@ from functools import partial
 from pathlib import Path
 
 from core.settings import Settings
+from ingest.catalogue.settle import settle
 from ingest.chunkers.choice import Chunkers
 from ingest.discover import discover
 from ingest.enrich import embedded_keywords, embedded_title
 from ingest.files import check_disk, fingerprint, staying, unique_relative
 from ingest.loaders.sandbox import Sandbox
 from ingest.reading import Reader, load_limits
-from ingest.summary import ReadFile, Summary
+from ingest.summary import ReadFile, Summary, left_out_of
 from ingest.types import LoadFailure
 from ingest.vectors import Embedded, Passage, embed_missing, passage_vectors
 from models.embeddings import Embedder, Vectors
@@ -93,6 +94,9 @@ class Pipeline:
                 summary.unchanged += 1
                 self._store.files.move(self._collection, row, str(file.source.path.resolve()))
                 summary.failed += [LoadFailure.model_validate(item) for item in row.failures]
+                summary.left_out += left_out_of(
+                    self._store.left_out.all(self._collection, file.relative)
+                )
             else:
                 changed.append(file)
         leaving = frozenset(known.keys() - stay.keys())
@@ -100,10 +104,11 @@ class Pipeline:
         if prune:
             gone = set(known) - {file.relative for file in files}
             summary.removed = self._store.files.forget(self._collection, gone)
+        notes = settle(self._store, self._collection, self._settings)
         self._drain()
         self._embed_second()
         self._store.hot.refresh(self._collection, partial(self._progress, "index"))
-        summary.notes = self._chunkers.notes
+        summary.notes = [*self._chunkers.notes, *notes]
         summary.documents, summary.chunks = self._store.files.totals(
             self._collection, [file.relative for file in files]
         )
@@ -187,6 +192,7 @@ class Pipeline:
             embedded.sentences,
         )
         for file in batch.finished:
+            self._store.left_out.replace(self._collection, file.relative, file.left_out)
             if file.failures and not file.document_ids:
                 continue  # nothing of it could be read: what is there stays, the next run retries
             row = FileRow(

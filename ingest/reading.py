@@ -18,6 +18,7 @@ from ingest.loaders.sandbox import Sandbox
 from ingest.summary import ReadFile, Summary
 from ingest.types import LoadFailure, ParsedDocument
 from stores.catalogue import Collection
+from stores.left_out import LeftOutRow
 from stores.rows import DocumentRow
 from stores.store import Store
 
@@ -94,6 +95,8 @@ class Reader:
             failure = LoadFailure(path=document.source, reason=problem)
             if problem.startswith("left out"):
                 self._summary.left_out.append(failure)
+                left = (file.relative, document.source, document.document_id, problem)
+                file.left_out.append(LeftOutRow(*left))
             else:
                 file.failures.append(failure)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ingest.discover import SourceFile
 from ingest.types import LoadFailure
+from stores.left_out import LeftOutRow
 
 
 @dataclass
@@ -41,9 +43,15 @@ class ReadFile:
     relative: str
     document_ids: set[str] = field(default_factory=set)
     failures: list[LoadFailure] = field(default_factory=list)
+    left_out: list[LeftOutRow] = field(default_factory=list)
 
     def count(self, summary: Summary) -> None:
         """Add what became of this file to the summary."""
         summary.failed += self.failures
         if self.document_ids:
             summary.indexed += 1
+
+
+def left_out_of(rows: Iterable[LeftOutRow]) -> list[LoadFailure]:
+    """Return what was left out as a summary lists it."""
+    return [LoadFailure(path=row.source, reason=row.reason) for row in rows]

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from core.errors import OperatorError
 from core.settings import Settings
+from stores.books import Books
 from stores.catalogue import Catalogue
 from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
@@ -17,9 +18,11 @@ from stores.embeddings import ExactVectors, Vector
 from stores.erasure import Erasure
 from stores.files import Files
 from stores.fulltext import FullText
+from stores.left_out import LeftOut
 from stores.lock import OwnerLock
 from stores.outbox import Outbox
 from stores.records import Records
+from stores.repeats import Repeats
 from stores.runs import Runs
 from stores.segments.hot import HotSearch
 from stores.writer import Writer
@@ -55,6 +58,9 @@ class Store:
         self.catalogue = Catalogue(self.database)
         self.writer = Writer(self.database)
         self.files = Files(self.database)
+        self.left_out = LeftOut(self.database)
+        self.repeats = Repeats(self.database)
+        self.books = Books(self.database)
         self.runs = Runs(self.database)
         self.conversations = Conversations(self.database)
         self.fulltext = FullText(

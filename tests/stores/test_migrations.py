@@ -98,6 +98,9 @@ TABLES = {
     "conversation_turns": [
         *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
     ],
+    "left_out": ["collection_id", "file", "source", "document_id", "reason"],
+    "chunk_prints": ["chunk", "collection_id", "print", "place"],
+    "book_texts": ["text", "book", "collection_id", "rule"],
 }
 NAMES = [
     "m001_catalogue",
@@ -110,6 +113,7 @@ NAMES = [
     "m008_limits",
     "m009_jobs",
     "m010_audit",
+    "m013_quality",
 ]
 
 
