@@ -76,7 +76,10 @@ def print_sources(result: dict[str, Any]) -> None:
                 continue
             numbers[chunk] = len(numbers) + 1
             item = titles.get(chunk, {})
-            place = [part for part in (item.get("section"), page_text(item.get("page"))) if part]
+            book = item.get("metadata", {}).get("book", {}).get("title")
+            place = [
+                part for part in (book, item.get("section"), page_text(item.get("page"))) if part
+            ]
             where = f" · {' · '.join(place)}" if place else ""
             out.print(f"[dim]\\[{numbers[chunk]}] {escape(citation['source'] + where)}[/dim]")
     for warning in result["warnings"]:

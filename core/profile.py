@@ -21,7 +21,7 @@ class ToolProfile(Value):
 
     `purpose` and `not_for` are what the planner reads; `examples` are questions it serves, in any
     language. `sources` are shell patterns over a document's source ("docs/*"), `kinds` the kinds of
-    chunks that it finds (annotations apart from content, say); records have no kinds to choose from.
+    chunks that it finds, such as annotations alone.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{2,40}$")

@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from core.auth import AuthContext
 from stores.catalogue import Collection
 from stores.database import Database
-from stores.permissions import permission_filter
 
 # The rules, the surest first. A text of which several books are said by one rule belongs to none.
 FILE, ID, ISBN, TITLE = 1, 2, 3, 4
@@ -36,7 +34,7 @@ _MATCHES = """
 
 
 class Books:
-    """Link full texts to records, and follow the links under a caller's permissions."""
+    """Link full texts to records."""
 
     def __init__(self, database: Database) -> None:
         """Use the catalogue's `database`."""
@@ -65,48 +63,6 @@ class Books:
         with self._database.write() as connection:
             query = "DELETE FROM book_texts WHERE collection_id = ?"
             return connection.execute(query, (collection.id,)).rowcount
-
-    def of_texts(
-        self, auth: AuthContext, collection_id: int, keys: Sequence[str]
-    ) -> dict[str, dict[str, Any]]:
-        """Return, by the text's document key, the book of each text that has one.
-
-        A book is `document_id`, `key`, `title`, `source`, `authors` and the `rule` of the link; one
-        that the caller may not see is left out.
-        """
-        condition, parameters = permission_filter(auth, collection_id)
-        rows = self._database.read().execute(
-            f"""SELECT t.key AS text, d.document_id, d.key, d.title, d.source, b.rule,
-                    json_extract(d.metadata, '$.authors') AS authors
-                FROM json_each(:keys) wanted CROSS JOIN documents t ON t.key = wanted.value
-                CROSS JOIN book_texts b ON b.text = t.id CROSS JOIN documents d ON d.id = b.book
-                WHERE {condition}""",
-            {**parameters, "keys": json.dumps(list(dict.fromkeys(keys)))},
-        )
-        return {row["text"]: _book(row) for row in rows}
-
-    def texts_of(self, auth: AuthContext, collection_id: int, key: str) -> list[dict[str, Any]]:
-        """List the full texts of a record (by its document key) that the caller may see.
-
-        A text is `document_id`, `key`, `title`, `source` and the `chunk_id` it begins with.
-        """
-        condition, parameters = permission_filter(auth, collection_id)
-        rows = self._database.read().execute(
-            f"""SELECT d.document_id, d.key, d.title, d.source,
-                    (SELECT c.chunk_id FROM chunks c WHERE c.document = d.id
-                     ORDER BY c.ordinal LIMIT 1) AS chunk_id
-                FROM documents b CROSS JOIN book_texts l ON l.book = b.id
-                CROSS JOIN documents d ON d.id = l.text
-                WHERE b.key = :key AND {condition} ORDER BY d.document_id""",
-            {**parameters, "key": key},
-        )
-        return [dict(row) for row in rows]
-
-
-def _book(row: sqlite3.Row) -> dict[str, Any]:
-    authors = json.loads(row["authors"]) if str(row["authors"]).startswith("[") else row["authors"]
-    names = ("document_id", "key", "title", "source", "rule")
-    return {**{name: row[name] for name in names}, "authors": authors or []}
 
 
 def _temporary(connection: sqlite3.Connection) -> None:
