@@ -24,6 +24,7 @@ from cli import (
     llm,
     models,
     plan,
+    quality,
     reindex,
     search,
     serve,
@@ -50,6 +51,7 @@ app.command("plan")(plan.plan)
 app.command("chat")(chat.chat)
 app.command("search")(search.search)
 app.command("trace")(trace.trace)
+app.command("quality")(quality.quality)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)

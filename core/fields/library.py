@@ -43,11 +43,10 @@ class LibraryFields(BaseModel):
         0.5,
         ge=0,
         le=1,
-        description="Share of signs that are neither letters, spaces nor punctuation from which a"
-        " passage looks like noise.",
+        description="Share of characters that are no letters from which a passage is noise.",
     )
     header_repeats: int = Field(
-        5, ge=2, description="Times a line begins or ends passages as a page header would."
+        5, ge=2, description="Times a text repeats a line from which it may be a header of pages."
     )
     first_year: int = Field(1450, description="Earliest year of publication that is believed.")
     quality_examples: int = Field(
