@@ -99,8 +99,8 @@ def _print_finding(finding: Finding) -> None:
     out = stdout()
     colour = LEVELS[finding.level]
     out.print(
-        f"\n[{colour}]{finding.level}[/{colour}] [bold]{finding.count}[/bold]"
-        f" {escape(finding.what)} [dim]({finding.share:.1%} of {finding.of})[/dim]"
+        f"\n[{colour}]{finding.level}[/{colour}] {escape(finding.what)}:"
+        f" [bold]{finding.count}[/bold] [dim]of {finding.of} ({finding.share:.1%})[/dim]"
     )
     for example in finding.examples:
         out.print(f"    {escape(' '.join(example.split()))}")

@@ -223,6 +223,7 @@ class Pipeline:
             self._embedder.model_id,
             self._chunkers.key,
             settings.min_text_words,
+            settings.drop_links,
             load_limits(settings).model_dump(),
             sorted(self._acl),
         )

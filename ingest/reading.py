@@ -87,7 +87,7 @@ class Reader:
             if isinstance(item, LoadFailure):
                 file.failures.append(item)
                 continue
-            document = clean_document(item)
+            document = clean_document(item, plain=self._settings.drop_links)
             problem = self._unusable(document, file)
             if not problem:
                 yield document

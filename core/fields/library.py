@@ -11,6 +11,11 @@ class LibraryFields(BaseModel):
     min_text_words: int = Field(
         0, ge=0, description="Leave out full texts with fewer words (library profile: 200)."
     )
+    drop_links: bool = Field(
+        False,
+        description="Take hyperlinks and marks of formatting out of texts and annotations (library"
+        " profile: on).",
+    )
     drop_repeats: bool = Field(
         False,
         description="Find a repeated annotation or passage of a collection only once, in the first"

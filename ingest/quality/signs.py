@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 
 LOST = "\ufffd"
 # The encodings that UTF-8 is read as by mistake, and the letters that it then held.
 _WRONG = {"cp1252": "LATIN", "latin-1": "LATIN", "cp1251": "CYRILLIC", "cp866": "CYRILLIC"}
-_BROKEN = re.compile(r"[^\W\d_]{2,}[-\u2010\u00ac][ \n]+(?P<rest>[^\W\d_]+)")
-# "two- and three-dimensional" is no broken word.
-_JOINING = frozenset("and or to und oder bis et ou y o e a и или до та або й і чи of in on".split())
+_BROKEN = re.compile(r"(?P<word>[^\W\d_]{2,})[-\u2010\u00ac][ \n]+(?P<rest>[^\W\d_]{2,})")
+_WORD = re.compile(r"[^\W\d_]{4,}")
 _END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\uff1b;:]|\n\s*\n")
 
 
@@ -44,10 +44,19 @@ def _of_script(character: str, script: str) -> bool:
     return unicodedata.name(character, "").startswith(script)
 
 
-def broken_words(text: str) -> int:
-    """Count words that a line end or a space has broken after a hyphen."""
-    rests = (match.group("rest") for match in _BROKEN.finditer(text))
-    return sum(rest.islower() and rest not in _JOINING for rest in rests)
+def broken_words(text: str) -> Iterator[str]:
+    """Yield, in small letters, the two halves joined of what may be words broken by a hyphen.
+
+    They are when the whole word stands in the text as well: "two- and more" has no "twoand".
+    """
+    for match in _BROKEN.finditer(text):
+        if match.group("rest").islower():
+            yield f"{match.group('word')}{match.group('rest')}".casefold()
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text in small letters."""
+    return set(_WORD.findall(text.casefold()))
 
 
 def other_signs(text: str) -> float:

@@ -10,13 +10,22 @@ from core.language.sentences import sentence_spans
 from core.settings import Settings
 from ingest.loaders.records import is_annotation_line
 from ingest.quality.lengths import Lengths
-from ingest.quality.signs import LOST, broken_words, garbled, new_part, other_signs, unended
+from ingest.quality.signs import (
+    LOST,
+    broken_words,
+    garbled,
+    new_part,
+    other_signs,
+    unended,
+    words_of,
+)
 
 PROSE = {"text", "annotation"}
 SENTENCES = 8  # of a text, below which shares say little
 NOISE_CHARS = 80  # of a passage, below which shares say little
 LINE = 100  # characters of a line that may be the header of a page
 MOST_LINES = 50_000  # different lines of one text that are counted
+MOST_WORDS = 100_000  # different words of one text that are known
 BROKEN = 3  # broken words of a text that are no accident
 
 
@@ -99,20 +108,25 @@ class _Document:
         self.annotated = False
         self.sentences = 0
         self._before = ""
-        self._open = self._run = self._lone = self._broken = self._lost = self._noisy = 0
+        self._open = self._run = self._lone = self._lost = self._noisy = 0
         self._garbled = ""
         self._lines: Counter[str] = Counter()
+        self._halves: Counter[str] = Counter()
+        self._words: set[str] = set()
 
     def read(self, text: str, settings: Settings) -> list[int]:
         """Look at one passage; return the lengths of its sentences."""
         fresh = new_part(self._before, text)
         self._before = text
-        spans = sentence_spans(fresh)
-        self.sentences += len(spans)
-        self._lone += sum(len(fresh[start:end].split()) == 1 for start, end in spans)
+        said = [fresh[start:end] for start, end in sentence_spans(fresh)]
+        said = [sentence for sentence in said if any(map(str.isalpha, sentence))]
+        self.sentences += len(said)
+        self._lone += sum(len(sentence.split()) == 1 for sentence in said)
         run, self._open = unended(fresh, self._open)
         self._run = max(self._run, run)
-        self._broken += broken_words(fresh)
+        self._halves.update(broken_words(fresh))
+        if len(self._words) < MOST_WORDS:
+            self._words |= words_of(fresh)
         self._lost += fresh.count(LOST)
         self._garbled = self._garbled or garbled(fresh)
         if len(fresh) >= NOISE_CHARS and other_signs(fresh) >= settings.noise_share:
@@ -121,7 +135,7 @@ class _Document:
             if 0 < len(line := line.strip()) <= LINE and any(map(str.isalpha, line)):
                 if line in self._lines or len(self._lines) < MOST_LINES:
                     self._lines[line] += 1
-        return [end - start for start, end in spans]
+        return list(map(len, said))
 
     def problems(self, settings: Settings) -> Iterable[tuple[str, str]]:
         """Yield the code of each problem with what is shown of it."""
@@ -132,8 +146,9 @@ class _Document:
             share = self._lone / self.sentences
             if share >= settings.lone_words:
                 yield "lone_words", f"{share:.0%} of {self.sentences} sentences"
-        if self._broken >= BROKEN:
-            yield "broken_words", f"{self._broken} words"
+        broken = sum(n for word, n in self._halves.items() if word in self._words)
+        if broken >= BROKEN:
+            yield "broken_words", f"{broken} words"
         if self._noisy:
             yield "noise", f"{self._noisy} passages"
         if self._lost:
