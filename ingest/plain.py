@@ -6,7 +6,9 @@ import re
 
 _HAN = "\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef"
 _NAMED_LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\((?:[^()\s]|\([^()\s]*\)){1,2000}\)")
-_ADDRESS = re.compile(rf"(?:\b(?:https?|ftp)://|\bwww\.)[^\s<>\"'«»“”()\[\]{{}}{_HAN}]+", re.I)
+_ADDRESS = re.compile(
+    rf"(?P<gap>[ \t]*)(?<![a-z0-9])(?:(?:https?|ftp)://|www\.)[^\s<>\"'«»“”()\[\]{{}}{_HAN}]+", re.I
+)
 _END = re.compile(r"[.,;:!?…]+$")
 _EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3}|_{1,3})(?=[^\s*_])([^*_\n]{1,500})(?<=\S)\1(?![\w*])")
 _BB_CODE = re.compile(
@@ -28,6 +30,6 @@ def plain_prose(text: str) -> str:
 
 
 def _after(match: re.Match[str]) -> str:
-    """Keep the punctuation that ends the sentence after an address."""
+    """Keep the punctuation after an address, or the space before it."""
     ending = _END.search(match.group())
-    return ending.group() if ending else ""
+    return ending.group() if ending else str(match["gap"])
