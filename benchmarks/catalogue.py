@@ -70,18 +70,18 @@ def measure_books(folder: Path, limit: int) -> int:
         taken = _write_library(folder, place / "library", limit)
         profile = load_profile("library")
         settings, _ = load_settings({"data": place / "data"}, profile.settings)
-        embedder = CachedEmbedder(open_embedder(settings), local_cache(REMEMBERED))
+        embedder = CachedEmbedder(open_embedder(settings), local_cache("embeddings", REMEMBERED))
         with Store(settings, embedder.model_id, create=True) as store:
             collection = store.writer.open_collection(AUTH.tenant, "books", profile)
-            summary = Pipeline(store, embedder, settings, collection).run([place / "library"])
-            print(
-                f"{summary.documents} documents, {summary.chunks} chunks, {summary.seconds:.0f} s"
+            summary = Pipeline(store, open_embedder(settings), settings, collection).run(
+                [place / "library"]
             )
+            print(f"{summary.documents} documents, {summary.chunks} chunks")
             right = {True: 0, False: 0}
             only = {True: 0, False: 0}
             asked = 0
             for query in dataset.queries:
-                wanted = {name for name, grade in query.relevant.items() if grade > 0} & taken
+                wanted = {name for name, grade in query.grades.items() if grade > 0} & taken
                 if not wanted:
                     continue
                 asked += 1
@@ -129,9 +129,8 @@ def _write_library(dataset: Path, folder: Path, limit: int) -> set[str]:
 
 def measure_scale(records: int) -> int:
     """Run 1, 4 and 16 times as many records, each in a process of its own."""
-    print(
-        f"{'records':>10}{'chunks':>10}{'settle s':>10}{'again s':>10}{'report s':>10}{'peak MB':>10}"
-    )
+    titles = ("records", "chunks", "settle s", "again s", "report s", "peak MB")
+    print("".join(f"{title:>10}" for title in titles))
     peaks = []
     for times in (1, 4, 16):
         command = [sys.executable, "-m", "benchmarks.catalogue", "scale", "--one"]
