@@ -23,6 +23,7 @@ from core.fields.evaluation import EvaluationFields
 from core.fields.guarding import GuardFields
 from core.fields.ingest import IngestFields
 from core.fields.keeping import KeepingFields
+from core.fields.library import LibraryFields
 from core.fields.links import LinkFields
 from core.fields.llm import LlmFields
 from core.fields.llm_server import LlmServerFields
@@ -60,6 +61,7 @@ class Settings(  # pydantic lists the fields of the last base first
     SegmentFields,
     RetrievalFields,
     KeepingFields,
+    LibraryFields,
     IngestFields,
     ModelFields,
     PlaceFields,

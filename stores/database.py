@@ -12,6 +12,7 @@ from pathlib import Path
 
 import stores.migrations_erasure  # noqa: F401 - registers a migration
 import stores.migrations_journal  # noqa: F401 - registers a migration
+import stores.migrations_quality  # noqa: F401 - registers a migration
 from core.errors import OperatorError
 from stores.compaction import compact, empty_log
 from stores.migrations import apply_migrations

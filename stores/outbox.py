@@ -84,16 +84,15 @@ class Outbox:
         connection = self._database.read()
         stored = vectors_of(connection, self._model, chunk_ids)
         marks = ", ".join("?" * len(chunk_ids))
-        documents = {
-            row[0]: row[1]
-            for row in connection.execute(
-                f"SELECT chunk_id, document FROM chunks WHERE chunk_id IN ({marks})", chunk_ids
-            )
-        }
+        rows = connection.execute(
+            f"SELECT chunk_id, document, kind FROM chunks WHERE chunk_id IN ({marks})", chunk_ids
+        ).fetchall()
+        documents = {row["chunk_id"]: row["document"] for row in rows}
+        kinds = {row["chunk_id"]: row["kind"] for row in rows}
         vectors = {
             chunk_id: np.frombuffer(blob, dtype="<f4")
             for chunk_id, blob in stored.items()
             if chunk_id in documents
         }
         if vectors:
-            self._chroma.upsert(collection_id, vectors, documents)
+            self._chroma.upsert(collection_id, vectors, documents, kinds)

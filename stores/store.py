@@ -12,6 +12,7 @@ from core.faults import fault
 from core.settings import Settings
 from stores.backup.manifest import WORK
 from stores.batches import Batches
+from stores.books import Books
 from stores.catalogue import Catalogue
 from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
@@ -26,9 +27,11 @@ from stores.folder import data_folder
 from stores.fulltext import FullText
 from stores.ingesting import Ingesting
 from stores.journal import Journal
+from stores.left_out import LeftOut
 from stores.lock import OwnerLock, locked
 from stores.outbox import Outbox
 from stores.records import Records
+from stores.repeats import Repeats
 from stores.runs import Runs
 from stores.segments.hot import HotSearch
 from stores.verify import Verifier
@@ -76,6 +79,9 @@ class Store:
         self.files = Files(self.database)
         self.journal = Journal(self.database)
         self.batches = Batches(self.database)
+        self.left_out = LeftOut(self.database)
+        self.repeats = Repeats(self.database)
+        self.books = Books(self.database)
         self.runs = Runs(self.database)
         self.conversations = Conversations(self.database)
         self.fulltext = FullText(
