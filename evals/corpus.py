@@ -121,7 +121,7 @@ def build_corpus(dataset: Dataset, settings: Settings, progress: Progress) -> Co
             second=session.second,
         )
         summary = pipeline.run([source])
-        ingested = set(session.store.writer.document_hashes(target))
+        ingested = set(session.store.files.document_hashes(target))
     if not ingested:
         raise CallerError(
             "nothing of the corpus could be ingested",

@@ -80,7 +80,7 @@ class Pipeline:
         summary = Summary(files=len(sources) + len(failures), failed=list(failures))
         check_disk(sources, self._store.folder, self._settings.min_free_mb)
         self._store.outbox.drain()  # what an interrupted run left behind
-        known = self._store.writer.files(self._collection)
+        known = self._store.files.all(self._collection)
         stay = staying(known, sources, prune=prune)
         files = [
             ReadFile(source, self._fingerprint(source.path), unique_relative(source, stay))
@@ -91,7 +91,7 @@ class Pipeline:
             row = known.get(file.relative)
             if row is not None and row.fingerprint == file.fingerprint:
                 summary.unchanged += 1
-                self._store.writer.move_file(self._collection, row, str(file.source.path.resolve()))
+                self._store.files.move(self._collection, row, str(file.source.path.resolve()))
                 summary.failed += [LoadFailure.model_validate(item) for item in row.failures]
             else:
                 changed.append(file)
@@ -99,12 +99,12 @@ class Pipeline:
         self._ingest(changed, summary, leaving)
         if prune:
             gone = set(known) - {file.relative for file in files}
-            summary.removed = self._store.writer.forget_files(self._collection, gone)
+            summary.removed = self._store.files.forget(self._collection, gone)
         self._drain()
         self._embed_second()
         self._store.hot.refresh(self._collection, partial(self._progress, "index"))
         summary.notes = self._chunkers.notes
-        summary.documents, summary.chunks = self._store.writer.totals(
+        summary.documents, summary.chunks = self._store.files.totals(
             self._collection, [file.relative for file in files]
         )
         summary.seconds = round(time.monotonic() - started, 3)
@@ -195,7 +195,7 @@ class Pipeline:
                 fingerprint=file.fingerprint,
                 failures=[failure.model_dump() for failure in file.failures],
             )
-            self._store.writer.finish_file(self._collection, row, file.document_ids)
+            self._store.files.finish(self._collection, row, file.document_ids)
 
     def _drain(self) -> None:
         total = self._store.outbox.pending()

@@ -49,7 +49,7 @@ class Reader:
         self._acl = acl
         self._leaving = leaving
         self._limits = load_limits(settings)
-        self._stored = store.writer.document_hashes(collection)
+        self._stored = store.files.document_hashes(collection)
 
     def documents(self, file: ReadFile) -> Iterator[DocumentRow]:
         """Yield the rows of a file's documents that are new or changed."""

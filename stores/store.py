@@ -15,6 +15,7 @@ from stores.conversations import Conversations
 from stores.database import Database
 from stores.embeddings import ExactVectors, Vector
 from stores.erasure import Erasure
+from stores.files import Files
 from stores.fulltext import FullText
 from stores.lock import OwnerLock
 from stores.outbox import Outbox
@@ -53,6 +54,7 @@ class Store:
             raise
         self.catalogue = Catalogue(self.database)
         self.writer = Writer(self.database)
+        self.files = Files(self.database)
         self.runs = Runs(self.database)
         self.conversations = Conversations(self.database)
         self.fulltext = FullText(

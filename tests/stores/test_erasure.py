@@ -75,11 +75,11 @@ def test_a_file_without_documents_is_a_new_one(
 ) -> None:
     rows = [in_file(document(collection, name, f"text {name}"), "two") for name in "ab"]
     write(store, collection, rows, embedder)
-    store.writer.finish_file(collection, FileRow("two", "/two", "print", []), {"a", "b"})
+    store.files.finish(collection, FileRow("two", "/two", "print", []), {"a", "b"})
     assert store.erasure.erase(ANN, collection, "a")
-    assert set(store.writer.files(collection)) == {"two"}
+    assert set(store.files.all(collection)) == {"two"}
     assert store.erasure.erase(ANN, collection, "b")
-    assert not store.writer.files(collection)
+    assert not store.files.all(collection)
 
 
 def test_tidying_can_be_ended_and_done_later(
