@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from stores.catalogue import MAX_VARIABLES
 from stores.database import Database
+from stores.sums import FUNCTION, VECTOR
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,7 +46,7 @@ def store_vectors(
 ) -> None:
     """Keep vectors by text hash."""
     connection.executemany(
-        "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?)",
+        f"INSERT OR REPLACE INTO embeddings VALUES (?1, ?2, ?3, {FUNCTION}(?1, ?2, ?3))",
         [(key, model, vector.astype("<f4").tobytes()) for key, vector in vectors.items()],
     )
 
@@ -58,7 +59,7 @@ def store_sentences(
     Each vector is scaled to its largest number; an array without rows says there are none.
     """
     connection.executemany(
-        "INSERT OR REPLACE INTO sentence_vectors VALUES (?, ?, ?)",
+        f"INSERT OR REPLACE INTO sentence_vectors VALUES (?1, ?2, ?3, {FUNCTION}(?1, ?2, ?3))",
         [(key, model, _as_int8(rows)) for key, rows in sentences.items()],
     )
 
@@ -124,9 +125,9 @@ class ExactVectors:
         rows = (
             self._database.read()
             .execute(
-                """SELECT c.chunk_id, c.document, e.vector FROM chunks c
+                f"""SELECT c.chunk_id, c.document, e.vector FROM chunks c
                JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
-               WHERE c.collection_id = ? ORDER BY c.id""",
+               WHERE c.collection_id = ? AND e.sum = {VECTOR} ORDER BY c.id""",
                 (self._model, collection_id),
             )
             .fetchall()
@@ -162,7 +163,7 @@ def vectors_of(
         rows = connection.execute(
             f"""SELECT c.chunk_id, e.vector FROM chunks c JOIN embeddings e
                 ON e.content_hash = c.content_hash AND e.model = ?
-                WHERE c.chunk_id IN ({marks})""",
+                WHERE c.chunk_id IN ({marks}) AND e.sum = {VECTOR}""",
             (model, *part),
         )
         found.update((row[0], row[1]) for row in rows)

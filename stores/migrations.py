@@ -12,8 +12,9 @@ MIGRATIONS: list[Migration] = []
 
 
 def migration(function: Migration) -> Migration:
-    """Register a migration; the order of definition is the order of application."""
+    """Register a migration; the order of the names is the order of application."""
     MIGRATIONS.append(function)
+    MIGRATIONS.sort(key=lambda step: step.__name__)
     return function
 
 
