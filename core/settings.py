@@ -16,6 +16,7 @@ from core.budget import Budget
 from core.errors import CallerError
 from core.fields.budget import BudgetFields
 from core.fields.caching import CacheFields
+from core.fields.checking import CheckFields
 from core.fields.conversations import ConversationFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
@@ -56,6 +57,7 @@ class Settings(  # pydantic lists the fields of the last base first
     SelectionFields,
     LinkFields,
     SegmentFields,
+    CheckFields,
     RetrievalFields,
     IngestFields,
     ModelFields,

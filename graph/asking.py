@@ -49,8 +49,8 @@ class Asked:
 class Asking:
     """Put questions to the graph and keep what becomes of them."""
 
-    def __init__(self, graph: Graph, store: Store, warnings: Sequence[str]) -> None:
-        """Use an open store; `warnings` are those of the session, told with every run."""
+    def __init__(self, graph: Graph, store: Store, warnings: Callable[[], Sequence[str]]) -> None:
+        """Use an open store; `warnings` gives those of the session, told with every run."""
         self._graph = graph
         self._store = store
         self._warnings = warnings
@@ -159,7 +159,7 @@ class Asking:
             state,
             state["trail"],
             index_version=self._store.catalogue.index_version(),
-            warnings=self._warnings,
+            warnings=self._warnings(),
             run_id=run_id,
         )
 

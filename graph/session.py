@@ -43,14 +43,14 @@ class Session:
     ) -> None:
         """Open the directory; without `needs_embedder` a broken model leaves keyword search."""
         self.settings = settings
-        self.warnings: list[str] = []
+        self._warnings: list[str] = []
         self.embedder: Embedder | None = None
         try:
             self.embedder = open_embedder(settings)
         except ModelError as error:
             if needs_embedder:
                 raise
-            self.warnings.append(f"keyword search only: {error}")
+            self._warnings.append(f"keyword search only: {error}")
         model_id = self.embedder.model_id if self.embedder else NO_MODEL
         self.store = Store(settings, model_id, create=create)
         try:
@@ -64,10 +64,15 @@ class Session:
         except ModelError as error:
             if needs_embedder:
                 raise
-            self.warnings.append(f"one embedder alone: {error}")
+            self._warnings.append(f"one embedder alone: {error}")
         self._rerankers: dict[str, Reranker | None] = {}
         self._chat: tuple[ChatModel | None, str] | None = None
-        self.asking = Asking(build_graph(), self.store, self.warnings)
+        self.asking = Asking(build_graph(), self.store, lambda: self.warnings)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return what callers should know: models that are missing, and damage found."""
+        return [*self._warnings, *self.store.database.condition.warnings()]
 
     def index(self, collection: Collection) -> Index:
         """Return the collection with the models that search it."""
@@ -95,7 +100,9 @@ class Session:
         return self._remembering(self.embedder, tenant)
 
     def _remembering(self, embedder: Embedder | None, tenant: str) -> Embedder | None:
-        return CachedEmbedder(embedder, self.caches.embeddings, tenant) if embedder else None
+        if embedder is None or self.store.database.condition.distrusted:
+            return None
+        return CachedEmbedder(embedder, self.caches.embeddings, tenant)
 
     def _reranker(self, settings: Settings) -> Reranker | None:
         """Load the re-ranker once; a broken one leaves the order of the search."""
@@ -104,7 +111,7 @@ class Session:
             try:
                 found = open_reranker(settings)
             except ModelError as error:
-                self.warnings.append(f"no re-ranking: {error}")
+                self._warnings.append(f"no re-ranking: {error}")
             self._rerankers[settings.reranker] = found
         return self._rerankers[settings.reranker]
 
@@ -118,7 +125,7 @@ class Session:
 
             self._chat = open_chat(self.settings)
             if self._chat[1]:
-                self.warnings.append(self._chat[1])
+                self._warnings.append(self._chat[1])
         return self._chat[0]
 
     def tools(self, auth: AuthContext, collection: str) -> Toolbox:

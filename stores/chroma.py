@@ -6,9 +6,10 @@ and only by the process that owns the data directory.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ else:
     Vector = Any
 
 OVERFETCH = 4
+DAMAGED = "the vector index is damaged or cannot be written"
+REBUILD = "the documents are safe in the catalogue; check free disk, then `carrel reindex`"
 
 
 class ChromaVectors:
@@ -33,10 +36,30 @@ class ChromaVectors:
         self._folder = folder
         self._model = hashlib.sha256(model.encode()).hexdigest()[:8]
         self._batch = batch
+        self._doubt: Callable[[], str] | None = None
         self._client: Any = None  # chromadb's Client, whose protocol lacks close()
 
+    def distrust(self, prove: Callable[[], str]) -> None:
+        """Have the index proved before it is next opened here; `prove` returns a reason or ""."""
+        self._doubt = prove
+
+    @property
+    def doubted(self) -> bool:
+        """Tell whether the index has still to be proved."""
+        return self._doubt is not None
+
+    def unsound(self) -> str:
+        """Prove the index when it is doubted; return what is wrong with it, "" for nothing."""
+        if self._doubt is None:
+            return ""
+        reason = self._doubt()
+        self._doubt = (lambda: reason) if reason else None
+        return reason
+
     def client(self) -> Any:  # noqa: ANN401 - chromadb's own type
-        """Open the index with telemetry off."""
+        """Open the index with telemetry off, never one that was found damaged."""
+        if self._client is None and (reason := self.unsound()):
+            raise OperatorError(DAMAGED, value=reason, hint=REBUILD)
         if self._client is None:
             import chromadb
             from chromadb.config import Settings
@@ -77,7 +100,18 @@ class ChromaVectors:
                     metadatas=[{"document": documents[key]} for key in part],
                 )
         except Exception as error:
-            raise _rebuildable(error) from error
+            raise self._torn(error) from error
+
+    def _torn(self, error: Exception) -> OperatorError:
+        """Note that a write failed: on a full disk that tears the index for good."""
+        explained = _rebuildable(error)
+        if self._doubt is None:
+            self._doubt = lambda: f"a write to it failed ({explained.value})"
+        self._client, client = None, self._client
+        if client is not None:
+            with contextlib.suppress(Exception):
+                client.close()
+        return explained
 
     def delete(self, collection_id: int, chunk_ids: Sequence[str]) -> None:
         """Forget chunks by id; unknown ids are ignored."""
@@ -86,7 +120,7 @@ class ChromaVectors:
             for start in range(0, len(chunk_ids), self._batch):
                 collection.delete(ids=list(chunk_ids[start : start + self._batch]))
         except Exception as error:
-            raise _rebuildable(error) from error
+            raise self._torn(error) from error
 
     def count(self, collection_id: int) -> int:
         """Count the vectors of a collection."""
@@ -94,6 +128,17 @@ class ChromaVectors:
             return int(self._collection(collection_id).count())
         except Exception as error:
             raise _rebuildable(error) from error
+
+    def ids(self, collection_id: int) -> list[str]:
+        """Return the chunk ids of a collection."""
+        try:
+            return list(self._collection(collection_id).get(include=[])["ids"])
+        except Exception as error:
+            raise _rebuildable(error) from error
+
+    def exists(self) -> bool:
+        """Tell whether there is an index at all."""
+        return self._folder.exists()
 
     def search(
         self, collection_id: int, vector: Vector, limit: int, visible: set[int], version: int
@@ -123,6 +168,7 @@ class ChromaVectors:
         if self._client is not None:
             self._client.close()
             self._client = None
+        self._doubt = None
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._folder.is_symlink() or self._folder.is_file():
             self._folder.unlink()
@@ -153,7 +199,7 @@ def _rebuildable(error: BaseException) -> OperatorError:
     if isinstance(error, OperatorError):
         return error
     return OperatorError(
-        "the vector index is damaged or cannot be written",
+        DAMAGED,
         value=f"{type(error).__name__}: {error}",
-        hint="the documents are safe in the catalogue; check free disk, then `carrel reindex`",
+        hint=REBUILD,
     )

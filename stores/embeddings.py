@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from core.errors import ModelError
 from stores.catalogue import MAX_VARIABLES
 from stores.database import Database
 from stores.sums import FUNCTION, VECTOR
@@ -44,11 +45,39 @@ def known_hashes(connection: sqlite3.Connection, model: str, hashes: Iterable[st
 def store_vectors(
     connection: sqlite3.Connection, model: str, vectors: Mapping[str, Vector]
 ) -> None:
-    """Keep vectors by text hash."""
+    """Keep vectors by text hash; raises ModelError for what is no vector of this model."""
+    _check(connection, model, vectors)
     connection.executemany(
         f"INSERT OR REPLACE INTO embeddings VALUES (?1, ?2, ?3, {FUNCTION}(?1, ?2, ?3))",
         [(key, model, vector.astype("<f4").tobytes()) for key, vector in vectors.items()],
     )
+
+
+def _check(connection: sqlite3.Connection, model: str, vectors: Mapping[str, Vector]) -> None:
+    """Refuse vectors that would find nothing, or that are of another length than the model's."""
+    import numpy as np
+
+    if not vectors:
+        return
+    known = connection.execute("SELECT dimension FROM embedders WHERE model = ?", (model,))
+    first = len(next(iter(vectors.values())))
+    dimension = (known.fetchone() or [first])[0]
+    for vector in vectors.values():
+        if vector.shape != (dimension,):
+            raise ModelError(
+                f"vectors of this model have {dimension} numbers",
+                value=f"{model} gave shape {vector.shape}",
+                hint="check the model's files; two models never share a name",
+            )
+    rows = np.stack(list(vectors.values())).astype(np.float64)
+    lengths = np.einsum("ij,ij->i", rows, rows)
+    if not (np.isfinite(lengths).all() and (lengths > 0).all()):
+        raise ModelError(
+            "an embedder must give finite vectors that are not zero",
+            value=model,
+            hint="check the model's files, or use another; nothing of it was kept",
+        )
+    connection.execute("INSERT OR IGNORE INTO embedders VALUES (?, ?)", (model, dimension))
 
 
 def store_sentences(

@@ -6,6 +6,8 @@ is checked before the first answer: after a crash, a copy, or a hand that wrote 
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
 import os
 import zlib
@@ -13,6 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from core.errors import OperatorError
 
 NAME, OPENED = "seal.json", "seal.open.json"
 ALONE = ("catalogue.sqlite3", "conversations.sqlite3", "audit.key", "audit.head")
@@ -90,12 +94,17 @@ class Seal:
             state = "changed"
         return SealReport(state, tuple(sorted(differing)))
 
-    def write(self) -> None:
-        """Seal the folder as it is now; a file whose log is not empty keeps it from being so."""
+    def write(self, without: tuple[str, ...] = ()) -> None:
+        """Seal the folder as it is now; a file whose log is not empty keeps it from being so.
+
+        Folders in `without` are left out, and so found changed at the next opening.
+        """
         stamps: dict[str, Stamp] = {}
         for name, stamp in _stamps(self._folder):
             if name.endswith(LOGS):
                 return  # another process is at work
+            if name.split("/")[0] in without:
+                continue
             before = self._kept.get(name)
             if before is None or _moved(before, stamp):
                 stamps[name] = Stamp(stamp.size, stamp.modified, stamp.entry, self._crc(name))
@@ -125,6 +134,26 @@ class Seal:
             return crc
         except OSError:
             return -1
+
+
+def opened_seal(seal: Seal, folder: Path) -> SealReport:
+    """Compare and put aside; raises OperatorError when the folder cannot be written."""
+    try:
+        return seal.open()
+    except OSError as error:
+        if error.errno == errno.ENOSPC:  # reads go on, and the next opening checks everything
+            return SealReport("open", tuple(ALONE[:1]))
+        raise OperatorError(
+            "the data directory must be writable",
+            value=f"{folder} ({error.strerror})",
+            hint="correct its permissions, or give another directory with --data",
+        ) from None
+
+
+def close_seal(seal: Seal, *, without: tuple[str, ...]) -> None:
+    """Seal the folder; where that cannot be written, the next opening checks everything."""
+    with contextlib.suppress(OSError):
+        seal.write(without)
 
 
 def _moved(before: Stamp, now: Stamp) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -10,9 +11,10 @@ from typing import Protocol
 from core.errors import OperatorError
 from core.settings import Settings
 from stores.catalogue import Catalogue
+from stores.checkup import Checkup
 from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
-from stores.database import Database
+from stores.database import Database, damaged
 from stores.embeddings import ExactVectors, Vector
 from stores.erasure import Erasure
 from stores.files import Files
@@ -21,6 +23,7 @@ from stores.lock import OwnerLock
 from stores.outbox import Outbox
 from stores.records import Records
 from stores.runs import Runs
+from stores.seal import Seal, close_seal, opened_seal
 from stores.segments.hot import HotSearch
 from stores.writer import Writer
 
@@ -48,6 +51,8 @@ class Store:
         self.lock = OwnerLock(folder, wait_s=settings.lock_wait_s)
         self.lock.acquire()
         try:
+            self.seal = Seal(folder, most_mb=settings.check_seal_mb)
+            self.sealed = opened_seal(self.seal, folder)
             self.database = Database(folder / CATALOGUE)
         except BaseException:
             self.lock.release()
@@ -67,6 +72,15 @@ class Store:
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
         self.erasure = Erasure(self.database, self.runs, self.outbox)
 
+        self.checkup = Checkup(self, settings)
+        try:
+            self.checkup.opened(self.sealed)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise damaged(self.database.path, error) from None
+            raise
+
     def scan(self, model_id: str) -> ExactVectors:
         """Return the exact scan over the vectors of another model, such as a second embedder."""
         if model_id not in self._scans:
@@ -85,6 +99,8 @@ class Store:
         self.hot.close()
         self.chroma.close()
         self.database.close()
+        if self.checkup.sound():
+            close_seal(self.seal, without=("chroma",) if self.chroma.doubted else ())
         self.lock.release()
 
     def __enter__(self) -> Store:

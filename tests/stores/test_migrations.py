@@ -17,7 +17,7 @@ from stores.store import Store
 TABLES = {
     "migrations": ["name", "applied_at"],
     "meta": ["key", "value"],
-    "collections": ["id", "tenant", "name", "profile", "created_at"],
+    "collections": ["id", "tenant", "name", "profile", "created_at", "sum"],
     "files": ["collection_id", "relative", "path", "fingerprint", "failures"],
     "documents": [
         "id",
@@ -37,6 +37,7 @@ TABLES = {
         "content_hash",
         "metadata",
         "indexed_at",
+        "sum",
     ],
     "document_acl": ["document", "principal"],
     "chunks": [
@@ -52,11 +53,12 @@ TABLES = {
         "tokens",
         "content_hash",
         "context",
+        "sum",
     ],
     "record_fields": ["document", "collection_id", "name", "value", "folded", "number"],
-    "embeddings": ["content_hash", "model", "vector"],
+    "embeddings": ["content_hash", "model", "vector", "sum"],
     "outbox": ["chunk_id", "collection_id", "operation"],
-    "sentence_vectors": ["content_hash", "model", "vectors"],
+    "sentence_vectors": ["content_hash", "model", "vectors", "sum"],
     "segments": ["collection_id", "name"],
     "dead_chunks": ["collection_id", "id"],
     "runs": [
@@ -82,6 +84,7 @@ TABLES = {
         "revoked_at",
         "rate",
         "tokens_per_day",
+        "sum",
     ],
     "audit": ["seq", "at", "kind", "tenant", "user", "facts", "previous", "hash"],
     "spending": ["tenant", "user", "hour", "tokens"],
@@ -98,6 +101,8 @@ TABLES = {
     "conversation_turns": [
         *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
     ],
+    "quarantine": ["document", "reason"],
+    "embedders": ["model", "dimension"],
 }
 NAMES = [
     "m001_catalogue",
@@ -110,6 +115,7 @@ NAMES = [
     "m008_limits",
     "m009_jobs",
     "m010_audit",
+    "m011_sums",
 ]
 
 
