@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from core.errors import CarrelError
 from stores import canary
 from stores.catalogue import Collection
+from stores.chroma import TORN
 from stores.findings import (
     damage_problems,
     damaged_parts,
@@ -55,13 +56,31 @@ class Checkup:
             return
         if report.state != "equal":
             self._full(report)
+        elif "segments" in report.left_out:
+            self._segments()
+        if report.touched("chroma") or "chroma" in report.left_out:
+            changed = report.state == "changed" and report.touched("chroma")
+            reason = CHANGED.format("the vector index") if changed else ""
+            if report.left_out.get("chroma") == TORN:
+                reason = "a write to it failed"
+            self._store.chroma.distrust(lambda: reason or self.probe())
         self.sample()
 
-    def sound(self) -> bool:
-        """Tell whether the truth is whole, so that the directory may be sealed."""
-        damage = self.damage
+    def left_out(self) -> dict[str, str] | None:
+        """Return what a seal does not vouch for, None where the truth is damaged."""
+        damage, store = self.damage, self._store
         rows = damage.documents or damage.chunks or damage.vectors or damage.collections
-        return not (rows or damage.keys or self._condition.malformed)
+        if rows or damage.keys or self._condition.malformed:
+            return None
+        found = {"chroma": store.chroma.doubted} if store.chroma.doubted else {}
+        if store.seal.moved("segments"):
+            try:
+                whole = not store.hot.problems(store.catalogue.collections())
+            except (sqlite3.DatabaseError, CarrelError):
+                return None
+            if not whole:
+                found["segments"] = "damaged"
+        return found
 
     def sample(self) -> list[str]:
         """Ask every collection for a sample; rebuild what does not find it; return the problems."""
@@ -132,10 +151,6 @@ class Checkup:
                 self._fulltext(collection)
         if not self._condition.malformed:
             self._segments()
-        if report.touched("chroma"):
-            changed = report.state == "changed"
-            reason = CHANGED.format("the vector index") if changed else ""
-            self._store.chroma.distrust(lambda: reason or self.probe())
         if report.state == "changed":
             for name in report.files:
                 if not name.startswith(("chroma/", "segments/")):

@@ -24,6 +24,7 @@ else:
     Vector = Any
 
 OVERFETCH = 4
+TORN, UNPROVED = "torn", "unproved"
 DAMAGED = "the vector index is damaged or cannot be written"
 REBUILD = "the documents are safe in the catalogue; check free disk, then `carrel reindex`"
 
@@ -37,23 +38,38 @@ class ChromaVectors:
         self._model = hashlib.sha256(model.encode()).hexdigest()[:8]
         self._batch = batch
         self._doubt: Callable[[], str] | None = None
+        self._torn_by = ""
         self._client: Any = None  # chromadb's Client, whose protocol lacks close()
 
     def distrust(self, prove: Callable[[], str]) -> None:
         """Have the index proved before it is next opened here; `prove` returns a reason or ""."""
         self._doubt = prove
 
+    def trust(self) -> None:
+        """Note that the index was proved."""
+        self._doubt, self._torn_by = None, ""
+
     @property
-    def doubted(self) -> bool:
-        """Tell whether the index has still to be proved."""
-        return self._doubt is not None
+    def torn(self) -> bool:
+        """Tell whether the index was found damaged, or a write to it failed."""
+        return bool(self._torn_by)
+
+    @property
+    def doubted(self) -> str:
+        """Return TORN or UNPROVED when the index has still to be proved, "" otherwise."""
+        if self._torn_by:
+            return TORN
+        return UNPROVED if self._doubt is not None else ""
 
     def unsound(self) -> str:
         """Prove the index when it is doubted; return what is wrong with it, "" for nothing."""
         if self._doubt is None:
             return ""
         reason = self._doubt()
-        self._doubt = (lambda: reason) if reason else None
+        if reason:
+            self._torn_by, self._doubt = reason, lambda: reason
+        else:
+            self.trust()
         return reason
 
     def client(self) -> Any:  # noqa: ANN401 - chromadb's own type
@@ -105,8 +121,8 @@ class ChromaVectors:
     def _torn(self, error: Exception) -> OperatorError:
         """Note that a write failed: on a full disk that tears the index for good."""
         explained = _rebuildable(error)
-        if self._doubt is None:
-            self._doubt = lambda: f"a write to it failed ({explained.value})"
+        self._torn_by = f"a write to it failed ({explained.value})"
+        self._doubt = lambda: self._torn_by
         self._client, client = None, self._client
         if client is not None:
             with contextlib.suppress(Exception):
@@ -168,7 +184,7 @@ class ChromaVectors:
         if self._client is not None:
             self._client.close()
             self._client = None
-        self._doubt = None
+        self.trust()
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._folder.is_symlink() or self._folder.is_file():
             self._folder.unlink()

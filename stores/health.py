@@ -148,6 +148,8 @@ def _vectors(
                 f" {len(chunks)} chunks ({missing} missing, {orphans} of no chunk);"
                 " run `carrel reindex`"
             )
+    if total == expected and not report["missed"] and not store.chroma.torn:
+        store.chroma.trust()
     if report["missed"]:
         problems.append(
             f"the vector index does not find {report['missed']} of {report['asked']} of its own"

@@ -12,7 +12,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -43,11 +43,12 @@ class SealReport:
 
     `state` is "equal", "changed" since the last close, "open" where there was none after the last
     opening (a crash), "none" without any seal, or "new" for an empty folder. `files` are those that
-    are not as they were.
+    are not as they were; `left_out` are folders that the seal does not vouch for, with the reason.
     """
 
     state: State
     files: tuple[str, ...] = ()
+    left_out: dict[str, str] = field(default_factory=dict)
 
     def touched(self, folder: str) -> bool:
         """Tell whether a file of this folder, or this file, is not known to be as it was."""
@@ -70,16 +71,20 @@ class Seal:
         if (self._folder / NAME).exists():
             os.replace(self._folder / NAME, self._folder / OPENED)
         elif not (self._folder / OPENED).exists():
-            _replace(self._folder / OPENED, _packed({}))
+            _replace(self._folder / OPENED, _packed({}, {}))
         return report
 
     def compare(self, *, thorough: bool = False) -> SealReport:
         """Compare the files with the seal; `thorough` reads even those that look unchanged."""
         state: State = "equal"
-        kept = _unpacked(self._folder / NAME)
+        kept, left_out = _unpacked(self._folder / NAME)
         if kept is None:
-            kept, state = _unpacked(self._folder / OPENED), "open"
-        found = dict(_stamps(self._folder))
+            (kept, left_out), state = _unpacked(self._folder / OPENED), "open"
+        found = {
+            name: stamp
+            for name, stamp in _stamps(self._folder)
+            if name.split("/")[0] not in left_out
+        }
         if kept is None:
             return SealReport("none" if found else "new", tuple(sorted(found)))
         self._kept = {}
@@ -92,26 +97,32 @@ class Seal:
                 differing.append(name)
         if state == "equal" and differing:
             state = "changed"
-        return SealReport(state, tuple(sorted(differing)))
+        return SealReport(state, tuple(sorted(differing)), left_out)
 
-    def write(self, without: tuple[str, ...] = ()) -> None:
+    def write(self, left_out: dict[str, str]) -> None:
         """Seal the folder as it is now; a file whose log is not empty keeps it from being so.
 
-        Folders in `without` are left out, and so found changed at the next opening.
+        Folders in `left_out` are not vouched for, for the reasons given.
         """
         stamps: dict[str, Stamp] = {}
         for name, stamp in _stamps(self._folder):
             if name.endswith(LOGS):
                 return  # another process is at work
-            if name.split("/")[0] in without:
+            if name.split("/")[0] in left_out:
                 continue
             before = self._kept.get(name)
             if before is None or _moved(before, stamp):
                 stamps[name] = Stamp(stamp.size, stamp.modified, stamp.entry, self._crc(name))
             else:
                 stamps[name] = before
-        _replace(self._folder / NAME, _packed(stamps))
+        _replace(self._folder / NAME, _packed(stamps, left_out))
         (self._folder / OPENED).unlink(missing_ok=True)
+
+    def moved(self, folder: str) -> bool:
+        """Tell whether files of a folder are others than at the opening."""
+        now = {n: s for n, s in _stamps(self._folder) if n.startswith(folder + "/")}
+        before = {n: s for n, s in self._kept.items() if n.startswith(folder + "/")}
+        return now.keys() != before.keys() or any(_moved(before[n], now[n]) for n in now)
 
     def _same(self, name: str, before: Stamp, now: Stamp, *, thorough: bool) -> bool:
         if not thorough and not _moved(before, now):
@@ -150,10 +161,10 @@ def opened_seal(seal: Seal, folder: Path) -> SealReport:
         ) from None
 
 
-def close_seal(seal: Seal, *, without: tuple[str, ...]) -> None:
+def close_seal(seal: Seal, left_out: dict[str, str]) -> None:
     """Seal the folder; where that cannot be written, the next opening checks everything."""
     with contextlib.suppress(OSError):
-        seal.write(without)
+        seal.write(left_out)
 
 
 def _moved(before: Stamp, now: Stamp) -> bool:
@@ -179,21 +190,25 @@ def _stamps(folder: Path) -> Iterator[tuple[str, Stamp]]:
             yield name, Stamp(stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
 
 
-def _packed(stamps: dict[str, Stamp]) -> bytes:
+def _packed(stamps: dict[str, Stamp], left_out: dict[str, str]) -> bytes:
     files = {name: [s.size, s.modified, s.entry, s.crc] for name, s in stamps.items()}
-    text = json.dumps(files, sort_keys=True)
-    return json.dumps({"format": 1, "crc": zlib.crc32(text.encode()), "files": files}).encode()
+    held = {"files": files, "left_out": left_out}
+    return json.dumps({"format": 1, "crc": _sum(held), "held": held}).encode()
 
 
-def _unpacked(path: Path) -> dict[str, Stamp] | None:
+def _unpacked(path: Path) -> tuple[dict[str, Stamp] | None, dict[str, str]]:
     try:
         loaded: dict[str, Any] = json.loads(path.read_bytes())
-        text = json.dumps(loaded["files"], sort_keys=True)
-        if loaded["crc"] != zlib.crc32(text.encode()):
-            return None
-        return {name: Stamp(*values) for name, values in loaded["files"].items()}
+        held = loaded["held"]
+        if loaded["crc"] != _sum(held):
+            return None, {}
+        return {name: Stamp(*values) for name, values in held["files"].items()}, held["left_out"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+        return None, {}
+
+
+def _sum(held: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(held, sort_keys=True).encode())
 
 
 def _replace(path: Path, data: bytes) -> None:

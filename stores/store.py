@@ -96,11 +96,12 @@ class Store:
 
     def close(self) -> None:
         """Close the files and give the lock back."""
+        left_out = self.checkup.left_out()
         self.hot.close()
         self.chroma.close()
         self.database.close()
-        if self.checkup.sound():
-            close_seal(self.seal, without=("chroma",) if self.chroma.doubted else ())
+        if left_out is not None:
+            close_seal(self.seal, left_out)
         self.lock.release()
 
     def __enter__(self) -> Store:

@@ -51,7 +51,7 @@ def test_an_id_that_was_used_is_refused(
     ):
         connection.execute(
             "INSERT INTO documents SELECT 1, 'k', id, tenant, 'd', 'f', 's', 't', 'text', 'en',"
-            " 0, 1, '', '', 'h', '{}', '' FROM collections"
+            " 0, 1, '', '', 'h', '{}', '', 0 FROM collections"
         )
 
 
