@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from core.errors import CarrelError, shorten
+from core.errors import CarrelError, OperatorError, shorten
 from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
 from core.types import Answer, Clarification, StopReason
@@ -166,9 +166,10 @@ class Asking:
     def _saved(self, run: RunRecord) -> RunRecord:
         try:
             self._store.runs.save(run)
-        except sqlite3.OperationalError as error:
+        except (sqlite3.DatabaseError, OperatorError) as error:
             # The answer is worth more than its record: a full disk must not swallow it.
-            reason = damaged(self._store.folder, error)
+            folder = self._store.folder
+            reason = damaged(folder, error) if isinstance(error, sqlite3.Error) else error
             run.result["warnings"].append(f"the run was not kept: {reason}")
         return run
 

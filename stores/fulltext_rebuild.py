@@ -8,6 +8,9 @@ from stores import fulltext
 from stores.database import Database
 from stores.writer import keyword_text, searched_text
 
+CHUNKS = """SELECT c.id, c.section, c.text, c.context, d.title, d.language, d.metadata
+    FROM chunks c JOIN documents d ON d.id = c.document
+    WHERE c.collection_id = ? ORDER BY c.id"""
 STEP = 100  # chunks between two words of progress
 
 
@@ -18,16 +21,15 @@ def rebuild_fulltext(
     with database.write() as connection:
         fulltext.drop_table(connection, collection_id)
         fulltext.create_table(connection, collection_id)
-        chunks = connection.execute(
-            """SELECT c.id, c.section, c.text, c.context, d.title, d.language, d.metadata
-               FROM chunks c JOIN documents d ON d.id = c.document
-               WHERE c.collection_id = ? ORDER BY c.id""",
-            (collection_id,),
-        ).fetchall()
+        connection.text_factory = _decoded  # a damaged text may be none
+        try:
+            chunks = connection.execute(CHUNKS, (collection_id,)).fetchall()
+        finally:
+            connection.text_factory = str
         for done, chunk in enumerate(chunks, start=1):
             parts = (
                 chunk["title"],
-                keyword_text(chunk["metadata"]),
+                _keywords(chunk["metadata"]),
                 chunk["section"],
                 searched_text(chunk["text"], chunk["context"]),
             )
@@ -35,3 +37,14 @@ def rebuild_fulltext(
             if progress is not None and (done % STEP == 0 or done == len(chunks)):
                 progress(done, len(chunks))
     return len(chunks)
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _keywords(metadata: str) -> str:
+    try:
+        return keyword_text(metadata)
+    except (ValueError, AttributeError):  # damaged, and withheld
+        return ""

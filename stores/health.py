@@ -40,7 +40,12 @@ def examine(store: Store) -> dict[str, Any]:
             f"{pending} changes have not reached the vector index; ingest again or reindex"
         )
     chunks = _count(connection, "SELECT count(*) FROM chunks")
-    vectors = _vectors(store, connection, collections, sets, problems) if chunks else 0
+    vectors = 0
+    if chunks:
+        found, vectors, compared = vector_sets(store)
+        problems += found
+        for key, values in compared.items():
+            sets[key].update(values)
     orphans = orphan_files(store)
     problems += [f"{path} belongs to nothing; run `carrel doctor --repair`" for path in orphans]
     problems += store.checkup.sample()
@@ -109,14 +114,12 @@ def _without_vector(store: Store, connection: sqlite3.Connection) -> int:
     )
 
 
-def _vectors(
-    store: Store,
-    connection: sqlite3.Connection,
-    collections: list[Collection],
-    sets: dict[int, dict[str, Any]],
-    problems: list[str],
-) -> int:
-    """Ask the vector index in a child process, and compare its ids with the chunks'."""
+def vector_sets(store: Store) -> tuple[list[str], int, dict[int, dict[str, Any]]]:
+    """Ask the vector index in a child process, and compare its ids with the chunks'.
+
+    Returns problems, the number of vectors, and what is missing or of no chunk by collection.
+    """
+    connection, collections = store.database.read(), store.catalogue.collections()
     sample = vector_sample(connection, collections, store.model_id)
     report = canary.probe(
         store.folder / "chroma",
@@ -126,33 +129,37 @@ def _vectors(
         ids=True,
     )
     if "error" in report:
-        problems.append(f"the vector index: {report['error']}; run `carrel reindex`")
-        return 0
-    total = expected = 0
-    for collection in collections:
-        known = set(report["ids"].get(str(collection.id), ()))
-        chunks = {
-            row[0]
-            for row in connection.execute(
-                "SELECT chunk_id FROM chunks WHERE collection_id = ?", (collection.id,)
-            )
-        }
-        sets[collection.id]["vectors"] = len(known)
-        sets[collection.id]["vectors_missing"] = sorted(chunks - known)[:NAMED]
-        sets[collection.id]["vectors_orphans"] = sorted(known - chunks)[:NAMED]
-        total, expected = total + len(known), expected + len(chunks)
-        missing, orphans = len(chunks - known), len(known - chunks)
-        if missing or orphans:
-            problems.append(
-                f"the vector index of '{collection.name}' has {len(known)} vectors for"
-                f" {len(chunks)} chunks ({missing} missing, {orphans} of no chunk);"
-                " run `carrel reindex`"
-            )
-    if total == expected and not report["missed"] and not store.chroma.torn:
-        store.chroma.trust()
+        return [f"the vector index: {report['error']}; run `carrel reindex`"], 0, {}
+    problems: list[str] = []
+    sets = {one.id: _compared(connection, one, report, problems) for one in collections}
     if report["missed"]:
         problems.append(
             f"the vector index does not find {report['missed']} of {report['asked']} of its own"
             " vectors; run `carrel reindex`"
         )
-    return total
+    if not problems and not store.chroma.torn:
+        store.chroma.trust()
+    return problems, sum(one["vectors"] for one in sets.values()), sets
+
+
+def _compared(
+    connection: sqlite3.Connection,
+    collection: Collection,
+    report: dict[str, Any],
+    problems: list[str],
+) -> dict[str, Any]:
+    known = set(report.get("ids", {}).get(str(collection.id), ()))
+    query = "SELECT chunk_id FROM chunks WHERE collection_id = ?"
+    chunks = {row[0] for row in connection.execute(query, (collection.id,))}
+    missing, orphans = sorted(chunks - known), sorted(known - chunks)
+    if missing or orphans:
+        problems.append(
+            f"the vector index of '{collection.name}' has {len(known)} vectors for"
+            f" {len(chunks)} chunks ({len(missing)} missing, {len(orphans)} of no chunk);"
+            " run `carrel reindex`"
+        )
+    return {
+        "vectors": len(known),
+        "vectors_missing": missing[:NAMED],
+        "vectors_orphans": orphans[:NAMED],
+    }
