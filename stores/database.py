@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import stores.migrations_journal  # noqa: F401 - registers a migration
 import stores.migrations_sums  # noqa: F401 - registers a migration
 from core.errors import OperatorError
 from stores.condition import Condition

@@ -9,7 +9,9 @@ from types import TracebackType
 from typing import Protocol
 
 from core.errors import OperatorError
+from core.faults import fault
 from core.settings import Settings
+from stores.batches import Batches
 from stores.catalogue import Catalogue
 from stores.checkup import Checkup
 from stores.chroma import ChromaVectors
@@ -19,12 +21,14 @@ from stores.embeddings import ExactVectors, Vector
 from stores.erasure import Erasure
 from stores.files import Files
 from stores.fulltext import FullText
+from stores.journal import Journal
 from stores.lock import OwnerLock
 from stores.outbox import Outbox
 from stores.records import Records
 from stores.runs import Runs
 from stores.seal import Seal, close_seal, opened_seal
 from stores.segments.hot import HotSearch
+from stores.verify import Verifier
 from stores.writer import Writer
 
 CATALOGUE = "catalogue.sqlite3"
@@ -60,6 +64,8 @@ class Store:
         self.catalogue = Catalogue(self.database)
         self.writer = Writer(self.database)
         self.files = Files(self.database)
+        self.journal = Journal(self.database)
+        self.batches = Batches(self.database)
         self.runs = Runs(self.database)
         self.conversations = Conversations(self.database)
         self.fulltext = FullText(
@@ -70,6 +76,7 @@ class Store:
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
+        self.verifier = Verifier(self.database, self.chroma, model_id, batch=settings.vector_batch)
         self.erasure = Erasure(self.database, self.runs, self.outbox)
 
         self.checkup = Checkup(self, settings)
@@ -89,8 +96,10 @@ class Store:
 
     def rebuild_vectors(self, progress: Callable[[int], None] | None = None) -> int:
         """Make the Chroma index anew from the catalogue; return the number of vectors."""
+        fault("rebuild.before")
         self.chroma.drop()
         total = self.outbox.refill()
+        fault("rebuild.after")
         self.outbox.drain(progress)
         return total
 

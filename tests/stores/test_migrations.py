@@ -38,6 +38,7 @@ TABLES = {
         "metadata",
         "indexed_at",
         "sum",
+        "body_hash",
     ],
     "document_acl": ["document", "principal"],
     "chunks": [
@@ -57,6 +58,7 @@ TABLES = {
     ],
     "record_fields": ["document", "collection_id", "name", "value", "folded", "number"],
     "embeddings": ["content_hash", "model", "vector", "sum"],
+    "journal": ["collection_id", "document_id", "file", "stage", "chunks"],
     "outbox": ["chunk_id", "collection_id", "operation"],
     "sentence_vectors": ["content_hash", "model", "vectors", "sum"],
     "segments": ["collection_id", "name"],
@@ -116,6 +118,7 @@ NAMES = [
     "m009_jobs",
     "m010_audit",
     "m011_sums",
+    "m012_journal",
 ]
 
 
