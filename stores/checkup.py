@@ -66,6 +66,19 @@ class Checkup:
             self._store.chroma.distrust(lambda: reason or self.probe())
         self.sample()
 
+    def again(self) -> list[str]:
+        """Check while the store is in use; repair what is derived; return the problems.
+
+        A vector index that has still to be proved is proved now, and made anew if it must.
+        """
+        store = self._store
+        with store.ingesting:
+            problems = self.sample()
+            if store.chroma.exists() and (reason := store.chroma.unsound()):
+                store.rebuild_vectors()
+                self.repaired.append(f"the vector index was made anew ({reason})")
+        return problems
+
     def left_out(self) -> dict[str, str] | None:
         """Return what a seal does not vouch for, None where the truth is damaged."""
         damage, store = self.damage, self._store
@@ -102,16 +115,13 @@ class Checkup:
         name = f"sample {collection.id}"
         problem = self._missed(collection)
         if problem:
-            self._condition.distrusted = f"'{collection.name}' is being rebuilt: {problem}"
+            self._condition.distrusted = f"the indexes are being made anew ({problem})"
             self._rebuild(collection, problem)
             problem = self._missed(collection)
-        self._condition.distrusted = f"'{collection.name}': {problem}" if problem else ""
+        self._condition.distrusted = problem
         self._condition.clear(name)
         if problem:
-            self._condition.report(
-                name,
-                f"the self-check of '{collection.name}' failed: {problem}; run `carrel doctor`",
-            )
+            self._condition.report(name, f"a self-check failed: {problem}; run `carrel doctor`")
         return problem
 
     def _missed(self, collection: Collection) -> str:
@@ -199,7 +209,7 @@ class Checkup:
         except sqlite3.DatabaseError as error:
             self._condition.malformed = str(error)
             return Damage()
-        for number, problem in enumerate(damage_problems(damage)):
+        for number, problem in enumerate(damage_problems(damage, named=False)):
             self._condition.report(f"rows {number}", problem)
         self.damage = damage
         return damage
@@ -246,9 +256,7 @@ class Checkup:
         try:
             rebuild_fulltext(self._store.database, collection.id)
         except (sqlite3.DatabaseError, CarrelError) as error:
-            self._condition.report(
-                f"full text {collection.id}", f"full text of '{collection.name}': {error}"
-            )
+            self._condition.report(f"full text {collection.id}", f"full text: {error}")
             return
         self.repaired.append(f"full text of '{collection.name}' was made anew ({problem})")
 

@@ -114,18 +114,25 @@ def fulltext_findings(database: Database, collection_id: int) -> FulltextFinding
     return FulltextFindings(len(rows), sorted(chunks - rows), sorted(rows - chunks))
 
 
-def damage_problems(damage: Damage) -> list[str]:
-    """Return what is wrong with the rows of the truth, each with what to do."""
+def damage_problems(damage: Damage, *, named: bool) -> list[str]:
+    """Return what is wrong with the rows of the truth, each with what to do.
+
+    Only who runs the machine may read names: they are those of every tenant.
+    """
+
+    def some(names: Iterable[str]) -> str:
+        return f" ({_some(names)})" if named else ""
+
     found = []
     if damage.documents:
         found.append(
             f"{len(damage.documents)} documents are damaged in the catalogue and withheld"
-            f" ({_some(damage.documents.values())}); restore a backup, or ingest their files again"
+            f"{some(damage.documents.values())}; restore a backup, or ingest their files again"
         )
     if damage.chunks:
         found.append(
             f"{len(damage.chunks)} passages are damaged in the catalogue and withheld"
-            f" ({_some(damage.chunks)}); restore a backup, or ingest their files again"
+            f"{some(damage.chunks)}; restore a backup, or ingest their files again"
         )
     if damage.vectors:
         found.append(
@@ -134,11 +141,11 @@ def damage_problems(damage: Damage) -> list[str]:
         )
     if damage.collections:
         found.append(
-            f"the profile of {_some(damage.collections)} is damaged in the catalogue; restore a"
-            " backup, or ingest again with --profile"
+            f"the profile of a collection is damaged in the catalogue{some(damage.collections)};"
+            " restore a backup, or ingest again with --profile"
         )
     if damage.keys:
-        found.append(f"keys are damaged and not accepted ({_some(damage.keys)}); make new ones")
+        found.append(f"keys are damaged and not accepted{some(damage.keys)}; make new ones")
     return found
 
 

@@ -26,7 +26,8 @@ def examine(store: Store) -> dict[str, Any]:
     problems = [f"{line}" for line in store.checkup.repaired]
     damage = structure_problems(connection)
     problems += [f"the catalogue is damaged ({line}); restore a backup" for line in damage]
-    problems += damage_problems(store.checkup.rows())
+    damaged = store.checkup.rows()
+    problems += damage_problems(damaged, named=True)
     collections = store.catalogue.collections()
     sets = {one.id: _sets(store, connection, one) for one in collections}
     problems += [line for one in sets.values() for line in one.pop("problems")]
@@ -49,7 +50,8 @@ def examine(store: Store) -> dict[str, Any]:
     orphans = orphan_files(store)
     problems += [f"{path} belongs to nothing; run `carrel doctor --repair`" for path in orphans]
     problems += store.checkup.sample()
-    problems += [line for line in store.database.condition.warnings() if line not in problems]
+    known = {*problems, *damage_problems(damaged, named=False)}
+    problems += [line for line in store.database.condition.warnings() if line not in known]
     return {
         "ok": not problems,
         "documents": _count(connection, "SELECT count(*) FROM documents"),

@@ -23,7 +23,7 @@ SECRET_BYTES = 32
 KEY = re.compile(PREFIX + r"([0-9a-f]{12})_[0-9a-f]{64}", re.ASCII)
 NOBODY = "0" * 64  # what a key without a row is compared with, so that it takes as long
 
-DAMAGED = "the key {} is damaged in the catalogue and not accepted; make a new one"
+DAMAGED = "a key is damaged in the catalogue and not accepted; `carrel doctor` names it"
 
 Now = Callable[[], datetime.datetime]
 
@@ -119,7 +119,7 @@ class Keys:
         if row is None or not good or row["revoked_at"]:
             return None
         if not row["sound"]:  # its roles may be others than it was given
-            self._database.condition.report(f"key {row['id']}", DAMAGED.format(row["id"]))
+            self._database.condition.report(f"key {row['id']}", DAMAGED)
             return None
         if row["expires_at"] and row["expires_at"] <= _text(self._now()):
             return None

@@ -35,7 +35,7 @@ def _sampled(raw: bytes) -> list[bytes]:
     lines: list[bytes] = []
     size = 0
     for match in _LINES_WITH_MORE.finditer(raw):
-        lines.append(match.group()[: _SAMPLE])
+        lines.append(match.group()[:_SAMPLE])
         size += len(lines[-1])
         if size > _SAMPLE:
             break
@@ -117,15 +117,18 @@ def _is_usual(character: str) -> bool:
         return False
 
 
-def _alphabetic(
-    before: str, here: str, after: str, script: str, latin: frozenset[str]
-) -> float:
+def _alphabetic(before: str, here: str, after: str, script: str, latin: frozenset[str]) -> float:
     near = [_script(c) if c > "\x7f" else "latin" for c in (before, after) if c.isalpha()]
     if any(other != script for other in near):
         return -1.2  # no word is written in two scripts
     if (before.islower() and here.isupper()) or (here.islower() and after.isupper()):
         return -1.5
-    if here in letters.FINAL and after.isalpha() or here in letters.NOT_FINAL and not after.isalpha():
+    if (
+        here in letters.FINAL
+        and after.isalpha()
+        or here in letters.NOT_FINAL
+        and not after.isalpha()
+    ):
         return -1.0
     if script == "cyrillic":
         return _cyrillic(before, here)
