@@ -17,7 +17,8 @@ run</programlisting>
 RSS = """<rss version="2.0"><channel><title>Новости</title>
 <item><title>Первая</title><link>http://x/1</link><guid>1</guid>
 <pubDate>Fri, 16 Dec 2022 17:04:16 GMT</pubDate>
-<description>&lt;p&gt;Текст &lt;b&gt;новости&lt;/b&gt;&lt;/p&gt;&lt;script&gt;x()&lt;/script&gt;</description></item>
+<description>&lt;p&gt;Текст &lt;b&gt;новости&lt;/b&gt;&lt;/p&gt;
+&lt;script&gt;x()&lt;/script&gt;</description></item>
 <item><title>Вторая</title><guid>2</guid></item></channel></rss>"""
 ATOM = """<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>urn:1</id><title>One</title>
 <author><name>Ann</name></author><updated>2024-01-02T03:04:05Z</updated>
