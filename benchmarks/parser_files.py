@@ -33,6 +33,7 @@ from ingest.types import LoadFailure
 _UNNAMED = re.compile(r"\w(?:Error|Exception|Warning)\b|no usable answer")
 _CRASHED = re.compile(r"parser crashed|does not start")
 _SHOWN = 60
+_TEXTS = 100
 
 
 @dataclass
@@ -100,7 +101,7 @@ def _outcomes(
     draw = random.Random(arguments.seed)
     kept = [file for file in files if not arguments.suffixes or _is_one_of(file, arguments)]
     for file in kept:
-        yield _outcome(file, limits, sandbox), arguments.quiet
+        yield outcome_of(file, limits, sandbox)[0], arguments.quiet
     small = [file for file in kept if file.path.stat().st_size <= arguments.largest * 2**20]
     with tempfile.TemporaryDirectory() as folder:
         for number in range(arguments.mutations * len(small)):
@@ -110,7 +111,7 @@ def _outcomes(
             copy = Path(folder, "copy" + "".join(file.path.suffixes[-2:]))
             copy.write_bytes(content)
             source = SourceFile(copy, f"{file.relative}:{kind}:{number}")
-            outcome = _outcome(source, limits, sandbox)
+            outcome, _ = outcome_of(source, limits, sandbox)
             if arguments.keep and outcome.faults(arguments.seconds):
                 (arguments.keep / f"{number}-{kind}-{file.path.name}").write_bytes(content)
             yield outcome, True
@@ -120,8 +121,10 @@ def _is_one_of(file: SourceFile, arguments: argparse.Namespace) -> bool:
     return any(file.path.name.lower().endswith(suffix) for suffix in arguments.suffixes)
 
 
-def _outcome(file: SourceFile, limits: LoadLimits, sandbox: Sandbox) -> Outcome:
+def outcome_of(file: SourceFile, limits: LoadLimits, sandbox: Sandbox) -> tuple[Outcome, str]:
+    """Read a file; return what came of it, and the beginnings of its texts and reasons."""
     found = Outcome(file.relative)
+    texts: list[str] = []
     started = time.monotonic()
     for item in load(file, limits, sandbox):
         if isinstance(item, LoadFailure):
@@ -131,8 +134,10 @@ def _outcome(file: SourceFile, limits: LoadLimits, sandbox: Sandbox) -> Outcome:
         found.documents += 1
         found.blocks += len(document.blocks)
         found.characters += sum(len(block.text) for block in document.blocks)
+        if len(texts) < _TEXTS:
+            texts += [document.title, *(block.text for block in document.blocks[:_TEXTS])]
     found.seconds = time.monotonic() - started
-    return found
+    return found, "\n".join([*texts, *found.reasons[:_TEXTS]])
 
 
 def _arguments() -> argparse.Namespace:

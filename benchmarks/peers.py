@@ -156,7 +156,7 @@ def carrel(
     """Return Carrel's hybrid search over files it ingests itself, those of a smaller size kept."""
     folder.mkdir(parents=True)
     collection = session.store.writer.open_collection("bench", "peers", None)
-    known = session.store.writer.document_hashes(collection)
+    known = session.store.files.document_hashes(collection)
     source = folder / f"{folder.name}.jsonl"
     with source.open("w", encoding="utf-8") as handle:
         for name, title, text in passages:

@@ -77,8 +77,9 @@ def print_sources(result: dict[str, Any]) -> None:
                 continue
             numbers[chunk] = len(numbers) + 1
             item = titles.get(chunk, {})
+            book = item.get("metadata", {}).get("book", {}).get("title")
             place = place_of(item.get("section") or "", item.get("page"))
-            where = f" · {place}" if place else ""
+            where = "".join(f" · {part}" for part in (book, place) if part)
             out.print(f"[dim]\\[{numbers[chunk]}] {escape(citation['source'] + where)}[/dim]")
     for warning in result["warnings"]:
         warn(warning)

@@ -121,7 +121,7 @@ def build_corpus(dataset: Dataset, settings: Settings, progress: Progress) -> Co
             second=session.second,
         )
         summary = pipeline.run([source])
-        ingested = set(session.store.writer.document_hashes(target))
+        ingested = set(session.store.files.document_hashes(target))
     if not ingested:
         raise CallerError(
             "nothing of the corpus could be ingested",
@@ -140,7 +140,7 @@ def open_corpus(settings: Settings, *, create: bool = False) -> Iterator[Session
         session = Session(settings, create=create, needs_embedder=create)
     except DataLockedError as error:
         raise DataLockedError(
-            "one evaluation at a time uses the index of a corpus",
+            f"one evaluation at a time uses the index of a corpus; {error.rule}",
             value=error.value,
             hint=f"wait for it to end, or {OTHER_CACHE}",
         ) from None

@@ -12,16 +12,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.profile import Profile
-from stores import fulltext
-from stores.catalogue import Collection
+from stores import fulltext, sums
+from stores.catalogue import Collection, damaged_collection
 from stores.database import Database
 from stores.embeddings import Vector, known_hashes, store_sentences, store_vectors
 from stores.row_ids import next_id
-from stores.rows import ChunkRow, DocumentRow, FileRow
+from stores.rows import ChunkRow, DocumentRow
 
 
 class Writer:
-    """Write documents, files and collections."""
+    """Write documents and collections."""
 
     def __init__(self, database: Database) -> None:
         """Write to `database`."""
@@ -31,9 +31,13 @@ class Writer:
         """Return the collection, making it when missing; a given profile replaces the stored."""
         with self._database.write() as connection:
             stored = connection.execute(
-                "SELECT profile FROM collections WHERE tenant = ? AND name = ?", (tenant, name)
+                f"""SELECT o.profile, o.sum IS {sums.COLLECTION} AS sound FROM collections o
+                    WHERE o.tenant = ? AND o.name = ?""",
+                (tenant, name),
             ).fetchone()
             if profile is None:
+                if stored and not stored["sound"]:
+                    raise damaged_collection(name)
                 profile = (
                     Profile.model_validate_json(stored[0]) if stored else Profile(name="default")
                 )
@@ -46,6 +50,7 @@ class Writer:
             row = connection.execute(
                 "SELECT id FROM collections WHERE tenant = ? AND name = ?", (tenant, name)
             ).fetchone()
+            sums.sign_collection(connection, row[0])
             fulltext.create_table(connection, row[0])
         return Collection(id=row[0], tenant=tenant, name=name, profile=profile)
 
@@ -92,100 +97,21 @@ class Writer:
             store_vectors(connection, model, vectors)
             store_sentences(connection, model, sentences or {})
             for document in documents:
-                remove_document(
-                    connection, collection.id, _row_id(connection, collection.id, document)
-                )
-                _insert(connection, collection, document)
+                replace_document(connection, collection, document)
             bump(connection)
-
-    def finish_file(self, collection: Collection, file: FileRow, document_ids: set[str]) -> None:
-        """Note a file as done and drop the documents it no longer contains."""
-        with self._database.write() as connection:
-            rows = connection.execute(
-                "SELECT id, document_id FROM documents WHERE collection_id = ? AND file = ?",
-                (collection.id, file.relative),
-            ).fetchall()
-            gone = [row["id"] for row in rows if row["document_id"] not in document_ids]
-            for row_id in gone:
-                remove_document(connection, collection.id, row_id)
-            connection.execute(
-                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
-                (
-                    collection.id,
-                    file.relative,
-                    file.path,
-                    file.fingerprint,
-                    json.dumps(file.failures, ensure_ascii=False),
-                ),
-            )
-            if gone:
-                bump(connection)
-
-    def move_file(self, collection: Collection, file: FileRow, path: str) -> None:
-        """Note that an unchanged file lies at another place now."""
-        if file.path == path:
-            return
-        with self._database.write() as connection:
-            connection.execute(
-                "UPDATE files SET path = ? WHERE collection_id = ? AND relative = ?",
-                (path, collection.id, file.relative),
-            )
-
-    def forget_files(self, collection: Collection, relatives: Iterable[str]) -> int:
-        """Remove files with all their documents; return how many documents went."""
-        removed = 0
-        with self._database.write() as connection:
-            for relative in relatives:
-                rows = connection.execute(
-                    "SELECT id FROM documents WHERE collection_id = ? AND file = ?",
-                    (collection.id, relative),
-                ).fetchall()
-                for row in rows:
-                    remove_document(connection, collection.id, row["id"])
-                    removed += 1
-                connection.execute(
-                    "DELETE FROM files WHERE collection_id = ? AND relative = ?",
-                    (collection.id, relative),
-                )
-            bump(connection)
-        return removed
-
-    def files(self, collection: Collection) -> dict[str, FileRow]:
-        """Return the ingested files of a collection by relative path."""
-        rows = self._database.read().execute(
-            "SELECT * FROM files WHERE collection_id = ?", (collection.id,)
-        )
-        return {
-            row["relative"]: FileRow(
-                row["relative"], row["path"], row["fingerprint"], json.loads(row["failures"])
-            )
-            for row in rows
-        }
-
-    def document_hashes(self, collection: Collection) -> dict[str, tuple[str, str]]:
-        """Return (file, content hash) of each document by document id."""
-        rows = self._database.read().execute(
-            "SELECT document_id, file, content_hash FROM documents WHERE collection_id = ?",
-            (collection.id,),
-        )
-        return {row[0]: (row[1], row[2]) for row in rows}
-
-    def totals(self, collection: Collection, files: Iterable[str]) -> tuple[int, int]:
-        """Count the documents and chunks that these files amount to."""
-        wanted = set(files)
-        rows = self._database.read().execute(
-            """SELECT d.file, count(DISTINCT d.id), count(c.id) FROM documents d
-               LEFT JOIN chunks c ON c.document = d.id
-               WHERE d.collection_id = ? GROUP BY d.file""",
-            (collection.id,),
-        )
-        counts = [(row[1], row[2]) for row in rows if row[0] in wanted]
-        return sum(c[0] for c in counts), sum(c[1] for c in counts)
 
 
 def bump(connection: sqlite3.Connection) -> None:
     """Raise the index version, which every cache of results holds with what it keeps."""
     connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
+
+
+def replace_document(
+    connection: sqlite3.Connection, collection: Collection, document: DocumentRow
+) -> None:
+    """Insert a document with all its rows in place of the one that has its id."""
+    remove_document(connection, collection.id, _row_id(connection, collection.id, document))
+    _insert(connection, collection, document)
 
 
 def _row_id(
@@ -211,14 +137,15 @@ def remove_document(connection: sqlite3.Connection, collection_id: int, row_id: 
         [(row["chunk_id"], collection_id) for row in chunks],
     )
     connection.execute("DELETE FROM documents WHERE id = ?", (row_id,))  # cascades
+    connection.execute("UPDATE meta SET value = '1' WHERE key = 'unswept' AND value != '1'")
 
 
 def _insert(connection: sqlite3.Connection, collection: Collection, document: DocumentRow) -> None:
     cursor = connection.execute(
         f"""INSERT INTO documents (id, key, collection_id, tenant, document_id, file, source, title,
            format, language, is_record, is_open, version, updated_at, content_hash, metadata,
-           indexed_at) VALUES ({next_id("documents")},
-           ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))""",
+           body_hash, indexed_at) VALUES ({next_id("documents")},
+           ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))""",
         (
             document.key,
             collection.id,
@@ -235,6 +162,7 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
             document.updated_at,
             document.content_hash,
             json.dumps(document.metadata, ensure_ascii=False),
+            document.body_hash,
         ),
     )
     row_id = cursor.lastrowid
@@ -255,6 +183,7 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
         body = searched_text(chunk.text, chunk.context)
         parts = (document.title, keywords, chunk.section, body)
         fulltext.insert(connection, collection.id, rowid, parts, document.language)
+    sums.sign_documents(connection, [row_id])
 
 
 def _insert_chunk(

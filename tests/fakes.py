@@ -114,4 +114,4 @@ def write(
 
 def remove(store: Store, collection: Collection, names: Iterable[str]) -> None:
     """Remove documents by the name they were built with."""
-    store.writer.forget_files(collection, names)
+    store.files.forget(collection, names)

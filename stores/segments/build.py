@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core.errors import OperatorError
+from core.faults import fault
 from core.settings import Settings
 from stores.catalogue import Collection
 from stores.database import Database
@@ -60,6 +61,11 @@ class Builder:
         """Build the segment; return False when the collection is too small for one."""
         with self._lock:
             return self._rebuild(collection_id, progress, None)
+
+    def remove(self, collection_id: int) -> None:
+        """Remove the files of a collection that is gone."""
+        with self._lock:
+            shutil.rmtree(self._folder / str(collection_id), ignore_errors=True)
 
     def problems(self, collection: Collection) -> list[str]:
         """Return what is wrong with a collection's segment, each with what to do."""
@@ -199,6 +205,8 @@ class Builder:
                 "DELETE FROM dead_chunks WHERE collection_id = ? AND id = ?",
                 [(collection_id, row) for row in dead.tolist()],
             )
+            fault("segment.before")
+        fault("segment.after")
 
     def _clear(self, collection_id: int, home: Path) -> None:
         """Remove every folder but the published one's; files still mapped live on until closed."""

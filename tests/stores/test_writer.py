@@ -88,10 +88,10 @@ def test_a_finished_file_drops_the_documents_it_no_longer_has(
         object.__setattr__(row, "file", "both.md")
     write(store, collection, rows, embedder)
     file = FileRow("both.md", "/x/both.md", "f1", [{"record": "c", "reason": "broken"}])
-    store.writer.finish_file(collection, file, {"b"})
-    assert set(store.writer.document_hashes(collection)) == {"b"}
-    assert store.writer.files(collection) == {"both.md": file}
-    assert store.writer.totals(collection, ["both.md", "other.md"]) == (1, 1)
+    store.files.finish(collection, file, {"b"})
+    assert set(store.files.document_hashes(collection)) == {"b"}
+    assert store.files.all(collection) == {"both.md": file}
+    assert store.files.totals(collection, {"both.md", "other.md"}.__contains__) == (1, 1)
 
 
 def test_a_collection_keeps_its_profile_until_another_is_given(store: Store) -> None:
