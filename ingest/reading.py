@@ -92,7 +92,10 @@ class Reader:
         path = str(source.path.resolve())
         relative = self._known.name(source, path)
         print_ = fingerprint(
-            source.path, self._reading.settings.max_file_mb, *self._reading.decisive
+            source.path,
+            # A file of records may be larger than others: none that is read goes unread here.
+            max(self._limits.max_file_mb, self._limits.max_records_mb),
+            *self._reading.decisive,
         )
         file = ReadFile(source, path, print_, relative)
         if (row := self._known.unchanged(relative, print_)) is not None:

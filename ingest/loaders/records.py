@@ -58,8 +58,11 @@ def _flatten(name: str, value: object, found: Fields, depth: int) -> None:
             _flatten(f"{name}.{key}" if name else str(key), item, found, depth + 1)
     elif isinstance(value, list) and depth < _MAX_DEPTH:
         if value and all(isinstance(item, Mapping) for item in value):
-            for key in dict.fromkeys(key for item in value for key in item):
-                column = [item[key] for item in value if key in item]
+            columns: dict[str, list[Any]] = {}
+            for item in value:
+                for key, part in item.items():
+                    columns.setdefault(key, []).append(part)
+            for key, column in columns.items():
                 _flatten(f"{name}.{key}", column, found, depth + 1)
         else:
             items = [part for item in value for part in _scalars(item)]
