@@ -102,6 +102,16 @@ def test_a_used_process_is_not_believed_when_it_fails(
     assert sandbox._idle[0].pid != worn.pid
 
 
+def test_a_file_that_changes_while_it_is_read_ends(sandbox: Sandbox, long: SourceFile) -> None:
+    items = load(long, LIMITS, sandbox)
+    next(items)
+    long.path.write_bytes(b"\x00{" * 1000)
+    rest = list(items)
+    assert len(rest) < MANY
+    assert sum(isinstance(item, LoadFailure) for item in rest) <= 1
+    assert len(list(load(long, LIMITS, sandbox))) == 1
+
+
 def test_one_process_serves_many_files(sandbox: Sandbox, tmp_path: Path) -> None:
     seen = set()
     for _ in range(5):
