@@ -158,7 +158,12 @@ def _document(
             raise DocumentError(f"the same as record {earlier} ({document_id})")
         document_id = f"{relative}#{number}"
     document = records.record(
-        relative, document_id, said.fields, title=said.title[:300], format_name=format_name
+        relative,
+        document_id,
+        said.fields,
+        title=said.title[:300],
+        format_name=format_name,
+        labels=said.labels,
     )
     texts = []
     if said.annotation:

@@ -74,7 +74,11 @@ def test_a_record_of_marc_21(tmp_path: Path) -> None:
         "language": "ru",
     }
     assert [block.kind for block in document.blocks] == ["record", "annotation"]
-    assert texts(document)[1] == "Роман-эпопея о войне 1812 года."
+    said, annotation = texts(document)
+    assert annotation == "Роман-эпопея о войне 1812 года."
+    # Readers ask in the language of their library.
+    assert said.startswith("название: Война и мир: роман\nавторы: Толстой, Лев Николаевич\n")
+    assert "год издания: 1978" in said and "УДК: 821.161.1" in said
     assert document.metadata["authors"] == ["Толстой, Лев Николаевич"]
 
 
