@@ -10,6 +10,7 @@ import hashlib
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from core.errors import OperatorError
@@ -63,9 +64,16 @@ class ChromaVectors:
         )
 
     def upsert(
-        self, collection_id: int, vectors: Mapping[str, Vector], documents: Mapping[str, int]
+        self,
+        collection_id: int,
+        vectors: Mapping[str, Vector],
+        documents: Mapping[str, int],
+        kinds: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Write vectors by chunk id, with the document row id that permissions are checked on."""
+        """Write vectors by chunk id, with the document row id that permissions are checked on.
+
+        `kinds` tell annotations from content.
+        """
         try:
             collection = self._collection(collection_id)
             ids = list(vectors)
@@ -74,7 +82,9 @@ class ChromaVectors:
                 collection.upsert(
                     ids=part,
                     embeddings=[vectors[key] for key in part],
-                    metadatas=[{"document": documents[key]} for key in part],
+                    metadatas=[
+                        {"document": documents[key], "kind": kinds.get(key, "text")} for key in part
+                    ],
                 )
         except Exception as error:
             raise _rebuildable(error) from error

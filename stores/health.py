@@ -36,6 +36,8 @@ def examine(store: Store) -> dict[str, Any]:
         problems.append(
             f"{pending} changes have not reached the vector index; ingest again or reindex"
         )
+    if left := store.erasure.pending():
+        problems.append(left.problem)
     vectors = _vectors(store, connection, chunks, problems) if chunks else 0
     return {
         "ok": not problems,

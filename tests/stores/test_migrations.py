@@ -100,6 +100,12 @@ TABLES = {
     "conversation_turns": [
         *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
     ],
+    "erasures": ["id", "collection_id", "documents", "at"],
+    "erasure_leftovers": ["kind", "name"],
+    "kept_out": ["key", "at"],
+    "left_out": ["collection_id", "file", "source", "document_id", "reason"],
+    "chunk_prints": ["chunk", "collection_id", "print", "place"],
+    "book_texts": ["text", "book", "collection_id", "rule"],
 }
 NAMES = [
     "m001_catalogue",
@@ -113,6 +119,8 @@ NAMES = [
     "m009_jobs",
     "m010_audit",
     "m012_journal",
+    "m013_quality",
+    "m014_erasure",
 ]
 
 
