@@ -90,8 +90,12 @@ class Pipeline:
     def run(self, paths: Sequence[Path], *, prune: bool = False) -> Summary:
         """Ingest files and folders; `prune` removes the collection's files that are not there.
 
-        What the summary tells of was read back from every index.
+        What the summary tells of was read back from every index. One run at a time changes a store.
         """
+        with self._store.ingesting:
+            return self._run(paths, prune=prune)
+
+    def _run(self, paths: Sequence[Path], *, prune: bool) -> Summary:
         started = time.monotonic()
         sources, failures = discover(paths)
         summary = Summary(files=len(sources) + len(failures), failed=list(failures))

@@ -156,7 +156,7 @@ class Reader:
             if isinstance(item, LoadFailure):
                 file.failures.append(item)
                 continue
-            document = clean_document(item, plain=self._settings.drop_links)
+            document = clean_document(item, plain=self._reading.settings.drop_links)
             problem = self._unusable(document, file)
             if not problem:
                 yield document
