@@ -17,6 +17,7 @@ from core.environment import variables
 from core.errors import CallerError
 from core.fields.budget import BudgetFields
 from core.fields.caching import CacheFields
+from core.fields.checking import CheckFields
 from core.fields.conversations import ConversationFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
@@ -59,6 +60,7 @@ class Settings(  # pydantic lists the fields of the last base first
     SelectionFields,
     LinkFields,
     SegmentFields,
+    CheckFields,
     RetrievalFields,
     KeepingFields,
     LibraryFields,

@@ -30,7 +30,13 @@ class Outbox:
         return int(self._database.read().execute("SELECT count(*) FROM outbox").fetchone()[0])
 
     def drain(self, progress: Progress | None = None) -> None:
-        """Apply all pending changes; what is applied leaves the outbox batch by batch."""
+        """Apply all pending changes; what is applied leaves the outbox batch by batch.
+
+        An index that is found damaged is made anew from the stored vectors.
+        """
+        if self._chroma.exists() and self._chroma.unsound():
+            self._chroma.drop()
+            self.refill()
         for operation in ("delete", "upsert"):
             for collection_id, chunk_ids in self._batches(operation):
                 fault("vectors.before")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -14,9 +15,10 @@ from stores.backup.manifest import WORK
 from stores.batches import Batches
 from stores.books import Books
 from stores.catalogue import Catalogue
+from stores.checkup import Checkup
 from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
-from stores.database import Database
+from stores.database import Database, damaged
 from stores.embeddings import ExactVectors, Vector
 from stores.erasure.erase import Erasure
 from stores.erasure.vectors import VectorErasure
@@ -33,6 +35,7 @@ from stores.outbox import Outbox
 from stores.records import Records
 from stores.repeats import Repeats
 from stores.runs import Runs
+from stores.seal import Seal, close_seal, opened_seal
 from stores.segments.hot import HotSearch
 from stores.verify import Verifier
 from stores.writer import Writer
@@ -70,6 +73,8 @@ class Store:
         self.ingesting = Ingesting()
         shutil.rmtree(folder / WORK, ignore_errors=True)  # of a backup that was ended
         try:
+            self.seal = Seal(folder, most_mb=settings.check_seal_mb)
+            self.sealed = opened_seal(self.seal, folder)
             self.database = Database(folder / CATALOGUE)
         except BaseException:
             self.lock.release()
@@ -88,6 +93,7 @@ class Store:
             self.database, (settings.bm25_title, settings.bm25_keywords, settings.bm25_section)
         )
         self.records = Records(self.database, timeout_s=settings.sql_timeout_s)
+        self.ingesting = threading.RLock()  # held by whatever works long on the truth
         self._scans: dict[str, ExactVectors] = {}
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
@@ -97,6 +103,15 @@ class Store:
         vectors = VectorErasure(chroma, self.database, self.chroma, self.outbox, wait_s)
         self.erasure = Erasure(folder, self.database, self.hot, vectors, wait_s)
         self.verifier = Verifier(self.database, self.chroma, model_id, batch=settings.vector_batch)
+
+        self.checkup = Checkup(self, settings)
+        try:
+            self.checkup.opened(self.sealed)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise damaged(self.database.path, error) from None
+            raise
 
     def scan(self, model_id: str) -> ExactVectors:
         """Return the exact scan over the vectors of another model, such as a second embedder."""
@@ -116,9 +131,12 @@ class Store:
 
     def close(self) -> None:
         """Close the files and give the lock back."""
+        left_out = self.checkup.left_out()
         self.hot.close()
         self.chroma.close()
         self.database.close()
+        if left_out is not None:
+            close_seal(self.seal, left_out)
         self.lock.release()
 
     def __enter__(self) -> Store:
