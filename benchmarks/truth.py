@@ -22,7 +22,7 @@ from stores.verify import TOLERANCE
 
 CATALOGUE = "catalogue.sqlite3"
 VERIFIED_PENDING = "verified but not yet in Chroma"
-LEFT_OUT = {"id", "indexed_at", "created_at", "document", "collection_id"}
+LEFT_OUT = {"id", "sum", "indexed_at", "created_at", "document", "collection_id"}
 OF_DOCUMENT = {
     "document_acl": "SELECT * FROM document_acl WHERE document = ? ORDER BY principal",
     "record_fields": "SELECT * FROM record_fields WHERE document = ? ORDER BY rowid",

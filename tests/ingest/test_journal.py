@@ -81,7 +81,7 @@ def kill_at(data: Path, corpus: Path, *stages: str) -> None:
         [sys.executable, "-c", INGEST, str(data), str(corpus), repr(VALUES), *stages],
         cwd=ROOT,
         check=True,
-        timeout=120,
+        timeout=900,
     )
 
 
@@ -118,6 +118,20 @@ def test_a_kill_leaves_the_stage_in_the_journal(
     assert stage.split(".")[0] in {row["stage"] for row in found}
     assert all((row["tenant"], row["collection"]) == ("acme", "main") for row in found)
     assert faults(data, "fake") == []
+
+
+def test_what_an_interrupted_run_left_is_told_until_it_is_in(
+    ingest: Ingest, corpus: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "killed"
+    kill_at(data, corpus, "embedded.after:5")
+    (corpus / "notes.jsonl").rename(tmp_path / "notes.jsonl")
+    for path in (corpus / "more").iterdir():
+        path.unlink()
+    (note,) = ingest(data, prune=False).notes
+    assert "are not in yet, the first of 'more/" in note
+    assert ingest(data, prune=True).notes == []
+    assert faults(data, "fake", finished=True) == []
 
 
 def test_fault_points_are_silent_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
