@@ -145,7 +145,7 @@ class Harness:
                 self._left -= not kill.stage
                 if not self._began(data):
                     continue
-                problems = self._check(data, rebuilding=command == "reindex")
+                problems = self._check(data, rebuilding=True)
                 self._report(problems, where)
                 self._compare(data, known, wanted, where)
             else:
