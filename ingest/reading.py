@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -49,14 +50,24 @@ class Reader:
     """Read the files of one ingest."""
 
     def __init__(
-        self, reading: Reading, known: Known, seen: Seen, sandbox: Sandbox, summary: Summary
+        self,
+        reading: Reading,
+        known: Known,
+        seen: Seen,
+        sandbox: Sandbox,
+        summary: Summary,
+        ending: threading.Event,
     ) -> None:
-        """Note in `summary` what is unchanged and what is left out, in `seen` what there is."""
+        """Note in `summary` what is unchanged and what is left out, in `seen` what there is.
+
+        When `ending` is set, nothing more is read.
+        """
         self._reading = reading
         self._known = known
         self._seen = seen
         self._sandbox = sandbox
         self._summary = summary
+        self._ending = ending
         self._limits = load_limits(reading.settings)
 
     def batches(self, sources: Iterable[SourceFile]) -> Iterator[Batch]:
@@ -65,6 +76,8 @@ class Reader:
         batch = Batch()
         for number, source in enumerate(sources, start=1):
             for item in self._items(source):
+                if self._ending.is_set():
+                    return
                 self._put(item, batch)
                 if batch.full(limit):
                     batch.files = number - 1
@@ -156,6 +169,8 @@ class Reader:
         """Yield the cleaned documents of a file that are to be kept; note the others."""
         source = SourceFile(path=file.source.path, relative=file.relative)
         for item in load(source, self._limits, self._sandbox):
+            if self._ending.is_set():
+                return
             if isinstance(item, LoadFailure):
                 file.failures.append(item)
                 continue
