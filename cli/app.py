@@ -14,17 +14,21 @@ import typer
 from cli import (
     ask,
     audit,
+    backup,
     chat,
     config,
     conversations,
     demo,
     doctor,
+    forget,
     ingest,
     keys,
     llm,
     models,
     plan,
+    quality,
     reindex,
+    restore,
     search,
     serve,
     trace,
@@ -53,9 +57,13 @@ app.command("plan")(plan.plan)
 app.command("chat")(chat.chat)
 app.command("search")(search.search)
 app.command("trace")(trace.trace)
+app.command("quality")(quality.quality)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)
+app.command("forget")(forget.forget)
+app.command("backup")(backup.backup)
+app.command("restore")(restore.restore)
 app.command("serve")(serve.serve)
 app.add_typer(conversations.app, name="conversations")
 app.add_typer(keys.app, name="keys")

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 # A record that can be read, or why it cannot.
 Found = Sequence[MarcField] | DocumentError
 _PARTS = ("leader", "controlfield", "datafield")
-_XML_RECORD = re.compile(r"<(\w+:)?record\b(?![^>]*/>)(?:(?!<(?:\w+:)?record\b).)*?</(?:\w+:)?record\s*>", re.S)
+_XML_RECORD = re.compile(
+    r"<(\w+:)?record\b(?![^>]*/>)(?:(?!<(?:\w+:)?record\b).)*?</(?:\w+:)?record\s*>", re.S
+)
 _PREFIX = re.compile(r"<(/?)\w+:")
 _SAMPLED = 200
 _NO_MARC = "no MARC records in it; such a file is read only when it holds ISO 2709 records"
