@@ -47,6 +47,8 @@ def run_for(
                 code = run(given.arguments)
             except KeyboardInterrupt:  # while the last words were said
                 code = STOPPED
+            except SystemExit as error:  # Typer's way out of a broken pipe
+                code = error.code if isinstance(error.code, int) else 1
             except Exception:  # CARREL_DEBUG asks for it
                 stderr().print(traceback.format_exc(), markup=False)
                 code = 1
