@@ -26,6 +26,8 @@ from commands import (
     process,
 )
 
+from stores.lock import OwnerLock
+
 COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
 SECONDS = 60
 VARIABLES = {"CARREL_REASONER": "rules"}
@@ -339,10 +341,8 @@ def test_a_server_that_ends_ends_its_commands(
 
 
 def test_a_server_may_take_no_commands(carrel: Carrel, tmp_path: Path, alone: Path) -> None:
-    server = Server(copied(alone, tmp_path / "data"), "--set", "serve_commands=0")
-    try:
-        assert server.owner["port"] == 0
-        done = carrel("ask", HEIGHT, "--json", data=server.data)
-        done.failed(4, server.url, "Ask it over HTTP")
-    finally:
-        server.stop()
+    data = copied(alone, tmp_path / "data")
+    with OwnerLock(data, wait_s=0) as lock:
+        lock.announce("http://127.0.0.1:8400", 0)
+        done = carrel("ask", HEIGHT, "--json", data=data)
+    done.failed(4, f"process {os.getpid()} ", "at http://127.0.0.1:8400", "Ask it over HTTP")
