@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -18,8 +17,9 @@ from cli.options import (
     opened,
     settings_from,
     storable,
+    working,
 )
-from cli.output import print_json, stdout, warn
+from cli.output import asks, confirm, print_json, stdout, warn
 from cli.progress import StageBars
 from cli.recording import record
 from core.errors import AbsentError, CallerError
@@ -74,8 +74,8 @@ def forget(
     settings = settings_from(data)
     report: dict[str, object] = {}
     with opened(settings) as session, StageBars(as_json) as progress:
-        erasure = session.store.erasure
-        with session.store.ingesting:
+        erasure, settings = session.store.erasure, session.settings
+        with working(session, "forget", quiet=as_json):
             if everything:
                 assert tenant is not None  # `everything` says so
                 counts = _whole_tenant(session, settings, storable(tenant), yes)
@@ -156,8 +156,8 @@ def _whole_tenant(session: Session, settings: Settings, tenant: str, yes: bool) 
 
 def _ask(question: str, yes: bool) -> None:
     """Ask on a terminal; a script has decided already."""
-    if not yes and sys.stdin.isatty():
-        typer.confirm(question, abort=True, err=True)
+    if not yes and asks():
+        confirm(question)
 
 
 def _still_there(found: Sequence[Gone]) -> list[str]:
