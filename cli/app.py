@@ -34,6 +34,9 @@ from cli import (
 )
 from cli import eval as evaluation
 from cli.output import fail
+from cli.remote import ServerOwns, run_there
+from cli.running import host
+from core.environment import variables
 from core.errors import CarrelError
 
 INTERRUPTED = 130
@@ -95,7 +98,7 @@ def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(given or ["--help"], prog_name="carrel", standalone_mode=False)
+        code = _done(given or ["--help"])
         sys.stdout.flush()
     except typer.TyperException as error:
         fail(_usage(error))
@@ -120,6 +123,14 @@ def run(arguments: list[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _done(arguments: list[str]) -> object:
+    """Do a command here, or where a server owns the data directory, there."""
+    try:
+        return app(arguments, prog_name="carrel", standalone_mode=False)
+    except ServerOwns as found:
+        return run_there(found, arguments)
+
+
 def _usage(error: typer.TyperException) -> str:
     """Say what is wrong with the command, and which help to read."""
     context = getattr(error, "ctx", None)
@@ -131,17 +142,19 @@ def _usage(error: typer.TyperException) -> str:
 
 def _reader_left() -> int:
     """End quietly when the program that read the output has ended, as `head` does."""
+    if host() is not None:
+        return 0  # that program is the client's; the streams here are the server's
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
 
 
 def _unexpected(error: Exception) -> int:
-    if os.environ.get("CARREL_DEBUG"):
+    if variables().get("CARREL_DEBUG"):
         raise error
     if isinstance(error, sqlite3.Error):
         from core.settings import load_settings
         from stores.database import damaged
-        from stores.store import CATALOGUE
+        from stores.folder import CATALOGUE
 
         explained = damaged(load_settings()[0].data / CATALOGUE, error)
         fail(str(explained))

@@ -161,7 +161,7 @@ class Jobs:
             job.row.attempts += 1
             self._save(job)
             try:
-                self._work(job)
+                self._in_turn(job)
                 self._end(job, "done", "")
             except CarrelError as error:
                 self._end(job, "failed", str(error))
@@ -170,6 +170,15 @@ class Jobs:
             except Exception:
                 log.exception("unexpected", extra={"id": job.row.id})
                 self._end(job, "failed", f"something unexpected happened (id {job.row.id})")
+
+    def _in_turn(self, job: Job) -> None:
+        """Work when no other work changes many documents, such as a command of the operator."""
+        progress = self._progress(job)
+        named = f"{job.row.kind} of {job.row.name}" if job.row.name else job.row.kind
+        ingesting = self._session.store.ingesting
+        # What it waits for may be another tenant's.
+        with ingesting.turn(named, lambda other: progress("waiting", 0, 0)):
+            self._work(job)
 
     def _work(self, job: Job) -> None:
         row = job.row
