@@ -26,6 +26,7 @@ from cli import (
     llm,
     models,
     plan,
+    quality,
     reindex,
     restore,
     search,
@@ -56,6 +57,7 @@ app.command("plan")(plan.plan)
 app.command("chat")(chat.chat)
 app.command("search")(search.search)
 app.command("trace")(trace.trace)
+app.command("quality")(quality.quality)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)

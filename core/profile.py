@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from core.errors import CallerError
 from core.settings import Settings
@@ -14,13 +14,15 @@ from core.types import Value
 
 BUILT_IN = Path(__file__).resolve().parent.parent / "profiles"
 BaseTool = Literal["search", "search_vector", "search_text", "query_records"]
+ChunkKind = Literal["text", "code", "table", "annotation", "record"]
 
 
 class ToolProfile(Value):
     """Rename and scope one tool.
 
     `purpose` and `not_for` are what the planner reads; `examples` are questions it serves, in any
-    language. `sources` are shell patterns over a document's source ("docs/*").
+    language. `sources` are shell patterns over a document's source ("docs/*"), `kinds` the kinds of
+    chunks that it finds, such as annotations alone.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{2,40}$")
@@ -29,6 +31,13 @@ class ToolProfile(Value):
     not_for: list[str] = Field(default_factory=list)
     examples: list[str] = Field(default_factory=list)
     sources: list[str] = Field(default_factory=list)
+    kinds: list[ChunkKind] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _searches_kinds(self) -> Self:
+        if self.kinds and self.base == "query_records":
+            raise ValueError("kinds narrow a search; query_records finds records alone")
+        return self
 
 
 class Profile(Value):

@@ -17,12 +17,14 @@ from core.environment import variables
 from core.errors import CallerError
 from core.fields.budget import BudgetFields
 from core.fields.caching import CacheFields
+from core.fields.checking import CheckFields
 from core.fields.conversations import ConversationFields
 from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
 from core.fields.guarding import GuardFields
 from core.fields.ingest import IngestFields
 from core.fields.keeping import KeepingFields
+from core.fields.library import LibraryFields
 from core.fields.links import LinkFields
 from core.fields.llm import LlmFields
 from core.fields.llm_server import LlmServerFields
@@ -58,8 +60,10 @@ class Settings(  # pydantic lists the fields of the last base first
     SelectionFields,
     LinkFields,
     SegmentFields,
+    CheckFields,
     RetrievalFields,
     KeepingFields,
+    LibraryFields,
     IngestFields,
     ModelFields,
     PlaceFields,

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from core.errors import CarrelError, shorten
+from core.errors import CarrelError, OperatorError, shorten
 from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
 from core.types import Answer, Clarification, StopReason
@@ -49,8 +49,8 @@ class Asked:
 class Asking:
     """Put questions to the graph and keep what becomes of them."""
 
-    def __init__(self, graph: Graph, store: Store, warnings: Sequence[str]) -> None:
-        """Use an open store; `warnings` are those of the session, told with every run."""
+    def __init__(self, graph: Graph, store: Store, warnings: Callable[[], Sequence[str]]) -> None:
+        """Use an open store; `warnings` gives those of the session, told with every run."""
         self._graph = graph
         self._store = store
         self._warnings = warnings
@@ -164,7 +164,7 @@ class Asking:
             state,
             state["trail"],
             index_version=self._store.catalogue.index_version(),
-            warnings=self._warnings,
+            warnings=self._warnings(),
             run_id=run_id,
         )
 
@@ -176,9 +176,10 @@ class Asking:
         """Keep a run; return whether text of deleted documents had to be left out."""
         try:
             return self._store.runs.save(run)
-        except sqlite3.OperationalError as error:
+        except (sqlite3.DatabaseError, OperatorError) as error:
             # The answer is worth more than its record: a full disk must not swallow it.
-            reason = damaged(self._store.folder, error)
+            folder = self._store.folder
+            reason = damaged(folder, error) if isinstance(error, sqlite3.Error) else error
             run.result["warnings"].append(f"the run was not kept: {reason}")
         return False
 

@@ -52,7 +52,7 @@ class Session:
         `lock` is the directory's, when it is held already; the session gives it back.
         """
         self.settings = settings
-        self.warnings: list[str] = []
+        self._warnings: list[str] = []
         lock = lock or locked(settings, create=create)  # who is refused loads no model
         try:
             self.embedder = self._embedder(needs_embedder)
@@ -73,10 +73,15 @@ class Session:
         except ModelError as error:
             if needs_embedder:
                 raise
-            self.warnings.append(f"one embedder alone: {error}")
+            self._warnings.append(f"one embedder alone: {error}")
         self._rerankers: dict[str, Reranker | None] = {}
         self._chat: tuple[ChatModel | None, str] | None = None
-        self.asking = Asking(build_graph(), self.store, self.warnings)
+        self.asking = Asking(build_graph(), self.store, lambda: self.warnings)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return what callers should know: models that are missing, and damage found."""
+        return [*self._warnings, *self.store.database.condition.warnings()]
 
     def _embedder(self, needed: bool) -> Embedder | None:
         try:
@@ -84,7 +89,7 @@ class Session:
         except ModelError as error:
             if needed:
                 raise
-            self.warnings.append(f"keyword search only: {error}")
+            self._warnings.append(f"keyword search only: {error}")
         return None
 
     def index(self, collection: Collection) -> Index:
@@ -113,7 +118,9 @@ class Session:
         return self._remembering(self.embedder, tenant)
 
     def _remembering(self, embedder: Embedder | None, tenant: str) -> Embedder | None:
-        return CachedEmbedder(embedder, self.caches.embeddings, tenant) if embedder else None
+        if embedder is None or self.store.database.condition.distrusted:
+            return None
+        return CachedEmbedder(embedder, self.caches.embeddings, tenant)
 
     def _reranker(self, settings: Settings) -> Reranker | None:
         """Load the re-ranker once; a broken one leaves the order of the search."""
@@ -122,7 +129,7 @@ class Session:
             try:
                 found = open_reranker(settings)
             except ModelError as error:
-                self.warnings.append(f"no re-ranking: {error}")
+                self._warnings.append(f"no re-ranking: {error}")
             self._rerankers[settings.reranker] = found
         return self._rerankers[settings.reranker]
 
@@ -136,7 +143,7 @@ class Session:
 
             self._chat = open_chat(self.settings)
             if self._chat[1]:
-                self.warnings.append(self._chat[1])
+                self._warnings.append(self._chat[1])
         return self._chat[0]
 
     def tools(self, auth: AuthContext, collection: str) -> Toolbox:

@@ -30,7 +30,13 @@ class Outbox:
         return int(self._database.read().execute("SELECT count(*) FROM outbox").fetchone()[0])
 
     def drain(self, progress: Progress | None = None) -> None:
-        """Apply all pending changes; what is applied leaves the outbox batch by batch."""
+        """Apply all pending changes; what is applied leaves the outbox batch by batch.
+
+        An index that is found damaged is made anew from the stored vectors.
+        """
+        if self._chroma.exists() and self._chroma.unsound():
+            self._chroma.drop()
+            self.refill()
         for operation in ("delete", "upsert"):
             for collection_id, chunk_ids in self._batches(operation):
                 fault("vectors.before")
@@ -84,16 +90,15 @@ class Outbox:
         connection = self._database.read()
         stored = vectors_of(connection, self._model, chunk_ids)
         marks = ", ".join("?" * len(chunk_ids))
-        documents = {
-            row[0]: row[1]
-            for row in connection.execute(
-                f"SELECT chunk_id, document FROM chunks WHERE chunk_id IN ({marks})", chunk_ids
-            )
-        }
+        rows = connection.execute(
+            f"SELECT chunk_id, document, kind FROM chunks WHERE chunk_id IN ({marks})", chunk_ids
+        ).fetchall()
+        documents = {row["chunk_id"]: row["document"] for row in rows}
+        kinds = {row["chunk_id"]: row["kind"] for row in rows}
         vectors = {
             chunk_id: np.frombuffer(blob, dtype="<f4")
             for chunk_id, blob in stored.items()
             if chunk_id in documents
         }
         if vectors:
-            self._chroma.upsert(collection_id, vectors, documents)
+            self._chroma.upsert(collection_id, vectors, documents, kinds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -12,10 +13,12 @@ from core.faults import fault
 from core.settings import Settings
 from stores.backup.manifest import WORK
 from stores.batches import Batches
+from stores.books import Books
 from stores.catalogue import Catalogue
+from stores.checkup import Checkup
 from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
-from stores.database import Database
+from stores.database import Database, damaged
 from stores.embeddings import ExactVectors, Vector
 from stores.erasure.erase import Erasure
 from stores.erasure.vectors import VectorErasure
@@ -26,10 +29,13 @@ from stores.folder import data_folder
 from stores.fulltext import FullText
 from stores.ingesting import Ingesting
 from stores.journal import Journal
+from stores.left_out import LeftOut
 from stores.lock import OwnerLock, locked
 from stores.outbox import Outbox
 from stores.records import Records
+from stores.repeats import Repeats
 from stores.runs import Runs
+from stores.seal import Seal, close_seal, opened_seal
 from stores.segments.hot import HotSearch
 from stores.verify import Verifier
 from stores.writer import Writer
@@ -67,6 +73,8 @@ class Store:
         self.ingesting = Ingesting()
         shutil.rmtree(folder / WORK, ignore_errors=True)  # of a backup that was ended
         try:
+            self.seal = Seal(folder, most_mb=settings.check_seal_mb)
+            self.sealed = opened_seal(self.seal, folder)
             self.database = Database(folder / CATALOGUE)
         except BaseException:
             self.lock.release()
@@ -76,6 +84,9 @@ class Store:
         self.files = Files(self.database)
         self.journal = Journal(self.database)
         self.batches = Batches(self.database)
+        self.left_out = LeftOut(self.database)
+        self.repeats = Repeats(self.database)
+        self.books = Books(self.database)
         self.runs = Runs(self.database)
         self.conversations = Conversations(self.database)
         self.fulltext = FullText(
@@ -91,6 +102,15 @@ class Store:
         vectors = VectorErasure(chroma, self.database, self.chroma, self.outbox, wait_s)
         self.erasure = Erasure(folder, self.database, self.hot, vectors, wait_s)
         self.verifier = Verifier(self.database, self.chroma, model_id, batch=settings.vector_batch)
+
+        self.checkup = Checkup(self, settings)
+        try:
+            self.checkup.opened(self.sealed)
+        except BaseException as error:
+            self.close()
+            if isinstance(error, sqlite3.DatabaseError):
+                raise damaged(self.database.path, error) from None
+            raise
 
     def scan(self, model_id: str) -> ExactVectors:
         """Return the exact scan over the vectors of another model, such as a second embedder."""
@@ -110,9 +130,12 @@ class Store:
 
     def close(self) -> None:
         """Close the files and give the lock back."""
+        left_out = self.checkup.left_out()
         self.hot.close()
         self.chroma.close()
         self.database.close()
+        if left_out is not None:
+            close_seal(self.seal, left_out)
         self.lock.release()
 
     def __enter__(self) -> Store:

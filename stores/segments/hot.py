@@ -62,6 +62,7 @@ class HotSearch:
         vector: Floats | None,
         pool: int,
         sources: Sequence[str] = (),
+        kinds: Sequence[str] = (),
         term_weights: Sequence[float] | None = None,
     ) -> Candidates:
         """Return the `pool` best visible chunks by words and by vector, with all their scores.
@@ -72,7 +73,7 @@ class HotSearch:
         weights = weighted_terms(terms, term_weights)
 
         def search(view: View, connection: sqlite3.Connection) -> Candidates:
-            mask = view.masks.find(connection, auth, collection_id, sources, view.facts)
+            mask = view.masks.find(connection, auth, collection_id, sources, view.facts, kinds)
             return self._channels.search(view, connection, mask, weights, vector, pool)
 
         return self._with_view(collection_id, search)
@@ -102,6 +103,7 @@ class HotSearch:
         seeds: Sequence[str],
         limit: int,
         sources: Sequence[str] = (),
+        kinds: Sequence[str] = (),
     ) -> Links | None:
         """Return the visible chunks that say these names, None where FTS5 answers for words.
 
@@ -113,7 +115,7 @@ class HotSearch:
 
             if not view.words:
                 return None
-            mask = view.masks.find(connection, auth, collection_id, sources, view.facts)
+            mask = view.masks.find(connection, auth, collection_id, sources, view.facts, kinds)
             ids = row_ids(connection, collection_id, seeds)
             rows = np.array([ids.get(key, -1) for key in seeds], dtype=np.int64)
             most = hub_size(mask.visible.count, self._settings)
