@@ -59,6 +59,9 @@ def forget(
     keep_out: Annotated[
         bool, typer.Option("--keep-out", help="No later ingest takes them in again.")
     ] = False,
+    let_in: Annotated[
+        bool, typer.Option("--let-in", help="Forget nothing: let DOCUMENT be ingested again.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
     data: Data = None,
     as_json: Json = False,
@@ -75,7 +78,10 @@ def forget(
         StageBars(as_json) as progress,
         working(session, "forget", quiet=as_json),
     ):
-        report = asked.forgotten(session)
+        if let_in:
+            report = asked.let_in(session)
+        else:
+            report = asked.forgotten(session)
         steps: Counter[str] = Counter()
 
         def step(stage: str) -> None:
@@ -114,10 +120,27 @@ class Asked:
             )
         return {"erased": {}}
 
-    def _documents(self, session: Session) -> dict[str, Any]:
-        collection = session.store.catalogue.collection(
-            storable(self.tenant or DEFAULT_TENANT), storable(self.collection or DEFAULT_COLLECTION)
+    def let_in(self, session: Session) -> dict[str, Any]:
+        """Take a --keep-out of the document back; raises CallerError where there is none."""
+        from ingest.enrich import document_key
+
+        if self.document is None:
+            raise CallerError("--let-in takes one DOCUMENT, by its id")
+        collection = self._collection(session)
+        name = storable(self.document)
+        if not session.store.erasure.let_in(document_key(collection, name)):
+            raise AbsentError("no such document is kept out", value=name)
+        return {"let_in": name}
+
+    def _collection(self, session: Session) -> Collection:
+        """Return the collection; one without documents may still keep some out."""
+        tenant = storable(self.tenant or DEFAULT_TENANT)
+        return session.store.catalogue.collection(
+            tenant, storable(self.collection or DEFAULT_COLLECTION)
         )
+
+    def _documents(self, session: Session) -> dict[str, Any]:
+        collection = self._collection(session)
         found = _chosen(session, collection, self.document, self.sources)
         if len(found) > 1:
             question = f"erase {len(found)} documents of collection '{collection.name}' for good?"
@@ -179,6 +202,9 @@ def _still_there(found: Sequence[Gone]) -> list[str]:
 
 
 def _show(report: dict[str, Any]) -> None:
+    if "let_in" in report:
+        stdout().print(escape(f"{report['let_in']} may be ingested again"))
+        return
     erased = report["erased"].items()
     parts = [f"{count} {name.replace('_', ' ')}" for name, count in erased if count]
     done = f"erased: {', '.join(parts)}" if parts else "the interrupted erasure is finished"
