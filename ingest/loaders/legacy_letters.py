@@ -61,7 +61,7 @@ LATIN = {
 WESTERN = frozenset(_WESTERN)
 # Letters that such languages have, but seldom.
 SELDOM = frozenset("õûìòýăđţľçđ")
-RARE = frozenset("ψξζβφΰΐϊϋ" "ฃฅฆฌฎฏฐฑฒฬฯ๏๐๑๒๓๔๕๖๗๘๙๚๛")
+RARE = frozenset("ψξζβφΰΐϊϋฃฅฆฌฎฏฐฑฒฬฯ๏๐๑๒๓๔๕๖๗๘๙๚๛")
 FINAL = frozenset("ςךםןףץ")
 NOT_FINAL = frozenset("σכמנפצ")
 # What stands beside words, not in them.
