@@ -37,7 +37,7 @@ demo: setup ## ingest the sample corpora and answer questions from them, step by
 	@$(BIN)/carrel demo
 
 test: setup lint ## lint, type-check and run all tests
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist loadfile
 
 lint: setup ## ruff and mypy
 	$(BIN)/ruff check .

@@ -152,6 +152,7 @@ def summary_json(summary: Summary) -> dict[str, Any]:
         "files": summary.files,
         "indexed": summary.indexed,
         "unchanged": summary.unchanged,
+        "renamed": summary.renamed,
         "removed": summary.removed,
         "failed": [failure.model_dump() for failure in summary.failed],
         "left_out": [failure.model_dump() for failure in summary.left_out],
@@ -170,6 +171,8 @@ def print_summary(summary: Summary, collection: str) -> None:
         f" · {summary.unchanged} unchanged · {len(summary.failed)} failed"
         f" → {summary.documents} documents, {summary.chunks} chunks in {summary.seconds:.1f} s"
     )
+    if summary.renamed:
+        out.print(f"  {summary.renamed} files renamed")
     if summary.removed:
         out.print(f"  {summary.removed} documents removed")
     for failure in summary.failed[:SHOWN_FAILURES]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from core.errors import CallerError
 from ingest.loaders.formats import format_of, is_unsupported_document, refusal
+from ingest.loaders.names import storable
 from ingest.types import LoadFailure
 
 
@@ -54,32 +55,48 @@ def discover(paths: Sequence[Path]) -> tuple[list[SourceFile], list[LoadFailure]
 
 
 def _walk(root: Path, found: list[_Found], failures: list[LoadFailure]) -> None:
-    real_root = root.resolve()
     links: list[_Found] = []
-
-    def report(error: OSError) -> None:
-        below = os.path.relpath(error.filename or root, root)
-        reason = f"cannot be read: {(error.strerror or str(error)).lower()}"
-        failures.append(LoadFailure(path=_text(below), reason=reason))
-
-    for folder, below, names in os.walk(root, onerror=report):
-        for name in sorted(below):
-            if Path(folder, name).is_symlink() and not name.startswith("."):
-                links.append(_found(root, Path(folder, name)))
-        below[:] = sorted(name for name in below if not name.startswith("."))
-        for name in sorted(names):
-            item = _found(root, Path(folder, name))
-            if name.startswith("."):
-                continue
-            if item.path.is_symlink():
+    for folder, names in _folders(root, failures):
+        for entry in names:
+            item = _found(root, Path(folder, entry.name))
+            if entry.is_symlink():
                 links.append(item)
-            elif is_unsupported_document(name):
-                failures.append(LoadFailure(path=item.relative, reason=refusal(name)))
-            elif format_of(name) and item.path.is_file():
-                found.append(item)
+            elif is_unsupported_document(entry.name):
+                failures.append(LoadFailure(path=item.relative, reason=refusal(entry.name)))
+            elif format_of(entry.name):
+                if entry.is_file():
+                    found.append(item)
+                else:
+                    failures.append(LoadFailure(path=item.relative, reason="not a regular file"))
     # After the files: a link to a file of this folder is that file once more.
+    real_root = root.resolve()
     for link in links:
         _add_link(link, real_root, found, failures)
+
+
+def _folders(
+    root: Path, failures: list[LoadFailure]
+) -> Iterator[tuple[str, list[os.DirEntry[str]]]]:
+    """Yield each folder, in order, with what is in it but folders and hidden names.
+
+    Not os.walk: it recurses, and folders may be nested more deeply than Python's stack goes.
+    """
+    waiting = [str(root)]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=lambda entry: entry.name)
+        except OSError as error:
+            reason = f"cannot be read: {(error.strerror or str(error)).lower()}"
+            failures.append(
+                LoadFailure(path=storable(os.path.relpath(folder, root)), reason=reason)
+            )
+            continue
+        seen = [entry for entry in entries if not entry.name.startswith(".")]
+        below = [entry for entry in seen if entry.is_dir(follow_symlinks=False)]
+        yield folder, [entry for entry in seen if not entry.is_dir(follow_symlinks=False)]
+        waiting += [entry.path for entry in reversed(below)]
 
 
 def _add_link(
@@ -100,12 +117,7 @@ def _add_link(
 
 
 def _found(root: Path, path: Path) -> _Found:
-    return _Found(root, path, _text(path.relative_to(root).as_posix()))
-
-
-def _text(name: str) -> str:
-    """Make a file name storable: bytes that are not UTF-8 cannot be written to JSON."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return _Found(root, path, storable(path.relative_to(root).as_posix()))
 
 
 def _once(found: list[_Found]) -> Iterator[_Found]:
@@ -130,7 +142,7 @@ def _named(found: Iterator[_Found]) -> list[SourceFile]:
             if item.root in clashing:
                 folders = item.root.parent.parts if item.root == item.path else item.root.parts
                 prefix = "/".join(part.strip("/") for part in folders[-depth:])
-                names[item.path] = f"{_text(prefix)}/{item.relative}".lstrip("/")
+                names[item.path] = f"{storable(prefix)}/{item.relative}".lstrip("/")
     by_name: defaultdict[str, int] = defaultdict(int)
     listed = []
     for item in items:

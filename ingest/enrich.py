@@ -62,6 +62,37 @@ def embedded_parts(
     return (f"{headed}\n{context}" if context else headed), len(above)
 
 
+def body_hash(document: ParsedDocument, chunker: object, context: str) -> str:
+    """Hash all that decides the stored rows but what the name of the file decides, and readers."""
+    body = document.model_dump(exclude={"document_id", "source", "title"})
+    return digest(body, chunker, context)
+
+
+def document_hash(document_id: str, source: str, title: str, body: str, acl: frozenset[str]) -> str:
+    """Hash all that decides the stored rows, so an equal hash means unchanged."""
+    return digest(document_id, source, title, body, sorted(acl))
+
+
+def document_key(collection: Collection, document_id: str) -> str:
+    """Return the name of a document among all collections of all tenants."""
+    return digest(collection.tenant, collection.name, document_id)
+
+
+def chunk_id(
+    collection: Collection, document_id: str, version: str, content_hash: str, ordinal: int
+) -> str:
+    """Return the id of a chunk, the same wherever and whenever it is made."""
+    return digest(
+        collection.tenant,
+        collection.name,
+        document_id,
+        version or content_hash,
+        ordinal,
+        content_hash,
+        length=24,
+    )
+
+
 def enrich(
     document: ParsedDocument,
     collection: Collection,
@@ -71,28 +102,19 @@ def enrich(
     acl: frozenset[str],
     context: str = "",
 ) -> DocumentRow:
-    """Split a document and give everything its id; `context` is text of its neighbours.
-
-    The content hash covers all that decides the stored rows, so an equal hash means unchanged.
-    """
-    content_hash = digest(document.model_dump(), chunkers.key, sorted(acl), context)
+    """Split a document and give everything its id; `context` is text of its neighbours."""
+    body = body_hash(document, chunkers.key, context)
+    content_hash = document_hash(document.document_id, document.source, document.title, body, acl)
     version = str(document.metadata.get("version") or "")
     language = _language(document)
     title = embedded_title(document.title, document.document_id)
     chunks = []
     for chunk in split_document(document, chunkers.choose(language)):
-        chunk_id = digest(
-            collection.tenant,
-            collection.name,
-            document.document_id,
-            version or content_hash,
-            chunk.ordinal,
-            content_hash,
-            length=24,
-        )
         chunks.append(
             ChunkRow(
-                chunk_id=chunk_id,
+                chunk_id=chunk_id(
+                    collection, document.document_id, version, content_hash, chunk.ordinal
+                ),
                 ordinal=chunk.ordinal,
                 text=chunk.text,
                 kind=chunk.kind,
@@ -112,7 +134,7 @@ def enrich(
             )
         )
     return DocumentRow(
-        key=digest(collection.tenant, collection.name, document.document_id),
+        key=document_key(collection, document.document_id),
         document_id=document.document_id,
         file=file,
         source=document.source,
@@ -127,6 +149,7 @@ def enrich(
         fields=_field_rows(document.fields),
         chunks=chunks,
         acl=acl,
+        body_hash=body,
     )
 
 

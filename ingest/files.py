@@ -1,45 +1,17 @@
-"""Files as an ingest sees them: a name of their own, a fingerprint, and room on the disk."""
+"""Files as an ingest sees them: a fingerprint, and room on the disk."""
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from core.errors import OperatorError
 from ingest.discover import SourceFile
 from ingest.enrich import digest
-from stores.rows import FileRow
 
 MEGABYTE = 1 << 20
-
-
-def staying(
-    known: Mapping[str, FileRow], sources: Sequence[SourceFile], *, prune: bool
-) -> dict[str, FileRow]:
-    """Return the collection's files that stay in it: they are on the disk, and not pruned."""
-    given = {str(source.path.resolve()) for source in sources}
-    return {
-        name: row
-        for name, row in known.items()
-        if Path(row.path).exists() and (not prune or row.path in given)
-    }
-
-
-def unique_relative(source: SourceFile, stay: Mapping[str, FileRow]) -> str:
-    """Return a relative path that no other file of those that stay has.
-
-    A path that belongs to another file gets the names of the folders above it until it is its own;
-    a file that does not stay gives its name up.
-    """
-    relative, folder = source.relative, source.path.resolve().parent
-    for _ in range(len(relative.split("/")) - 1):
-        folder = folder.parent
-    path = str(source.path.resolve())
-    while (row := stay.get(relative)) is not None and row.path != path and folder.name:
-        relative, folder = f"{folder.name}/{relative}", folder.parent
-    return relative
 
 
 def fingerprint(path: Path, max_file_mb: int, *decisive: object) -> str:

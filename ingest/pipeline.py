@@ -1,48 +1,43 @@
-"""The journaled ingest: discover, parse, split, embed, write, and tell what happened.
+"""The journaled ingest: read, cut, embed, write, read back, and tell what happened.
 
-Each batch of documents is one transaction of the catalogue. Files are noted as done only after
-all their documents are, and Chroma learns from the outbox, so an interruption anywhere is made
-good by running the same command again.
+The steps run on threads of their own, each at most a batch ahead of the next, so that the model
+seldom waits. Every step of a batch is one transaction of the catalogue. An interruption anywhere
+is made good by running the same command again.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 from core.settings import Settings
-from ingest.catalogue.settle import settle
+from ingest.batch import Batch
+from ingest.catalogue.arrange import arrange
 from ingest.chunkers.choice import Chunkers
-from ingest.discover import discover
-from ingest.enrich import embedded_keywords, embedded_title
-from ingest.files import check_disk, fingerprint, staying, unique_relative
+from ingest.discover import SourceFile, discover
+from ingest.files import check_disk
+from ingest.flow import Step
+from ingest.known import GIVEN, LISTED, NAMED, Known
 from ingest.loaders.sandbox import Sandbox
-from ingest.reading import Reader, load_limits
-from ingest.summary import ReadFile, Summary, left_out_of
-from ingest.types import LoadFailure
-from ingest.vectors import Embedded, Passage, embed_missing, passage_vectors
+from ingest.reading import Reader, Reading, load_limits
+from ingest.seen import Seen
+from ingest.settle import recover
+from ingest.steps import Steps
+from ingest.summary import Summary
+from ingest.vectors import embed_missing
 from models.embeddings import Embedder, Vectors
 from stores.catalogue import Collection
-from stores.rows import DocumentRow, FileRow
 from stores.store import Store
+from stores.sweep import sweep
 
-FORMAT_VERSION = 4  # raise it when loaders, cleaning or splitting change what is stored
-
-
-@dataclass
-class _Batch:
-    documents: list[DocumentRow] = field(default_factory=list)
-    finished: list[ReadFile] = field(default_factory=list)
-    chunks: int = 0
-
+FORMAT_VERSION = 5  # raise it when loaders, cleaning or splitting change what is stored
 
 Progress = Callable[[str, int, int], None]
-_Embedding = Future[Embedded]
 
 
 class Pipeline:
@@ -58,172 +53,109 @@ class Pipeline:
         acl: frozenset[str] = frozenset(),
         progress: Progress | None = None,
         second: Embedder | None = None,
+        renames: bool = True,
     ) -> None:
         """Write to `collection`; documents get the access list `acl`, empty for the whole tenant.
 
         `second` is an embedder whose vectors are kept beside the first one's.
-        `progress(stage, done, total)` is called as files and vectors are done.
+        `progress(stage, done, total)` is called as files and vectors are done. Without `renames`
+        a file of equal bytes never takes the place of one that is gone.
         """
         self._store = store
         self._embedder = embedder
         self._second = second
         self._settings = settings
-        self._model_lock = threading.Lock()  # a tokenizer does not serve two threads at once
+        self._model_lock = threading.Lock()
         self._chunkers = Chunkers(settings, embedder, self._embed_sentences)
-        self._collection = collection
-        self._acl = acl
         self._progress = progress or (lambda stage, done, total: None)
+        self._vectors = 0
+        self._reading = Reading(
+            store,
+            collection,
+            settings,
+            acl,
+            self._chunkers.key,
+            (
+                FORMAT_VERSION,
+                embedder.model_id,
+                self._chunkers.key,
+                settings.min_text_words,
+                settings.drop_links,
+                load_limits(settings).model_dump(),
+                sorted(acl),
+            ),
+            renames,
+        )
 
     def run(self, paths: Sequence[Path], *, prune: bool = False) -> Summary:
-        """Ingest files and folders; `prune` removes the collection's files that are not there."""
+        """Ingest files and folders; `prune` removes the collection's files that are not there.
+
+        What the summary tells of was read back from every index.
+        """
         started = time.monotonic()
         sources, failures = discover(paths)
         summary = Summary(files=len(sources) + len(failures), failed=list(failures))
         check_disk(sources, self._store.folder, self._settings.min_free_mb)
-        self._store.outbox.drain()  # what an interrupted run left behind
-        known = self._store.files.all(self._collection)
-        stay = staying(known, sources, prune=prune)
-        files = [
-            ReadFile(source, self._fingerprint(source.path), unique_relative(source, stay))
-            for source in sources
-        ]
-        changed: list[ReadFile] = []
-        for file in files:
-            row = known.get(file.relative)
-            if row is not None and row.fingerprint == file.fingerprint:
-                summary.unchanged += 1
-                self._store.files.move(self._collection, row, str(file.source.path.resolve()))
-                summary.failed += [LoadFailure.model_validate(item) for item in row.failures]
-                summary.left_out += left_out_of(
-                    self._store.left_out.all(self._collection, file.relative)
-                )
-            else:
-                changed.append(file)
-        leaving = frozenset(known.keys() - stay.keys())
-        self._ingest(changed, summary, leaving)
-        if prune:
-            gone = set(known) - {file.relative for file in files}
-            summary.removed = self._store.files.forget(self._collection, gone)
-        notes = settle(self._store, self._collection, self._settings)
-        self._drain()
-        self._embed_second()
-        self._store.hot.refresh(self._collection, partial(self._progress, "index"))
-        summary.notes = [*self._chunkers.notes, *notes]
-        summary.documents, summary.chunks = self._store.files.totals(
-            self._collection, [file.relative for file in files]
-        )
+        recover(self._store, self._embedder, self._settings.ingest_batch)
+        with Seen() as seen:
+            for source in sources:
+                seen.add(LISTED, source.relative)
+                if prune:
+                    seen.add(GIVEN, str(source.path.resolve()))
+            self._ingest(sources, summary, seen, prune=prune)
+            if prune:
+                summary.removed = self._prune(seen)
+            collection = self._reading.collection
+            given = partial(seen.has, NAMED)
+            summary.documents, summary.chunks = self._store.files.totals(collection, given)
+        summary.notes = [*self._chunkers.notes, *self._finish()]
         summary.seconds = round(time.monotonic() - started, 3)
         return summary
 
-    def _ingest(self, files: Sequence[ReadFile], summary: Summary, leaving: frozenset[str]) -> None:
-        batch = _Batch()
-        # While the model works on one batch, the next is parsed and the last is written.
-        with Sandbox() as sandbox, ThreadPoolExecutor(1) as worker:
-            reader = Reader(
-                self._store,
-                self._collection,
-                self._settings,
-                self._chunkers,
-                sandbox,
-                summary,
-                self._acl,
-                leaving,
-            )
-            waiting: tuple[_Batch, _Embedding] | None = None
-            for done, file in enumerate(files):
-                self._progress("files", done, len(files))
-                for document in reader.documents(file):
-                    batch.documents.append(document)
-                    batch.chunks += len(document.chunks)
-                    if batch.chunks >= self._settings.ingest_batch:
-                        waiting, batch = self._turn(worker, waiting, batch), _Batch()
-                batch.finished.append(file)
-                file.count(summary)
-            waiting = self._turn(worker, waiting, batch)
-            self._write(waiting)
-        self._progress("files", len(files), len(files))
+    def _ingest(
+        self, sources: Sequence[SourceFile], summary: Summary, seen: Seen, *, prune: bool
+    ) -> None:
+        known = Known(self._store.files, self._reading.collection, seen, prune=prune)
+        steps = Steps(
+            self._reading, self._chunkers, self._embedder, self._model_lock, seen, summary
+        )
+        self._progress("files", 0, len(sources))
+        with Sandbox() as sandbox, ExitStack() as running:
+            reader = Reader(self._reading, known, seen, sandbox, summary)
+            batches: Iterator[Batch] = reader.batches(sources)
+            for work in (steps.parsed, steps.cut, steps.embed):
+                batches = running.enter_context(Step(batches, work))
+            for batch in batches:
+                steps.write(batch, self._advance)
+                self._progress("files", batch.files, len(sources))
 
-    def _turn(
-        self, worker: ThreadPoolExecutor, waiting: tuple[_Batch, _Embedding] | None, batch: _Batch
-    ) -> tuple[_Batch, _Embedding]:
-        embedding = worker.submit(self._embed, batch.documents)
-        self._write(waiting)
-        return batch, embedding
+    def _prune(self, seen: Seen) -> int:
+        """Remove the files that this run has not come by, some at a time."""
+        collection = self._reading.collection
+        gone = (name for name in self._store.files.names(collection) if not seen.has(NAMED, name))
+        removed = 0
+        while part := list(islice(gone, self._settings.ingest_batch)):
+            removed += self._store.files.forget(collection, part)
+        self._store.outbox.drain(self._advance)
+        return removed
 
-    def _embed(self, documents: Sequence[DocumentRow]) -> Embedded:
-        passages = {}
-        for document in documents:
-            title = embedded_title(document.title, document.document_id)
-            for chunk in document.chunks:
-                passages[chunk.content_hash] = Passage.of(
-                    title,
-                    chunk.section,
-                    chunk.text,
-                    chunk.context,
-                    embedded_keywords(document.metadata, chunk.ordinal),
-                    document.language,
-                )
-        missing = sorted(self._store.writer.missing_vectors(self._embedder.model_id, passages))
-        with self._model_lock:
-            return passage_vectors(self._embedder, {key: passages[key] for key in missing})
-
-    def _embed_sentences(self, texts: Sequence[str]) -> Vectors:
-        """Embed for a chunker, while a batch may be under way in the other thread."""
-        with self._model_lock:
-            return self._embedder.embed_documents(texts)
-
-    def _embed_second(self) -> None:
-        """Keep the second embedder's vectors of all that this collection holds."""
+    def _finish(self) -> list[str]:
+        """Do what is left when all documents are in; return notes on it."""
+        collection = self._reading.collection
+        notes = arrange(self._store, collection, self._settings)
         if self._second is not None:
             advance = partial(self._progress, "second")
             batch = self._settings.ingest_batch
-            embed_missing(self._store, self._second, batch, advance, self._collection.id)
+            embed_missing(self._store, self._second, batch, advance, collection.id)
+        sweep(self._store.database)
+        self._store.hot.refresh(collection, partial(self._progress, "index"))
+        return notes
 
-    def _write(self, waiting: tuple[_Batch, _Embedding] | None) -> None:
-        if waiting is None:
-            return
-        batch, embedding = waiting
-        embedded = embedding.result()
-        self._store.writer.write_documents(
-            self._collection,
-            batch.documents,
-            self._embedder.model_id,
-            embedded.vectors,
-            embedded.sentences,
-        )
-        for file in batch.finished:
-            self._store.left_out.replace(self._collection, file.relative, file.left_out)
-            if file.failures and not file.document_ids:
-                continue  # nothing of it could be read: what is there stays, the next run retries
-            row = FileRow(
-                relative=file.relative,
-                path=str(file.source.path.resolve()),
-                fingerprint=file.fingerprint,
-                failures=[failure.model_dump() for failure in file.failures],
-            )
-            self._store.files.finish(self._collection, row, file.document_ids)
+    def _embed_sentences(self, texts: Sequence[str]) -> Vectors:
+        """Embed for a chunker, while a batch may be under way in another thread."""
+        with self._model_lock:
+            return self._embedder.embed_documents(texts)
 
-    def _drain(self) -> None:
-        total = self._store.outbox.pending()
-        done = 0
-
-        def advance(count: int) -> None:
-            nonlocal done
-            done += count
-            self._progress("vectors", done, total)
-
-        self._store.outbox.drain(advance)
-
-    def _fingerprint(self, path: Path) -> str:
-        settings = self._settings
-        return fingerprint(
-            path,
-            settings.max_file_mb,
-            FORMAT_VERSION,
-            self._embedder.model_id,
-            self._chunkers.key,
-            settings.min_text_words,
-            settings.drop_links,
-            load_limits(settings).model_dump(),
-            sorted(self._acl),
-        )
+    def _advance(self, count: int) -> None:
+        self._vectors += count
+        self._progress("vectors", self._vectors, self._vectors + self._store.outbox.pending())

@@ -1,84 +1,154 @@
-"""Read files into the rows of their documents: load, clean, leave out, split."""
+"""Read files into batches of documents: load, clean, leave out what is unchanged or unusable."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from core.errors import CarrelError, ModelError
 from core.language.analysis import terms
 from core.settings import Settings
-from ingest.chunkers.choice import Chunkers
+from ingest.batch import Batch, Parsed, Relabelled
 from ingest.clean import clean_document
 from ingest.context import with_context
 from ingest.discover import SourceFile
-from ingest.enrich import enrich
+from ingest.enrich import body_hash, document_hash
+from ingest.files import fingerprint
+from ingest.known import NAMED, Known
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import load
 from ingest.loaders.sandbox import Sandbox
+from ingest.renames import can_relabel, relabelled
+from ingest.seen import Seen
 from ingest.summary import ReadFile, Summary
 from ingest.types import LoadFailure, ParsedDocument
 from stores.catalogue import Collection
 from stores.left_out import LeftOutRow
-from stores.rows import DocumentRow
+from stores.rows import DocumentRow, FileRow
 from stores.store import Store
+from stores.stored import stored_documents
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Say into what and under which settings files are read.
+
+    `decisive` is all but a file's bytes that decides what is stored of it; `chunker` is what names
+    the cutting. Without `renames`, equal bytes under another name are always another file.
+    """
+
+    store: Store
+    collection: Collection
+    settings: Settings
+    acl: frozenset[str]
+    chunker: object
+    decisive: tuple[object, ...]
+    renames: bool = True
 
 
 class Reader:
-    """Read the files of one ingest into one collection."""
+    """Read the files of one ingest."""
 
     def __init__(
-        self,
-        store: Store,
-        collection: Collection,
-        settings: Settings,
-        chunkers: Chunkers,
-        sandbox: Sandbox,
-        summary: Summary,
-        acl: frozenset[str],
-        leaving: frozenset[str] = frozenset(),
+        self, reading: Reading, known: Known, seen: Seen, sandbox: Sandbox, summary: Summary
     ) -> None:
-        """Note what is left out in `summary`; documents get the access list `acl`.
-
-        `leaving` names files of the collection whose documents others may take over.
-        """
-        self._store = store
-        self._collection = collection
-        self._settings = settings
-        self._chunkers = chunkers
+        """Note in `summary` what is unchanged and what is left out, in `seen` what there is."""
+        self._reading = reading
+        self._known = known
+        self._seen = seen
         self._sandbox = sandbox
         self._summary = summary
-        self._acl = acl
-        self._leaving = leaving
-        self._limits = load_limits(settings)
-        self._stored = store.files.document_hashes(collection)
+        self._limits = load_limits(reading.settings)
 
-    def documents(self, file: ReadFile) -> Iterator[DocumentRow]:
-        """Yield the rows of a file's documents that are new or changed."""
-        usable = self._usable(file)
-        for document, context in with_context(usable, self._settings):
-            try:
-                row = enrich(
-                    document,
-                    self._collection,
-                    file.relative,
-                    chunkers=self._chunkers,
-                    acl=self._acl,
-                    context=context,
-                )
-            except ModelError:
-                raise  # no fault of the document
-            except CarrelError as error:
-                file.failures.append(LoadFailure(path=document.source, reason=str(error)))
-                continue
-            if not row.chunks:
-                reason = "no text is left after cleaning"
-                file.failures.append(LoadFailure(path=document.source, reason=reason))
-                continue
-            file.document_ids.add(document.document_id)
-            unchanged = self._stored.get(document.document_id) == (file.relative, row.content_hash)
-            self._stored[document.document_id] = (file.relative, row.content_hash)
-            if not unchanged:
-                yield row
+    def batches(self, sources: Iterable[SourceFile]) -> Iterator[Batch]:
+        """Yield what is new or changed, in batches of about `ingest_batch` chunks."""
+        limit = self._reading.settings.ingest_batch
+        batch = Batch()
+        for number, source in enumerate(sources, start=1):
+            for item in self._items(source):
+                self._put(item, batch)
+                if batch.full(limit):
+                    batch.files = number - 1
+                    yield batch
+                    batch = Batch()
+            batch.files = number
+        yield batch
+
+    def _put(self, item: Parsed | Relabelled | ReadFile, batch: Batch) -> None:
+        size = self._reading.settings.chunk_size
+        if isinstance(item, ReadFile):
+            batch.finished.append(item)
+            return
+        batch.paths[item.file.relative] = item.file.path
+        if isinstance(item, Parsed):
+            batch.parsed.append(item)
+            batch.chunks += 1 + sum(len(block.text) for block in item.document.blocks) // size
+        else:
+            batch.documents.append(item.row)
+            batch.replaced.append(item.replaced)
+            batch.chunks += len(item.row.chunks)
+
+    def _items(self, source: SourceFile) -> Iterator[Parsed | Relabelled | ReadFile]:
+        """Yield what is new or changed in a file, and the file itself at its end."""
+        path = str(source.path.resolve())
+        relative = self._known.name(source, path)
+        print_ = fingerprint(
+            source.path, self._reading.settings.max_file_mb, *self._reading.decisive
+        )
+        file = ReadFile(source, path, print_, relative)
+        if (row := self._known.unchanged(relative, print_)) is not None:
+            self._summary.unchanged += 1
+            self._summary.failed += [LoadFailure.model_validate(item) for item in row.failures]
+            self._summary.left_out += [
+                LoadFailure(path=left.source, reason=left.reason) for left in self._left(relative)
+            ]
+            self._seen.add(NAMED, relative)
+            file.unchanged = True
+            if row.path != path:
+                yield file
+            return
+        previous = self._known.previous(relative, print_) if self._reading.renames else None
+        self._seen.add(NAMED, relative)
+        if previous is not None:
+            file.previous = previous.relative
+        if previous is not None and self._can_relabel(previous, relative):
+            yield from self._relabelled(file)
+        else:
+            yield from self._parsed(file)
+        yield file
+
+    def _can_relabel(self, previous: FileRow, relative: str) -> bool:
+        if previous.failures or any(self._left(previous.relative)):  # they say the old name
+            return False
+        return can_relabel(self._stored(previous.relative), previous.relative, relative)
+
+    def _left(self, relative: str) -> Iterator[LeftOutRow]:
+        return self._reading.store.left_out.all(self._reading.collection, relative)
+
+    def _stored(self, relative: str) -> Iterator[DocumentRow]:
+        store = self._reading.store
+        return stored_documents(store.database.read(), self._reading.collection.id, relative)
+
+    def _relabelled(self, file: ReadFile) -> Iterator[Relabelled]:
+        for old in self._stored(file.previous):
+            row = relabelled(old, self._reading.collection, file.previous, file.relative)
+            file.documents += 1
+            self._seen.add_document(row.document_id, file.relative, row.content_hash)
+            yield Relabelled(row, old.document_id, file)
+
+    def _parsed(self, file: ReadFile) -> Iterator[Parsed]:
+        """Yield the documents of a file that are new or changed."""
+        reading = self._reading
+        for document, context in with_context(self._usable(file), reading.settings):
+            body = body_hash(document, reading.chunker, context)
+            name = document.document_id
+            hashed = document_hash(name, document.source, document.title, body, reading.acl)
+            file.documents += 1
+            self._seen.add_document(name, file.relative, hashed)
+            if reading.store.files.document_hash(reading.collection, name) != (
+                file.relative,
+                hashed,
+            ):
+                yield Parsed(document, context, file)
 
     def _usable(self, file: ReadFile) -> Iterator[ParsedDocument]:
         """Yield the cleaned documents of a file that are to be kept; note the others."""
@@ -87,7 +157,7 @@ class Reader:
             if isinstance(item, LoadFailure):
                 file.failures.append(item)
                 continue
-            document = clean_document(item, plain=self._settings.drop_links)
+            document = clean_document(item, plain=self._reading.settings.drop_links)
             problem = self._unusable(document, file)
             if not problem:
                 yield document
@@ -101,10 +171,10 @@ class Reader:
                 file.failures.append(failure)
 
     def _unusable(self, document: ParsedDocument, file: ReadFile) -> str:
-        owner = self._stored.get(document.document_id, (file.relative, ""))[0]
-        if owner != file.relative and owner not in self._leaving:
+        owner = self._owner(document.document_id)
+        if owner not in ("", file.relative) and not self._known.leaves(owner):
             return f"document id '{document.document_id}' already comes from {owner}"
-        least = self._settings.min_text_words
+        least = self._reading.settings.min_text_words
         if not least or document.is_record:
             return ""
         # Words as search counts them, since Chinese has no spaces to count.
@@ -113,13 +183,14 @@ class Reader:
             return f"left out: {words} words; the profile keeps texts of {least} or more"
         return ""
 
+    def _owner(self, document_id: str) -> str:
+        """Return the file that a document comes from, "" for a new one."""
+        reading = self._reading
+        found = self._seen.document(document_id)
+        found = found or reading.store.files.document_hash(reading.collection, document_id)
+        return found[0] if found else ""
+
 
 def load_limits(settings: Settings) -> LoadLimits:
     """Return how much of a file is read, for how long, and with how much memory."""
-    return LoadLimits(
-        max_file_mb=settings.max_file_mb,
-        max_pages=settings.max_pages,
-        max_characters=settings.max_characters,
-        timeout_s=settings.parse_timeout_s,
-        memory_mb=settings.parse_memory_mb,
-    )
+    return LoadLimits.of(settings)

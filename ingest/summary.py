@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ingest.discover import SourceFile
@@ -20,6 +19,7 @@ class Summary:
     files: int = 0
     indexed: int = 0
     unchanged: int = 0
+    renamed: int = 0
     removed: int = 0
     failed: list[LoadFailure] = field(default_factory=list)
     left_out: list[LoadFailure] = field(default_factory=list)
@@ -31,27 +31,37 @@ class Summary:
     @property
     def ok(self) -> bool:
         """Tell whether anything was indexed or already there."""
-        return bool(self.indexed or self.unchanged)
+        return bool(self.indexed or self.unchanged or self.renamed)
 
 
 @dataclass
 class ReadFile:
-    """Hold a file while it is read: what became of its documents."""
+    """Hold a file while it is read: what became of its documents.
+
+    `path` is where it really is. `previous` is the name it had before it was renamed; an
+    `unchanged` one has another place only. `unsplit` are documents without chunks.
+    """
 
     source: SourceFile
+    path: str
     fingerprint: str
     relative: str
-    document_ids: set[str] = field(default_factory=set)
+    previous: str = ""
+    unchanged: bool = False
+    documents: int = 0
     failures: list[LoadFailure] = field(default_factory=list)
     left_out: list[LeftOutRow] = field(default_factory=list)
+    unsplit: list[LoadFailure] = field(default_factory=list)
+
+    @property
+    def lost(self) -> list[LoadFailure]:
+        """Return all that could not be taken of it."""
+        return self.failures + self.unsplit
 
     def count(self, summary: Summary) -> None:
         """Add what became of this file to the summary."""
-        summary.failed += self.failures
-        if self.document_ids:
+        summary.failed += self.lost
+        if self.previous and self.documents:
+            summary.renamed += 1
+        elif self.documents:
             summary.indexed += 1
-
-
-def left_out_of(rows: Iterable[LeftOutRow]) -> list[LoadFailure]:
-    """Return what was left out as a summary lists it."""
-    return [LoadFailure(path=row.source, reason=row.reason) for row in rows]

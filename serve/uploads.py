@@ -72,6 +72,7 @@ def ingest_upload(session: Session, row: JobRow, path: Path, progress: Progress)
             acl=row.roles,
             progress=progress,
             second=session.second,
+            renames=False,  # an upload's own file is gone when it is done
         ).run([path])
     finally:
         session.store.writer.drop_collection_if_empty(target)

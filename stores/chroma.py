@@ -98,6 +98,17 @@ class ChromaVectors:
         except Exception as error:
             raise _rebuildable(error) from error
 
+    def stored(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, tuple[Vector, int]]:
+        """Return the vector and the document row id of each of these chunks that is there."""
+        try:
+            found = self._collection(collection_id).get(
+                ids=list(chunk_ids), include=["embeddings", "metadatas"]
+            )
+            rows = zip(found["ids"], found["embeddings"], found["metadatas"], strict=True)
+            return {key: (vector, int(meta["document"])) for key, vector, meta in rows}
+        except Exception as error:
+            raise _rebuildable(error) from error
+
     def count(self, collection_id: int) -> int:
         """Count the vectors of a collection."""
         try:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import stores.migrations_journal  # noqa: F401 - registers a migration
+import stores.migrations_quality  # noqa: F401 - registers a migration
 from core.errors import OperatorError
 from stores.migrations import apply_migrations
 from stores.permissions import MATCHES

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
 
+from core.faults import fault
+from stores.batches import Finished, drop_documents, finish_file, forget_file
 from stores.catalogue import Collection
 from stores.database import Database
 from stores.rows import FileRow
-from stores.writer import bump, remove_document
+from stores.writer import bump
+
+PAGE = 500
 
 
 class Files:
@@ -21,66 +26,72 @@ class Files:
     def finish(self, collection: Collection, file: FileRow, document_ids: set[str]) -> None:
         """Note a file as done and drop the documents it no longer contains."""
         with self._database.write() as connection:
-            rows = connection.execute(
-                "SELECT id, document_id FROM documents WHERE collection_id = ? AND file = ?",
-                (collection.id, file.relative),
-            ).fetchall()
-            gone = [row["id"] for row in rows if row["document_id"] not in document_ids]
-            for row_id in gone:
-                remove_document(connection, collection.id, row_id)
-            connection.execute(
-                "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
-                (
-                    collection.id,
-                    file.relative,
-                    file.path,
-                    file.fingerprint,
-                    json.dumps(file.failures, ensure_ascii=False),
-                ),
-            )
-            if gone:
+            finished = Finished(file, document_ids.__contains__)
+            if finish_file(connection, collection.id, finished):
                 bump(connection)
-
-    def move(self, collection: Collection, file: FileRow, path: str) -> None:
-        """Note that an unchanged file lies at another place now."""
-        if file.path == path:
-            return
-        with self._database.write() as connection:
-            connection.execute(
-                "UPDATE files SET path = ? WHERE collection_id = ? AND relative = ?",
-                (path, collection.id, file.relative),
-            )
 
     def forget(self, collection: Collection, relatives: Iterable[str]) -> int:
         """Remove files with all their documents; return how many documents went."""
         removed = 0
         with self._database.write() as connection:
             for relative in relatives:
-                rows = connection.execute(
-                    "SELECT id FROM documents WHERE collection_id = ? AND file = ?",
-                    (collection.id, relative),
-                ).fetchall()
-                for row in rows:
-                    remove_document(connection, collection.id, row["id"])
-                    removed += 1
-                connection.execute(
-                    "DELETE FROM files WHERE collection_id = ? AND relative = ?",
-                    (collection.id, relative),
-                )
+                removed += drop_documents(connection, collection.id, relative, lambda _: False)
+                forget_file(connection, collection.id, relative)
             bump(connection)
+            fault("prune.before")
+        fault("prune.after")
         return removed
+
+    def get(self, collection: Collection, relative: str) -> FileRow | None:
+        """Return what is known of one file."""
+        query = "SELECT * FROM files WHERE collection_id = ? AND relative = ?"
+        row = self._database.read().execute(query, (collection.id, relative)).fetchone()
+        return _file(row) if row else None
+
+    def with_fingerprint(self, collection: Collection, fingerprint: str) -> list[FileRow]:
+        """Return the files of the same bytes, read under the same settings, by name."""
+        rows = self._database.read().execute(
+            "SELECT * FROM files WHERE collection_id = ? AND fingerprint = ? ORDER BY relative",
+            (collection.id, fingerprint),
+        )
+        return [_file(row) for row in rows]
 
     def all(self, collection: Collection) -> dict[str, FileRow]:
         """Return the ingested files of a collection by relative path."""
         rows = self._database.read().execute(
             "SELECT * FROM files WHERE collection_id = ?", (collection.id,)
         )
-        return {
-            row["relative"]: FileRow(
-                row["relative"], row["path"], row["fingerprint"], json.loads(row["failures"])
+        return {row["relative"]: _file(row) for row in rows}
+
+    def names(self, collection: Collection) -> Iterator[str]:
+        """Yield the names of all files, also of those that an interrupted run began."""
+        last = ""
+        while (
+            rows := self._database.read()
+            .execute(
+                """SELECT relative FROM files WHERE collection_id = :c AND relative > :last
+               UNION SELECT file FROM documents WHERE collection_id = :c AND file > :last
+               UNION SELECT file FROM journal WHERE collection_id = :c AND file > :last
+               ORDER BY 1 LIMIT :page""",
+                {"c": collection.id, "last": last, "page": PAGE},
             )
-            for row in rows
-        }
+            .fetchall()
+        ):
+            yield from (row[0] for row in rows)
+            last = rows[-1][0]
+
+    def document_hash(self, collection: Collection, document_id: str) -> tuple[str, str] | None:
+        """Return (file, content hash) of one document."""
+        row = (
+            self._database.read()
+            .execute(
+                """SELECT file, content_hash FROM documents
+                   WHERE collection_id = ? AND document_id = ?""",
+                (collection.id, document_id),
+            )
+            .fetchone()
+        )
+        return (row[0], row[1]) if row else None
 
     def document_hashes(self, collection: Collection) -> dict[str, tuple[str, str]]:
         """Return (file, content hash) of each document by document id."""
@@ -90,14 +101,21 @@ class Files:
         )
         return {row[0]: (row[1], row[2]) for row in rows}
 
-    def totals(self, collection: Collection, files: Iterable[str]) -> tuple[int, int]:
-        """Count the documents and chunks that these files amount to."""
-        wanted = set(files)
+    def totals(self, collection: Collection, given: Callable[[str], bool]) -> tuple[int, int]:
+        """Count the documents and chunks that the files of these names amount to."""
         rows = self._database.read().execute(
             """SELECT d.file, count(DISTINCT d.id), count(c.id) FROM documents d
                LEFT JOIN chunks c ON c.document = d.id
                WHERE d.collection_id = ? GROUP BY d.file""",
             (collection.id,),
         )
-        counts = [(row[1], row[2]) for row in rows if row[0] in wanted]
-        return sum(c[0] for c in counts), sum(c[1] for c in counts)
+        documents = chunks = 0
+        for row in rows:
+            if given(row[0]):
+                documents, chunks = documents + row[1], chunks + row[2]
+        return documents, chunks
+
+
+def _file(row: sqlite3.Row) -> FileRow:
+    failures = json.loads(row["failures"])
+    return FileRow(row["relative"], row["path"], row["fingerprint"], failures)

@@ -6,7 +6,6 @@ import sqlite3
 from collections.abc import Callable
 
 from core.errors import OperatorError
-from stores.migrations_quality import m013_quality
 
 Migration = Callable[[sqlite3.Connection], None]
 MIGRATIONS: list[Migration] = []
@@ -245,6 +244,3 @@ def m010_audit(connection: sqlite3.Connection) -> None:
             SELECT RAISE(ABORT, 'an audit row is never deleted'); END""",
     ):
         connection.execute(statement)
-
-
-migration(m013_quality)

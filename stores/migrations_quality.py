@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 
+from stores.migrations import migration
 
+
+@migration
 def m013_quality(connection: sqlite3.Connection) -> None:
     """Keep which texts were left out, which passages repeat others, and whose book a text is.
 

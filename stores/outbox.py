@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from core.faults import fault
 from stores.chroma import ChromaVectors
 from stores.database import Database
 from stores.embeddings import vectors_of
@@ -31,15 +32,19 @@ class Outbox:
         """Apply all pending changes; what is applied leaves the outbox batch by batch."""
         for operation in ("delete", "upsert"):
             for collection_id, chunk_ids in self._batches(operation):
+                fault("vectors.before")
                 if operation == "delete":
                     self._chroma.delete(collection_id, chunk_ids)
                 else:
                     self._upsert(collection_id, chunk_ids)
+                fault("vectors.after")
                 with self._database.write() as connection:
                     connection.executemany(
                         "DELETE FROM outbox WHERE chunk_id = ? AND operation = ?",
                         [(chunk_id, operation) for chunk_id in chunk_ids],
                     )
+                    fault("outbox.before")
+                fault("outbox.after")
                 if progress is not None:
                     progress(len(chunk_ids))
 

@@ -29,7 +29,10 @@ class ChunkRow:
 
 @dataclass(frozen=True)
 class DocumentRow:
-    """Hold one document as it is stored; `acl` empty means open to the whole tenant."""
+    """Hold one document as it is stored; `acl` empty means open to the whole tenant.
+
+    `body_hash` is of all that does not depend on the name of its file.
+    """
 
     key: str
     document_id: str
@@ -46,6 +49,7 @@ class DocumentRow:
     fields: list[tuple[str, str, float | None]]
     chunks: list[ChunkRow]
     acl: frozenset[str] = field(default_factory=frozenset)
+    body_hash: str = ""
 
 
 @dataclass(frozen=True)

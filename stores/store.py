@@ -8,7 +8,9 @@ from types import TracebackType
 from typing import Protocol
 
 from core.errors import OperatorError
+from core.faults import fault
 from core.settings import Settings
+from stores.batches import Batches
 from stores.books import Books
 from stores.catalogue import Catalogue
 from stores.chroma import ChromaVectors
@@ -18,6 +20,7 @@ from stores.embeddings import ExactVectors, Vector
 from stores.erasure import Erasure
 from stores.files import Files
 from stores.fulltext import FullText
+from stores.journal import Journal
 from stores.left_out import LeftOut
 from stores.lock import OwnerLock
 from stores.outbox import Outbox
@@ -25,6 +28,7 @@ from stores.records import Records
 from stores.repeats import Repeats
 from stores.runs import Runs
 from stores.segments.hot import HotSearch
+from stores.verify import Verifier
 from stores.writer import Writer
 
 CATALOGUE = "catalogue.sqlite3"
@@ -61,6 +65,8 @@ class Store:
         self.left_out = LeftOut(self.database)
         self.repeats = Repeats(self.database)
         self.books = Books(self.database)
+        self.journal = Journal(self.database)
+        self.batches = Batches(self.database)
         self.runs = Runs(self.database)
         self.conversations = Conversations(self.database)
         self.fulltext = FullText(
@@ -71,6 +77,7 @@ class Store:
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
+        self.verifier = Verifier(self.database, self.chroma, model_id, batch=settings.vector_batch)
         self.erasure = Erasure(self.database, self.runs, self.outbox)
 
     def scan(self, model_id: str) -> ExactVectors:
@@ -81,8 +88,10 @@ class Store:
 
     def rebuild_vectors(self, progress: Callable[[int], None] | None = None) -> int:
         """Make the Chroma index anew from the catalogue; return the number of vectors."""
+        fault("rebuild.before")
         self.chroma.drop()
         total = self.outbox.refill()
+        fault("rebuild.after")
         self.outbox.drain(progress)
         return total
 

@@ -92,16 +92,21 @@ class Writer:
             store_vectors(connection, model, vectors)
             store_sentences(connection, model, sentences or {})
             for document in documents:
-                remove_document(
-                    connection, collection.id, _row_id(connection, collection.id, document)
-                )
-                _insert(connection, collection, document)
+                replace_document(connection, collection, document)
             bump(connection)
 
 
 def bump(connection: sqlite3.Connection) -> None:
     """Raise the index version, which every cache of results holds with what it keeps."""
     connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
+
+
+def replace_document(
+    connection: sqlite3.Connection, collection: Collection, document: DocumentRow
+) -> None:
+    """Insert a document with all its rows in place of the one that has its id."""
+    remove_document(connection, collection.id, _row_id(connection, collection.id, document))
+    _insert(connection, collection, document)
 
 
 def _row_id(
@@ -127,14 +132,15 @@ def remove_document(connection: sqlite3.Connection, collection_id: int, row_id: 
         [(row["chunk_id"], collection_id) for row in chunks],
     )
     connection.execute("DELETE FROM documents WHERE id = ?", (row_id,))  # cascades
+    connection.execute("UPDATE meta SET value = '1' WHERE key = 'unswept' AND value != '1'")
 
 
 def _insert(connection: sqlite3.Connection, collection: Collection, document: DocumentRow) -> None:
     cursor = connection.execute(
         f"""INSERT INTO documents (id, key, collection_id, tenant, document_id, file, source, title,
            format, language, is_record, is_open, version, updated_at, content_hash, metadata,
-           indexed_at) VALUES ({next_id("documents")},
-           ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))""",
+           body_hash, indexed_at) VALUES ({next_id("documents")},
+           ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))""",
         (
             document.key,
             collection.id,
@@ -151,6 +157,7 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
             document.updated_at,
             document.content_hash,
             json.dumps(document.metadata, ensure_ascii=False),
+            document.body_hash,
         ),
     )
     row_id = cursor.lastrowid

@@ -45,8 +45,23 @@ class IngestFields(BaseModel):
     max_characters: int = Field(
         20_000_000, ge=1000, description="Characters read of one file at most."
     )
-    parse_timeout_s: float = Field(60, gt=0, description="Time to parse one PDF or DOCX.")
-    parse_memory_mb: int = Field(2048, ge=128, description="Memory to parse one PDF or DOCX.")
+    max_records_mb: int = Field(
+        4096, ge=1, description="Largest file of records (CSV, JSONL, MARC) or ZIP, in MB."
+    )
+    parse_timeout_s: float = Field(
+        60, gt=0, description="Seconds to parse one file, more for one larger than max_file_mb."
+    )
+    parse_memory_mb: int = Field(2048, ge=128, description="Memory to parse one file, in MB.")
+    zip_entries: int = Field(10_000, ge=1, description="Entries of one ZIP container at most.")
+    zip_total_mb: int = Field(
+        300, ge=1, description="Unpacked size of one ZIP container at most, in MB."
+    )
+    zip_ratio: int = Field(
+        100, ge=2, description="Unpacked to packed size of a ZIP or gzip member at most."
+    )
+    zip_depth: int = Field(
+        3, ge=0, le=10, description="ZIP archives inside one another that are opened."
+    )
     ingest_batch: int = Field(256, ge=1, le=5000, description="Chunks per write to the catalogue.")
     vector_batch: int = Field(500, ge=1, le=500, description="Vectors per write to Chroma.")
 

@@ -3,42 +3,45 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from pathlib import Path
 
 from core.errors import DocumentError
 from ingest.loaders import records
+from ingest.loaders.encoding import TextFile
+from ingest.loaders.formats import suffix_of
+from ingest.loaders.limits import LoadLimits
 from ingest.types import LoadFailure, ParsedDocument
 
 _DELIMITERS = ",;\t|"
 _SNIFFED_ROWS = 50
+_LONGEST_LINE = 2  # times max_characters: a line holds several cells
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,17})?")
 
 
-def load(relative: str, text: str) -> Iterator[ParsedDocument | LoadFailure]:
-    """Yield a record or a failure per row; a row's number counts records from 1."""
-    # The default of 131,072 characters refuses a long annotation.
-    csv.field_size_limit(2**31 - 1)
-    rows = [(line, row) for line, row in _rows(text, _delimiter(text)) if any(map(str.strip, row))]
-    if not rows:
-        raise DocumentError("no rows")
-    header, rows = _header(rows)
-    if not rows:
-        raise DocumentError("a header and no rows")
-    numeric = _numeric_columns(header, [row for _, row in rows])
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield a record or a failure per row; a row's number counts records from 1.
+
+    The file is read twice as a stream: for the kinds of its columns, and for its rows.
+    """
+    csv.field_size_limit(limits.max_characters)
+    table = _Table(TextFile(path, suffix_of(path.name), limits.max_records_mb), limits)
+    header, numeric = table.header, table.numeric
     id_name, title_name = records.find_id(header), records.find_title(header)
-    first_line: dict[str, int] = {}
-    for number, (line, row) in enumerate(rows, start=1):
+    # Hashes: the ids of a long file would take more memory than anything else.
+    first_line: dict[int, int] = {}
+    for number, (line, row) in enumerate(table.rows(), start=1):
         if len(row) != len(header):
             reason = f"{len(row)} cells where the header has {len(header)}"
             yield LoadFailure(path=f"{relative}:{line}", reason=reason)
             continue
         values = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
         document_id = (id_name and values[id_name]) or f"{relative}#{number}"
-        earlier = first_line.setdefault(document_id, line)
+        earlier = first_line.setdefault(hash(document_id), line)
         if earlier != line:
             reason = f"the id {document_id!r} is already used on line {earlier}"
             yield LoadFailure(path=f"{relative}:{line}", reason=reason)
@@ -52,9 +55,41 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument | LoadFailure]:
         yield records.record(relative, document_id, fields, title=title[:300], format_name="csv")
 
 
-def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+class _Table:
+    """Know the delimiter, the header and the kinds of the columns of a file."""
+
+    def __init__(self, text: TextFile, limits: LoadLimits) -> None:
+        self._text = text
+        self._longest = _LONGEST_LINE * limits.max_characters
+        self._delimiter = _delimiter(list(islice(self._lines(), _SNIFFED_ROWS)))
+        rows = self._filled()
+        first = next(rows, None)
+        if first is None:
+            raise DocumentError("no rows")
+        self.header, self._skipped = _header([cell.strip() for cell in first[1]])
+        rest = rows if self._skipped else chain([first], rows)
+        self.numeric = _numeric_columns(self.header, (row for _, row in rest))
+
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the rows below the header, each with the line it starts on."""
+        return islice(self._filled(), self._skipped, None)
+
+    def _filled(self) -> Iterator[tuple[int, list[str]]]:
+        rows = _rows(self._lines(), self._delimiter)
+        return ((line, row) for line, row in rows if any(map(str.strip, row)))
+
+    def _lines(self) -> Iterator[str]:
+        for number, (line, whole) in enumerate(self._text.lines(self._longest), start=1):
+            if not whole:
+                raise DocumentError(
+                    f"line {number} is longer than {self._longest} characters (max_characters)"
+                )
+            yield line
+
+
+def _rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with the line it starts on; a quoted cell may hold line ends."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
     line = 1
     try:
         for row in reader:
@@ -64,9 +99,8 @@ def _rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         raise DocumentError(f"not readable as CSV near line {line} ({error})") from error
 
 
-def _delimiter(text: str) -> str:
+def _delimiter(sample: list[str]) -> str:
     """Choose the character that splits the first rows most evenly, then most finely."""
-    sample = "\n".join(text.split("\n", _SNIFFED_ROWS)[:_SNIFFED_ROWS])
 
     def score(delimiter: str) -> tuple[float, int]:
         try:
@@ -79,31 +113,41 @@ def _delimiter(text: str) -> str:
     return max(_DELIMITERS, key=score)
 
 
-def _header(
-    rows: list[tuple[int, list[str]]],
-) -> tuple[list[str], list[tuple[int, list[str]]]]:
-    """Return unique column names and the data rows; a first row of numbers is data."""
-    first = [cell.strip() for cell in rows[0][1]]
+def _header(first: list[str]) -> tuple[list[str], int]:
+    """Return unique column names and how many rows they take; a first row of numbers is data."""
     if all(_NUMBER.fullmatch(cell) for cell in first):
-        return [f"column {at}" for at in range(1, len(first) + 1)], rows
-    header: list[str] = []
+        return [f"column {at}" for at in range(1, len(first) + 1)], 0
+    header: dict[str, None] = {}
     for at, name in enumerate(first, start=1):
         unique, copy = name or f"column {at}", 2
         while unique in header:
             unique, copy = f"{name or f'column {at}'}_{copy}", copy + 1
-        header.append(unique)
-    return header, rows[1:]
+        header[unique] = None
+    return list(header), 1
 
 
 def _numeric_columns(
-    header: list[str], rows: list[list[str]]
+    header: list[str], rows: Iterator[list[str]]
 ) -> dict[str, type[int] | type[float]]:
     """Name the columns where every cell is a number; one "n/a" or "007" keeps a column text."""
     found: dict[str, type[int] | type[float]] = {}
-    for at, name in enumerate(header):
-        cells = [row[at].strip() for row in rows if at < len(row) and row[at].strip()]
-        if cells and all(_NUMBER.fullmatch(cell) for cell in cells):
-            found[name] = int if all(_INTEGER.fullmatch(cell) for cell in cells) else float
+    open_columns = dict(enumerate(header))
+    empty = True
+    for row in rows:
+        empty = False
+        for at, name in list(open_columns.items()):
+            cell = row[at].strip() if at < len(row) else ""
+            if not cell:
+                continue
+            if not _NUMBER.fullmatch(cell):
+                del open_columns[at]
+                found.pop(name, None)
+            elif found.get(name) is not float:
+                found[name] = int if _INTEGER.fullmatch(cell) else float
+        if not open_columns:
+            break
+    if empty:
+        raise DocumentError("a header and no rows")
     return found
 
 

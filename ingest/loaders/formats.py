@@ -4,35 +4,62 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
+from ingest.loaders.refused import refused
+
 _FORMATS = {
     "markdown": (".md", ".markdown", ".mdx"),
-    "text": (".txt", ".text", ".rst", ".org"),
+    "text": (".txt", ".text", ".rst", ".org", ".log"),
     "html": (".html", ".htm", ".xhtml"),
     "pdf": (".pdf",),
-    "docx": (".docx",),
+    "docx": (".docx", ".docm", ".dotx"),
+    "pptx": (".pptx", ".pptm", ".ppsx"),
+    "xlsx": (".xlsx", ".xlsm", ".xltx"),
+    "xls": (".xls",),
+    "odf": (".odt", ".ods", ".odp", ".ott"),
+    "epub": (".epub",),
+    "rtf": (".rtf",),
+    "mail": (".eml",),
+    "mbox": (".mbox",),
+    "msg": (".msg",),
+    "marc": (".mrc", ".marc", ".dat", ".iso"),
+    "xml": (".xml", ".fb2"),
+    "json": (".json",),
     "csv": (".csv", ".tsv"),
     "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
     "notebook": (".ipynb",),
+    "archive": (".zip",),
 }
 _BY_SUFFIX = {suffix: name for name, suffixes in _FORMATS.items() for suffix in suffixes}
 
-_CONVERT_TO = {
-    ".doc": "DOCX",
-    ".rtf": "DOCX",
-    ".odt": "DOCX",
-    ".pptx": "PDF",
-    ".ppt": "PDF",
-    ".odp": "PDF",
-    ".xlsx": "CSV",
-    ".xls": "CSV",
-    ".ods": "CSV",
-    ".epub": "HTML",
-    ".mobi": "HTML",
-    ".fb2": "HTML",
-    ".djvu": "PDF",
-    ".eml": "text",
-    ".msg": "text",
+_OCR = "it is an image; OCR it to a PDF or a text"
+_ADVICE = {
+    ".doc": "save it as DOCX",
+    ".dot": "save it as DOCX",
+    ".wpd": "save it as DOCX",
+    ".wps": "save it as DOCX",
+    ".pages": "export it as DOCX or PDF",
+    ".ppt": "save it as PPTX",
+    ".pps": "save it as PPTX",
+    ".key": "export it as PPTX or PDF",
+    ".numbers": "export it as XLSX or CSV",
+    ".xlsb": "save it as XLSX",
+    ".djvu": "convert it to PDF with a text layer",
+    ".djv": "convert it to PDF with a text layer",
+    ".ps": "convert it to PDF",
+    ".xps": "convert it to PDF",
+    ".mobi": "convert it to EPUB",
+    ".azw": "convert it to EPUB",
+    ".azw3": "convert it to EPUB",
+    ".chm": "convert it to HTML",
+    ".pst": "export its messages as EML",
+    ".mdb": "export its tables as CSV",
+    ".accdb": "export its tables as CSV",
+    ".sav": "export it as CSV",
+    ".tif": _OCR,
+    ".tiff": _OCR,
 }
+# Images are documents only when somebody names one: every folder of HTML is full of them.
+_IMAGES = {suffix: _OCR for suffix in (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".webp", ".heic")}
 
 
 def suffix_of(name: str) -> str:
@@ -51,9 +78,10 @@ def format_of(name: str) -> str | None:
 def refusal(name: str) -> str:
     """Say why a file of this name cannot be read and what to do instead."""
     suffix = suffix_of(name)
-    target = _CONVERT_TO.get(suffix)
-    if target:
-        return f"format {suffix} is not supported yet; convert it to {target}"
+    if reason := refused(suffix):
+        return f"format {suffix} is not read: {reason}"
+    if advice := {**_ADVICE, **_IMAGES}.get(suffix):
+        return f"format {suffix} is not read; {advice}"
     shown = suffix or "without an extension"
     return f"format {shown} is not supported; known formats: {known_formats()}"
 
@@ -65,4 +93,5 @@ def known_formats() -> str:
 
 def is_unsupported_document(name: str) -> bool:
     """Tell whether the name is that of a document no loader reads."""
-    return suffix_of(name) in _CONVERT_TO
+    suffix = suffix_of(name)
+    return suffix in _ADVICE or bool(refused(suffix))

@@ -26,6 +26,12 @@ _OPTIONAL_END = (
 _NESTING_TAG = re.compile(rf"<(/?)(?!/?(?:{_OPTIONAL_END})\b)[a-zA-Z][\w-]*(?![^<>]*/>)", re.I)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>?")
 _UNSEEN = re.compile(r"<(script|style|template)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.S | re.I)
+# In XHTML any element may close itself; to an HTML parser <title/> opens a title of all that follows.
+_XHTML = re.compile(r"\A\s*(?:<\?xml|<!DOCTYPE[^>]*XHTML|<html[^>]*\bxmlns=)", re.I)
+_SELF_CLOSED = re.compile(
+    r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)"
+    r"([a-zA-Z][\w:-]*)((?:\s[^<>]*)?)/>"
+)
 _META_NAMES = {
     "description": "description",
     "og:description": "description",
@@ -71,6 +77,8 @@ def add_html(outline: Outline, fragment: str) -> None:
 def _tree(text: str) -> LexborHTMLParser:
     from selectolax.lexbor import LexborHTMLParser
 
+    if _XHTML.match(text):
+        text = _SELF_CLOSED.sub(r"<\1\2></\1>", text)
     depth = 0
     for match in _NESTING_TAG.finditer(text):
         depth = depth - 1 if match.group(1) else depth + 1

@@ -5,30 +5,45 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from core.errors import DocumentError
 from ingest.loaders import markdown, metadata, records
+from ingest.loaders.encoding import TextFile
+from ingest.loaders.formats import suffix_of
+from ingest.loaders.limits import LoadLimits
 from ingest.loaders.text import first_short_line, text_blocks
 from ingest.types import LoadFailure, ParsedDocument
 
 _DOCUMENT_KEYS = {"_id", "id", "title", "text", "metadata"}
+_ESCAPE = len("\\u0416")
 _MARKDOWN = re.compile(r"^(?:#{1,6} \S|```|~~~)", re.M)
 
 
-def load(relative: str, text: str) -> Iterator[ParsedDocument | LoadFailure]:
-    """Yield a document or a failure per line; of two equal ids the later one fails."""
-    first_line: dict[str, int] = {}
-    # Not splitlines(): a JSON string may hold U+2028 and other characters that split there.
-    for number, line in enumerate(text.split("\n"), start=1):
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield a document or a failure per line; of two equal ids the later one fails.
+
+    The file is read as a stream; a line may have 6 characters (an escape) for each of its text.
+    """
+    text = TextFile(path, suffix_of(path.name), limits.max_records_mb)
+    # Hashes: the ids of a long file would take more memory than anything else.
+    first_line: dict[int, int] = {}
+    longest = _ESCAPE * limits.max_characters
+    for number, (line, whole) in enumerate(text.lines(longest), start=1):
         if not line.strip():
             continue
         try:
+            if not whole:
+                raise DocumentError(
+                    f"longer than {longest} characters; the limit of a text is"
+                    f" {limits.max_characters} (max_characters)"
+                )
             document = _document(relative, number, line)
         except DocumentError as error:
             yield LoadFailure(path=f"{relative}:{number}", reason=error.rule)
             continue
-        earlier = first_line.setdefault(document.document_id, number)
+        earlier = first_line.setdefault(hash(document.document_id), number)
         if earlier != number:
             reason = f"the id {document.document_id!r} is already used on line {earlier}"
             yield LoadFailure(path=f"{relative}:{number}", reason=reason)
@@ -38,12 +53,20 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument | LoadFailure]:
 
 def _document(relative: str, number: int, line: str) -> ParsedDocument:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        why = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+        # No NaN: it is no JSON, and cannot be stored as such.
+        found = json.loads(line, parse_constant=lambda _: None)
+    except RecursionError as error:
+        raise DocumentError("not valid JSON (nested too deeply)") from error
+    except ValueError as error:
+        why = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise DocumentError(f"not valid JSON ({why})") from error
     if not isinstance(found, dict):
         raise DocumentError(f"a JSON {type(found).__name__} where an object is needed")
+    return document(relative, number, found)
+
+
+def document(relative: str, number: int, found: dict[str, Any]) -> ParsedDocument:
+    """Return the document or record that an object holds; raise DocumentError for an empty one."""
     name = records.find_id(key for key in found if isinstance(found[key], str | int))
     document_id = str(found[name]) if name and found[name] != "" else f"{relative}#{number}"
     if _is_document(found):

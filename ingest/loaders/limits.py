@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Self
+
 from pydantic import BaseModel, ConfigDict, Field
+
+from core.fields.ingest import IngestFields
+
+if TYPE_CHECKING:
+    from core.settings import Settings
+
+
+def _default(name: str, *, least: float | None = None) -> Any:  # noqa: ANN401 (a setting's type)
+    bound = {"gt": 0} if least is None else {"ge": least}
+    return Field(IngestFields.model_fields[name].default, **bound)
 
 
 class LoadLimits(BaseModel):
     """Bound what loading one file may take.
 
     `max_characters` counts the text of one document or record; `timeout_s` and `memory_mb` hold for
-    the formats parsed in a child process (PDF, DOCX).
+    the process that parses the file; the `zip_` limits for a whole container, with what is in it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -19,3 +31,24 @@ class LoadLimits(BaseModel):
     max_characters: int = Field(gt=0)
     timeout_s: float = Field(gt=0)
     memory_mb: int = Field(gt=0)
+    max_records_mb: float = _default("max_records_mb")
+    zip_entries: int = _default("zip_entries")
+    zip_total_mb: float = _default("zip_total_mb")
+    zip_ratio: float = _default("zip_ratio")
+    zip_depth: int = _default("zip_depth", least=0)
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Return the limits that the settings give."""
+        return cls(
+            max_file_mb=settings.max_file_mb,
+            max_pages=settings.max_pages,
+            max_characters=settings.max_characters,
+            timeout_s=settings.parse_timeout_s,
+            memory_mb=settings.parse_memory_mb,
+            max_records_mb=settings.max_records_mb,
+            zip_entries=settings.zip_entries,
+            zip_total_mb=settings.zip_total_mb,
+            zip_ratio=settings.zip_ratio,
+            zip_depth=settings.zip_depth,
+        )

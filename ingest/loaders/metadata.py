@@ -42,6 +42,9 @@ def normalise(raw: Mapping[str, Any]) -> dict[str, Any]:
 def _value(name: str, value: object) -> object:
     if name in _LISTS:
         return _names(value, name)
+    if isinstance(value, list) and name in _SYNONYMS:
+        # A catalogue record may name several languages or classes; the first is the main one.
+        value = value[0] if value else None
     if name == "year":
         match = re.search(r"\d{4}", str(value))
         return int(match.group()) if match else None

@@ -12,7 +12,7 @@ from ingest.types import Block, BlockKind, ParsedDocument
 Scalar = str | int | float | bool
 Fields = dict[str, Scalar | list[Scalar]]
 
-_LONG = 200
+LONG = 200
 _LONG_LIST = 2_000
 _MAX_DEPTH = 8
 _ID_NAMES = (
@@ -106,14 +106,14 @@ def _blocks(fields: Fields, title: str) -> list[Block]:
     for name, value in fields.items():
         shown = _shown(value)
         longest = max(map(len, map(str, value)), default=0) if isinstance(value, list) else 0
-        if max(longest, len(value) if isinstance(value, str) else 0) > _LONG:
+        if max(longest, len(value) if isinstance(value, str) else 0) > LONG:
             texts.append(Block(text=shown, kind=_kind(name)))
         elif len(shown) > _LONG_LIST:
             texts.append(Block(text=f"{humanise(name)}: {shown}"))
         else:
             lines.append(f"{humanise(name)}: {shown}")
     named = find_title(fields)
-    if named and str(fields[named]).strip() == title and len(title) <= _LONG:
+    if named and str(fields[named]).strip() == title and len(title) <= LONG:
         line = f"{humanise(named)}: {_shown(fields[named])}"
         lines = [line, *(other for other in lines if other != line)]
     elif title not in fields.values():
@@ -135,8 +135,10 @@ def is_annotation_line(text: str) -> bool:
 def _shown(value: Scalar | list[Scalar]) -> str:
     if not isinstance(value, list):
         return str(value).lower() if isinstance(value, bool) else str(value)
-    separator = "\n\n" if any(len(str(item)) > _LONG for item in value) else ", "
-    return separator.join(map(str, value))
+    if any(len(str(item)) > LONG for item in value):
+        return "\n\n".join(map(str, value))
+    # "Tolstoy, Leo, Chekhov, Anton" would be four people.
+    return ("; " if any("," in str(item) for item in value) else ", ").join(map(str, value))
 
 
 def humanise(name: str) -> str:

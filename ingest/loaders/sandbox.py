@@ -1,44 +1,43 @@
-"""Parse risky formats in a child process that can be killed without losing the run."""
+"""Parse files in processes that can be killed without losing the run."""
 
 from __future__ import annotations
 
-import json
+import atexit
 import os
-import selectors
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from core.errors import DocumentError
+from ingest.loaders.child import Child, ChildEndedError
 from ingest.loaders.limits import LoadLimits
 from ingest.types import LoadFailure, ParsedDocument
 
-_ROOT = Path(__file__).resolve().parents[2]
-_START_S = 30.0
-# Answers are JSON of at most max_characters; escapes and metadata may take some more.
-_MAX_ANSWER_BYTES_PER_CHARACTER = 16
-_CHUNK = 1 << 16
+_MB = 2**20
+# One document is JSON of at most max_characters; escapes, fields and metadata take some more.
+_BYTES_PER_CHARACTER = 6
+# All of a file's documents: fields are said twice, and short records have long names.
+_BYTES_PER_BYTE = 64
 
 
 class Sandbox:
-    """Keep one worker process for many files; a killed or crashed one is replaced.
+    """Keep warm parser processes for many files; a killed or crashed one is replaced.
 
-    Threads take turns. Use as a context manager, or call `close`.
+    Each thread that parses at the same time has a process of its own. Use as a context manager, or
+    call `close`.
     """
 
     def __init__(self) -> None:
-        """Start nothing yet: the worker starts with the first file."""
-        self._child: subprocess.Popen[bytes] | None = None
+        """Start nothing yet."""
+        self._idle: list[Child] = []
         self._lock = threading.Lock()
 
     def __enter__(self) -> Sandbox:
-        """Return itself."""
+        """Start a process, which gets ready while the caller does."""
+        self.warm()
         return self
 
     def __exit__(
@@ -47,111 +46,135 @@ class Sandbox:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the worker."""
+        """Stop the processes."""
         self.close()
 
+    def warm(self) -> None:
+        """Start a process unless one waits already."""
+        with self._lock:
+            if not self._idle:
+                self._idle.append(Child())
+
     def close(self) -> None:
-        """Kill the worker if there is one; the next file starts another."""
-        child, self._child = self._child, None
-        if child is None:
-            return
-        child.kill()
-        child.wait()
-        for pipe in (child.stdin, child.stdout):
-            if pipe is not None:
-                with suppress(OSError):
-                    pipe.close()
+        """Kill the processes that wait; the next file starts another."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for child in idle:
+            child.close()
 
     def parse(
         self, path: Path, relative: str, limits: LoadLimits
     ) -> Iterator[ParsedDocument | LoadFailure]:
-        """Yield what the worker makes of one file; raise DocumentError when it dies over it."""
-        job = {"path": str(path.resolve()), "relative": relative, "limits": limits.model_dump()}
-        with self._lock:
+        """Yield what a process makes of one file; raise DocumentError when it dies over it.
+
+        A process that had served other files is not believed when it runs out of memory or crashes:
+        as long as nothing was yielded, a fresh one tries again.
+        """
+        child = self._take()
+        if child.served:
+            file = _File(child, path, relative, limits)
             try:
-                answer = self._ask(job, limits)
-            except BaseException:  # an interrupted answer would be read as that of the next file
-                self.close()
-                raise
-            if answer.get("last"):
-                self.close()
-        for item in answer["items"]:
-            is_failure = "reason" in item
-            yield (LoadFailure if is_failure else ParsedDocument).model_validate(item)
-
-    def _ask(self, job: dict[str, Any], limits: LoadLimits) -> dict[str, Any]:
-        child = self._running()
-        assert child.stdin is not None and child.stdout is not None
+                yield from self._served(file)
+                return
+            except ChildEndedError:
+                if file.given:
+                    raise DocumentError(file.death) from None
+            child = Child()
+        file = _File(child, path, relative, limits)
         try:
-            child.stdin.write(json.dumps(job).encode() + b"\n")
-            child.stdin.flush()
-        except OSError as error:
-            raise DocumentError("the parser process ended; ingest the file again") from error
-        most = limits.max_characters * _MAX_ANSWER_BYTES_PER_CHARACTER + (1 << 20)
-        line = _read_line(child, time.monotonic() + limits.timeout_s, most)
-        if line is None:
-            raise DocumentError(
-                f"parsing took longer than {limits.timeout_s:g} s (timeout_s); simplify the file or"
-                " raise it"
+            yield from self._served(file)
+        except ChildEndedError:
+            raise DocumentError(file.death) from None
+
+    def _served(self, file: _File) -> Iterator[ParsedDocument | LoadFailure]:
+        try:
+            yield from file.answers()
+        finally:
+            # What is left of an interrupted answer would be read as that of the next file.
+            if file.goes_on:
+                with self._lock:
+                    self._idle.append(file.child)
+            else:
+                file.child.close()
+
+    def _take(self) -> Child:
+        with self._lock:
+            child = self._idle.pop() if self._idle else None
+        if child is not None and not child.alive:
+            child.close()
+            child = None
+        return child or Child()
+
+
+class _File:
+    """One file in the hands of a process: what it may still take, and how it ended."""
+
+    def __init__(self, child: Child, path: Path, relative: str, limits: LoadLimits) -> None:
+        self.child = child
+        self.given = False
+        self.goes_on = False
+        self.death = ""
+        self._limits = limits
+        self._longest = limits.max_characters * _BYTES_PER_CHARACTER + _MB
+        size = path.stat().st_size
+        self._most = self._longest + _BYTES_PER_BYTE * (size + limits.zip_total_mb * _MB)
+        self._size = size
+        self._received = 0
+        self._waited = 0.0
+        self._job: dict[str, Any] = {
+            "path": str(path.resolve()),
+            "relative": relative,
+            "limits": limits.model_dump(),
+            "longest": self._longest,
+        }
+
+    def answers(self) -> Iterator[ParsedDocument | LoadFailure]:
+        """Yield documents and failures; raise DocumentError or ChildEndedError."""
+        try:
+            self.child.send(self._job)
+            while (line := self._line())[:1] in (b"D", b"F"):
+                self.given = True
+                kind = ParsedDocument if line[:1] == b"D" else LoadFailure
+                yield kind.model_validate_json(line[1:])
+        except ChildEndedError:
+            self.death = self.child.death()
+            raise
+        if line == b"M":
+            self.death = (
+                f"parsing needs more than {self._limits.memory_mb} MB of memory (memory_mb)"
             )
-        if not line.endswith(b"\n"):
-            raise DocumentError(_death(child))
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+            raise ChildEndedError
+        self.goes_on = line == b"E"
 
-    def _running(self) -> subprocess.Popen[bytes]:
-        if self._child is not None and self._child.poll() is not None:
-            self.close()
-        if self._child is None:
-            self._child = _start()
-        return self._child
+    def _line(self) -> bytes:
+        """Wait for a line: only that time is the file's, not what the caller does in between."""
+        started = time.monotonic()
+        try:
+            line = self.child.line(self._allowed() - self._waited, self._longest + _MB)
+        except TimeoutError:
+            raise DocumentError(
+                f"parsing took longer than {self._allowed():g} s (timeout_s); simplify the file or"
+                " raise it"
+            ) from None
+        self._waited += time.monotonic() - started
+        self._received += len(line)
+        if self._received > self._most:
+            raise DocumentError("the file gives more text than any file of its size could hold")
+        return line
 
-
-def _start() -> subprocess.Popen[bytes]:
-    kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "TMPDIR", "VIRTUAL_ENV")
-    child = subprocess.Popen(
-        [sys.executable, "-m", "ingest.loaders.worker"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=_ROOT,
-        # No keys or proxies: the worker reads hostile files and needs neither.
-        env={name: os.environ[name] for name in kept if name in os.environ},
-        # Ctrl-C is the parent's to handle.
-        start_new_session=True,
-    )
-    # Importing is not the file's time.
-    if _read_line(child, time.monotonic() + _START_S, _CHUNK) != b"ready\n":
-        child.kill()
-        child.wait()
-        for pipe in (child.stdin, child.stdout):
-            if pipe is not None:
-                pipe.close()
-        raise DocumentError("the parser process does not start; see `carrel doctor`")
-    return child
+    def _allowed(self) -> float:
+        """Each further max_file_mb of the file, or of what came of it, has the time of a file."""
+        work = max(self._size, self._received)
+        return self._limits.timeout_s * (1 + work // int(self._limits.max_file_mb * _MB))
 
 
-def _read_line(child: subprocess.Popen[bytes], deadline: float, most: int) -> bytes | None:
-    """Return a line, what came before the end of the stream, or None after the deadline."""
-    assert child.stdout is not None
-    parts: list[bytes] = []
-    size = 0
-    with selectors.DefaultSelector() as selector:
-        selector.register(child.stdout, selectors.EVENT_READ)
-        while size <= most:
-            if not selector.select(max(0.0, deadline - time.monotonic())):
-                return None
-            chunk = os.read(child.stdout.fileno(), _CHUNK)
-            parts.append(chunk)
-            size += len(chunk)
-            if not chunk or chunk.endswith(b"\n"):
-                break
-    return b"".join(parts)
+_shared: dict[int, Sandbox] = {}
 
 
-def _death(child: subprocess.Popen[bytes]) -> str:
-    with suppress(subprocess.TimeoutExpired):
-        child.wait(timeout=1)
-    code = child.returncode
-    how = f"signal {-code}" if code is not None and code < 0 else f"exit {code}"
-    return f"the parser crashed on this file ({how}); convert it to another format"
+def shared() -> Sandbox:
+    """Return this process's own sandbox, for callers that read a file now and then."""
+    box = _shared.get(os.getpid())
+    if box is None:
+        box = _shared[os.getpid()] = Sandbox()
+        atexit.register(box.close)
+    return box

@@ -1,4 +1,8 @@
-"""The child process of `sandbox`: read jobs as JSON lines, answer each with one line."""
+"""The process of `sandbox` that parses: read jobs as JSON lines, answer with a line per document.
+
+A line begins with a letter: D a document, F a failure, M out of memory, E the end of the file (and
+"E0" of the process too).
+"""
 
 from __future__ import annotations
 
@@ -10,73 +14,149 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from core.errors import DocumentError
-from ingest.loaders import docx, pdf
+from ingest.loaders.confine import Confinement
 from ingest.loaders.formats import format_of
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.parse import parse
+from ingest.loaders.table import FORMATS, Loaded
+from ingest.types import LoadFailure
 
-_LOADERS = {"pdf": pdf.load, "docx": docx.load}
+_MB = 2**20
 
 
 def main() -> None:
     """Answer jobs until the input ends."""
     answers = _private_stdout()
+    confinement = Confinement()
+    confinement.enter()
     answers.write(b"ready\n")
     answers.flush()
     for line in sys.stdin.buffer:
-        answer = _answer(json.loads(line))
-        answers.write(json.dumps(answer).encode() + b"\n")
-        answers.flush()
-        if answer["last"]:
+        job = json.loads(line)
+        confinement.file = os.path.realpath(job["path"])
+        if not _Job(job, answers).run():
             return
 
 
 def _private_stdout() -> BinaryIO:
     """Keep stdout for answers: native libraries print what they like to descriptor 1."""
-    answers = os.fdopen(os.dup(1), "wb")
+    answers = os.fdopen(os.dup(1), "wb", buffering=1 << 16)
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
     return answers
 
 
-def _answer(job: dict[str, Any]) -> dict[str, Any]:
-    limits = LoadLimits.model_validate(job["limits"])
-    path, relative = Path(job["path"]), str(job["relative"])
-    _limit(limits)
+class _Job:
+    """One file: its limits, and its answers as they come."""
+
+    def __init__(self, job: dict[str, Any], answers: BinaryIO) -> None:
+        self._limits = LoadLimits.model_validate(job["limits"])
+        self._path, self._relative = Path(job["path"]), str(job["relative"])
+        self._longest = int(job["longest"])
+        self._step = int(self._limits.max_file_mb * _MB)
+        self._sent = 0
+        self._answers = answers
+
+    def run(self) -> bool:
+        """Answer the job; return whether the process may take another."""
+        steps = 1 + self._size() // self._step
+        _limit(self._limits, steps, self._largest_written())
+        try:
+            for item in parse(self._path, self._relative, self._limits):
+                before = self._sent // self._step
+                self._send(item)
+                if self._sent // self._step > before:  # it works, so that it may go on
+                    _limit_time(self._limits.timeout_s)
+        except MemoryError:
+            # What is left of the heap is in pieces: the next file gets a fresh process.
+            self._write(b"M")
+            return False
+        goes_on = _peak_mb() < self._limits.memory_mb / 2
+        self._write(b"E" if goes_on else b"E0")
+        return goes_on
+
+    def _send(self, item: Loaded) -> None:
+        letter = b"F" if isinstance(item, LoadFailure) else b"D"
+        line = _encoded(item)
+        if len(line) > self._longest:
+            assert not isinstance(item, LoadFailure)
+            reason = (
+                f"its text and fields take {len(line) / _MB:.0f} MB; the limit is"
+                f" {self._limits.max_characters} characters (max_characters)"
+            )
+            letter, line = b"F", _encoded(LoadFailure(path=item.source, reason=reason))
+        self._write(letter + line)
+
+    def _write(self, line: bytes) -> None:
+        self._answers.write(line + b"\n")
+        # One by one: what is read must not wait for what is parsed.
+        self._answers.flush()
+        self._sent += len(line)
+
+    def _size(self) -> int:
+        try:
+            return self._path.stat().st_size
+        except OSError:
+            return 0
+
+    def _largest_written(self) -> int:
+        """Members of archives are put into files for loaders that want one; nothing else is."""
+        chosen = FORMATS.get(format_of(self._path.name) or "")
+        archive = chosen is not None and chosen.writes
+        return int(self._limits.zip_total_mb * _MB) if archive else 0
+
+
+def _encoded(item: Loaded) -> bytes:
     try:
-        loader = _LOADERS[format_of(path.name) or ""]
-        items = []
-        for document in loader(path, relative, limits):
-            if sum(len(block.text) for block in document.blocks) > limits.max_characters:
-                raise DocumentError(
-                    f"more than {limits.max_characters} characters of text (max_characters)"
-                )
-            items.append(document.model_dump(mode="json"))
-        return {"items": items, "last": False}
-    except DocumentError as error:
-        return {"items": [{"path": relative, "reason": error.rule}], "last": False}
-    except MemoryError:
-        # What is left of the heap is in pieces: let the parent start afresh.
-        reason = f"parsing needs more than {limits.memory_mb} MB of memory (memory_mb)"
-        return {"items": [{"path": relative, "reason": reason}], "last": True}
-    except Exception as error:
-        reason = f"the file cannot be parsed ({type(error).__name__})"
-        return {"items": [{"path": relative, "reason": reason}], "last": False}
+        return item.model_dump_json().encode()
+    except ValueError:  # half a surrogate pair, as JSON may hold and UTF-8 may not
+        cleaned = type(item).model_validate(_storable(item.model_dump(mode="python")))
+        return cleaned.model_dump_json().encode()
 
 
-def _limit(limits: LoadLimits) -> None:
-    """Bound memory, and processor time from now on; the parent watches the clock."""
+def _storable(value: Any) -> Any:  # noqa: ANN401 (fields hold anything)
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_storable(key): _storable(item) for key, item in value.items()}
+    return [_storable(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _limit(limits: LoadLimits, steps: int, written: int) -> None:
+    """Bound memory, writing, and processor time from now on; the parent watches the clock."""
     try:
         import resource
     except ImportError:  # Windows has no such limits
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = math.ceil(used.ru_utime + used.ru_stime + limits.timeout_s) + 1
-    memory = limits.memory_mb * 2**20
-    for kind, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, memory)):
+    seconds = math.ceil(used.ru_utime + used.ru_stime + steps * limits.timeout_s) + 1
+    for kind, value in (
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_AS, limits.memory_mb * _MB),
+        (resource.RLIMIT_FSIZE, written),
+    ):
         with suppress(ValueError, OSError):
             resource.setrlimit(kind, (value, resource.getrlimit(kind)[1]))
+
+
+def _limit_time(more_s: float) -> None:
+    try:
+        import resource
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (soft + math.ceil(more_s), hard))
+
+
+def _peak_mb() -> float:
+    try:
+        import resource
+    except ImportError:
+        return 0.0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (_MB if sys.platform == "darwin" else 1024)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core.errors import OperatorError
+from core.faults import fault
 from core.settings import Settings
 from stores.catalogue import Collection
 from stores.database import Database
@@ -199,6 +200,8 @@ class Builder:
                 "DELETE FROM dead_chunks WHERE collection_id = ? AND id = ?",
                 [(collection_id, row) for row in dead.tolist()],
             )
+            fault("segment.before")
+        fault("segment.after")
 
     def _clear(self, collection_id: int, home: Path) -> None:
         """Remove every folder but the published one's; files still mapped live on until closed."""

@@ -148,7 +148,7 @@ def test_nothing_gives_nothing(name: str) -> None:
     assert list(CHUNKERS[name](50, 0).cut([Block(text=" \n"), Block(text="", kind="code")])) == []
 
 
-@pytest.mark.parametrize("name", OVERLAPPING)
+@pytest.mark.parametrize("name", sorted(OVERLAPPING))
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-5, 0), (10, 10), (10, -1)])
 def test_sizes_that_cannot_be_met_are_refused(name: str, size: int, overlap: int) -> None:
     with pytest.raises(OperatorError, match="chunk_size"):

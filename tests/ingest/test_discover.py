@@ -27,18 +27,20 @@ def test_a_folder_is_walked_in_order_and_noise_is_left_out(tmp_path: Path) -> No
 
 
 def test_unsupported_documents_are_reported_with_advice(tmp_path: Path) -> None:
-    _make(tmp_path, "t.xlsx", "d/m.msg")
+    _make(tmp_path, "t.ppt", "d/m.doc", "d/w.pkl")
     files, failures = discover([tmp_path])
     assert files == []
-    assert {failure.path for failure in failures} == {"t.xlsx", "d/m.msg"}
-    assert "format .xlsx is not supported yet; convert it to CSV" in failures[0].reason
+    assert {failure.path for failure in failures} == {"t.ppt", "d/m.doc", "d/w.pkl"}
+    reasons = {failure.path: failure.reason for failure in failures}
+    assert "format .ppt is not read; save it as PPTX" in reasons["t.ppt"]
+    assert "a pickle runs code" in reasons["d/w.pkl"]
 
 
 def test_a_named_file_is_always_reported(tmp_path: Path) -> None:
     _make(tmp_path, "logo.png", "x.md")
     files, failures = discover([tmp_path / "logo.png", tmp_path / "x.md"])
     assert [file.relative for file in files] == ["x.md"]
-    assert "format .png is not supported" in failures[0].reason
+    assert "format .png is not read" in failures[0].reason
 
 
 def test_a_missing_path_is_the_callers_error(tmp_path: Path) -> None:

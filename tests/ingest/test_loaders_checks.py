@@ -16,8 +16,9 @@ from ingest.loaders.sandbox import Sandbox
 from ingest.types import LoadFailure
 
 LIMITS = LoadLimits(
-    max_file_mb=1, max_pages=200, max_characters=2_000_000, timeout_s=20, memory_mb=1024
-)
+    max_file_mb=1, max_pages=200, max_characters=2_000_000, timeout_s=20, memory_mb=1024,
+    max_records_mb=1,
+)  # fmt: skip
 PARSER_FILES = Path(__file__).resolve().parents[3] / "shared/data/parser_files/files"
 
 
@@ -33,7 +34,7 @@ def reason(path: Path) -> str:
     [
         ("a.md", b"", "the file is empty"),
         ("a.md", b" \n\t ", "white space"),
-        ("a.md", b"%PDF-1.4 x", "binary content in a .md file"),
+        ("a.md", b"%PDF-1.4 x", "the PDF is damaged"),
         ("a.txt", b"PK\x03\x04 x", "binary content in a .txt file"),
         ("a.html", bytes(range(256)) * 20, "binary content in a .html file"),
         ("a.csv", b"\x00\x01\x02\x03" * 50, "binary content in a .csv file"),

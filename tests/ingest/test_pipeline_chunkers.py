@@ -194,9 +194,12 @@ def test_a_second_model_keeps_vectors_of_its_own(
     path, second = turns(tmp_path / "turns.jsonl"), FakeEmbedder(model_id="second")
     ingest(path, second=second, ingest_batch=3)
     assert (vectors(store, "fake"), vectors(store, "second")) == (4, 4)
-    turns(path, {**TURNS, "t4": "A hen came."})
+    turns(path, {**TURNS, "t5": "A hen came."})
     ingest(path, second=second)
-    assert vectors(store, "second") == 5
+    assert (vectors(store, "fake"), vectors(store, "second")) == (5, 5)
+    turns(path)  # no text is left that the fifth vectors are of
+    ingest(path, second=second)
+    assert (vectors(store, "fake"), vectors(store, "second")) == (4, 4)
 
 
 def test_a_second_model_learns_what_was_there_before(

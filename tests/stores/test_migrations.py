@@ -37,6 +37,7 @@ TABLES = {
         "content_hash",
         "metadata",
         "indexed_at",
+        "body_hash",
     ],
     "document_acl": ["document", "principal"],
     "chunks": [
@@ -55,6 +56,7 @@ TABLES = {
     ],
     "record_fields": ["document", "collection_id", "name", "value", "folded", "number"],
     "embeddings": ["content_hash", "model", "vector"],
+    "journal": ["collection_id", "document_id", "file", "stage", "chunks"],
     "outbox": ["chunk_id", "collection_id", "operation"],
     "sentence_vectors": ["content_hash", "model", "vectors"],
     "segments": ["collection_id", "name"],
@@ -113,6 +115,7 @@ NAMES = [
     "m008_limits",
     "m009_jobs",
     "m010_audit",
+    "m012_journal",
     "m013_quality",
 ]
 

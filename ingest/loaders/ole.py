@@ -1,0 +1,36 @@
+"""What is inside an OLE container: the old Office formats, Outlook messages, encrypted files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_STREAMS = {
+    "encryptedpackage": "encrypted",
+    "worddocument": "doc",
+    "workbook": "xls",
+    "book": "xls",
+    "powerpoint document": "ppt",
+    "__properties_version1.0": "msg",
+}
+
+
+def is_ole(path: Path) -> bool:
+    """Tell whether a file is an OLE container."""
+    with path.open("rb") as handle:
+        return handle.read(len(OLE_MAGIC)) == OLE_MAGIC
+
+
+def kind_of(path: Path) -> str:
+    """Return encrypted, doc, xls, ppt, msg, or "" for a container of something else.
+
+    A damaged container is "" too.
+    """
+    import olefile  # type: ignore[import-untyped]
+
+    try:
+        with olefile.OleFileIO(str(path)) as container:
+            streams = ["/".join(parts).lower() for parts in container.listdir()]
+    except Exception:  # damaged files raise anything
+        return ""
+    return next((kind for name, kind in _STREAMS.items() if name in streams), "")

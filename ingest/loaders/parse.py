@@ -1,0 +1,109 @@
+"""What the parser process does with one file: pick the loader, bound the text, name the fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from core.errors import DocumentError, shorten
+from ingest.loaders.content import head_of, kind_of, suffix_of_content
+from ingest.loaders.encoding import decode
+from ingest.loaders.formats import format_of, refusal, suffix_of
+from ingest.loaders.limits import LoadLimits
+from ingest.loaders.table import FORMATS, Loaded
+from ingest.types import LoadFailure
+
+_MB = 2**20
+
+
+def parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
+    """Yield the documents of a file and the failures of it or its records.
+
+    Raises MemoryError only: after that the process is not to be used again.
+    """
+    try:
+        for item in _parse(path, relative, limits):
+            yield _within(item, limits)
+    except MemoryError:
+        raise
+    except DocumentError as error:
+        yield LoadFailure(path=relative, reason=error.rule)
+    except OSError as error:
+        reason = f"cannot be read: {(error.strerror or str(error)).lower()}"
+        yield LoadFailure(path=relative, reason=reason)
+    except RecursionError:
+        yield LoadFailure(path=relative, reason="nested too deeply to be read")
+    except Exception as error:  # a parser's own fault with this content
+        said = shorten(str(error))
+        reason = f"damaged, or not really {suffix_of(path.name) or 'text'}: the parser gave up"
+        yield LoadFailure(path=relative, reason=f"{reason} ({said})" if said else reason)
+
+
+def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
+    name = _format_name(path)
+    check_size(path.stat().st_size, name, limits)
+    chosen = FORMATS[name]
+    if not chosen.text_share:
+        yield from chosen.file_loader()(path, relative, limits)
+        return
+    content = decode(path.read_bytes(), suffix_of(path.name))
+    if not content.strip():
+        raise DocumentError("the file holds only white space")
+    _check_characters(len(content), limits, share=chosen.text_share)
+    yield from chosen.text_loader()(relative, content)
+
+
+def _format_name(path: Path) -> str:
+    """Choose by what the content is where that cannot be mistaken, else by the name."""
+    named = format_of(path.name)
+    if named is None:
+        raise DocumentError(refusal(path.name))
+    head = head_of(path)
+    suffix = suffix_of_content(head, path)
+    found = format_of(f"x{suffix}") if suffix else None
+    if found in FORMATS and not _agrees(named, found):
+        return found
+    kind = kind_of(head)
+    if kind and "image" in kind:
+        raise DocumentError(f"the file is {kind}, not what its name says; OCR it first")
+    return named
+
+
+def _agrees(named: str, found: str) -> bool:
+    """XHTML in a notebook's or a Markdown file's clothes is HTML; an XML reader may want it."""
+    return named == found or (found == "html" and not FORMATS[named].text_share)
+
+
+def check_size(size: int, name: str, limits: LoadLimits) -> None:
+    """Raise DocumentError for a file that is empty or over the limit of its format."""
+    if size == 0:
+        raise DocumentError("the file is empty")
+    records = name in FORMATS and FORMATS[name].records
+    most = max(limits.max_records_mb, limits.max_file_mb) if records else limits.max_file_mb
+    if size > most * _MB:
+        setting = "max_records_mb" if records else "max_file_mb"
+        raise DocumentError(
+            f"the file is {size / _MB:.0f} MB; the limit is {most:g} MB ({setting}); split the"
+            " file or raise it"
+        )
+
+
+def _check_characters(count: int, limits: LoadLimits, *, share: int = 1) -> None:
+    if count > limits.max_characters * share:
+        raise DocumentError(
+            f"{count} characters; the limit is {limits.max_characters} (max_characters); split the"
+            " file or raise it"
+        )
+
+
+def _within(item: Loaded, limits: LoadLimits) -> Loaded:
+    """Refuse a document without text or with too much."""
+    if isinstance(item, LoadFailure):
+        return item
+    try:
+        _check_characters(sum(len(block.text) for block in item.blocks), limits)
+        if not any(block.text.strip() for block in item.blocks):
+            raise DocumentError("no text found in it")
+    except DocumentError as error:
+        return LoadFailure(path=item.source, reason=error.rule)
+    return item

@@ -1,0 +1,82 @@
+"""RTF to paragraphs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from core.errors import DocumentError
+from ingest.loaders import metadata
+from ingest.loaders.limits import LoadLimits
+from ingest.loaders.text import first_short_line, text_blocks
+from ingest.types import ParsedDocument
+
+RTF_MAGIC = b"{\\rtf"
+_CODE_PAGE = re.compile(rb"\\ansicpg(\d+)")
+_INFO = re.compile(r"\{\\(title|author|keywords|subject)\s([^{}]*)\}")
+_EMBEDDED = re.compile(rb"\{\\\*?\\?(?:bin|objdata)\b[^{}]*\}")
+
+
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument]:
+    """Yield the one document of an RTF file of any code page."""
+    raw = path.read_bytes()
+    if not raw.lstrip().startswith(RTF_MAGIC):
+        raise DocumentError("no RTF: it does not begin with {\\rtf")
+    text, described = text_of(raw, limits)
+    if not text.strip():
+        raise DocumentError("no text found in it")
+    yield ParsedDocument(
+        document_id=relative,
+        source=relative,
+        title=str(described.get("title") or first_short_line(text) or PurePosixPath(relative).stem),
+        format="rtf",
+        blocks=text_blocks(text),
+        metadata=described,
+    )
+
+
+def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
+    """Return the text of RTF, a blank line after each paragraph, and its metadata."""
+    from striprtf.striprtf import rtf_to_text
+
+    # RTF is ASCII; bytes above it stand for the document's code page and are written as such.
+    source = _escaped(_EMBEDDED.sub(b"", raw))
+    if len(source) > limits.max_characters * 20:
+        raise DocumentError(
+            f"{len(source)} characters of RTF; the limit is 20 times {limits.max_characters}"
+            " (max_characters); split the file or raise it"
+        )
+    try:
+        text = str(rtf_to_text(source, encoding=_code_page(raw), errors="replace"))
+        found = {
+            name: str(rtf_to_text("{\\rtf1 " + value + "}", _code_page(raw), "replace")).strip()
+            for name, value in _INFO.findall(source)
+        }
+    except MemoryError:
+        raise
+    except Exception as error:  # damaged files raise anything
+        raise DocumentError(f"the RTF is damaged ({type(error).__name__})") from error
+    if author := found.pop("author", ""):
+        found["authors"] = author
+    # Emoji are written as two halves.
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    lines = (line.strip() for line in text.replace("\r", "\n").split("\n"))
+    return "\n\n".join(line for line in lines if line), metadata.normalise(found)
+
+
+def _escaped(raw: bytes) -> str:
+    parts = re.split(rb"([\x80-\xff]+)", raw)
+    parts[1::2] = [b"".join(b"\\'%02x" % byte for byte in part) for part in parts[1::2]]
+    return b"".join(parts).decode("ascii")
+
+
+def _code_page(raw: bytes) -> str:
+    import codecs
+
+    match = _CODE_PAGE.search(raw[:4096])
+    name = f"cp{int(match.group(1))}" if match else "cp1252"
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        return {"cp10007": "mac-cyrillic", "cp65001": "utf-8"}.get(name, "cp1252")

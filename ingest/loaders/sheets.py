@@ -1,0 +1,236 @@
+"""Spreadsheets of any format: a sheet that is a table gives records, any other one text.
+
+A sheet is a table when one of its first rows names (with different short texts, none of them a
+number) at least four fifths of the columns used from there on, and at least four fifths of the rows
+below fill two cells or more. Rows above that header stay as text of the sheet.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from itertools import chain, islice
+from pathlib import PurePosixPath
+from typing import Any
+
+from core.errors import DocumentError
+from ingest.loaders import records
+from ingest.loaders.limits import LoadLimits
+from ingest.loaders.outline import SECTION_SEPARATOR, Outline, table_text
+from ingest.loaders.records import Scalar
+from ingest.types import LoadFailure, ParsedDocument
+
+Cell = Scalar | None
+Row = tuple[int, list[Cell]]
+_SAMPLED = 200
+_HEADER_WITHIN = 10
+_SHARE = 0.8
+_LONGEST_NAME = 120
+_NUMBER = re.compile(r"[-+]?[\d\s.,]+%?")
+_ERRORS = frozenset(
+    ("#REF!", "#N/A", "#DIV/0!", "#VALUE!", "#NAME?", "#NULL!", "#NUM!", "#GETTING_DATA")
+)
+
+
+@dataclass
+class Sheet:
+    """Hold one sheet: its rows with their numbers from 1, and the areas that are one cell.
+
+    An area is (first row, first column, last row, last column), counted from 1.
+    """
+
+    name: str
+    rows: Iterator[Row]
+    merged: list[tuple[int, int, int, int]] = field(default_factory=list)
+    hidden: bool = False
+
+
+def cell_of(value: object) -> Cell:
+    """Return what a cell holds: dates as ISO text, whole numbers as int, errors as nothing."""
+    if isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < 1e15 else value
+    if isinstance(value, datetime):
+        return (value.date() if value.time() == time() else value).isoformat()
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return str(value)
+    text = "" if value is None else str(value).strip()
+    return None if not text or text in _ERRORS else text
+
+
+class Workbook:
+    """Turn the sheets of one file into documents; make one per file."""
+
+    def __init__(self, relative: str, format_name: str, limits: LoadLimits) -> None:
+        """Note the file's name below what is ingested, and how much text is too much."""
+        self._relative = relative
+        self._format = format_name
+        self._limits = limits
+        self._outline = Outline()
+        self._ids: dict[str, tuple[str, int]] = {}
+
+    def documents(
+        self, sheets: Iterable[Sheet], described: dict[str, Any]
+    ) -> Iterator[ParsedDocument | LoadFailure]:
+        """Yield the records of the tables, then one document with the text of the other sheets."""
+        found = False
+        for sheet in sheets:
+            if sheet.hidden:
+                reason = "a hidden sheet is not read; show it in the spreadsheet to have it read"
+                yield LoadFailure(path=f"{self._relative}#{sheet.name}", reason=reason)
+                continue
+            for item in self._sheet(sheet):
+                found = True
+                yield item
+        blocks = self._outline.finish()
+        if not blocks and not found:
+            raise DocumentError("no text in any sheet")
+        if blocks:
+            stem = PurePosixPath(self._relative).stem
+            yield ParsedDocument(
+                document_id=self._relative,
+                source=self._relative,
+                title=str(described.get("title") or stem),
+                format=self._format,
+                blocks=blocks,
+                metadata=described,
+            )
+
+    def _sheet(self, sheet: Sheet) -> Iterator[ParsedDocument | LoadFailure]:
+        rows = (row for row in _unmerged(sheet) if any(cell is not None for cell in row[1]))
+        first = list(islice(rows, _SAMPLED))
+        at = find_header([cells for _, cells in first])
+        if at is None:
+            self._add_text(sheet.name, chain(first, rows))
+            return
+        self._add_text(sheet.name, first[:at])
+        yield from self._records(sheet.name, first[at][1], chain(first[at + 1 :], rows))
+
+    def _add_text(self, name: str, rows: Iterable[Row]) -> None:
+        lines: list[list[str]] = []
+        size = 0
+        for _, cells in rows:
+            lines.append([shown(cell) for cell in cells])
+            size += sum(map(len, lines[-1]))
+            if size > self._limits.max_characters:
+                raise DocumentError(
+                    f"more than {self._limits.max_characters} characters (max_characters) in the"
+                    f" sheet {name!r}; split the file or raise it"
+                )
+        if lines:
+            self._outline.heading(1, name)
+            self._outline.add(table_text(lines), "table")
+
+    def _records(
+        self, sheet: str, first: list[Cell], rows: Iterable[Row]
+    ) -> Iterator[ParsedDocument | LoadFailure]:
+        header = names_of(first)
+        id_name, title_name = records.find_id(header), records.find_title(header)
+        for number, cells in rows:
+            fields = {
+                name: cell for name, cell in zip(header, cells, strict=False) if cell is not None
+            }
+            extra = cells[len(header) :]
+            fields |= {
+                f"column {at}": cell
+                for at, cell in enumerate(extra, start=len(header) + 1)
+                if cell is not None
+            }
+            try:
+                document_id = self._id(sheet, number, fields.get(id_name or ""))
+            except DocumentError as error:
+                yield LoadFailure(path=f"{self._relative}#{sheet}!{number}", reason=error.rule)
+                continue
+            named = fields.get(title_name or "") or _first_text(fields, id_name)
+            named = named or f"{sheet}, row {number}"
+            yield self._record(document_id, fields, str(named)[:300], sheet, number)
+
+    def _record(
+        self, document_id: str, fields: dict[str, Scalar], title: str, sheet: str, number: int
+    ) -> ParsedDocument:
+        place = f"{sheet}{SECTION_SEPARATOR}row {number}"
+        document = records.record(
+            self._relative, document_id, dict(fields), title=title, format_name=self._format
+        )
+        blocks = [block.model_copy(update={"section": place}) for block in document.blocks]
+        return document.model_copy(update={"blocks": blocks})
+
+    def _id(self, sheet: str, number: int, given: Cell) -> str:
+        """Return the record's own id; two sheets may count from 1, one sheet may not do so twice.
+
+        Raises DocumentError.
+        """
+        if given is None or isinstance(given, bool | float):
+            return f"{self._relative}#{sheet}!{number}"
+        for document_id in (str(given), f"{sheet}#{given}"):
+            other, row = self._ids.setdefault(document_id, (sheet, number))
+            if (other, row) == (sheet, number):
+                return document_id
+            if other == sheet:
+                break
+        raise DocumentError(f"the id '{given}' is already used in row {row} of the sheet")
+
+
+def find_header(rows: list[list[Cell]]) -> int | None:
+    """Return where the header of a table is, or None when the rows are no table."""
+    for at, row in enumerate(rows[:_HEADER_WITHIN]):
+        body = rows[at + 1 :]
+        used = {column for cells in rows[at:] for column in _filled(cells)}
+        filled = _filled(row)
+        if len(filled) < 2 or len(filled) < _SHARE * len(used):
+            continue
+        names = [str(row[column]).casefold() for column in filled]
+        if (
+            len(set(names)) < len(names)
+            or not all(isinstance(row[column], str) for column in filled)
+            or any(len(name) > _LONGEST_NAME or _NUMBER.fullmatch(name) for name in names)
+        ):
+            return None
+        full = sum(len(_filled(cells)) > 1 for cells in body)
+        return at if body and full >= _SHARE * len(body) else None
+    return None
+
+
+def _filled(cells: list[Cell]) -> list[int]:
+    return [at for at, cell in enumerate(cells) if cell is not None]
+
+
+def names_of(cells: list[Cell]) -> list[str]:
+    """Return a name for every column, in one line; unnamed ones are numbered."""
+    return [
+        " ".join(str(cell).split()) if cell is not None else f"column {at}"
+        for at, cell in enumerate(cells, start=1)
+    ]
+
+
+def shown(cell: Cell) -> str:
+    """Write a cell as a person reads it."""
+    return "" if cell is None else str(cell).lower() if isinstance(cell, bool) else str(cell)
+
+
+def _first_text(fields: dict[str, Scalar], id_name: str | None) -> str:
+    return next((v for name, v in fields.items() if isinstance(v, str) and name != id_name), "")
+
+
+def _unmerged(sheet: Sheet) -> Iterator[Row]:
+    """Write the value of each merged area of several rows into all rows of it.
+
+    Across columns it stays once: a title over the whole table is one text.
+    """
+    areas = sorted((area for area in sheet.merged if area[2] > area[0]), reverse=True)
+    active: dict[tuple[int, int, int, int], Cell] = {}
+    for number, cells in sheet.rows:
+        active = {area: value for area, value in active.items() if area[2] >= number}
+        while areas and areas[-1][0] <= number:
+            area = areas.pop()
+            if area[0] == number and area[1] <= len(cells):
+                active[area] = cells[area[1] - 1]
+        for (_, left, _, _), value in active.items():
+            cells += [None] * (left - len(cells))
+            cells[left - 1] = value
+        yield number, cells

@@ -1,0 +1,74 @@
+"""Old XLS workbooks (Excel 5 to 2003)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.errors import DocumentError
+from ingest.loaders import metadata
+from ingest.loaders.limits import LoadLimits
+from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
+from ingest.types import LoadFailure, ParsedDocument
+
+if TYPE_CHECKING:
+    from xlrd.book import Book
+    from xlrd.sheet import Cell as XlsCell
+    from xlrd.sheet import Sheet as XlsSheet
+
+
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield the records of the tables of a workbook, and one document with its other sheets."""
+    book = _open(path)
+    described = metadata.normalise({"authors": book.user_name or ""})
+    workbook = Workbook(relative, "xls", limits)
+    yield from workbook.documents(_sheets(book), described)
+
+
+def _open(path: Path) -> Book:
+    import xlrd  # type: ignore[import-untyped]
+
+    with open(os.devnull, "w", encoding="utf-8") as log:
+        try:
+            # Merged areas are known only together with the formats.
+            return xlrd.open_workbook(
+                file_contents=path.read_bytes(), formatting_info=True, logfile=log
+            )
+        except MemoryError:
+            raise
+        except xlrd.XLRDError as error:
+            if "encrypted" in str(error).lower():
+                raise DocumentError(
+                    "the XLS is password-protected; save it again without a password"
+                ) from error
+            raise DocumentError(f"the XLS is damaged or no XLS ({error})") from error
+        except Exception as error:  # damaged files raise anything
+            raise DocumentError(f"the XLS is damaged ({type(error).__name__})") from error
+
+
+def _sheets(book: Book) -> Iterator[Sheet]:
+    for sheet in book.sheets():
+        merged = [
+            (top + 1, left + 1, bottom, right) for top, bottom, left, right in sheet.merged_cells
+        ]
+        yield Sheet(sheet.name, _rows(book, sheet), merged, hidden=sheet.visibility != 0)
+
+
+def _rows(book: Book, sheet: XlsSheet) -> Iterator[Row]:
+    for at in range(sheet.nrows):
+        yield at + 1, [_value(book, cell) for cell in sheet.row(at)]
+
+
+def _value(book: Book, cell: XlsCell) -> Cell:
+    import xlrd
+
+    if cell.ctype == xlrd.XL_CELL_DATE:
+        try:
+            return cell_of(xlrd.xldate.xldate_as_datetime(cell.value, book.datemode))
+        except (ValueError, OverflowError, xlrd.XLDateError):
+            return cell_of(cell.value)
+    if cell.ctype == xlrd.XL_CELL_BOOLEAN:
+        return bool(cell.value)
+    return None if cell.ctype == xlrd.XL_CELL_ERROR else cell_of(cell.value)

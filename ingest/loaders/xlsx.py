@@ -1,0 +1,87 @@
+"""XLSX workbooks, read as a stream: values as they were last calculated and saved."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from core.errors import DocumentError
+from ingest.loaders import ooxml
+from ingest.loaders.limits import LoadLimits
+from ingest.loaders.ole import is_ole, kind_of
+from ingest.loaders.sheets import Row, Sheet, Workbook, cell_of
+from ingest.loaders.xls import load as load_xls
+from ingest.types import LoadFailure, ParsedDocument
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook as Book
+
+_MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*?\bref\s*=\s*"([A-Z]{1,3}\d+:[A-Z]{1,3}\d+)"')
+_BLOCK = 1 << 20
+_LONGEST_TAG = 200
+_MAX_MERGED = 100_000
+
+
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield the records of the tables of a workbook, and one document with its other sheets."""
+    if is_ole(path) and kind_of(path) == "xls":
+        yield from load_xls(path, relative, limits)
+        return
+    ooxml.check(path, "XLSX", limits, "xl")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of parts that only concern looks
+        yield from _documents(path, relative, limits)
+
+
+def _documents(
+    path: Path, relative: str, limits: LoadLimits
+) -> Iterator[ParsedDocument | LoadFailure]:
+    import openpyxl
+
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise DocumentError(f"the XLSX is damaged ({type(error).__name__})") from error
+    try:
+        workbook = Workbook(relative, "xlsx", limits)
+        yield from workbook.documents(_sheets(book), ooxml.described(book.properties))
+    except (DocumentError, MemoryError):
+        raise
+    except Exception as error:  # a damaged sheet raises anything
+        raise DocumentError(f"a sheet of the XLSX is damaged ({type(error).__name__})") from error
+    finally:
+        book.close()
+
+
+def _sheets(book: Book) -> Iterator[Sheet]:
+    for sheet in book.worksheets:
+        # A claimed size of a million rows would be filled with empty cells.
+        sheet.reset_dimensions()
+        hidden = sheet.sheet_state != "visible"
+        yield Sheet(sheet.title, _rows(sheet), [] if hidden else _merged(book, sheet), hidden)
+
+
+def _rows(sheet: Any) -> Iterator[Row]:  # noqa: ANN401 (openpyxl's read-only sheet)
+    for number, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+        if row:
+            yield number, [cell_of(value) for value in row]
+
+
+def _merged(book: Any, sheet: Any) -> list[tuple[int, int, int, int]]:  # noqa: ANN401
+    """Find the merged areas, which stand behind all cells and openpyxl leaves out of a stream."""
+    from openpyxl.utils.cell import range_boundaries
+
+    found: list[tuple[int, int, int, int]] = []
+    rest = b""
+    with book._archive.open(sheet._worksheet_path) as part:
+        while (block := part.read(_BLOCK)) and len(found) < _MAX_MERGED:
+            rest = rest[-_LONGEST_TAG:] + block
+            for match in _MERGED.finditer(rest):
+                left, top, right, bottom = range_boundaries(match.group(1).decode())
+                found.append((top, left, bottom, right))
+    return list(dict.fromkeys(found))
