@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -12,6 +12,20 @@ from cli.output import print_json, stdout
 
 if TYPE_CHECKING:
     from graph.session import Session
+
+
+Repair = Annotated[
+    bool,
+    typer.Option("--repair", help="Make anew what is derived, drop what belongs to nothing."),
+]
+
+
+def _repaired(session: Session, quiet: bool) -> list[str]:
+    from cli.progress import StageBars
+    from ingest.repair import repair
+
+    with StageBars(quiet) as progress:
+        return repair(session.store, session.embedder, session.settings, progress, session.second)
 
 
 def _others(session: Session) -> dict[str, Any]:
@@ -26,6 +40,18 @@ def _others(session: Session) -> dict[str, Any]:
     }
 
 
+def _shown(report: dict[str, Any]) -> dict[str, Any]:
+    """Return what a person wants to know of the directory besides its problems."""
+    versions = dict(report["versions"])
+    note = versions.pop("sqlite_note")
+    return {
+        "versions": versions,
+        **({"SQLite": note} if note else {}),
+        "disk": report["disk"],
+        "seal": report["seal"]["state"],
+    }
+
+
 def _described(value: Any) -> str:  # noqa: ANN401 - what a report holds
     if isinstance(value, dict):
         return ", ".join(f"{name} {_described(item)}" for name, item in value.items())
@@ -34,12 +60,20 @@ def _described(value: Any) -> str:  # noqa: ANN401 - what a report holds
     return "none" if value is None else str(value)
 
 
-def doctor(data: Data = None, as_json: Json = False) -> None:
-    """Check the catalogue, the full-text index and the vectors; exit code 1 names problems."""
+def doctor(data: Data = None, repair: Repair = False, as_json: Json = False) -> None:
+    """Check the catalogue, the full-text index, the vectors and the files beside them.
+
+    Exit code 0: all is well (or was repaired), 1: problems were found or are left, 4: the directory
+    cannot be opened.
+    """
     from stores.health import examine
 
     with opened(settings_from(data)) as session:
+        done: list[str] = []
+        if repair:
+            done = [*session.store.checkup.repaired, *_repaired(session, as_json)]
         report = examine(session.store)
+        report["repaired"] = done or report["repaired"]
         report["models"] = {"embedder": session.store.model_id, **_others(session)}
         report["problems"] += [note for note in session.warnings if note not in report["problems"]]
         report["ok"] = not report["problems"]
@@ -52,9 +86,12 @@ def doctor(data: Data = None, as_json: Json = False) -> None:
             f"{state}: {report['documents']} documents, {report['chunks']} chunks,"
             f" {report['fts_rows']} full-text rows, {report['vectors']} vectors",
         )
+        for line in done:
+            out.print(f"  [green]✓[/green] {escape(line)}")
         for problem in report["problems"]:
             out.print(f"  [red]✗[/red] {escape(problem)}")
-        for name, value in report["models"].items():
+        shown = {**report["models"], **_shown(report)}
+        for name, value in shown.items():
             out.print(f"  [dim]{name}: {escape(_described(value))}[/dim]")
     if not report["ok"]:
         raise typer.Exit(1)

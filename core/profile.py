@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -69,13 +70,16 @@ def built_in_profiles() -> list[str]:
     return sorted(path.stem for path in BUILT_IN.glob("*.yaml"))
 
 
-def load_profile(name_or_path: str) -> Profile:
-    """Read a built-in profile by name, or any profile by the path of its YAML file."""
+def load_profile(name_or_path: str, placed: Callable[[Path], Path] = lambda path: path) -> Profile:
+    """Read a built-in profile by name, or any profile by the path of its YAML file.
+
+    `placed` says where a path leads.
+    """
     import yaml
 
     path = BUILT_IN / f"{name_or_path}.yaml"
     if name_or_path.endswith((".yaml", ".yml")) or "/" in name_or_path:
-        path = Path(name_or_path).expanduser()
+        path = placed(Path(name_or_path).expanduser())
     if not path.is_file():
         raise CallerError(
             "a profile is a built-in name or the path of a YAML file",

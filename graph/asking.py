@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
-from core.errors import CarrelError, shorten
+from core.errors import CarrelError, OperatorError, shorten
 from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
 from core.types import Answer, Clarification, StopReason
@@ -49,8 +49,8 @@ class Asked:
 class Asking:
     """Put questions to the graph and keep what becomes of them."""
 
-    def __init__(self, graph: Graph, store: Store, warnings: Sequence[str]) -> None:
-        """Use an open store; `warnings` are those of the session, told with every run."""
+    def __init__(self, graph: Graph, store: Store, warnings: Callable[[], Sequence[str]]) -> None:
+        """Use an open store; `warnings` gives those of the session, told with every run."""
         self._graph = graph
         self._store = store
         self._warnings = warnings
@@ -124,20 +124,25 @@ class Asking:
             asked.question, reply = waiting.question, asked.question
         run = self._record(asked, state, waiting.run_id if waiting else "")
         run.result["conversation_id"] = name
-        self._saved(run)
+        redacted = self._save(run)
+        if redacted:  # of a document that was deleted meanwhile; the state has its text too
+            self.threads.delete(name)
+            asked.question = self._store.runs.load(run.tenant, run.user, run.run_id).question
         asks: Clarification | None = state.get("clarification")
         turn = KeptTurn(
             run_id=run.run_id,
             question=asked.question,
-            clarification=asks or (waiting.clarification if waiting else None),
-            reply=reply,
+            clarification=None
+            if redacted
+            else asks or (waiting.clarification if waiting else None),
+            reply="" if redacted else reply,
         )
         self._store.conversations.save_turn(
             conversation,
             turn,
-            self.threads.latest(name),
+            "" if redacted else self.threads.latest(name),
             title=shorten(asked.question, settings.conversation_title_chars),
-            waiting=asks is not None,
+            waiting=asks is not None and not redacted,
         )
         return run
 
@@ -159,18 +164,24 @@ class Asking:
             state,
             state["trail"],
             index_version=self._store.catalogue.index_version(),
-            warnings=self._warnings,
+            warnings=self._warnings(),
             run_id=run_id,
         )
 
     def _saved(self, run: RunRecord) -> RunRecord:
-        try:
-            self._store.runs.save(run)
-        except sqlite3.OperationalError as error:
-            # The answer is worth more than its record: a full disk must not swallow it.
-            reason = damaged(self._store.folder, error)
-            run.result["warnings"].append(f"the run was not kept: {reason}")
+        self._save(run)
         return run
+
+    def _save(self, run: RunRecord) -> bool:
+        """Keep a run; return whether text of deleted documents had to be left out."""
+        try:
+            return self._store.runs.save(run)
+        except (sqlite3.DatabaseError, OperatorError) as error:
+            # The answer is worth more than its record: a full disk must not swallow it.
+            folder = self._store.folder
+            reason = damaged(folder, error) if isinstance(error, sqlite3.Error) else error
+            run.result["warnings"].append(f"the run was not kept: {reason}")
+        return False
 
 
 def followed(

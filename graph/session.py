@@ -27,6 +27,7 @@ from reasoning.types import Reasoner, Turn
 from retrievers.types import Index
 from stores.catalogue import Collection
 from stores.conversations import Conversation
+from stores.lock import OwnerLock, locked
 from stores.store import Store
 from tools.shared_results import SharedResults
 from tools.toolbox import Toolbox
@@ -39,35 +40,57 @@ class Session:
     """Own a data directory and answer questions from it until closed."""
 
     def __init__(
-        self, settings: Settings, *, create: bool = False, needs_embedder: bool = False
+        self,
+        settings: Settings,
+        *,
+        create: bool = False,
+        needs_embedder: bool = False,
+        lock: OwnerLock | None = None,
     ) -> None:
-        """Open the directory; without `needs_embedder` a broken model leaves keyword search."""
+        """Open the directory; without `needs_embedder` a broken model leaves keyword search.
+
+        `lock` is the directory's, when it is held already; the session gives it back.
+        """
         self.settings = settings
-        self.warnings: list[str] = []
-        self.embedder: Embedder | None = None
+        self._warnings: list[str] = []
+        lock = lock or locked(settings, create=create)  # who is refused loads no model
         try:
-            self.embedder = open_embedder(settings)
-        except ModelError as error:
-            if needs_embedder:
-                raise
-            self.warnings.append(f"keyword search only: {error}")
-        model_id = self.embedder.model_id if self.embedder else NO_MODEL
-        self.store = Store(settings, model_id, create=create)
+            self.embedder = self._embedder(needs_embedder)
+            model_id = self.embedder.model_id if self.embedder else NO_MODEL
+            self.store = Store(settings, model_id, create=create, lock=lock)
+        except BaseException:
+            lock.release()
+            raise
         try:
             self.caches = open_caches(settings, self.store.folder)
         except BaseException:
             self.store.close()
             raise
+        self.store.erasure.on_change.append(self.caches.clear)
         self.second: Embedder | None = None
         try:
             self.second = open_second(settings)
         except ModelError as error:
             if needs_embedder:
                 raise
-            self.warnings.append(f"one embedder alone: {error}")
+            self._warnings.append(f"one embedder alone: {error}")
         self._rerankers: dict[str, Reranker | None] = {}
         self._chat: tuple[ChatModel | None, str] | None = None
-        self.asking = Asking(build_graph(), self.store, self.warnings)
+        self.asking = Asking(build_graph(), self.store, lambda: self.warnings)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return what callers should know: models that are missing, and damage found."""
+        return [*self._warnings, *self.store.database.condition.warnings()]
+
+    def _embedder(self, needed: bool) -> Embedder | None:
+        try:
+            return open_embedder(self.settings)
+        except ModelError as error:
+            if needed:
+                raise
+            self._warnings.append(f"keyword search only: {error}")
+        return None
 
     def index(self, collection: Collection) -> Index:
         """Return the collection with the models that search it."""
@@ -95,7 +118,9 @@ class Session:
         return self._remembering(self.embedder, tenant)
 
     def _remembering(self, embedder: Embedder | None, tenant: str) -> Embedder | None:
-        return CachedEmbedder(embedder, self.caches.embeddings, tenant) if embedder else None
+        if embedder is None or self.store.database.condition.distrusted:
+            return None
+        return CachedEmbedder(embedder, self.caches.embeddings, tenant)
 
     def _reranker(self, settings: Settings) -> Reranker | None:
         """Load the re-ranker once; a broken one leaves the order of the search."""
@@ -104,7 +129,7 @@ class Session:
             try:
                 found = open_reranker(settings)
             except ModelError as error:
-                self.warnings.append(f"no re-ranking: {error}")
+                self._warnings.append(f"no re-ranking: {error}")
             self._rerankers[settings.reranker] = found
         return self._rerankers[settings.reranker]
 
@@ -118,7 +143,7 @@ class Session:
 
             self._chat = open_chat(self.settings)
             if self._chat[1]:
-                self.warnings.append(self._chat[1])
+                self._warnings.append(self._chat[1])
         return self._chat[0]
 
     def tools(self, auth: AuthContext, collection: str) -> Toolbox:

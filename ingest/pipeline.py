@@ -108,7 +108,9 @@ class Pipeline:
             collection = self._reading.collection
             given = partial(seen.has, NAMED)
             summary.documents, summary.chunks = self._store.files.totals(collection, given)
-        summary.notes = [*self._chunkers.notes, *self._finish()]
+        notes = arrange(self._store, collection, self._settings)
+        self._finish()
+        summary.notes = [*self._chunkers.notes, *notes]
         summary.seconds = round(time.monotonic() - started, 3)
         return summary
 
@@ -139,17 +141,15 @@ class Pipeline:
         self._store.outbox.drain(self._advance)
         return removed
 
-    def _finish(self) -> list[str]:
-        """Do what is left when all documents are in; return notes on it."""
+    def _finish(self) -> None:
+        """Do what is left when all documents are in."""
         collection = self._reading.collection
-        notes = arrange(self._store, collection, self._settings)
         if self._second is not None:
             advance = partial(self._progress, "second")
             batch = self._settings.ingest_batch
             embed_missing(self._store, self._second, batch, advance, collection.id)
         sweep(self._store.database)
         self._store.hot.refresh(collection, partial(self._progress, "index"))
-        return notes
 
     def _embed_sentences(self, texts: Sequence[str]) -> Vectors:
         """Embed for a chunker, while a batch may be under way in another thread."""

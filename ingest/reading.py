@@ -19,7 +19,7 @@ from ingest.loaders.registry import load
 from ingest.loaders.sandbox import Sandbox
 from ingest.renames import can_relabel, relabelled
 from ingest.seen import Seen
-from ingest.summary import ReadFile, Summary
+from ingest.summary import ReadFile, Summary, left_out_of
 from ingest.types import LoadFailure, ParsedDocument
 from stores.catalogue import Collection
 from stores.left_out import LeftOutRow
@@ -98,9 +98,7 @@ class Reader:
         if (row := self._known.unchanged(relative, print_)) is not None:
             self._summary.unchanged += 1
             self._summary.failed += [LoadFailure.model_validate(item) for item in row.failures]
-            self._summary.left_out += [
-                LoadFailure(path=left.source, reason=left.reason) for left in self._left(relative)
-            ]
+            self._summary.left_out += left_out_of(self._left_out(relative))
             self._seen.add(NAMED, relative)
             file.unchanged = True
             if row.path != path:
@@ -117,12 +115,13 @@ class Reader:
         yield file
 
     def _can_relabel(self, previous: FileRow, relative: str) -> bool:
-        if previous.failures or any(self._left(previous.relative)):  # they say the old name
+        if previous.failures or any(self._left_out(previous.relative)):  # they say the old name
             return False
         return can_relabel(self._stored(previous.relative), previous.relative, relative)
 
-    def _left(self, relative: str) -> Iterator[LeftOutRow]:
-        return self._reading.store.left_out.all(self._reading.collection, relative)
+    def _left_out(self, relative: str) -> Iterator[LeftOutRow]:
+        reading = self._reading
+        return reading.store.left_out.all(reading.collection, relative)
 
     def _stored(self, relative: str) -> Iterator[DocumentRow]:
         store = self._reading.store

@@ -10,9 +10,8 @@ from core.settings import Settings
 from ingest.pipeline import Progress
 from ingest.vectors import embed_missing
 from models.embeddings import Embedder
-from stores import fulltext
+from stores.fulltext_rebuild import rebuild_fulltext
 from stores.store import Store
-from stores.writer import keyword_text, searched_text
 
 
 def rebuild(
@@ -47,29 +46,10 @@ def rebuild(
 
 
 def _rebuild_fulltext(store: Store, progress: Progress) -> int:
-    total = 0
-    for collection in store.catalogue.collections():
-        with store.database.write() as connection:
-            fulltext.drop_table(connection, collection.id)
-            fulltext.create_table(connection, collection.id)
-            chunks = connection.execute(
-                """SELECT c.id, c.section, c.text, c.context, d.title, d.language, d.metadata
-                   FROM chunks c JOIN documents d ON d.id = c.document
-                   WHERE c.collection_id = ? ORDER BY c.id""",
-                (collection.id,),
-            ).fetchall()
-            for done, chunk in enumerate(chunks, start=1):
-                parts = (
-                    chunk["title"],
-                    keyword_text(chunk["metadata"]),
-                    chunk["section"],
-                    searched_text(chunk["text"], chunk["context"]),
-                )
-                fulltext.insert(connection, collection.id, chunk["id"], parts, chunk["language"])
-                if done % 100 == 0 or done == len(chunks):
-                    progress(f"text {collection.name}", done, len(chunks))
-            total += len(chunks)
-    return total
+    return sum(
+        rebuild_fulltext(store.database, one.id, partial(progress, f"text {one.name}"))
+        for one in store.catalogue.collections()
+    )
 
 
 def _rebuild_segments(store: Store, progress: Progress) -> None:

@@ -123,6 +123,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         store.hot.refresh_in_background(collection)
     await asyncio.to_thread(desk.jobs.resume)
     watching = asyncio.create_task(desk.metrics.watch_loop())
+    desk.checks.start()
     try:
         yield
     finally:
@@ -130,6 +131,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         with suppress(asyncio.CancelledError):
             await watching
         await desk.runner.stop()
+        await asyncio.to_thread(desk.checks.close)
         await asyncio.to_thread(desk.jobs.close)
         await asyncio.to_thread(desk.audit.close)
         if desk.tracing is not None:

@@ -15,6 +15,7 @@ from serve.limits import CallerLimits
 from serve.metrics import Metrics
 from serve.reload import Load, Reload
 from serve.runner import SessionRunner
+from serve.selfchecks import SelfChecks
 from serve.tracing import Tracing, make_tracing
 from serve.watch import Watchers
 from stores.audit import AuditLog
@@ -40,6 +41,7 @@ class Desk:
     limits: CallerLimits
     audit: Audit
     reload: Reload
+    checks: SelfChecks
     tracing: Tracing | None = None
     followers: list[Callable[[Settings], None]] = field(default_factory=list)
 
@@ -51,6 +53,7 @@ class Desk:
         self.limits.settings = settings
         self.audit.use(settings)
         self.jobs.use(settings)
+        self.checks.use(settings)
         for follow in self.followers:
             follow(settings)
 
@@ -79,5 +82,6 @@ def make_desk(session: Session, *, allow_anonymous: bool = False, load: Load | N
         limits=limits,
         audit=audit,
         reload=Reload(load),
+        checks=SelfChecks(session, settings),
         tracing=tracing,
     )

@@ -11,7 +11,8 @@ import time
 from core.settings import Settings
 
 log = logging.getLogger("carrel.serve")
-LOGGERS = ("carrel.serve", "carrel.audit", "uvicorn.error")
+CHECKS = "carrel.checks"
+LOGGERS = ("carrel.serve", "carrel.audit", CHECKS, "uvicorn.error")
 FIELDS = ("id", "method", "route", "status", "ms", "tenant", "user")
 SECRET = re.compile(r"carrel_[0-9a-f]{12}_[0-9a-f]+|Bearer +\S+|eyJ[\w-]+\.[\w-]+\.[\w-]*")
 

@@ -63,6 +63,11 @@ class Metrics:
             gauge = Gauge(f"carrel_{what}", f"Work {what}.", ["pool"], registry=self._registry)
             for name, pool in self._pools.items():
                 gauge.labels(name).set_function(_load(pool, place))
+        Gauge(
+            "carrel_degraded",
+            "1 while the data directory is known to be damaged.",
+            registry=self._registry,
+        ).set_function(lambda: float(bool(runner.condition.warnings())))
         self.runs = RunFigures(self._registry, self._samples)
         self._caches = CacheFigures(caches) if caches is not None else None
         if self._caches is not None:

@@ -39,6 +39,7 @@ class SessionRunner:
         self, session: Session, settings: Settings, watchers: Watchers | None = None
     ) -> None:
         """Start no thread yet; `watchers` let questions begin and follow them."""
+        self.condition = session.store.database.condition
         self._watchers = watchers or Watchers()
         self._settings = settings
         self._stopping = threading.Event()

@@ -7,18 +7,30 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from core.auth import AuthContext, checked_name
-from core.errors import CallerError
+from core.errors import CallerError, OperatorError
 from core.profile import Profile
 from core.types import Evidence
+from stores import sums
 from stores.book_lookup import books_of_texts, texts_of_book
 from stores.database import Database
-from stores.permissions import permission_filter
+from stores.permissions import Parameters, permission_filter
 
 MAX_VARIABLES = 500
+WITHHELD = (
+    "a passage that would have been read is damaged in the catalogue and withheld;"
+    " `carrel doctor` names it"
+)
 
-_CHUNK_COLUMNS = """c.chunk_id, c.text, c.section, c.page, c.ordinal, c.kind, c.document,
-    d.key, d.document_id, d.source, d.title, d.language, d.version, d.updated_at, d.metadata"""
+_CHUNK_COLUMNS = (
+    """c.chunk_id, c.text, c.section, c.page, c.ordinal, c.kind, c.document,
+    d.key, d.document_id, d.source, d.title, d.language, d.version, d.updated_at, d.metadata,
+    """
+    + sums.SOUND_CHUNK
+    + " AS sound"
+)
 
 
 @dataclass(frozen=True)
@@ -60,7 +72,11 @@ class Catalogue:
         checked_name("collection", name)
         row = (
             self._database.read()
-            .execute("SELECT * FROM collections WHERE tenant = ? AND name = ?", (tenant, name))
+            .execute(
+                f"""SELECT o.*, o.sum IS {sums.COLLECTION} AS sound FROM collections o
+                    WHERE o.tenant = ? AND o.name = ?""",
+                (tenant, name),
+            )
             .fetchone()
         )
         if row is None:
@@ -70,6 +86,8 @@ class Catalogue:
                 value=name,
                 hint=f"collections of tenant '{tenant}': {names}; make one with `carrel ingest`",
             )
+        if not row["sound"]:
+            raise damaged_collection(name)
         return _collection(row)
 
     def visible_documents(
@@ -97,7 +115,7 @@ class Catalogue:
         # Without CROSS JOIN, SQLite may visit every document of the tenant for a few chunks.
         tables = "chunks c CROSS JOIN documents d ON d.id = c.document"
         rows = self._permitted(auth, collection_id, tables, "c.chunk_id", chunk_ids, sources)
-        found = {row["chunk_id"]: _evidence(row) for row in rows}
+        found = {row["chunk_id"]: _evidence(row) for row in self._sound(rows)}
         return dict(zip(found, self._with_books(auth, collection_id, found.values()), strict=True))
 
     def neighbours(
@@ -105,7 +123,7 @@ class Catalogue:
     ) -> list[Evidence]:
         """Return a chunk and up to `reach` chunks on either side, in reading order."""
         condition, parameters = permission_filter(auth, collection_id)
-        rows = self._database.read().execute(
+        rows = self._read(
             f"""SELECT {_CHUNK_COLUMNS} FROM chunks here
                 CROSS JOIN chunks c ON c.document = here.document
                     AND c.ordinal BETWEEN here.ordinal - :reach AND here.ordinal + :reach
@@ -113,7 +131,7 @@ class Catalogue:
                 WHERE here.chunk_id = :chunk AND {condition} ORDER BY c.ordinal""",
             {**parameters, "chunk": chunk_id, "reach": reach},
         )
-        found = [_evidence(row) for row in rows]
+        found = [_evidence(row) for row in self._sound(rows)]
         return self._with_books(auth, collection_id, found)
 
     def first_chunks(
@@ -122,7 +140,7 @@ class Catalogue:
         """Return the first chunk of each document row id the caller may see."""
         tables = "documents d CROSS JOIN chunks c ON c.document = d.id AND c.ordinal = 0"
         rows = self._permitted(auth, collection_id, tables, "d.id", list(documents))
-        return {row["document"]: _evidence(row) for row in rows}
+        return {row["document"]: _evidence(row) for row in self._sound(rows)}
 
     def full_texts(self, auth: AuthContext, collection_id: int, chunk_id: str) -> list[Evidence]:
         """Return the first chunk of each full text of the book that a record's chunk belongs to."""
@@ -162,11 +180,33 @@ class Catalogue:
             part = values[start : start + MAX_VARIABLES]
             marks = ", ".join(f":v{i}" for i in range(len(part)))
             bound = {**parameters, **{f"v{i}": value for i, value in enumerate(part)}}
-            yield from self._database.read().execute(
+            yield from self._read(
                 f"SELECT {_CHUNK_COLUMNS} FROM {tables}"
                 f" WHERE {column} IN ({marks}) AND {condition}",
                 bound,
             )
+
+    def _read(self, query: str, parameters: Parameters) -> list[sqlite3.Row]:
+        """Run a query whose texts may be damaged into bytes that are none."""
+        connection = self._database.read()
+        try:
+            return connection.execute(query, parameters).fetchall()
+        except sqlite3.OperationalError as error:
+            if "decode" not in str(error):
+                raise
+        connection.text_factory = _decoded
+        try:
+            return connection.execute(query, parameters).fetchall()
+        finally:
+            connection.text_factory = str
+
+    def _sound(self, rows: Iterable[sqlite3.Row]) -> Iterator[sqlite3.Row]:
+        """Yield the rows that are what was written, and note the others."""
+        for row in rows:
+            if row["sound"]:
+                yield row
+            else:
+                self._database.condition.report(f"chunk {row['chunk_id']}", WITHHELD)
 
     def languages(self, collection_id: int) -> frozenset[str]:
         """Return the languages of a collection's documents."""
@@ -176,8 +216,24 @@ class Catalogue:
         return frozenset(row[0] for row in rows)
 
 
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def damaged_collection(name: str) -> OperatorError:
+    """Explain that a collection's row is not what was written."""
+    return OperatorError(
+        "the profile of a collection is damaged in the catalogue",
+        value=name,
+        hint="restore a backup, or ingest again with --profile, which writes it anew",
+    )
+
+
 def _collection(row: sqlite3.Row) -> Collection:
-    profile = Profile.model_validate_json(row["profile"])
+    try:
+        profile = Profile.model_validate_json(row["profile"])
+    except ValidationError:  # who uses one collection is told; lists go on
+        profile = Profile(name="default")
     return Collection(id=row["id"], tenant=row["tenant"], name=row["name"], profile=profile)
 
 

@@ -6,9 +6,10 @@ and only by the process that owns the data directory.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ else:
     Vector = Any
 
 OVERFETCH = 4
+TORN, UNPROVED = "torn", "unproved"
+DAMAGED = "the vector index is damaged or cannot be written"
+REBUILD = "the documents are safe in the catalogue; check free disk, then `carrel reindex`"
 
 
 class ChromaVectors:
@@ -34,10 +38,45 @@ class ChromaVectors:
         self._folder = folder
         self._model = hashlib.sha256(model.encode()).hexdigest()[:8]
         self._batch = batch
+        self._doubt: Callable[[], str] | None = None
+        self._torn_by = ""
         self._client: Any = None  # chromadb's Client, whose protocol lacks close()
 
+    def distrust(self, prove: Callable[[], str]) -> None:
+        """Have the index proved before it is next opened here; `prove` returns a reason or ""."""
+        self._doubt = prove
+
+    def trust(self) -> None:
+        """Note that the index was proved."""
+        self._doubt, self._torn_by = None, ""
+
+    @property
+    def torn(self) -> bool:
+        """Tell whether the index was found damaged, or a write to it failed."""
+        return bool(self._torn_by)
+
+    @property
+    def doubted(self) -> str:
+        """Return TORN or UNPROVED when the index has still to be proved, "" otherwise."""
+        if self._torn_by:
+            return TORN
+        return UNPROVED if self._doubt is not None else ""
+
+    def unsound(self) -> str:
+        """Prove the index when it is doubted; return what is wrong with it, "" for nothing."""
+        if self._doubt is None:
+            return ""
+        reason = self._doubt()
+        if reason:
+            self._torn_by, self._doubt = reason, lambda: reason
+        else:
+            self.trust()
+        return reason
+
     def client(self) -> Any:  # noqa: ANN401 - chromadb's own type
-        """Open the index with telemetry off."""
+        """Open the index with telemetry off, never one that was found damaged."""
+        if self._client is None and (reason := self.unsound()):
+            raise OperatorError(DAMAGED, value=reason, hint=REBUILD)
         if self._client is None:
             import chromadb
             from chromadb.config import Settings
@@ -87,7 +126,18 @@ class ChromaVectors:
                     ],
                 )
         except Exception as error:
-            raise _rebuildable(error) from error
+            raise self._torn(error) from error
+
+    def _torn(self, error: Exception) -> OperatorError:
+        """Note that a write failed: on a full disk that tears the index for good."""
+        explained = _rebuildable(error)
+        self._torn_by = f"a write to it failed ({explained.value})"
+        self._doubt = lambda: self._torn_by
+        self._client, client = None, self._client
+        if client is not None:
+            with contextlib.suppress(Exception):
+                client.close()
+        return explained
 
     def delete(self, collection_id: int, chunk_ids: Sequence[str]) -> None:
         """Forget chunks by id; unknown ids are ignored."""
@@ -96,13 +146,16 @@ class ChromaVectors:
             for start in range(0, len(chunk_ids), self._batch):
                 collection.delete(ids=list(chunk_ids[start : start + self._batch]))
         except Exception as error:
-            raise _rebuildable(error) from error
+            raise self._torn(error) from error
 
-    def stored(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, tuple[Vector, int]]:
-        """Return the vector and the document row id of each of these chunks that is there."""
+    def stored(
+        self, collection_id: int, chunk_ids: Sequence[str] | None
+    ) -> dict[str, tuple[Vector, int]]:
+        """Return the vector and document row id of those of these chunks that are there, or all."""
         try:
             found = self._collection(collection_id).get(
-                ids=list(chunk_ids), include=["embeddings", "metadatas"]
+                ids=None if chunk_ids is None else list(chunk_ids),
+                include=["embeddings", "metadatas"],
             )
             rows = zip(found["ids"], found["embeddings"], found["metadatas"], strict=True)
             return {key: (vector, int(meta["document"])) for key, vector, meta in rows}
@@ -115,6 +168,17 @@ class ChromaVectors:
             return int(self._collection(collection_id).count())
         except Exception as error:
             raise _rebuildable(error) from error
+
+    def ids(self, collection_id: int) -> list[str]:
+        """Return the chunk ids of a collection."""
+        try:
+            return list(self._collection(collection_id).get(include=[])["ids"])
+        except Exception as error:
+            raise _rebuildable(error) from error
+
+    def exists(self) -> bool:
+        """Tell whether there is an index at all."""
+        return self._folder.exists()
 
     def search(
         self, collection_id: int, vector: Vector, limit: int, visible: set[int], version: int
@@ -144,6 +208,7 @@ class ChromaVectors:
         if self._client is not None:
             self._client.close()
             self._client = None
+        self.trust()
         shutil.rmtree(self._folder, ignore_errors=True)
         if self._folder.is_symlink() or self._folder.is_file():
             self._folder.unlink()
@@ -174,7 +239,7 @@ def _rebuildable(error: BaseException) -> OperatorError:
     if isinstance(error, OperatorError):
         return error
     return OperatorError(
-        "the vector index is damaged or cannot be written",
+        DAMAGED,
         value=f"{type(error).__name__}: {error}",
-        hint="the documents are safe in the catalogue; check free disk, then `carrel reindex`",
+        hint=REBUILD,
     )

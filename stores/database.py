@@ -10,11 +10,16 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import stores.migrations_erasure  # noqa: F401 - registers a migration
 import stores.migrations_journal  # noqa: F401 - registers a migration
 import stores.migrations_quality  # noqa: F401 - registers a migration
+import stores.migrations_sums  # noqa: F401 - registers a migration
 from core.errors import OperatorError
+from stores.compaction import compact, empty_log
+from stores.condition import Condition
 from stores.migrations import apply_migrations
 from stores.permissions import MATCHES
+from stores.sums import register
 
 BUSY_MS = 5000
 
@@ -25,6 +30,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         """Open or create the file and bring its schema up to date."""
         self.path = path
+        self.condition = Condition()
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()
@@ -52,6 +58,7 @@ class Database:
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute("PRAGMA secure_delete=ON")
         connection.create_function(MATCHES, 2, fnmatchcase, deterministic=True)
+        register(connection)
         return connection
 
     def read(self) -> sqlite3.Connection:
@@ -67,7 +74,12 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """Run one transaction: committed when the block ends, rolled back when it raises."""
+        """Run one transaction: committed when the block ends, rolled back when it raises.
+
+        Raises OperatorError when the file was found malformed: writing would make it worse.
+        """
+        if self.condition.malformed:
+            raise malformed(self.path, self.condition.malformed)
         with self._write_lock:
             self._writer.execute("BEGIN IMMEDIATE")
             try:
@@ -82,6 +94,16 @@ class Database:
         """Move the log into the file as far as no reader needs it, and empty it when all moved."""
         with self._write_lock:
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def compact(self, wait_s: float) -> None:
+        """Write the file anew without what was deleted; raises OperatorError (see `compact`)."""
+        with self._write_lock, explained(self.path):
+            compact(self._writer, self.path, wait_s)
+
+    def empty_log(self, wait_s: float) -> None:
+        """Move the log into the file and cut it to nothing, or raise OperatorError."""
+        with self._write_lock:
+            empty_log(self._writer, self.path, wait_s)
 
     def close(self) -> None:
         """Close every connection; the object is not used afterwards."""
@@ -109,6 +131,15 @@ def explained(path: Path) -> Iterator[None]:
         raise  # a mistake in this code, not in the file
     except sqlite3.DatabaseError as error:
         raise damaged(path, error) from error
+
+
+def malformed(path: Path, reason: str) -> OperatorError:
+    """Explain that the file's structure is damaged."""
+    return OperatorError(
+        "the catalogue is damaged and is not written any more",
+        value=f"{path} ({reason})",
+        hint="restore it from a backup, or move it away and ingest again",
+    )
 
 
 def damaged(path: Path, error: sqlite3.Error) -> OperatorError:

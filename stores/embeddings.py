@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from core.errors import ModelError
 from stores.catalogue import MAX_VARIABLES
 from stores.database import Database
+from stores.sums import FUNCTION, VECTOR
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,11 +45,39 @@ def known_hashes(connection: sqlite3.Connection, model: str, hashes: Iterable[st
 def store_vectors(
     connection: sqlite3.Connection, model: str, vectors: Mapping[str, Vector]
 ) -> None:
-    """Keep vectors by text hash."""
+    """Keep vectors by text hash; raises ModelError for what is no vector of this model."""
+    _check(connection, model, vectors)
     connection.executemany(
-        "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?)",
+        f"INSERT OR REPLACE INTO embeddings VALUES (?1, ?2, ?3, {FUNCTION}(?1, ?2, ?3))",
         [(key, model, vector.astype("<f4").tobytes()) for key, vector in vectors.items()],
     )
+
+
+def _check(connection: sqlite3.Connection, model: str, vectors: Mapping[str, Vector]) -> None:
+    """Refuse vectors that would find nothing, or that are of another length than the model's."""
+    import numpy as np
+
+    if not vectors:
+        return
+    known = connection.execute("SELECT dimension FROM embedders WHERE model = ?", (model,))
+    first = len(next(iter(vectors.values())))
+    dimension = (known.fetchone() or [first])[0]
+    for vector in vectors.values():
+        if vector.shape != (dimension,):
+            raise ModelError(
+                f"vectors of this model have {dimension} numbers",
+                value=f"{model} gave shape {vector.shape}",
+                hint="check the model's files; two models never share a name",
+            )
+    rows = np.stack(list(vectors.values())).astype(np.float64)
+    lengths = np.einsum("ij,ij->i", rows, rows)
+    if not (np.isfinite(lengths).all() and (lengths > 0).all()):
+        raise ModelError(
+            "an embedder must give finite vectors that are not zero",
+            value=model,
+            hint="check the model's files, or use another; nothing of it was kept",
+        )
+    connection.execute("INSERT OR IGNORE INTO embedders VALUES (?, ?)", (model, dimension))
 
 
 def store_sentences(
@@ -58,7 +88,7 @@ def store_sentences(
     Each vector is scaled to its largest number; an array without rows says there are none.
     """
     connection.executemany(
-        "INSERT OR REPLACE INTO sentence_vectors VALUES (?, ?, ?)",
+        f"INSERT OR REPLACE INTO sentence_vectors VALUES (?1, ?2, ?3, {FUNCTION}(?1, ?2, ?3))",
         [(key, model, _as_int8(rows)) for key, rows in sentences.items()],
     )
 
@@ -124,9 +154,9 @@ class ExactVectors:
         rows = (
             self._database.read()
             .execute(
-                """SELECT c.chunk_id, c.document, e.vector FROM chunks c
+                f"""SELECT c.chunk_id, c.document, e.vector FROM chunks c
                JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
-               WHERE c.collection_id = ? ORDER BY c.id""",
+               WHERE c.collection_id = ? AND e.sum = {VECTOR} ORDER BY c.id""",
                 (self._model, collection_id),
             )
             .fetchall()
@@ -162,7 +192,7 @@ def vectors_of(
         rows = connection.execute(
             f"""SELECT c.chunk_id, e.vector FROM chunks c JOIN embeddings e
                 ON e.content_hash = c.content_hash AND e.model = ?
-                WHERE c.chunk_id IN ({marks})""",
+                WHERE c.chunk_id IN ({marks}) AND e.sum = {VECTOR}""",
             (model, *part),
         )
         found.update((row[0], row[1]) for row in rows)

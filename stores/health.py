@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from stores import canary
-from stores.embeddings import vectors_of
-from stores.fulltext import table
+from stores.catalogue import Collection
+from stores.findings import damage_problems, fulltext_findings, structure_problems
+from stores.inventory import disk_space, orphan_files, versions
+from stores.samples import vector_sample
 from stores.store import Store
 
-SAMPLE = 20
+NAMED = 20  # ids of each kind that are listed
 
 
 def examine(store: Store) -> dict[str, Any]:
     """Compare the derived indexes with the truth and ask the vector index what it must know.
 
-    `ok` is False when anything is missing; each problem says what to do.
+    `ok` is False when anything is missing or damaged; each problem says what to do. What was
+    repaired when the directory was opened is a problem as well, once.
     """
     connection = store.database.read()
-    problems: list[str] = []
-    damage = [row[0] for row in connection.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
+    problems = [f"{line}" for line in store.checkup.repaired]
+    damage = structure_problems(connection)
     problems += [f"the catalogue is damaged ({line}); restore a backup" for line in damage]
-    documents = _count(connection, "SELECT count(*) FROM documents")
-    chunks = _count(connection, "SELECT count(*) FROM chunks")
-    rows = _fulltext_rows(store, connection, problems)
-    problems += store.hot.problems(store.catalogue.collections())
+    damaged = store.checkup.rows()
+    problems += damage_problems(damaged, named=True)
+    collections = store.catalogue.collections()
+    sets = {one.id: _sets(store, connection, one) for one in collections}
+    problems += [line for one in sets.values() for line in one.pop("problems")]
+    problems += store.hot.problems(collections)
     if unembedded := _without_vector(store, connection):
         problems.append(
             f"{unembedded} chunks have no vector of the current model; run `carrel reindex`"
@@ -36,14 +40,37 @@ def examine(store: Store) -> dict[str, Any]:
         problems.append(
             f"{pending} changes have not reached the vector index; ingest again or reindex"
         )
-    vectors = _vectors(store, connection, chunks, problems) if chunks else 0
+    if left := store.erasure.pending():
+        problems.append(left.problem)
+    chunks = _count(connection, "SELECT count(*) FROM chunks")
+    vectors = 0
+    if chunks:
+        found, vectors, compared = vector_sets(store)
+        problems += found
+        for key, values in compared.items():
+            sets[key].update(values)
+    orphans = orphan_files(store)
+    problems += [f"{path} belongs to nothing; run `carrel doctor --repair`" for path in orphans]
+    problems += store.checkup.sample()
+    known = {*problems, *damage_problems(damaged, named=False)}
+    problems += [line for line in store.database.condition.warnings() if line not in known]
     return {
         "ok": not problems,
-        "documents": documents,
+        "documents": _count(connection, "SELECT count(*) FROM documents"),
         "chunks": chunks,
-        "fts_rows": rows,
+        "fts_rows": sum(one["fts_rows"] for one in sets.values()),
         "vectors": vectors,
         "problems": problems,
+        "collections": list(sets.values()),
+        "embedders": dict(
+            connection.execute("SELECT model, dimension FROM embedders ORDER BY model").fetchall()
+        ),
+        "pending": {"outbox": pending},
+        "orphans": orphans,
+        "disk": disk_space(store.folder),
+        "versions": versions(connection),
+        "seal": {"state": store.sealed.state, "changed": list(store.sealed.files)},
+        "repaired": list(store.checkup.repaired),
     }
 
 
@@ -51,28 +78,35 @@ def _count(connection: sqlite3.Connection, query: str, *values: object) -> int:
     return int(connection.execute(query, values).fetchone()[0])
 
 
-def _fulltext_rows(store: Store, connection: sqlite3.Connection, problems: list[str]) -> int:
-    total = 0
-    for collection in store.catalogue.collections():
-        try:
-            rows = store.fulltext.rows(collection.id)
-            store.fulltext.inverse_frequencies(collection.id, ["a"])
-            with store.database.write() as writer:
-                name = table(collection.id)
-                writer.execute(f"INSERT INTO {name} ({name}) VALUES ('integrity-check')")
-        except sqlite3.DatabaseError as error:
-            problems.append(f"full text of '{collection.name}': {error}; run `carrel reindex`")
-            continue
-        expected = _count(
-            connection, "SELECT count(*) FROM chunks WHERE collection_id = ?", collection.id
+def _sets(store: Store, connection: sqlite3.Connection, collection: Collection) -> dict[str, Any]:
+    """Compare the full text of a collection with its chunks."""
+    expected = _count(
+        connection, "SELECT count(*) FROM chunks WHERE collection_id = ?", collection.id
+    )
+    found = fulltext_findings(store.database, collection.id)
+    problems = []
+    name = f"full text of '{collection.name}'"
+    if found.error:
+        problems.append(f"{name}: {found.error}; run `carrel reindex`")
+    elif found.problem():
+        problems.append(
+            f"{name} has {found.rows} rows for {expected} chunks ({found.problem()});"
+            " run `carrel reindex`"
         )
-        total += rows
-        if rows != expected:
-            problems.append(
-                f"full text of '{collection.name}' has {rows} rows for {expected} chunks;"
-                " run `carrel reindex`"
-            )
-    return total
+    return {
+        "tenant": collection.tenant,
+        "collection": collection.name,
+        "chunks": expected,
+        "fts_rows": found.rows,
+        "fts_missing": _chunk_ids(connection, found.missing[:NAMED]),
+        "fts_orphans": found.orphans[:NAMED],
+        "problems": problems,
+    }
+
+
+def _chunk_ids(connection: sqlite3.Connection, rows: Iterable[int]) -> list[str]:
+    query = "SELECT chunk_id FROM chunks WHERE id = ?"
+    return [connection.execute(query, (row,)).fetchone()[0] for row in rows]
 
 
 def _without_vector(store: Store, connection: sqlite3.Connection) -> int:
@@ -84,43 +118,52 @@ def _without_vector(store: Store, connection: sqlite3.Connection) -> int:
     )
 
 
-def _vectors(store: Store, connection: sqlite3.Connection, chunks: int, problems: list[str]) -> int:
-    report = canary.probe(store.folder / "chroma", store.model_id, _sample(store, connection))
+def vector_sets(store: Store) -> tuple[list[str], int, dict[int, dict[str, Any]]]:
+    """Ask the vector index in a child process, and compare its ids with the chunks'.
+
+    Returns problems, the number of vectors, and what is missing or of no chunk by collection.
+    """
+    connection, collections = store.database.read(), store.catalogue.collections()
+    sample = vector_sample(connection, collections, store.model_id)
+    report = canary.probe(
+        store.folder / "chroma",
+        store.model_id,
+        sample,
+        timeout_s=store.checkup.probe_s,
+        ids=True,
+    )
     if "error" in report:
-        problems.append(f"the vector index: {report['error']}; run `carrel reindex`")
-        return 0
-    vectors = sum(report["counts"].values())
-    if vectors != chunks:
-        problems.append(
-            f"the vector index has {vectors} vectors for {chunks} chunks; run `carrel reindex`"
-        )
+        return [f"the vector index: {report['error']}; run `carrel reindex`"], 0, {}
+    problems: list[str] = []
+    sets = {one.id: _compared(connection, one, report, problems) for one in collections}
     if report["missed"]:
         problems.append(
             f"the vector index does not find {report['missed']} of {report['asked']} of its own"
             " vectors; run `carrel reindex`"
         )
-    return int(vectors)
+    if not problems and not store.chroma.torn:
+        store.chroma.trust()
+    return problems, sum(one["vectors"] for one in sets.values()), sets
 
 
-def _sample(store: Store, connection: sqlite3.Connection) -> dict[str, Any]:
-    """Take chunks spread over each collection, with the vectors they were given."""
-    sample: dict[str, Any] = {}
-    for collection in store.catalogue.collections():
-        rows = connection.execute(
-            """SELECT chunk_id, document FROM (
-                 SELECT chunk_id, document, row_number() OVER (ORDER BY id) - 1 AS place,
-                        count(*) OVER () AS total FROM chunks WHERE collection_id = ?)
-               WHERE place % max(1, total / ?) = 0 LIMIT ?""",
-            (collection.id, SAMPLE, SAMPLE),
-        ).fetchall()
-        stored = vectors_of(connection, store.model_id, [row["chunk_id"] for row in rows])
-        sample[str(collection.id)] = [
-            {
-                "chunk_id": row["chunk_id"],
-                "document": row["document"],
-                "vector": np.frombuffer(stored[row["chunk_id"]], dtype="<f4").tolist(),
-            }
-            for row in rows
-            if row["chunk_id"] in stored
-        ]
-    return sample
+def _compared(
+    connection: sqlite3.Connection,
+    collection: Collection,
+    report: dict[str, Any],
+    problems: list[str],
+) -> dict[str, Any]:
+    known = set(report.get("ids", {}).get(str(collection.id), ()))
+    query = "SELECT chunk_id FROM chunks WHERE collection_id = ?"
+    chunks = {row[0] for row in connection.execute(query, (collection.id,))}
+    missing, orphans = sorted(chunks - known), sorted(known - chunks)
+    if missing or orphans:
+        problems.append(
+            f"the vector index of '{collection.name}' has {len(known)} vectors for"
+            f" {len(chunks)} chunks ({len(missing)} missing, {len(orphans)} of no chunk);"
+            " run `carrel reindex`"
+        )
+    return {
+        "vectors": len(known),
+        "vectors_missing": missing[:NAMED],
+        "vectors_orphans": orphans[:NAMED],
+    }

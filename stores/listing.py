@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.auth import AuthContext
+from stores import sums
 from stores.catalogue import Collection
 from stores.database import Database
 from stores.permissions import permission_filter
@@ -66,7 +67,8 @@ class Listing:
         rows = self._database.read().execute(
             f"""SELECT c.chunk_id, c.ordinal, c.kind, c.section, c.page, c.text
                 FROM documents d CROSS JOIN chunks c ON c.document = d.id
-                WHERE {condition} AND d.document_id = :id AND c.ordinal BETWEEN :first AND :last
+                WHERE {condition} AND d.document_id = :id AND {sums.SOUND_CHUNK}
+                    AND c.ordinal BETWEEN :first AND :last
                 ORDER BY c.ordinal""",
             {**parameters, "id": document_id, "first": first, "last": last},
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 
 from core.faults import fault
 from stores.chroma import ChromaVectors
@@ -29,7 +30,13 @@ class Outbox:
         return int(self._database.read().execute("SELECT count(*) FROM outbox").fetchone()[0])
 
     def drain(self, progress: Progress | None = None) -> None:
-        """Apply all pending changes; what is applied leaves the outbox batch by batch."""
+        """Apply all pending changes; what is applied leaves the outbox batch by batch.
+
+        An index that is found damaged is made anew from the stored vectors.
+        """
+        if self._chroma.exists() and self._chroma.unsound():
+            self._chroma.drop()
+            self.refill()
         for operation in ("delete", "upsert"):
             for collection_id, chunk_ids in self._batches(operation):
                 fault("vectors.before")
@@ -48,14 +55,20 @@ class Outbox:
                 if progress is not None:
                     progress(len(chunk_ids))
 
-    def refill(self) -> int:
-        """Put every chunk into the outbox, so that draining rebuilds the index; return how many."""
+    def refill(self, collections: Iterable[int] | None = None) -> int:
+        """Put every chunk into the outbox, so that draining rebuilds the index; return how many.
+
+        With `collections`, their row ids, those of no other are put in or taken out.
+        """
+        given = {"ids": None if collections is None else json.dumps(sorted(collections))}
+        own = "(:ids IS NULL OR collection_id IN (SELECT value FROM json_each(:ids)))"
         with self._database.write() as connection:
-            connection.execute("DELETE FROM outbox")
-            connection.execute(
+            connection.execute(f"DELETE FROM outbox WHERE {own}", given)
+            return connection.execute(
                 "INSERT INTO outbox SELECT chunk_id, collection_id, 'upsert' FROM chunks"
-            )
-            return int(connection.execute("SELECT count(*) FROM outbox").fetchone()[0])
+                f" WHERE {own}",
+                given,
+            ).rowcount
 
     def _batches(self, operation: str) -> Iterator[tuple[int, list[str]]]:
         while True:

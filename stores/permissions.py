@@ -18,10 +18,15 @@ def permission_filter(
 
     A document is visible when it is of the caller's tenant and collection, is open to the tenant or
     names one of the caller's principals, lies within the allowed sources, fits the version policy,
-    and matches one of `sources` (shell patterns of the tool) when any are given.
+    matches one of `sources` (shell patterns of the tool) when any are given, and was not found
+    damaged.
     """
     parameters: Parameters = {"p_tenant": auth.tenant, "p_collection": collection_id}
-    conditions = ["d.tenant = :p_tenant", "d.collection_id = :p_collection"]
+    conditions = [
+        "d.tenant = :p_tenant",
+        "d.collection_id = :p_collection",
+        "d.id NOT IN (SELECT document FROM quarantine)",  # rows that are not what was written
+    ]
     principals = _bind(parameters, "p_principal", sorted(auth.principals))
     conditions.append(
         "(d.is_open = 1 OR EXISTS (SELECT 1 FROM document_acl a"

@@ -20,7 +20,7 @@ from core.types import FieldInfo, Value
 from stores.database import Database
 from stores.permissions import MATCHES, Parameters, permission_filter
 
-READABLE = {"documents", "document_acl", "record_fields"}
+READABLE = {"documents", "document_acl", "record_fields", "quarantine"}
 FUNCTIONS = {"count", "min", "max", "glob", "instr", MATCHES}
 PROGRESS_STEPS = 10_000
 EXAMPLES = 200

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from core.profile import Profile
-from stores import fulltext
-from stores.catalogue import Collection
+from stores import fulltext, sums
+from stores.catalogue import Collection, damaged_collection
 from stores.database import Database
 from stores.embeddings import Vector, known_hashes, store_sentences, store_vectors
 from stores.row_ids import next_id
@@ -31,9 +31,13 @@ class Writer:
         """Return the collection, making it when missing; a given profile replaces the stored."""
         with self._database.write() as connection:
             stored = connection.execute(
-                "SELECT profile FROM collections WHERE tenant = ? AND name = ?", (tenant, name)
+                f"""SELECT o.profile, o.sum IS {sums.COLLECTION} AS sound FROM collections o
+                    WHERE o.tenant = ? AND o.name = ?""",
+                (tenant, name),
             ).fetchone()
             if profile is None:
+                if stored and not stored["sound"]:
+                    raise damaged_collection(name)
                 profile = (
                     Profile.model_validate_json(stored[0]) if stored else Profile(name="default")
                 )
@@ -46,6 +50,7 @@ class Writer:
             row = connection.execute(
                 "SELECT id FROM collections WHERE tenant = ? AND name = ?", (tenant, name)
             ).fetchone()
+            sums.sign_collection(connection, row[0])
             fulltext.create_table(connection, row[0])
         return Collection(id=row[0], tenant=tenant, name=name, profile=profile)
 
@@ -178,6 +183,7 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
         body = searched_text(chunk.text, chunk.context)
         parts = (document.title, keywords, chunk.section, body)
         fulltext.insert(connection, collection.id, rowid, parts, document.language)
+    sums.sign_documents(connection, [row_id])
 
 
 def _insert_chunk(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from core.display.html import Span, bar, bullets, folded, marked, place_of, table
+from core.display.html import Span, bar, bullets, folded, marked, table
 from core.display.markup import Markup, element, escaped, joined, line, opening
 from core.display.view import Displayed, View
+from core.places import place_of
 from core.trace import StageStep
 from core.types import Evidence
 

@@ -15,9 +15,13 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @router.get("/api/v1/health")
-async def health() -> dict[str, Any]:
-    """Say that the server answers; needs no key and tells nothing else."""
-    return {"status": "ok"}
+async def health(parts: Parts) -> dict[str, Any]:
+    """Say that the server answers, and whether its data is whole; needs no key.
+
+    When it is not, `status` is "degraded" and `reasons` say in general what is damaged.
+    """
+    reasons = parts.session.store.database.condition.warnings()
+    return {"status": "degraded", "reasons": reasons} if reasons else {"status": "ok"}
 
 
 @router.get("/metrics", response_model=None, responses={200: COUNTED})

@@ -169,6 +169,11 @@ class HotSearch:
         self._views.forget(collection.id)
         return self._builder.rebuild(collection.id, progress)
 
+    def remove(self, collection_id: int) -> None:
+        """Forget a collection that is gone, in memory and on disk."""
+        self._views.forget(collection_id)
+        self._builder.remove(collection_id)
+
     def refresh_in_background(self, collection: Collection) -> None:
         """Let a thread of its own build the segment if that is worth it."""
         self._background.ask(collection.id)

@@ -11,11 +11,12 @@ from typing import Any
 from stores.database import Database
 from stores.fulltext import table
 from stores.segments.types import Integers
+from stores.sums import SOUND_SENTENCES, SOUND_VECTOR, VECTOR
 
 BATCH = 512
 Values = Sequence[object] | dict[str, object]
 
-_ROWS = """SELECT c.id, c.document, c.chunk_id, e.vector, s.vectors{words}
+_ROWS = """SELECT c.id, c.document, c.chunk_id, {vector}, {sentences}{words}
     FROM chunks c
     LEFT JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = :model
     LEFT JOIN sentence_vectors s ON s.content_hash = c.content_hash AND s.model = :model{join}
@@ -74,6 +75,8 @@ def read_rows(
     title, keywords, section and body.
     """
     query = _ROWS.format(
+        vector=SOUND_VECTOR,
+        sentences=SOUND_SENTENCES,
         words=", f.title, f.keywords, f.section, f.body" if words else "",
         join=f" LEFT JOIN {table(collection_id)} f ON f.rowid = c.id" if words else "",
     )
@@ -100,9 +103,9 @@ def vectors_by_row(
     """Return (row id, vector) of those of these rows that have one."""
     return tuples(
         connection,
-        """SELECT c.id, e.vector FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
+        f"""SELECT c.id, e.vector FROM json_each(?) wanted JOIN chunks c ON c.id = wanted.value
            JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
-           ORDER BY c.id""",
+           WHERE e.sum = {VECTOR} ORDER BY c.id""",
         (json.dumps(rows.tolist()), model),
     )
 

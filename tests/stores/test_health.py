@@ -25,14 +25,10 @@ def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Stor
 
 
 def test_a_sound_store_is_ok(filled: Store) -> None:
-    assert examine(filled) == {
-        "ok": True,
-        "documents": 5,
-        "chunks": 5,
-        "fts_rows": 5,
-        "vectors": 5,
-        "problems": [],
-    }
+    report = examine(filled)
+    numbers = {"documents": 5, "chunks": 5, "fts_rows": 5, "vectors": 5}
+    assert numbers.items() <= report.items()
+    assert (report["ok"], report["problems"]) == (True, [])
 
 
 def test_a_folder_named_from_here_is_the_same_for_a_child_process(

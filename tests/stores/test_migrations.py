@@ -17,7 +17,7 @@ from stores.store import Store
 TABLES = {
     "migrations": ["name", "applied_at"],
     "meta": ["key", "value"],
-    "collections": ["id", "tenant", "name", "profile", "created_at"],
+    "collections": ["id", "tenant", "name", "profile", "created_at", "sum"],
     "files": ["collection_id", "relative", "path", "fingerprint", "failures"],
     "documents": [
         "id",
@@ -37,6 +37,7 @@ TABLES = {
         "content_hash",
         "metadata",
         "indexed_at",
+        "sum",
         "body_hash",
     ],
     "document_acl": ["document", "principal"],
@@ -53,12 +54,13 @@ TABLES = {
         "tokens",
         "content_hash",
         "context",
+        "sum",
     ],
     "record_fields": ["document", "collection_id", "name", "value", "folded", "number"],
-    "embeddings": ["content_hash", "model", "vector"],
+    "embeddings": ["content_hash", "model", "vector", "sum"],
     "journal": ["collection_id", "document_id", "file", "stage", "chunks"],
     "outbox": ["chunk_id", "collection_id", "operation"],
-    "sentence_vectors": ["content_hash", "model", "vectors"],
+    "sentence_vectors": ["content_hash", "model", "vectors", "sum"],
     "segments": ["collection_id", "name"],
     "dead_chunks": ["collection_id", "id"],
     "runs": [
@@ -84,6 +86,7 @@ TABLES = {
         "revoked_at",
         "rate",
         "tokens_per_day",
+        "sum",
     ],
     "audit": ["seq", "at", "kind", "tenant", "user", "facts", "previous", "hash"],
     "spending": ["tenant", "user", "hour", "tokens"],
@@ -100,9 +103,14 @@ TABLES = {
     "conversation_turns": [
         *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
     ],
+    "erasures": ["id", "collection_id", "documents", "at"],
+    "erasure_leftovers": ["kind", "name"],
+    "kept_out": ["key", "at"],
     "left_out": ["collection_id", "file", "source", "document_id", "reason"],
     "chunk_prints": ["chunk", "collection_id", "print", "place"],
     "book_texts": ["text", "book", "collection_id", "rule"],
+    "quarantine": ["document", "reason"],
+    "embedders": ["model", "dimension"],
 }
 NAMES = [
     "m001_catalogue",
@@ -115,8 +123,10 @@ NAMES = [
     "m008_limits",
     "m009_jobs",
     "m010_audit",
+    "m011_sums",
     "m012_journal",
     "m013_quality",
+    "m014_erasure",
 ]
 
 

@@ -94,6 +94,21 @@ def test_a_damaged_segment_is_named_and_made_anew(
     expected = ids(store, collection)
     damage(folder(store, collection) / name)
     store = reopened(store, open_store)
+    [repair] = store.checkup.repaired
+    assert "search segment of 'main'" in repair
+    found = search(store, collection)
+    assert (found.source, found.notes, set(found.chunk_ids)) == ("segment", (), expected)
+    assert store.hot.problems([collection]) == []
+
+
+@pytest.mark.parametrize("name", [*NAMES, MANIFEST])
+@pytest.mark.parametrize("damage", [Path.unlink, truncate, flip])
+def test_a_segment_damaged_while_the_store_is_open_is_left_out_and_named(
+    store: Store, collection: Collection, name: str, damage: Callable
+) -> None:
+    expected = ids(store, collection)
+    damage(folder(store, collection) / name)
+    store.hot._views.forget(collection.id)
     found = search(store, collection)
     if damage is not flip or name in (*files.CHECKED, MANIFEST):
         assert found.source == "index"
@@ -103,8 +118,6 @@ def test_a_damaged_segment_is_named_and_made_anew(
     assert "search segment of 'main'" in problem
     assert "carrel reindex" in problem
     store.hot.rebuild(collection)
-    found = search(store, collection)
-    assert (found.source, found.notes, set(found.chunk_ids)) == ("segment", (), expected)
     assert store.hot.problems([collection]) == []
 
 
@@ -112,7 +125,7 @@ def test_a_segment_that_cannot_be_opened_is_made_anew_by_the_next_refresh(
     store: Store, collection: Collection, open_store: Opener
 ) -> None:
     (folder(store, collection) / MANIFEST).unlink()
-    store = reopened(store, open_store)
+    store.hot._views.forget(collection.id)
     assert store.hot.refresh(collection)
     assert search(store, collection).source == "segment"
     assert not store.hot.refresh(collection)

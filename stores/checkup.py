@@ -1,0 +1,294 @@
+"""Check a data directory when it is opened and while it is, and repair what is derived.
+
+After a clean close only a sample is asked for. Otherwise the structure of the catalogue, the sums
+of its rows, the full-text index and the segments are checked before the first answer. Chroma is
+proved by a child process before this one opens it: a damaged index can end the process that does.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from typing import TYPE_CHECKING
+
+from core.errors import CarrelError
+from stores import canary
+from stores.catalogue import Collection
+from stores.chroma import TORN
+from stores.findings import (
+    damage_problems,
+    damaged_parts,
+    dead_but_alive,
+    fulltext_findings,
+    structure_problems,
+)
+from stores.fulltext_rebuild import rebuild_fulltext
+from stores.samples import vector_sample
+from stores.seal import SealReport
+from stores.selfcheck import self_check
+from stores.sums import CHUNK, DOCUMENT, SENTENCES, VECTOR, Damage, find_damage
+from stores.writer import bump
+
+if TYPE_CHECKING:
+    from core.settings import Settings
+    from stores.store import Store
+
+CATALOGUE, CONVERSATIONS = "catalogue.sqlite3", "conversations.sqlite3"
+CHANGED = "{} was changed by something else since the data directory was closed"
+
+
+class Checkup:
+    """Check one open store."""
+
+    def __init__(self, store: Store, settings: Settings) -> None:
+        """Report to the condition of the store's database."""
+        self._store = store
+        self._settings = settings
+        self._condition = store.database.condition
+        self._lock = threading.Lock()
+        self.repaired: list[str] = []
+        self.damage = Damage()
+        self.probe_s = settings.check_probe_s
+
+    def opened(self, report: SealReport) -> None:
+        """Check what the seal does not vouch for, then ask for a sample."""
+        if report.state == "new":
+            return
+        if report.state != "equal":
+            self._full(report)
+        elif "segments" in report.left_out:
+            self._segments()
+        if report.touched("chroma") or "chroma" in report.left_out:
+            changed = report.state == "changed" and report.touched("chroma")
+            reason = CHANGED.format("the vector index") if changed else ""
+            if report.left_out.get("chroma") == TORN:
+                reason = "a write to it failed"
+            self._store.chroma.distrust(lambda: reason or self.probe())
+        self.sample()
+
+    def again(self) -> list[str]:
+        """Check while the store is in use; repair what is derived; return the problems.
+
+        A vector index that has still to be proved is proved now, and made anew if it must.
+        """
+        store = self._store
+        with store.ingesting:
+            problems = self.sample()
+            if store.chroma.exists() and (reason := store.chroma.unsound()):
+                store.rebuild_vectors()
+                self.repaired.append(f"the vector index was made anew ({reason})")
+        return problems
+
+    def left_out(self) -> dict[str, str] | None:
+        """Return what a seal does not vouch for, None where the truth is damaged."""
+        damage, store = self.damage, self._store
+        rows = damage.documents or damage.chunks or damage.vectors or damage.collections
+        if rows or damage.keys or self._condition.malformed:
+            return None
+        found = {"chroma": store.chroma.doubted} if store.chroma.doubted else {}
+        if store.seal.moved("segments"):
+            try:
+                whole = not store.hot.problems(store.catalogue.collections())
+            except (sqlite3.DatabaseError, CarrelError):
+                return None
+            if not whole:
+                found["segments"] = "damaged"
+        return found
+
+    def sample(self) -> list[str]:
+        """Ask every collection for a sample; rebuild what does not find it; return the problems."""
+        with self._lock:
+            problems = []
+            for collection in self._collections():
+                if problem := self._sampled(collection):
+                    problems.append(f"'{collection.name}': {problem}")
+            return problems
+
+    def _collections(self) -> list[Collection]:
+        try:
+            return self._store.catalogue.collections()
+        except (sqlite3.DatabaseError, CarrelError) as error:
+            self._condition.malformed = self._condition.malformed or str(error)
+            return []
+
+    def _sampled(self, collection: Collection) -> str:
+        name = f"sample {collection.id}"
+        problem = self._missed(collection)
+        if problem:
+            self._condition.distrusted = f"the indexes are being made anew ({problem})"
+            self._rebuild(collection, problem)
+            problem = self._missed(collection)
+        self._condition.distrusted = problem
+        self._condition.clear(name)
+        if problem:
+            self._condition.report(name, f"a self-check failed: {problem}; run `carrel doctor`")
+        return problem
+
+    def _missed(self, collection: Collection) -> str:
+        store = self._store
+        found = self_check(store.database, store.hot, collection, store.model_id, self._settings)
+        rows = (
+            store.database.read()
+            .execute("SELECT count(*) FROM chunks WHERE collection_id = ?", (collection.id,))
+            .fetchone()[0]
+        )
+        exact = rows <= self._settings.vector_exact_limit
+        return found.problem(0.0 if exact else self._settings.check_missed_share)
+
+    def _rebuild(self, collection: Collection, why: str) -> None:
+        """Make everything derived of a collection anew from the truth."""
+        store = self._store
+        try:
+            rebuild_fulltext(store.database, collection.id)
+            store.hot.rebuild(collection)
+            if store.chroma.exists():
+                store.rebuild_vectors()
+        except (sqlite3.DatabaseError, CarrelError) as error:
+            self._condition.report(f"repair {collection.id}", f"a repair failed: {error}")
+            return
+        self._condition.clear(f"repair {collection.id}")
+        self.repaired.append(f"the indexes of '{collection.name}' were made anew ({why})")
+
+    def _full(self, report: SealReport) -> None:
+        """Check everything that may have changed, the truth before what is derived from it."""
+        self._condition.clear("changed ")
+        truth = any(one.startswith(CATALOGUE) for one in report.files) or report.state == "none"
+        if truth:
+            self._structure()
+        if truth and not self._condition.malformed:
+            self.rows()
+            for collection in self._collections():
+                self._fulltext(collection)
+        if not self._condition.malformed:
+            self._segments()
+        if report.state == "changed":
+            for name in report.files:
+                if not name.startswith(("chroma/", "segments/")):
+                    self._condition.report(f"changed {name}", CHANGED.format(name))
+
+    def _structure(self) -> None:
+        """Check the structure; indexes and full text are repaired, else nothing is written more."""
+        database = self._store.database
+        problems = structure_problems(database.read())
+        if not problems:
+            return
+        try:
+            parts = damaged_parts(database.read(), problems)
+            if parts is None:  # the tables themselves: nothing is written that could be rescued
+                self._condition.malformed = problems[0]
+                return
+            if "fulltext" in parts:
+                for collection in self._collections():
+                    rebuild_fulltext(database, collection.id)
+            if "indexes" in parts:
+                with database.write() as connection:
+                    connection.execute("REINDEX")
+            left = structure_problems(database.read())
+        except (sqlite3.DatabaseError, CarrelError) as error:
+            left = [*problems, str(error)]
+        if left:
+            self._condition.malformed = left[0]
+        else:
+            self.repaired.append(f"indexes in the catalogue were made anew ({problems[0]})")
+
+    def rows(self) -> Damage:
+        """Check the sums of all rows, keep damaged documents out of sight, and return them."""
+        database = self._store.database
+        self._condition.clear("rows ")
+        try:
+            damage = find_damage(database.read())
+            known = {row[0] for row in database.read().execute("SELECT document FROM quarantine")}
+            if known != damage.documents.keys():
+                with database.write() as connection:
+                    connection.execute("DELETE FROM quarantine")
+                    connection.executemany(
+                        "INSERT INTO quarantine VALUES (?, 'sum')",
+                        [(row_id,) for row_id in damage.documents],
+                    )
+                    bump(connection)
+        except sqlite3.DatabaseError as error:
+            self._condition.malformed = str(error)
+            return Damage()
+        for number, problem in enumerate(damage_problems(damage, named=False)):
+            self._condition.report(f"rows {number}", problem)
+        self.damage = damage
+        return damage
+
+    def drop_vectors(self, connection: sqlite3.Connection) -> int:
+        """Delete the damaged vectors within a transaction; return how many."""
+        dropped = 0
+        for alias, table, own in (
+            ("e", "embeddings", VECTOR),
+            ("s", "sentence_vectors", SENTENCES),
+        ):
+            query = f"DELETE FROM {table} AS {alias} WHERE {alias}.sum IS NOT {own}"
+            dropped += connection.execute(query).rowcount
+        bump(connection)
+        return dropped
+
+    def read_anew(self) -> int:
+        """Make the next ingest read the files of damaged documents; return how many these are."""
+        with self._store.database.write() as connection:
+            rows = connection.execute(
+                f"""SELECT DISTINCT d.id FROM documents d LEFT JOIN chunks c ON c.document = d.id
+                    WHERE d.sum IS NOT {DOCUMENT} OR (c.id IS NOT NULL AND c.sum IS NOT {CHUNK})"""
+            ).fetchall()
+            for row in rows:
+                connection.execute(
+                    """UPDATE files SET fingerprint = '' WHERE EXISTS (SELECT 1 FROM documents d
+                       WHERE d.id = ? AND d.collection_id = files.collection_id
+                           AND d.file = files.relative)""",
+                    (row[0],),
+                )
+                connection.execute("UPDATE documents SET content_hash = '' WHERE id = ?", (row[0],))
+        return len(rows)
+
+    def settled(self) -> None:
+        """Forget what was said of repairs and changes that are done and checked by now."""
+        for beginning in ("changed ", "full text ", "segment ", "repair "):
+            self._condition.clear(beginning)
+        self.repaired.clear()
+
+    def _fulltext(self, collection: Collection) -> None:
+        problem = fulltext_findings(self._store.database, collection.id).problem()
+        if not problem:
+            return
+        try:
+            rebuild_fulltext(self._store.database, collection.id)
+        except (sqlite3.DatabaseError, CarrelError) as error:
+            self._condition.report(f"full text {collection.id}", f"full text: {error}")
+            return
+        self.repaired.append(f"full text of '{collection.name}' was made anew ({problem})")
+
+    def _segments(self) -> None:
+        store = self._store
+        stale = set(dead_but_alive(store.database.read()))
+        for collection in self._collections():
+            problems = store.hot.problems([collection])
+            if not problems and collection.id not in stale:
+                continue
+            try:
+                if collection.id in stale:
+                    with store.database.write() as connection:
+                        connection.execute(
+                            "DELETE FROM dead_chunks WHERE collection_id = ?", (collection.id,)
+                        )
+                store.hot.rebuild(collection)
+            except (sqlite3.DatabaseError, CarrelError) as error:
+                self._condition.report(f"segment {collection.id}", str(error))
+                continue
+            why = problems[0] if problems else "its list of dead chunks was damaged"
+            self.repaired.append(f"the search segment of '{collection.name}' was made anew ({why})")
+
+    def probe(self) -> str:
+        """Ask the vector index in a child process for what it must know; return what is wrong."""
+        store = self._store
+        sample = vector_sample(store.database.read(), self._collections(), store.model_id)
+        report = canary.probe(
+            store.folder / "chroma", store.model_id, sample, timeout_s=self.probe_s
+        )
+        if "error" in report:
+            return str(report["error"])
+        if report["missed"] > self._settings.check_missed_share * report["asked"]:
+            return f"it does not find {report['missed']} of {report['asked']} of its own vectors"
+        return ""

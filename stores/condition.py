@@ -1,0 +1,45 @@
+"""What is known to be wrong with a data directory while it is open."""
+
+from __future__ import annotations
+
+import threading
+
+
+class Condition:
+    """Hold reasons by what they concern; answers carry them as warnings until they are cleared.
+
+    `malformed` is the reason why the catalogue is not written any more, "" for none; `distrusted`
+    the reason why vectors do not answer at the moment.
+    """
+
+    def __init__(self) -> None:
+        """Know of nothing wrong."""
+        self._lock = threading.Lock()
+        self._reasons: dict[str, str] = {}
+        self.malformed = ""
+        self.distrusted = ""
+
+    def report(self, what: str, reason: str) -> None:
+        """Note what is wrong; a later reason takes the place of an earlier one."""
+        with self._lock:
+            self._reasons[what] = reason
+
+    def clear(self, beginning: str) -> None:
+        """Forget what was noted under names that begin so."""
+        with self._lock:
+            for what in [name for name in self._reasons if name.startswith(beginning)]:
+                del self._reasons[what]
+
+    def warnings(self) -> list[str]:
+        """Return the reasons, in the order in which they were found."""
+        with self._lock:
+            found = list(self._reasons.values())
+        if self.malformed:
+            found.insert(
+                0,
+                f"the catalogue is damaged ({self.malformed}): answers may lack what was in it;"
+                " restore it from a backup",
+            )
+        if self.distrusted:
+            found.append(f"keyword search only: {self.distrusted}")
+        return found

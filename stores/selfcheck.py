@@ -1,0 +1,147 @@
+"""Self-check: sampled chunks must be found by their own vector and by their own rarest words.
+
+It asks through the same search that answers questions, so whatever keeps that from finding what is
+there keeps the sample from being found.
+"""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from dataclasses import dataclass
+from typing import Any
+
+from core.auth import AuthContext
+from core.errors import CarrelError, shorten
+from core.language.analysis import terms
+from core.settings import Settings
+from stores.catalogue import Collection
+from stores.database import Database
+from stores.segments.hot import HotSearch
+from stores.segments.truth import vectors_by_row
+from stores.sums import SOUND_CHUNK
+
+POOL = 10
+SAME = 0.999  # the cosine of a vector with itself, as float32
+MOST = 200  # a word in more chunks than this finds too many to prove anything
+USER = "user:"
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Hold one chunk with what must find it."""
+
+    row: int
+    chunk_id: str
+    auth: AuthContext
+    words: list[str]
+    vector: bytes | None
+
+
+@dataclass(frozen=True)
+class Missed:
+    """Count what a self-check asked, and what did not find its chunk."""
+
+    asked: int = 0
+    vectors: int = 0
+    words: int = 0
+    error: str = ""
+
+    def problem(self, share: float) -> str:
+        """Return in words what is wrong; up to `share` of the vectors may be missed."""
+        if self.error:
+            return f"its search failed ({self.error})"
+        if self.vectors > share * self.asked:
+            return f"{self.vectors} of {self.asked} of its passages are not found by their vector"
+        if self.words:
+            return f"{self.words} of {self.asked} of its passages are not found by their words"
+        return ""
+
+
+def self_check(
+    database: Database,
+    hot: HotSearch,
+    collection: Collection,
+    model: str,
+    settings: Settings,
+) -> Missed:
+    """Ask for a random sample of a collection's chunks."""
+    import numpy as np
+
+    try:
+        sample = _sample(database.read(), collection, model, settings)
+        vectors = words = 0
+        for one in sample:
+            if one.vector is not None:
+                vector = np.frombuffer(one.vector, dtype="<f4")
+                vectors += not _by_vector(hot, collection.id, one, vector)
+            if one.words:
+                words += not _by_words(hot, collection.id, one, settings.check_words)
+    except (sqlite3.DatabaseError, CarrelError, ValueError, IndexError) as error:
+        return Missed(error=shorten(str(error)))
+    return Missed(len(sample), vectors, words)
+
+
+def _by_vector(
+    hot: HotSearch,
+    collection_id: int,
+    one: Sampled,
+    vector: Any,  # noqa: ANN401 - a numpy array
+) -> bool:
+    found = hot.candidates(one.auth, collection_id, terms=[], vector=vector, pool=POOL)
+    if one.chunk_id in found.chunk_ids:
+        own = found.cosine[found.chunk_ids.index(one.chunk_id)] if found.cosine is not None else 0
+        return bool(own >= SAME)
+    twins = 0 if found.cosine is None else int((found.cosine >= SAME).sum())
+    return twins >= POOL  # equal texts fill the pool
+
+
+def _by_words(hot: HotSearch, collection_id: int, one: Sampled, count: int) -> bool:
+    shares = hot.idf(collection_id, one.words)
+    rare = sorted(one.words, key=lambda word: (-shares[word], word))[:count]
+    found = hot.candidates(
+        one.auth, collection_id, terms=[{word} for word in rare], vector=None, pool=MOST
+    )
+    return one.chunk_id in found.chunk_ids or len(found.chunk_ids) >= MOST
+
+
+def _sample(
+    connection: sqlite3.Connection, collection: Collection, model: str, settings: Settings
+) -> list[Sampled]:
+    low, high = connection.execute(
+        "SELECT min(id), max(id) FROM chunks WHERE collection_id = ?", (collection.id,)
+    ).fetchone()
+    if low is None:
+        return []
+    sample = {}
+    for _ in range(settings.check_sample):
+        row = connection.execute(
+            f"""SELECT c.id, c.chunk_id, c.text, d.language, d.version, d.id AS document
+                FROM chunks c JOIN documents d ON d.id = c.document
+                WHERE c.collection_id = ? AND c.id >= ? AND {SOUND_CHUNK}
+                    AND d.id NOT IN (SELECT document FROM quarantine)
+                ORDER BY c.id LIMIT 1""",
+            (collection.id, random.randint(low, high)),
+        ).fetchone()
+        if row is not None:
+            sample[row["id"]] = row
+    return [_sampled(connection, collection, row, model) for row in sample.values()]
+
+
+def _sampled(
+    connection: sqlite3.Connection, collection: Collection, row: sqlite3.Row, model: str
+) -> Sampled:
+    import numpy as np
+
+    names = connection.execute(
+        "SELECT principal FROM document_acl WHERE document = ?", (row["document"],)
+    ).fetchall()
+    users = [name[0].removeprefix(USER) for name in names if name[0].startswith(USER)]
+    auth = AuthContext(
+        tenant=collection.tenant,
+        user=users[0] if users else "local",
+        roles=frozenset(name[0] for name in names if not name[0].startswith(USER)),
+    )
+    stored = vectors_by_row(connection, model, np.array([row["id"]], dtype=np.int64))
+    words = [word for word in set(terms(row["text"], row["language"])) if "\x00" not in word]
+    return Sampled(row["id"], row["chunk_id"], auth, words, stored[0][1] if stored else None)
