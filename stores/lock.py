@@ -48,6 +48,11 @@ class OwnerLock:
         except OSError:  # a full disk must not stop a search; the name is a courtesy
             return
 
+    @property
+    def held(self) -> bool:
+        """Tell whether this process has the lock."""
+        return bool(self._lock.is_locked)
+
     def release(self) -> None:
         """Give the lock back; safe to call twice."""
         if self._lock.is_locked:

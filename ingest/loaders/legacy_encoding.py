@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from ingest.loaders import legacy_letters as letters
 
@@ -18,6 +19,12 @@ _LINES_WITH_MORE = re.compile(rb"[^\n]*[\x80-\xff][^\n]*")
 _SAMPLE = 6_000
 _LEAST = -0.5
 _BAD = -5.0
+# Four bytes first: half of such text is NUL in two.
+_WIDE = {"utf-32-le": 4, "utf-32-be": 4, "utf-16-le": 2, "utf-16-be": 2}
+_ODD = ("Cc", "Cn", "Co", "Cs")
+_MAX_ODD = 0.02
+_LEAST_WIDE = 0.1
+_SURE = 0.6
 
 
 def guess(raw: bytes) -> str | None:
@@ -28,7 +35,29 @@ def guess(raw: bytes) -> str | None:
         for name in CANDIDATES
     }
     name = max(scored, key=lambda name: scored[name] - CANDIDATES[name])
+    if scored[name] < _SURE and (utf := wide(raw)):
+        text = raw[: _SAMPLE // 4 * 4].decode(utf, "ignore")
+        if score(text) >= scored[name]:
+            return utf
     return name if scored[name] > _LEAST else None
+
+
+def wide(raw: bytes) -> str | None:
+    """Return which UTF-16 or UTF-32 without a mark bytes are in, or None."""
+    for name, unit in _WIDE.items():
+        sample = raw[: _SAMPLE // unit * unit]
+        try:
+            text = sample[: len(sample) // unit * unit].decode(name)
+        except UnicodeDecodeError:
+            continue
+        odd = sum(unicodedata.category(c) in _ODD and c not in "\t\n\r\f" for c in text)
+        if (
+            text
+            and odd <= _MAX_ODD * len(text)
+            and (unit == 4 or text.isascii() or score(text) > _LEAST_WIDE)
+        ):
+            return name
+    return None
 
 
 def _sampled(raw: bytes) -> list[bytes]:
@@ -53,6 +82,9 @@ def score(text: str, latin: frozenset[str] = letters.WESTERN) -> float:
         if character > "\x7f":
             count += 1
             total += _weight(padded[at - 1], character, padded[at + 1], latin)
+        elif character < " " and character not in "\t\n\r\f\x1a\x1b":
+            count += 1
+            total += _BAD
     return total / count if count else 0.0
 
 
