@@ -1,10 +1,10 @@
 """Fill the disk under an ingest, ask on, free the space, and see that nothing was torn.
 
-python -m benchmarks.disk_full [--sizes 20] [--corpus PATH …] [--questions 6]. Each size is a disk of
-its own (a tmpfs, which takes root): the corpus is ingested until it is full, the same documents are
-asked while it is, then the rest of the room is given and the ingest is run again. Bars: no process
-dies or shows a traceback, reads go on wherever something was kept, and after the space is freed the
-index is whole within 60 s.
+python -m benchmarks.disk_full [--sizes 20] [--corpus PATH …] [--questions 6]. Each size is a disk
+of its own (a tmpfs, which takes root): the corpus is ingested until it is full, the same documents
+are asked while it is, then the rest of the room is given and the ingest is run again. Bars: no
+process dies or shows a traceback, reads go on wherever something was kept, and after the space is
+freed the index is whole within 60 s.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from typing import Any
 from rich.markup import escape
 
 from cli.output import stderr, stdout, warn
+from core.places import place_of
 from core.streaming import StreamEvent
 
 
@@ -76,8 +77,9 @@ def print_sources(result: dict[str, Any]) -> None:
                 continue
             numbers[chunk] = len(numbers) + 1
             item = titles.get(chunk, {})
-            place = [part for part in (item.get("section"), page_text(item.get("page"))) if part]
-            where = f" · {' · '.join(place)}" if place else ""
+            book = item.get("metadata", {}).get("book", {}).get("title")
+            place = place_of(item.get("section") or "", item.get("page"))
+            where = "".join(f" · {part}" for part in (book, place) if part)
             out.print(f"[dim]\\[{numbers[chunk]}] {escape(citation['source'] + where)}[/dim]")
     for warning in result["warnings"]:
         warn(warning)
@@ -95,8 +97,3 @@ def usage_text(usage: dict[str, Any]) -> str:
     if degraded := usage.get("degraded"):
         parts.append(f"{degraded} decided by the rules instead")
     return f"{', '.join(parts)}, {usage['ms']:.0f} ms"
-
-
-def page_text(page: int | None) -> str:
-    """Return "p. 3" or nothing."""
-    return f"p. {page}" if page else ""

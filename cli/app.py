@@ -14,23 +14,30 @@ import typer
 from cli import (
     ask,
     audit,
+    backup,
     chat,
     config,
     conversations,
     demo,
     doctor,
+    forget,
     ingest,
     keys,
     llm,
     models,
     plan,
+    quality,
     reindex,
+    restore,
     search,
     serve,
     trace,
 )
 from cli import eval as evaluation
 from cli.output import fail
+from cli.remote import ServerOwns, run_there
+from cli.running import host
+from core.environment import variables
 from core.errors import CarrelError
 
 INTERRUPTED = 130
@@ -50,9 +57,13 @@ app.command("plan")(plan.plan)
 app.command("chat")(chat.chat)
 app.command("search")(search.search)
 app.command("trace")(trace.trace)
+app.command("quality")(quality.quality)
 app.command("doctor")(doctor.doctor)
 app.command("config")(config.config)
 app.command("reindex")(reindex.reindex)
+app.command("forget")(forget.forget)
+app.command("backup")(backup.backup)
+app.command("restore")(restore.restore)
 app.command("serve")(serve.serve)
 app.add_typer(conversations.app, name="conversations")
 app.add_typer(keys.app, name="keys")
@@ -89,7 +100,7 @@ def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(given or ["--help"], prog_name="carrel", standalone_mode=False)
+        code = _done(given or ["--help"])
         sys.stdout.flush()
     except typer.TyperException as error:
         fail(_usage(error))
@@ -114,6 +125,14 @@ def run(arguments: list[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _done(arguments: list[str]) -> object:
+    """Do a command here, or where a server owns the data directory, there."""
+    try:
+        return app(arguments, prog_name="carrel", standalone_mode=False)
+    except ServerOwns as found:
+        return run_there(found, arguments)
+
+
 def _usage(error: typer.TyperException) -> str:
     """Say what is wrong with the command, and which help to read."""
     context = getattr(error, "ctx", None)
@@ -125,17 +144,19 @@ def _usage(error: typer.TyperException) -> str:
 
 def _reader_left() -> int:
     """End quietly when the program that read the output has ended, as `head` does."""
+    if host() is not None:
+        return 0  # that program is the client's; the streams here are the server's
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     return 0
 
 
 def _unexpected(error: Exception) -> int:
-    if os.environ.get("CARREL_DEBUG"):
+    if variables().get("CARREL_DEBUG"):
         raise error
     if isinstance(error, sqlite3.Error):
         from core.settings import load_settings
         from stores.database import damaged
-        from stores.store import CATALOGUE
+        from stores.folder import CATALOGUE
 
         explained = damaged(load_settings()[0].data / CATALOGUE, error)
         fail(str(explained))

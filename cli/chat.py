@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,7 +26,8 @@ from cli.options import (
     settings_from,
     storable,
 )
-from cli.output import fail, stderr
+from cli.output import asks, fail, read_line, stderr
+from cli.running import claimed
 from cli.watching import Watching
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def chat(
                 checked_question(question, session.settings)  # no empty conversation is begun
                 name = name or _begun(session, auth, collection)
                 watching = Watching(steps=steps, quiet=False)
-                with watching, interruptible() as cancelled:
+                with watching, claimed(auth, name), interruptible() as cancelled:
                     run = session.ask(
                         question,
                         auth,
@@ -126,10 +126,10 @@ def _begun(session: Session, auth: AuthContext, collection: str) -> str:
 
 def _read() -> str | None:
     """Return the next line, None at the end of the input."""
-    if sys.stdin.isatty():
+    if asks():
         stderr().print("[bold]?[/bold] ", end="")
     try:
-        line = sys.stdin.readline()
+        line = read_line()
     except KeyboardInterrupt:
         return None
     return storable(line).strip() if line else None

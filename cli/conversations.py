@@ -10,14 +10,27 @@ import typer
 from rich.markup import escape
 
 from cli.answer import clarification_lines
+from cli.ask import caller
 from cli.draw import shortened
-from cli.options import DEFAULT_TENANT, Data, Json, Tenant, User, settings_from, storable
+from cli.options import (
+    DEFAULT_TENANT,
+    Data,
+    Json,
+    Tenant,
+    User,
+    opened_catalogue,
+    settings_from,
+    storable,
+)
 from cli.output import print_json, stdout
+from cli.recording import record
+from cli.running import claimed, host
 from core.errors import AbsentError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from graph.threads import Threads
     from stores.conversations import Conversation, Conversations
 
 NEWEST = 20
@@ -38,7 +51,7 @@ def list_conversations(
     as_json: Json = False,
 ) -> None:
     """List the conversations of a user, last used first."""
-    with _kept(data) as (kept, _):
+    with _kept(data) as kept:
         found = kept.newest(tenant, user, limit)
     if as_json:
         print_json({"conversations": [one.describe() for one in found]})
@@ -59,7 +72,7 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Show the turns of a conversation; `carrel trace RUN` shows how one was answered."""
-    with _kept(data) as (kept, _):
+    with _kept(data) as kept:
         found = named(kept, tenant, user, conversation)
         turns = kept.turns(found)
     waiting = None if found.waiting is None else found.waiting.clarification.model_dump()
@@ -91,13 +104,18 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Delete a conversation with its turns and their runs; it cannot be had back."""
-    from graph.threads import Threads
+    from core.auth import AuthContext
+    from stores.conversations import Conversations
 
-    with _kept(data) as (kept, folder):
+    settings = settings_from(data)
+    with opened_catalogue(settings) as database:
+        kept = Conversations(database)
         found = named(kept, tenant, user, conversation)
-        with closing(Threads(folder)) as threads:
+        auth = caller(AuthContext, tenant, user, None)
+        with claimed(auth, found.id), _threads(database.path.parent) as threads:
             threads.delete(found.id)
-        kept.delete(found)
+            kept.delete(found)
+        record(database, settings, "deletion", tenant, user=user, conversation=found.id)
     if as_json:
         print_json(found.describe())
     else:
@@ -115,19 +133,20 @@ def named(kept: Conversations, tenant: str, user: str, name: str) -> Conversatio
 
 
 @contextmanager
-def _kept(data: Path | None) -> Iterator[tuple[Conversations, Path]]:
+def _kept(data: Path | None) -> Iterator[Conversations]:
     from stores.conversations import Conversations
-    from stores.database import Database, explained
-    from stores.lock import OwnerLock
-    from stores.store import CATALOGUE, check_folder
 
-    settings = settings_from(data)
-    folder = settings.data.expanduser().absolute()
-    check_folder(folder, create=False)
-    catalogue = folder / CATALOGUE
-    with (
-        OwnerLock(folder, wait_s=settings.lock_wait_s),
-        explained(catalogue),
-        closing(Database(catalogue)) as database,
-    ):
-        yield Conversations(database), folder
+    with opened_catalogue(settings_from(data)) as database:
+        yield Conversations(database)
+
+
+@contextmanager
+def _threads(folder: Path) -> Iterator[Threads]:
+    """Give the states that conversations go on from: a server's own, or those of the folder."""
+    if (here := host()) is not None:
+        yield here.session.asking.threads
+        return
+    from graph.threads import Threads
+
+    with closing(Threads(folder)) as threads:
+        yield threads

@@ -53,6 +53,7 @@ def demo(data: Data = None) -> None:
             prune=True,
             flags={"data": folder},
             quiet=False,
+            alone=True,
         )
         print_summary(summary, name)
         if not summary.ok:

@@ -23,6 +23,7 @@ from cli.options import (
     settings_from,
 )
 from cli.output import stdout
+from cli.running import shown
 from core.errors import CallerError
 
 if TYPE_CHECKING:
@@ -92,8 +93,8 @@ def export_sheet(
     sheet, keys = blind_sheet(answered, settings.eval_seed if seed is None else seed)
     write_files({key: keys, out: sheet})
     out_console = stdout()
-    out_console.print(f"{len(answered)} answers to rate: {escape(str(out))}")
-    out_console.print(f"key, not for the raters: {escape(str(key))}")
+    out_console.print(f"{len(answered)} answers to rate: {escape(shown(out))}")
+    out_console.print(f"key, not for the raters: {escape(shown(key))}")
 
 
 def _checked_new(*paths: Path) -> None:

@@ -19,10 +19,12 @@ from cli.options import (
     flags_from,
     named_path,
     opened,
+    working,
 )
 from cli.output import fail, print_json, stdout
 from cli.progress import StageBars
 from cli.recording import record
+from cli.running import placed
 from core.errors import CallerError
 
 if TYPE_CHECKING:
@@ -98,8 +100,12 @@ def run_ingest(
     prune: bool,
     flags: dict[str, Any],
     quiet: bool,
+    alone: bool = False,
 ) -> Summary:
-    """Ingest and return the summary; progress is drawn on stderr unless quiet."""
+    """Ingest and return the summary; progress is drawn on stderr unless quiet.
+
+    With `alone` it is never a server that does it.
+    """
     from core.auth import checked_name
     from core.profile import load_profile
     from core.settings import load_settings
@@ -112,13 +118,14 @@ def run_ingest(
         raise CallerError(
             "a path to ingest must exist", value=str(missing[0]), hint="check the spelling"
         )
-    loaded = load_profile(profile) if profile else None
+    loaded = load_profile(profile, placed) if profile else None
     settings, _ = load_settings(flags, loaded.settings if loaded else None)
 
     from ingest.pipeline import Pipeline
 
     with (
-        opened(settings, create=True, needs_embedder=True) as session,
+        opened(settings, create=True, needs_embedder=True, alone=alone) as session,
+        working(session, f"ingest into {collection}", quiet=quiet),
         StageBars(quiet) as progress,
     ):
         assert session.embedder is not None  # needs_embedder says so
@@ -139,10 +146,10 @@ def run_ingest(
             session.store.writer.drop_collection_if_empty(target)
         done = {"collection": collection, "files": summary.indexed, "readers": sorted(roles)}
         if summary.indexed:
-            record(session.store.database, settings, "upload", tenant, **done)
+            record(session.store.database, session.settings, "upload", tenant, **done)
         if summary.removed:
             gone = {"collection": collection, "documents": summary.removed}
-            record(session.store.database, settings, "deletion", tenant, **gone)
+            record(session.store.database, session.settings, "deletion", tenant, **gone)
         return summary
 
 

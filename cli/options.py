@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
+from cli.output import check_interrupted, stderr
+from cli.running import host, placed
 from core.errors import CallerError
-from core.settings import Settings, load_settings
+from core.settings import PATHS, Settings, load_settings
 
 if TYPE_CHECKING:
     from graph.session import Session
+    from stores.database import Database
+    from stores.lock import OwnerLock
 
 
 def named_path(text: str) -> Path:
@@ -22,7 +27,7 @@ def named_path(text: str) -> Path:
         raise CallerError(
             "a path must be named", value=repr(text), hint="give '.' for the current folder"
         )
-    return Path(text)
+    return placed(Path(text))
 
 
 DEFAULT_COLLECTION = "default"
@@ -70,17 +75,80 @@ def settings_from(
 
 @contextmanager
 def opened(
-    settings: Settings, *, create: bool = False, needs_embedder: bool = False
+    settings: Settings, *, create: bool = False, needs_embedder: bool = False, alone: bool = False
 ) -> Iterator[Session]:
-    """Open a session whose SQLite errors name this data directory and what to do."""
-    from graph.session import Session
-    from stores.database import explained
+    """Give a session whose SQLite errors name this data directory and what to do.
 
-    with (
-        Session(settings, create=create, needs_embedder=needs_embedder) as session,
-        explained(session.store.database.path),
-    ):
-        yield session
+    Where a server owns the directory, the command leaves this process here, and the server runs it
+    from its beginning: nothing may have been printed before. Not so with `alone`: such a command
+    needs the directory for itself and is refused. In the server the session is its own, lent.
+    """
+    if (here := host()) is not None:
+        from cli.hosting import lent
+
+        yield lent(here.session, settings, needs_embedder=needs_embedder)
+        return
+    with _owned(settings, create=create, alone=alone) as lock:
+        from graph.session import Session
+        from stores.database import explained
+
+        with (
+            Session(settings, create=create, needs_embedder=needs_embedder, lock=lock) as session,
+            explained(session.store.database.path),
+        ):
+            yield session
+
+
+@contextmanager
+def opened_catalogue(settings: Settings) -> Iterator[Database]:
+    """Give the catalogue alone, as `opened` gives a session; no model is loaded."""
+    if (here := host()) is not None:
+        yield here.session.store.database
+        return
+    from stores.folder import CATALOGUE, data_folder
+
+    path = data_folder(settings) / CATALOGUE
+    with _owned(settings):
+        from stores.database import Database, explained
+
+        with explained(path), closing(Database(path)) as database:
+            yield database
+
+
+@contextmanager
+def _owned(settings: Settings, *, create: bool = False, alone: bool = False) -> Iterator[OwnerLock]:
+    from stores.lock import locked
+    from stores.owner import OwnedError
+
+    try:
+        lock = locked(settings, create=create)
+    except OwnedError as error:
+        owner = error.owner
+        if alone or owner is None or not owner.port or not owner.is_here:
+            raise
+        from cli.remote import ServerOwns
+
+        raise ServerOwns(error, owner) from None
+    try:
+        yield lock
+    finally:
+        lock.release()
+
+
+@contextmanager
+def working(session: Session, work: str, *, quiet: bool) -> Iterator[None]:
+    """Hold the session's store for long work of this name, and say what is waited for."""
+    said = quiet
+
+    def waiting(other: str) -> None:
+        nonlocal said
+        check_interrupted()
+        if not said:
+            stderr().print(f"[dim]waiting for {escape(other)}…[/dim]")
+        said = True
+
+    with session.store.ingesting.turn(work, waiting):
+        yield
 
 
 def storable(text: str) -> str:
@@ -99,5 +167,5 @@ def flags_from(data: Path | None, changes: list[str] | None) -> dict[str, Any]:
                 value=change,
                 hint="`carrel config` lists the settings",
             )
-        flags[name] = value
+        flags[name] = named_path(value) if name in PATHS else value
     return flags

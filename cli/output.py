@@ -4,27 +4,73 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
 
+from cli.running import StreamName, running, stream_of
+
 
 def stdout() -> Console:
     """Return the console for results; long lines are left to the terminal."""
-    return Console(highlight=False, soft_wrap=True)
+    return _console("out") or Console(highlight=False, soft_wrap=True)
 
 
 def stderr() -> Console:
     """Return the console for progress, notes and errors."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
+    return _console("err") or Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def _console(name: StreamName) -> Console | None:
+    """Return the console of the client whose command a server runs here."""
+    command = running()
+    if command is None:
+        return None
+    terminal, variables = getattr(command.request, name), command.request.variables
+    return Console(
+        file=stream_of(command, name),
+        width=terminal.width,
+        height=terminal.height,
+        highlight=False,
+        soft_wrap=True,
+        _environ=variables,
+    )
+
+
+def results() -> TextIO:
+    """Return the stream for results as text."""
+    command = running()
+    return sys.stdout if command is None else stream_of(command, "out")
+
+
+def asks() -> bool:
+    """Tell whether a person types the input."""
+    command = running()
+    return sys.stdin.isatty() if command is None else command.request.asks
+
+
+def read_line() -> str:
+    """Return the next line of the input, "" at its end."""
+    command = running()
+    return sys.stdin.readline() if command is None else command.read_line()
+
+
+def check_interrupted() -> None:
+    """Raise KeyboardInterrupt when the client of a server interrupted its command.
+
+    In a process of its own, a signal does that by itself.
+    """
+    if (command := running()) is not None:
+        command.check()
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - anything JSON can hold
     """Print one JSON object; characters that UTF-8 cannot hold are replaced."""
-    unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    out = results()
+    unicode = (out.encoding or "utf-8").lower().startswith("utf")
     text = json.dumps(value, ensure_ascii=not unicode)
-    sys.stdout.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
+    out.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
 
 
 def warn(message: str) -> None:

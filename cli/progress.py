@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from cli.output import stderr
+from cli.running import running
 
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
@@ -24,6 +25,8 @@ class StageBars:
         from rich.progress import BarColumn, Progress, TextColumn
 
         self._name = f"{escape(name)}: " if name else ""
+        self._command = running()
+        alone = self._command is None  # a server's own streams are not a client's
         self._bars = Progress(
             TextColumn("{task.description:>10}"),
             BarColumn(),
@@ -31,6 +34,8 @@ class StageBars:
             console=stderr(),
             transient=True,
             disable=quiet or not stderr().is_terminal,
+            redirect_stdout=alone,
+            redirect_stderr=alone,
         )
         self._tasks: dict[str, Any] = {}
 
@@ -45,6 +50,8 @@ class StageBars:
         return [MofNCompleteColumn()]
 
     def _advance(self, stage: str, done: int, total: int) -> None:
+        if self._command is not None:
+            self._command.check()
         task = self._tasks.get(stage)
         if task is None:
             # What was done before, by an interrupted download, does not count for its speed.

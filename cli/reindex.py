@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cli.options import Data, Json, Set, opened, settings_from
+from cli.options import Data, Json, Set, opened, settings_from, working
 from cli.output import print_json, stdout
 from cli.progress import StageBars
 
@@ -12,9 +12,14 @@ def reindex(data: Data = None, changes: Set = None, as_json: Json = False) -> No
     from ingest.reindex import rebuild
 
     settings = settings_from(data, changes)
-    with opened(settings, needs_embedder=True) as session, StageBars(as_json) as progress:
+    with (
+        opened(settings, needs_embedder=True) as session,
+        working(session, "reindex", quiet=as_json),
+        StageBars(as_json) as progress,
+    ):
         assert session.embedder is not None  # needs_embedder says so
-        report = rebuild(session.store, session.embedder, settings, progress, session.second)
+        own = session.settings
+        report = rebuild(session.store, session.embedder, own, progress, session.second)
     if as_json:
         print_json(report)
         return

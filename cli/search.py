@@ -7,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.answer import page_text
 from cli.ask import caller
 from cli.draw import shortened
 from cli.options import (
@@ -26,6 +25,7 @@ from cli.options import (
 )
 from cli.output import print_json, stdout, warn
 from core.errors import CallerError
+from core.places import place_of
 
 SHOWN = 300
 
@@ -64,11 +64,11 @@ def search(
 
 def _print(results: list[dict[str, Any]], warnings: list[str]) -> None:
     out = stdout()
-    for place, result in enumerate(results, start=1):
-        where = [part for part in (result["section"], page_text(result["page"])) if part]
+    for number, result in enumerate(results, start=1):
+        place = place_of(result["section"], result["page"])
         out.print(
-            f"[bold]{place}. {escape(result['title'])}[/bold]"
-            f" [dim]{escape(' · '.join([result['source'], *where]))}"
+            f"[bold]{number}. {escape(result['title'])}[/bold]"
+            f" [dim]{escape(' · '.join(part for part in (result['source'], place) if part))}"
             f" · {result['score']:.3f}[/dim]"
         )
         out.print("   " + escape(shortened(result["text"], SHOWN)))

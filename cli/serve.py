@@ -70,6 +70,8 @@ def serve(
 
 
 def _run(settings: Settings, load: Callable[[], Settings], *, allow_anonymous: bool) -> int:
+    from cli.app import run
+    from cli.hosting import run_for
     from serve.logs import log_to_stderr, use_level
     from serve.modes import check_mode
     from serve.server import address_of, listening_socket
@@ -78,8 +80,9 @@ def _run(settings: Settings, load: Callable[[], Settings], *, allow_anonymous: b
     bound = listening_socket(settings.serve_host, settings.serve_port)
     try:
         log_to_stderr(settings)
-        with opened(settings, create=True) as session:
+        with opened(settings, create=True, alone=True) as session:
             from serve.app import make_app
+            from serve.control import Control
             from serve.desk import make_desk
             from serve.warming import warm_up
 
@@ -91,22 +94,37 @@ def _run(settings: Settings, load: Callable[[], Settings], *, allow_anonymous: b
             warm_up(session)
             app = make_app(desk, host=settings.serve_host)
             address = address_of(bound, settings.serve_host)
-            return serve_app(
-                app,
-                settings,
-                bound,
-                lambda: _greet(session, desk, address),
-                desk.runner.stop,
-                lambda: desk.reload.on_signal(desk),
-            )
+            control = Control(settings, run_for(session, desk.runner.claims, run))
+            lock = session.store.lock
+
+            def ready() -> None:
+                control.open(lock.announce(address, control.bind()).secret)
+                _greet(session, desk, address)
+
+            try:
+                return serve_app(
+                    app,
+                    settings,
+                    bound,
+                    ready,
+                    desk.runner.stop,
+                    lambda: desk.reload.on_signal(desk),
+                )
+            finally:
+                lock.withdraw()
+                control.close()
     finally:
         bound.close()
 
 
 def _greet(session: Session, desk: Desk, address: str) -> None:
+    from stores.folder import open_to_others
+
     err = stderr()
     for warning in session.warnings:
         warn(warning)
+    if mode := open_to_others(session.store.folder):
+        warn(f"other users of this machine may enter {session.store.folder} (mode {mode})")
     if not session.store.catalogue.collections():
         warn("there are no documents yet: upload some, or stop and run `carrel ingest PATH`")
     if desk.doorkeeper.allow_anonymous:

@@ -21,10 +21,12 @@ from cli.options import (
     Tenant,
     User,
     named_path,
+    opened_catalogue,
     settings_from,
     storable,
 )
 from cli.output import print_json, stdout
+from cli.running import shown
 from core.errors import CallerError
 
 if TYPE_CHECKING:
@@ -58,25 +60,15 @@ def trace(
 ) -> None:
     """Show the steps of a run, with the filter of every tool call, and the path it took."""
     from core.auth import AuthContext
-    from stores.database import Database, explained
-    from stores.lock import OwnerLock
     from stores.runs import Runs
-    from stores.store import CATALOGUE, check_folder
 
     page = _checked_page(run, out)
     auth = caller(AuthContext, tenant, user, None)
     settings = settings_from(data)
-    folder = settings.data.expanduser()
-    check_folder(folder, create=False)
-    catalogue = folder / CATALOGUE
-    with OwnerLock(folder, wait_s=settings.lock_wait_s), explained(catalogue):
-        database = Database(catalogue)
-        try:
-            runs = Runs(database)
-            newest = runs.newest(auth.tenant, auth.user, NEWEST) if run is None else []
-            found = None if run is None else runs.load(auth.tenant, auth.user, storable(run))
-        finally:
-            database.close()
+    with opened_catalogue(settings) as database:
+        runs = Runs(database)
+        newest = runs.newest(auth.tenant, auth.user, NEWEST) if run is None else []
+        found = None if run is None else runs.load(auth.tenant, auth.user, storable(run))
     if page is not None and found is not None:
         _write_page(page, found, as_json)
     elif as_json and found is None:
@@ -103,9 +95,9 @@ def _write_page(page: Path, run: RunRecord, as_json: bool) -> None:
 
     write_files({page: run_page(run)})
     if as_json:
-        print_json({"run_id": run.run_id, "out": str(page)})
+        print_json({"run_id": run.run_id, "out": shown(page)})
     else:
-        stdout().print(f"run {run.run_id} is in {escape(str(page))}")
+        stdout().print(f"run {run.run_id} is in {escape(shown(page))}")
 
 
 def print_runs(runs: Sequence[RunRecord]) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any
 
+from rich.live import Live
 from rich.markup import escape
-from rich.status import Status
+from rich.spinner import Spinner
+from rich.text import Text
 
 from cli.answer import AnswerPrinter
 from cli.draw import shortened, step_line
-from cli.output import stderr
+from cli.output import check_interrupted, stderr
+from cli.running import running
 from core.streaming import StreamEvent
 from core.trace import Step
 
@@ -26,6 +29,7 @@ NEXT = {
     "verify": "finishing",
 }
 DETAIL = 60
+PER_SECOND = 12.5  # of the moving line's pictures
 
 
 class Watching:
@@ -40,11 +44,22 @@ class Watching:
         self._steps = steps
         self._printer = None if quiet else AnswerPrinter()
         moving = self._err.is_terminal and not steps and not quiet
-        self._status: Status | None = self._err.status("understanding…") if moving else None
+        self._spinner = Spinner("dots", "understanding…", style="status.spinner")
+        alone = running() is None  # a server's own streams are not a client's
+        self._moving: Live | None = None
+        if moving:
+            self._moving = Live(
+                self._spinner,
+                console=self._err,
+                refresh_per_second=PER_SECOND,
+                transient=True,
+                redirect_stdout=alone,
+                redirect_stderr=alone,
+            )
 
     def __enter__(self) -> Watching:
-        if self._status is not None:
-            self._status.start()
+        if self._moving is not None:
+            self._moving.start()
         return self
 
     def __exit__(
@@ -57,14 +72,17 @@ class Watching:
 
     def step(self, step: Step) -> None:
         """Show one finished step."""
+        check_interrupted()
         if self._steps:
             self._err.print(step_line(step))
-        elif self._status is not None and step.node in NEXT:
+        elif self._moving is not None and step.node in NEXT:
             detail = shortened(step.decision, DETAIL)
-            self._status.update(f"{NEXT[step.node]}… [dim]{step.node}: {escape(detail)}[/dim]")
+            line = f"{NEXT[step.node]}… [dim]{step.node}: {escape(detail)}[/dim]"
+            self._spinner.update(text=Text.from_markup(line))
 
     def stream(self, event: StreamEvent) -> None:
         """Show one piece of the answer."""
+        check_interrupted()
         if self._printer is not None:
             self._clear()
             self._printer.show(event)
@@ -76,6 +94,6 @@ class Watching:
             self._printer.finish(result)
 
     def _clear(self) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
+        if self._moving is not None:
+            self._moving.stop()
+            self._moving = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from functools import cache
 from threading import Lock
 
@@ -29,6 +30,9 @@ STAGES = tuple(
     for when in ("before", "after")
 )
 
+# Called at every point; a test may put a function here that raises.
+watch: Callable[[str], None] | None = None
+
 _counts: dict[str, int] = {}
 _lock = Lock()
 
@@ -38,6 +42,8 @@ def fault(stage: str) -> None:
 
     `stage` is one of `STAGES` and n counts how often it is reached, from 1.
     """
+    if watch is not None:
+        watch(stage)
     wanted = _wanted()
     if wanted is None or wanted[0] != stage:
         return

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from core.errors import CallerError
 from core.settings import Settings
@@ -13,13 +14,15 @@ from core.types import Value
 
 BUILT_IN = Path(__file__).resolve().parent.parent / "profiles"
 BaseTool = Literal["search", "search_vector", "search_text", "query_records"]
+ChunkKind = Literal["text", "code", "table", "annotation", "record"]
 
 
 class ToolProfile(Value):
     """Rename and scope one tool.
 
     `purpose` and `not_for` are what the planner reads; `examples` are questions it serves, in any
-    language. `sources` are shell patterns over a document's source ("docs/*").
+    language. `sources` are shell patterns over a document's source ("docs/*"), `kinds` the kinds of
+    chunks that it finds, such as annotations alone.
     """
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{2,40}$")
@@ -28,6 +31,13 @@ class ToolProfile(Value):
     not_for: list[str] = Field(default_factory=list)
     examples: list[str] = Field(default_factory=list)
     sources: list[str] = Field(default_factory=list)
+    kinds: list[ChunkKind] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _searches_kinds(self) -> Self:
+        if self.kinds and self.base == "query_records":
+            raise ValueError("kinds narrow a search; query_records finds records alone")
+        return self
 
 
 class Profile(Value):
@@ -60,13 +70,16 @@ def built_in_profiles() -> list[str]:
     return sorted(path.stem for path in BUILT_IN.glob("*.yaml"))
 
 
-def load_profile(name_or_path: str) -> Profile:
-    """Read a built-in profile by name, or any profile by the path of its YAML file."""
+def load_profile(name_or_path: str, placed: Callable[[Path], Path] = lambda path: path) -> Profile:
+    """Read a built-in profile by name, or any profile by the path of its YAML file.
+
+    `placed` says where a path leads.
+    """
     import yaml
 
     path = BUILT_IN / f"{name_or_path}.yaml"
     if name_or_path.endswith((".yaml", ".yml")) or "/" in name_or_path:
-        path = Path(name_or_path).expanduser()
+        path = placed(Path(name_or_path).expanduser())
     if not path.is_file():
         raise CallerError(
             "a profile is a built-in name or the path of a YAML file",

@@ -5,14 +5,15 @@ Precedence: flag > environment (`CARREL_…`) > settings file > profile > mode >
 
 from __future__ import annotations
 
-import os
 import re
+from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
 from pydantic import SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from core.budget import Budget
+from core.environment import variables
 from core.errors import CallerError
 from core.fields.budget import BudgetFields
 from core.fields.caching import CacheFields
@@ -22,6 +23,8 @@ from core.fields.deciding import DecidingFields
 from core.fields.evaluation import EvaluationFields
 from core.fields.guarding import GuardFields
 from core.fields.ingest import IngestFields
+from core.fields.keeping import KeepingFields
+from core.fields.library import LibraryFields
 from core.fields.links import LinkFields
 from core.fields.llm import LlmFields
 from core.fields.llm_server import LlmServerFields
@@ -59,6 +62,8 @@ class Settings(  # pydantic lists the fields of the last base first
     SegmentFields,
     CheckFields,
     RetrievalFields,
+    KeepingFields,
+    LibraryFields,
     IngestFields,
     ModelFields,
     PlaceFields,
@@ -115,13 +120,14 @@ def _of_type(kind: object) -> frozenset[str]:
 
 LISTS = _of_type(list[str])  # given with commas between, but for those of a profile
 SECRETS = _of_type(SecretStr)
+PATHS = _of_type(Path)
 
 
 def environment_values() -> dict[str, str]:
     """Return the settings that the environment gives, by setting name."""
     names = {name.lower() for name in Settings.model_fields}
     found = {}
-    for key, value in os.environ.items():
+    for key, value in variables().items():
         name = key.removeprefix(PREFIX).lower()
         if key.startswith(PREFIX) and name in names:
             found[name] = value

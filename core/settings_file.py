@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
+from core.environment import variables
 from core.errors import CallerError
 
 VARIABLE = "CARREL_SETTINGS"
@@ -19,7 +19,7 @@ def file_values(known: Container[str], path: str | None = None) -> dict[str, Any
 
     A file is a mapping of setting names to values; raises CallerError when it is none.
     """
-    named = path or os.environ.get(VARIABLE, "")
+    named = path or variables().get(VARIABLE, "")
     if not named:
         return {}
     return read_values(Path(named).expanduser(), known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -13,6 +13,9 @@ from core.display.view import Displayed, View
 AnswerKind = Literal["text", "person", "date", "number", "place", "yesno", "list"]
 Intent = Literal["fact", "recommend"]
 QuestionKind = Literal["plain", "multi"]
+
+# What metadata say of the book that a full text belongs to.
+BOOK = ("document_id", "title", "source", "authors", "year")
 
 # Inverse document frequency of a term within what the caller asks; higher is rarer.
 TermWeights = Callable[[list[str]], dict[str, float]]
@@ -73,6 +76,17 @@ class Evidence(Displayed, Value):
     def best_grade(self) -> int:
         """Return the highest grade any sub-question gave, 0 when ungraded."""
         return max(self.grades.values(), default=0)
+
+    @property
+    def work(self) -> dict[str, Any]:
+        """Return title, authors and year of the work this is from: its book's, or its own."""
+        book = self.metadata.get("book")
+        return book if isinstance(book, dict) else {**self.metadata, "title": self.title}
+
+    def of_book(self, book: Mapping[str, Any]) -> Evidence:
+        """Return this as evidence from a full text of a book, which its metadata then name."""
+        named = {name: book[name] for name in BOOK if book[name]}
+        return self.model_copy(update={"metadata": {**self.metadata, "book": named}})
 
     def _view(self) -> View:
         from core.display.evidence import evidence_view

@@ -140,7 +140,7 @@ def open_corpus(settings: Settings, *, create: bool = False) -> Iterator[Session
         session = Session(settings, create=create, needs_embedder=create)
     except DataLockedError as error:
         raise DataLockedError(
-            "one evaluation at a time uses the index of a corpus",
+            f"one evaluation at a time uses the index of a corpus; {error.rule}",
             value=error.value,
             hint=f"wait for it to end, or {OTHER_CACHE}",
         ) from None

@@ -32,6 +32,7 @@ th, td {{ border-bottom: 1px solid var(--line); padding: 0.25rem 0.75rem 0.25rem
 td, th.figure {{ text-align: right; white-space: nowrap; }}
 th {{ text-align: left; vertical-align: bottom; }}
 tbody th {{ font-weight: normal; }}
+tbody th, tbody td {{ vertical-align: top; }}
 figure {{ margin: 1rem 0; }}
 figcaption {{ font-size: 0.9rem; }}
 svg {{ max-width: 100%; height: auto; }}

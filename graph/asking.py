@@ -124,20 +124,25 @@ class Asking:
             asked.question, reply = waiting.question, asked.question
         run = self._record(asked, state, waiting.run_id if waiting else "")
         run.result["conversation_id"] = name
-        self._saved(run)
+        redacted = self._save(run)
+        if redacted:  # of a document that was deleted meanwhile; the state has its text too
+            self.threads.delete(name)
+            asked.question = self._store.runs.load(run.tenant, run.user, run.run_id).question
         asks: Clarification | None = state.get("clarification")
         turn = KeptTurn(
             run_id=run.run_id,
             question=asked.question,
-            clarification=asks or (waiting.clarification if waiting else None),
-            reply=reply,
+            clarification=None
+            if redacted
+            else asks or (waiting.clarification if waiting else None),
+            reply="" if redacted else reply,
         )
         self._store.conversations.save_turn(
             conversation,
             turn,
-            self.threads.latest(name),
+            "" if redacted else self.threads.latest(name),
             title=shorten(asked.question, settings.conversation_title_chars),
-            waiting=asks is not None,
+            waiting=asks is not None and not redacted,
         )
         return run
 
@@ -164,14 +169,19 @@ class Asking:
         )
 
     def _saved(self, run: RunRecord) -> RunRecord:
+        self._save(run)
+        return run
+
+    def _save(self, run: RunRecord) -> bool:
+        """Keep a run; return whether text of deleted documents had to be left out."""
         try:
-            self._store.runs.save(run)
+            return self._store.runs.save(run)
         except (sqlite3.DatabaseError, OperatorError) as error:
             # The answer is worth more than its record: a full disk must not swallow it.
             folder = self._store.folder
             reason = damaged(folder, error) if isinstance(error, sqlite3.Error) else error
             run.result["warnings"].append(f"the run was not kept: {reason}")
-        return run
+        return False
 
 
 def followed(

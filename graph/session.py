@@ -27,6 +27,7 @@ from reasoning.types import Reasoner, Turn
 from retrievers.types import Index
 from stores.catalogue import Collection
 from stores.conversations import Conversation
+from stores.lock import OwnerLock, locked
 from stores.store import Store
 from tools.shared_results import SharedResults
 from tools.toolbox import Toolbox
@@ -39,25 +40,33 @@ class Session:
     """Own a data directory and answer questions from it until closed."""
 
     def __init__(
-        self, settings: Settings, *, create: bool = False, needs_embedder: bool = False
+        self,
+        settings: Settings,
+        *,
+        create: bool = False,
+        needs_embedder: bool = False,
+        lock: OwnerLock | None = None,
     ) -> None:
-        """Open the directory; without `needs_embedder` a broken model leaves keyword search."""
+        """Open the directory; without `needs_embedder` a broken model leaves keyword search.
+
+        `lock` is the directory's, when it is held already; the session gives it back.
+        """
         self.settings = settings
         self._warnings: list[str] = []
-        self.embedder: Embedder | None = None
+        lock = lock or locked(settings, create=create)  # who is refused loads no model
         try:
-            self.embedder = open_embedder(settings)
-        except ModelError as error:
-            if needs_embedder:
-                raise
-            self._warnings.append(f"keyword search only: {error}")
-        model_id = self.embedder.model_id if self.embedder else NO_MODEL
-        self.store = Store(settings, model_id, create=create)
+            self.embedder = self._embedder(needs_embedder)
+            model_id = self.embedder.model_id if self.embedder else NO_MODEL
+            self.store = Store(settings, model_id, create=create, lock=lock)
+        except BaseException:
+            lock.release()
+            raise
         try:
             self.caches = open_caches(settings, self.store.folder)
         except BaseException:
             self.store.close()
             raise
+        self.store.erasure.on_change.append(self.caches.clear)
         self.second: Embedder | None = None
         try:
             self.second = open_second(settings)
@@ -73,6 +82,15 @@ class Session:
     def warnings(self) -> list[str]:
         """Return what callers should know: models that are missing, and damage found."""
         return [*self._warnings, *self.store.database.condition.warnings()]
+
+    def _embedder(self, needed: bool) -> Embedder | None:
+        try:
+            return open_embedder(self.settings)
+        except ModelError as error:
+            if needed:
+                raise
+            self._warnings.append(f"keyword search only: {error}")
+        return None
 
     def index(self, collection: Collection) -> Index:
         """Return the collection with the models that search it."""

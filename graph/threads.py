@@ -15,9 +15,9 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from core.errors import OperatorError
 from graph.state_types import state_serializer
+from stores.conversations import THREADS
 from stores.database import damaged
 
-THREADS = "conversations.sqlite3"
 BUSY_S = 5.0
 INTERRUPT = "__interrupt__"  # LangGraph's name of what a node asks
 MESSAGES = 200  # of one thread that are kept, newest last; more than any history reads

@@ -7,7 +7,10 @@ import re
 import unicodedata
 from typing import Any
 
+from ingest.plain import plain_prose
 from ingest.types import Block, ParsedDocument
+
+PROSE = {"text", "annotation"}
 
 # Format characters (Cf): zero-width, direction, soft hyphen, tags, which hide text from a reader
 # but not from a model; and variation selectors beyond the first 16, which can carry hidden bytes.
@@ -55,12 +58,16 @@ def clean_text(text: str, *, code: bool = False) -> str:
     return _clean_code(re.sub("[<>&`()\\[\\]]", " ", text)) if code else _neutral(text)
 
 
-def clean_document(document: ParsedDocument) -> ParsedDocument:
-    """Clean every block, the title and the field values; empty and repeated blocks go."""
+def clean_document(document: ParsedDocument, *, plain: bool = False) -> ParsedDocument:
+    """Clean every block, the title and the field values; empty and repeated blocks go.
+
+    With `plain`, texts and annotations lose their hyperlinks and marks of formatting too.
+    """
     blocks: list[Block] = []
     annotations: set[str] = set()
     for block in document.blocks:
-        text = clean_text(block.text, code=block.kind == "code")
+        raw = plain_prose(block.text) if plain and block.kind in PROSE else block.text
+        text = clean_text(raw, code=block.kind == "code")
         if not text or (block.kind == "annotation" and text in annotations):
             continue
         if block.kind == "annotation":

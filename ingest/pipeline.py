@@ -17,6 +17,7 @@ from pathlib import Path
 
 from core.settings import Settings
 from ingest.batch import Batch
+from ingest.catalogue.settle import settle as settle_catalogue
 from ingest.chunkers.choice import Chunkers
 from ingest.discover import SourceFile, discover
 from ingest.files import check_disk
@@ -79,6 +80,7 @@ class Pipeline:
                 embedder.model_id,
                 self._chunkers.key,
                 settings.min_text_words,
+                settings.drop_links,
                 load_limits(settings).model_dump(),
                 sorted(acl),
             ),
@@ -106,8 +108,9 @@ class Pipeline:
             collection = self._reading.collection
             given = partial(seen.has, NAMED)
             summary.documents, summary.chunks = self._store.files.totals(collection, given)
+        notes = settle_catalogue(self._store, collection, self._settings)
         self._finish()
-        summary.notes = self._chunkers.notes
+        summary.notes = [*self._chunkers.notes, *notes]
         summary.seconds = round(time.monotonic() - started, 3)
         return summary
 

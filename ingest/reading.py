@@ -19,9 +19,10 @@ from ingest.loaders.registry import load
 from ingest.loaders.sandbox import Sandbox
 from ingest.renames import can_relabel, relabelled
 from ingest.seen import Seen
-from ingest.summary import ReadFile, Summary
+from ingest.summary import ReadFile, Summary, left_out_of
 from ingest.types import LoadFailure, ParsedDocument
 from stores.catalogue import Collection
+from stores.left_out import LeftOutRow
 from stores.rows import DocumentRow, FileRow
 from stores.store import Store
 from stores.stored import stored_documents
@@ -97,6 +98,7 @@ class Reader:
         if (row := self._known.unchanged(relative, print_)) is not None:
             self._summary.unchanged += 1
             self._summary.failed += [LoadFailure.model_validate(item) for item in row.failures]
+            self._summary.left_out += left_out_of(self._left_out(relative))
             self._seen.add(NAMED, relative)
             file.unchanged = True
             if row.path != path:
@@ -113,9 +115,13 @@ class Reader:
         yield file
 
     def _can_relabel(self, previous: FileRow, relative: str) -> bool:
-        if previous.failures:  # they say the old name
+        if previous.failures or any(self._left_out(previous.relative)):  # they say the old name
             return False
         return can_relabel(self._stored(previous.relative), previous.relative, relative)
+
+    def _left_out(self, relative: str) -> Iterator[LeftOutRow]:
+        reading = self._reading
+        return reading.store.left_out.all(reading.collection, relative)
 
     def _stored(self, relative: str) -> Iterator[DocumentRow]:
         store = self._reading.store
@@ -150,7 +156,7 @@ class Reader:
             if isinstance(item, LoadFailure):
                 file.failures.append(item)
                 continue
-            document = clean_document(item)
+            document = clean_document(item, plain=self._reading.settings.drop_links)
             problem = self._unusable(document, file)
             if not problem:
                 yield document
@@ -158,6 +164,10 @@ class Reader:
             failure = LoadFailure(path=document.source, reason=problem)
             if problem.startswith("left out"):
                 self._summary.left_out.append(failure)
+                left = (file.relative, document.source, document.document_id, problem)
+                file.left_out.append(LeftOutRow(*left))
+                left = (file.relative, document.source, document.document_id, problem)
+                file.left_out.append(LeftOutRow(*left))
             else:
                 file.failures.append(failure)
 

@@ -121,6 +121,9 @@ class Steps:
         if batch.documents or finished or moved:
             changes = Changes(batch.documents, batch.paths, finished, moved, batch.replaced)
             self._store.batches.indexed(self._collection, changes)
+        for file in batch.finished:
+            if not file.unchanged:
+                self._store.left_out.replace(self._collection, file.relative, file.left_out)
         self._store.outbox.drain(advance)
         confirm(self._reading, [document.document_id for document in batch.documents])
         for file in batch.finished:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ingest.discover import SourceFile
 from ingest.types import LoadFailure
+from stores.left_out import LeftOutRow
 
 
 @dataclass
@@ -56,6 +58,8 @@ class ReadFile:
         """Return all that could not be taken of it."""
         return self.failures + self.unsplit
 
+    left_out: list[LeftOutRow] = field(default_factory=list)
+
     def count(self, summary: Summary) -> None:
         """Add what became of this file to the summary."""
         summary.failed += self.lost
@@ -63,3 +67,8 @@ class ReadFile:
             summary.renamed += 1
         elif self.documents:
             summary.indexed += 1
+
+
+def left_out_of(rows: Iterable[LeftOutRow]) -> list[LoadFailure]:
+    """Return what was left out as a summary lists it."""
+    return [LoadFailure(path=row.source, reason=row.reason) for row in rows]

@@ -64,7 +64,9 @@ def render_answer(
         what = "; ".join(_named(text) for text in missing)
         lines.append(words.message("partial").format(found=found, what=what))
     if claims and evidence and all(item.tool == CLASSIC_TOOL for item in evidence):
-        named = words.message("elected").format(title=evidence[0].title, count=len(evidence))
+        named = words.message("elected").format(
+            title=evidence[0].work.get("title") or evidence[0].title, count=len(evidence)
+        )
         lines.append(named)
     return "\n".join(lines)
 
@@ -126,8 +128,10 @@ def _work(claim: Claim, evidence: dict[str, Evidence]) -> str:
     item = evidence.get(claim.citations[0].chunk_id)
     if item is None or not item.title:
         return ""
-    authors = item.metadata.get("authors")
+    work = item.work
+    authors = work.get("authors")
     by = ", ".join(str(a) for a in authors) if isinstance(authors, list) else str(authors or "")
-    year = item.metadata.get("year")
+    year = work.get("year")
     details = ", ".join(str(part) for part in (by, year) if part)
-    return f"{item.title} ({details}): " if details else f"{item.title}: "
+    title = work.get("title") or item.title
+    return f"{title} ({details}): " if details else f"{title}: "

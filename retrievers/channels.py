@@ -100,4 +100,5 @@ def find_candidates(index: Index, query: Query, asked: Asked, pool: int) -> Cand
         vector=asked.vector,
         pool=pool,
         sources=query.sources,
+        kinds=query.kinds,
     )

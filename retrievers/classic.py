@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 from core.errors import ModelError
 from core.types import Evidence
 from retrievers.channels import TEXT, VECTOR, serves
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Found, Index, Query
+from stores.book_lookup import books_of_texts, texts_of_book
 
 GLOB = re.compile(r"([*?\[])")
 
@@ -34,26 +37,30 @@ def classic_search(
     ballots = votes.evidence + _second_votes(voters, query, limit, votes)
     if not ballots:
         return votes
-    winner = elect(ballots, settings.classic_vote)
-    inside = replace(query, sources=(GLOB.sub(r"[\1]", winner.source),))
+    book_of = _books(index, query, ballots)
+    winner = elect(ballots, settings.classic_vote, book_of)
+    members = _members(index, query, winner, book_of)
+    inside = replace(query, sources=tuple(GLOB.sub(r"[\1]", name) for name in members.values()))
     limits = {channel: max(top_k, settings.pool)}
     found = hybrid_search(index, inside, [channel], limits, top_k, choose=choose)
-    found.evidence = [item for item in found.evidence if item.document_id == winner.document_id]
+    found.evidence = [item for item in found.evidence if item.document_key in members]
     found.stages = votes.stages + found.stages
     found.partial |= votes.partial
     found.notes = [*votes.notes, f"elected {winner.source}", *found.notes]
     return found
 
 
-def elect(hits: list[Evidence], by: str = "hits") -> Evidence:
-    """Return a hit of the document that wins the vote.
+def elect(
+    hits: list[Evidence], by: str = "hits", book_of: Mapping[str, str] = MappingProxyType({})
+) -> Evidence:
+    """Return a hit of the document, or of the book, that wins the vote.
 
     `by` "hits": most hits, ties by the larger sum of scores, then by id; "score": the other way
-    round.
+    round. `book_of` gives the record's key to the keys of full texts, which vote with it.
     """
     groups: dict[str, list[Evidence]] = defaultdict(list)
     for hit in hits:
-        groups[hit.document_key].append(hit)
+        groups[book_of.get(hit.document_key, hit.document_key)].append(hit)
 
     def rank(group: list[Evidence]) -> tuple[float, float, str]:
         count, total = float(len(group)), sum(hit.score for hit in group)
@@ -61,6 +68,32 @@ def elect(hits: list[Evidence], by: str = "hits") -> Evidence:
         return -first, -second, group[0].document_id
 
     return min(groups.values(), key=rank)[0]
+
+
+def _books(index: Index, query: Query, hits: list[Evidence]) -> dict[str, str]:
+    """Return the key of the book of each hit that is from a full text."""
+    if not index.settings.classic_books:
+        return {}
+    keys = (hit.document_key for hit in hits)
+    reader = index.store.database.read()
+    found = books_of_texts(reader, query.auth, index.collection.id, keys)
+    return {key: book["key"] for key, book in found.items()}
+
+
+def _members(
+    index: Index, query: Query, winner: Evidence, book_of: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the sources, by document key, of the winner: of one document, or of a whole book."""
+    book = book_of.get(winner.document_key, winner.document_key)
+    reader = index.store.database.read()
+    members = {winner.document_key: winner.source}
+    if index.settings.classic_books:
+        auth, collection = query.auth, index.collection.id
+        texts = texts_of_book(reader, auth, collection, book)
+        members |= {text["key"]: text["source"] for text in texts}
+        record = books_of_texts(reader, auth, collection, list(members))
+        members |= {one["key"]: one["source"] for one in record.values()}
+    return members
 
 
 def _second_votes(index: Index, query: Query, limit: int, votes: Found) -> list[Evidence]:

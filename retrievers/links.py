@@ -57,6 +57,7 @@ def follow_links(
         seeds=[item.chunk_id for item in seeds],
         limit=index.settings.links_pool,
         sources=query.sources,
+        kinds=query.kinds,
     )
     if links is None or not links.chunk_ids:
         return ranked, "" if links else "no links until the search segment is built"

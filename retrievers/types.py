@@ -56,6 +56,7 @@ class Index:
 class Query:
     """Hold one search under one caller's rights; `sources` are patterns of the tool's scope.
 
+    `kinds` of chunks belong to that scope too, empty for all.
     `language` is the question's, None when nobody has looked yet. `deadline` is in
     `time.monotonic()` seconds; stages that only improve a ranking are left out after it.
     """
@@ -65,6 +66,7 @@ class Query:
     sources: Sequence[str] = ()
     language: str | None = None
     deadline: float | None = None
+    kinds: Sequence[str] = ()
 
 
 @dataclass(frozen=True)

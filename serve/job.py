@@ -30,7 +30,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Return the name of the file, or the id of the document."""
+        """Return the name of the file, empty for a deletion."""
         return self.row.name
 
     def describe(self) -> dict[str, Any]:

@@ -51,6 +51,8 @@ class Jobs:
             else:
                 row.state = "waiting"
                 self._enqueue(Job(row))
+        if self._session.store.erasure.pending() and not self._live:
+            self._enqueue(Job(JobRow(new_id(), "deletion", "", "", "", "")))
 
     def use(self, settings: Settings) -> None:
         """Keep to the limits of these settings from now on."""
@@ -82,9 +84,12 @@ class Jobs:
         self._rows.save(job.row)
         self._enqueue(job)
 
-    def after_deletion(self, auth: AuthContext, collection: str, document_id: str) -> Job:
-        """Tidy up, in the background, after a document that is deleted already."""
-        row = JobRow(new_id(), "deletion", auth.tenant, auth.user, collection, document_id)
+    def after_deletion(self, auth: AuthContext, collection: str) -> Job:
+        """Tidy up, in the background, after a document that is deleted already.
+
+        The job does not name it: the list of jobs outlives the document.
+        """
+        row = JobRow(new_id(), "deletion", auth.tenant, auth.user, collection, "")
         self._rows.save(row)
         job = Job(row)
         self._enqueue(job)
@@ -156,7 +161,7 @@ class Jobs:
             job.row.attempts += 1
             self._save(job)
             try:
-                self._work(job)
+                self._in_turn(job)
                 self._end(job, "done", "")
             except CarrelError as error:
                 self._end(job, "failed", str(error))
@@ -166,17 +171,24 @@ class Jobs:
                 log.exception("unexpected", extra={"id": job.row.id})
                 self._end(job, "failed", f"something unexpected happened (id {job.row.id})")
 
+    def _in_turn(self, job: Job) -> None:
+        """Work when no other work changes many documents, such as a command of the operator."""
+        progress = self._progress(job)
+        named = f"{job.row.kind} of {job.row.name}"
+        ingesting = self._session.store.ingesting
+        # What it waits for may be another tenant's.
+        with ingesting.turn(named, lambda other: progress("waiting", 0, 0)):
+            self._work(job)
+
     def _work(self, job: Job) -> None:
         row = job.row
         if row.kind == "upload":
             ingest_upload(self._session, row, self._files.path(row), self._progress(job))
             return
-        with self._changed:  # one of several deletions in a collection tidies up after all
-            later = [
-                (other.row.kind, other.row.tenant, other.row.collection) for other in self._waiting
-            ]
-        if (row.kind, row.tenant, row.collection) not in later:
-            tidy_after_deletion(self._session, row, self._progress(job))
+        with self._changed:  # one of several deletions tidies up after all
+            later = any(other.row.kind == "deletion" for other in self._waiting)
+        if not later:
+            tidy_after_deletion(self._session, self._progress(job))
 
     def _stopped(self, job: Job) -> None:
         if job.cancelled:

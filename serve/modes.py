@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from core.errors import OperatorError
 from core.settings import Settings
 from serve.hosts import is_loopback
+from stores.folder import data_folder, open_to_others
 
 
 def check_mode(settings: Settings, *, allow_anonymous: bool, nobody_has_a_key: bool) -> None:
@@ -37,6 +38,9 @@ def _open_doors(settings: Settings) -> Iterator[str]:
             yield f"{name} is 0: nothing limits a caller"
     if not settings.audit:
         yield "audit is off"
+    folder = data_folder(settings)
+    if mode := open_to_others(folder):
+        yield f"other users of this machine may enter the data directory (mode {mode}; chmod 700)"
     for origin in settings.serve_origins:
         if urlsplit(origin).scheme != "https" and not is_loopback(urlsplit(origin).hostname or ""):
             yield f"serve_origins has {origin}, which is not https"

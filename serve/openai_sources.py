@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from core.places import place_of
+
 WEB = ("http://", "https://")
 
 
@@ -51,13 +53,12 @@ def sources_of(result: Mapping[str, Any]) -> list[Source]:
 
 def _source(number: int, citation: Mapping[str, Any], item: Mapping[str, Any]) -> Source:
     page = item.get("page")
-    place = [item.get("section") or "", f"p. {page}" if page else ""]
     return Source(
         number=number,
         chunk_id=citation["chunk_id"],
         title=item.get("title") or citation["source"],
         url=_url(item.get("metadata") or {}) or citation["source"],
-        place=" · ".join(part for part in place if part),
+        place=place_of(item.get("section") or "", page),
         date=item.get("updated_at") or "",
         quote=citation["quote"],
         text=item.get("text") or citation["quote"],

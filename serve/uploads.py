@@ -5,14 +5,13 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from core.errors import CallerError, DocumentError, ModelError
 from graph.session import Session
+from stores.erasure.erase import UPLOADS
 from stores.jobs import JobRow
 
-FOLDER = "uploads"
 NAME_BYTES = 200
 
 Progress = Callable[[str, int, int], None]
@@ -23,7 +22,7 @@ class UploadFiles:
 
     def __init__(self, data: Path) -> None:
         """Keep them below the data directory."""
-        self._folder = data / FOLDER
+        self._folder = data / UPLOADS
 
     def make(self, row: JobRow) -> Path:
         """Return where an upload is written; its folder is there."""
@@ -84,14 +83,10 @@ def ingest_upload(session: Session, row: JobRow, path: Path, progress: Progress)
         row.notes.append(f"{len(lost)} of its documents were not taken; {lost[0][0]}: {lost[0][1]}")
 
 
-def tidy_after_deletion(session: Session, row: JobRow, progress: Progress) -> None:
-    """Take a deleted document's text out of the derived indexes, and an empty collection away."""
-    store = session.store
-    for collection in store.catalogue.collections(row.tenant):
-        if collection.name == row.collection:
-            store.erasure.tidy(collection.id, lambda: progress("merge", 0, 0))
-            store.hot.refresh(collection, partial(progress, "index"))
-            store.writer.drop_collection_if_empty(collection)
+def tidy_after_deletion(session: Session, progress: Progress) -> None:
+    """Take text of deleted documents out of all derived files, and empty collections away."""
+    with session.store.ingesting:
+        session.store.erasure.tidy(lambda stage: progress(stage, 0, 0))
 
 
 def checked_file_name(name: str) -> str:

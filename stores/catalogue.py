@@ -14,6 +14,7 @@ from core.errors import CallerError, OperatorError
 from core.profile import Profile
 from core.types import Evidence
 from stores import sums
+from stores.book_lookup import books_of_texts, texts_of_book
 from stores.database import Database
 from stores.permissions import Parameters, permission_filter
 
@@ -114,7 +115,8 @@ class Catalogue:
         # Without CROSS JOIN, SQLite may visit every document of the tenant for a few chunks.
         tables = "chunks c CROSS JOIN documents d ON d.id = c.document"
         rows = self._permitted(auth, collection_id, tables, "c.chunk_id", chunk_ids, sources)
-        return {row["chunk_id"]: _evidence(row) for row in self._sound(rows)}
+        found = {row["chunk_id"]: _evidence(row) for row in self._sound(rows)}
+        return dict(zip(found, self._with_books(auth, collection_id, found.values()), strict=True))
 
     def neighbours(
         self, auth: AuthContext, collection_id: int, chunk_id: str, reach: int
@@ -129,7 +131,8 @@ class Catalogue:
                 WHERE here.chunk_id = :chunk AND {condition} ORDER BY c.ordinal""",
             {**parameters, "chunk": chunk_id, "reach": reach},
         )
-        return [_evidence(row) for row in self._sound(rows)]
+        found = [_evidence(row) for row in self._sound(rows)]
+        return self._with_books(auth, collection_id, found)
 
     def first_chunks(
         self, auth: AuthContext, collection_id: int, documents: Iterable[int]
@@ -138,6 +141,29 @@ class Catalogue:
         tables = "documents d CROSS JOIN chunks c ON c.document = d.id AND c.ordinal = 0"
         rows = self._permitted(auth, collection_id, tables, "d.id", list(documents))
         return {row["document"]: _evidence(row) for row in self._sound(rows)}
+
+    def full_texts(self, auth: AuthContext, collection_id: int, chunk_id: str) -> list[Evidence]:
+        """Return the first chunk of each full text of the book that a record's chunk belongs to."""
+        found = self.evidence(auth, collection_id, [chunk_id]).get(chunk_id)
+        if found is None:
+            return []
+        reader = self._database.read()
+        texts = texts_of_book(reader, auth, collection_id, found.document_key)
+        first = [text["chunk_id"] for text in texts]
+        chunks = self.evidence(auth, collection_id, first)
+        return [chunks[key] for key in first if key in chunks]
+
+    def _with_books(
+        self, auth: AuthContext, collection_id: int, found: Iterable[Evidence]
+    ) -> list[Evidence]:
+        """Let chunks of full texts say in their metadata which book they are from."""
+        items = list(found)
+        reader = self._database.read()
+        books = books_of_texts(reader, auth, collection_id, (i.document_key for i in items))
+        return [
+            item.of_book(books[item.document_key]) if item.document_key in books else item
+            for item in items
+        ]
 
     def _permitted(
         self,

@@ -11,6 +11,7 @@ import hashlib
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from core.errors import OperatorError
@@ -102,9 +103,16 @@ class ChromaVectors:
         )
 
     def upsert(
-        self, collection_id: int, vectors: Mapping[str, Vector], documents: Mapping[str, int]
+        self,
+        collection_id: int,
+        vectors: Mapping[str, Vector],
+        documents: Mapping[str, int],
+        kinds: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Write vectors by chunk id, with the document row id that permissions are checked on."""
+        """Write vectors by chunk id, with the document row id that permissions are checked on.
+
+        `kinds` tell annotations from content.
+        """
         try:
             collection = self._collection(collection_id)
             ids = list(vectors)
@@ -113,7 +121,9 @@ class ChromaVectors:
                 collection.upsert(
                     ids=part,
                     embeddings=[vectors[key] for key in part],
-                    metadatas=[{"document": documents[key]} for key in part],
+                    metadatas=[
+                        {"document": documents[key], "kind": kinds.get(key, "text")} for key in part
+                    ],
                 )
         except Exception as error:
             raise self._torn(error) from error
@@ -138,11 +148,14 @@ class ChromaVectors:
         except Exception as error:
             raise self._torn(error) from error
 
-    def stored(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, tuple[Vector, int]]:
-        """Return the vector and the document row id of each of these chunks that is there."""
+    def stored(
+        self, collection_id: int, chunk_ids: Sequence[str] | None
+    ) -> dict[str, tuple[Vector, int]]:
+        """Return the vector and document row id of those of these chunks that are there, or all."""
         try:
             found = self._collection(collection_id).get(
-                ids=list(chunk_ids), include=["embeddings", "metadatas"]
+                ids=None if chunk_ids is None else list(chunk_ids),
+                include=["embeddings", "metadatas"],
             )
             rows = zip(found["ids"], found["embeddings"], found["metadatas"], strict=True)
             return {key: (vector, int(meta["document"])) for key, vector, meta in rows}

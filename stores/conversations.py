@@ -13,6 +13,8 @@ from core.errors import AbsentError
 from core.types import Clarification
 from stores.database import Database
 
+THREADS = "conversations.sqlite3"  # what the graph knows of them, beside the catalogue
+
 
 @dataclass(frozen=True)
 class Waiting:

@@ -10,9 +10,12 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import stores.migrations_erasure  # noqa: F401 - registers a migration
 import stores.migrations_journal  # noqa: F401 - registers a migration
+import stores.migrations_quality  # noqa: F401 - registers a migration
 import stores.migrations_sums  # noqa: F401 - registers a migration
 from core.errors import OperatorError
+from stores.compaction import compact, empty_log
 from stores.condition import Condition
 from stores.migrations import apply_migrations
 from stores.permissions import MATCHES
@@ -91,6 +94,16 @@ class Database:
         """Move the log into the file as far as no reader needs it, and empty it when all moved."""
         with self._write_lock:
             self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def compact(self, wait_s: float) -> None:
+        """Write the file anew without what was deleted; raises OperatorError (see `compact`)."""
+        with self._write_lock, explained(self.path):
+            compact(self._writer, self.path, wait_s)
+
+    def empty_log(self, wait_s: float) -> None:
+        """Move the log into the file and cut it to nothing, or raise OperatorError."""
+        with self._write_lock:
+            empty_log(self._writer, self.path, wait_s)
 
     def close(self) -> None:
         """Close every connection; the object is not used afterwards."""

@@ -40,6 +40,8 @@ def examine(store: Store) -> dict[str, Any]:
         problems.append(
             f"{pending} changes have not reached the vector index; ingest again or reindex"
         )
+    if left := store.erasure.pending():
+        problems.append(left.problem)
     chunks = _count(connection, "SELECT count(*) FROM chunks")
     vectors = 0
     if chunks:

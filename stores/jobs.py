@@ -20,7 +20,7 @@ COLUMNS = (
 
 @dataclass(eq=False)
 class JobRow:
-    """Hold one job; `name` is the upload's file name, or the id of the deleted document.
+    """Hold one job; `name` is the upload's file name, "" for a deletion and for what was erased.
 
     `roles` are who may read an uploaded document, empty for the whole tenant; `bytes` its size;
     `attempts` counts how often it was begun. Times are ISO 8601 in UTC.
@@ -58,7 +58,10 @@ class JobRows:
         self._kept = kept
 
     def save(self, row: JobRow) -> None:
-        """Insert a job, or write what has become of it; its times are filled in."""
+        """Insert a job, or write what has become of it; its times are filled in.
+
+        One that was erased meanwhile does not come back.
+        """
         values = [_stored(getattr(row, name)) for name in COLUMNS]
         marks = ", ".join("?" * len(COLUMNS))
         changed = ", ".join(
@@ -69,6 +72,9 @@ class JobRows:
             )
         )
         with self._database.write() as connection:
+            known = "SELECT 1 FROM jobs WHERE id = ?"
+            if row.created_at and connection.execute(known, (row.id,)).fetchone() is None:
+                return
             times = connection.execute(
                 f"""INSERT INTO jobs ({", ".join(COLUMNS)}, created_at, updated_at)
                     VALUES ({marks}, strftime('%Y-%m-%dT%H:%M:%fZ'),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from core.errors import OperatorError
 
@@ -12,19 +12,21 @@ MIGRATIONS: list[Migration] = []
 
 
 def migration(function: Migration) -> Migration:
-    """Register a migration; the order of the names is the order of application."""
+    """Register a migration; the numbers in their names are the order of application."""
     MIGRATIONS.append(function)
     MIGRATIONS.sort(key=lambda step: step.__name__)
     return function
 
 
-def apply_migrations(connection: sqlite3.Connection) -> list[str]:
+def apply_migrations(
+    connection: sqlite3.Connection, steps: Sequence[Migration] = MIGRATIONS
+) -> list[str]:
     """Apply what is missing, each in its own transaction; return the names applied now."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"
     )
     applied = {row[0] for row in connection.execute("SELECT name FROM migrations")}
-    known = {step.__name__ for step in MIGRATIONS}
+    known = {step.__name__ for step in steps}
     if newer := sorted(applied - known):
         raise OperatorError(
             "the data directory was written by a newer Carrel",
@@ -32,7 +34,7 @@ def apply_migrations(connection: sqlite3.Connection) -> list[str]:
             hint="upgrade Carrel, or use another data directory",
         )
     done = []
-    for step in MIGRATIONS:
+    for step in steps:
         if step.__name__ in applied:
             continue
         connection.execute("BEGIN IMMEDIATE")

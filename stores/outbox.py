@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 
 from core.faults import fault
 from stores.chroma import ChromaVectors
@@ -54,14 +55,20 @@ class Outbox:
                 if progress is not None:
                     progress(len(chunk_ids))
 
-    def refill(self) -> int:
-        """Put every chunk into the outbox, so that draining rebuilds the index; return how many."""
+    def refill(self, collections: Iterable[int] | None = None) -> int:
+        """Put every chunk into the outbox, so that draining rebuilds the index; return how many.
+
+        With `collections`, their row ids, those of no other are put in or taken out.
+        """
+        given = {"ids": None if collections is None else json.dumps(sorted(collections))}
+        own = "(:ids IS NULL OR collection_id IN (SELECT value FROM json_each(:ids)))"
         with self._database.write() as connection:
-            connection.execute("DELETE FROM outbox")
-            connection.execute(
+            connection.execute(f"DELETE FROM outbox WHERE {own}", given)
+            return connection.execute(
                 "INSERT INTO outbox SELECT chunk_id, collection_id, 'upsert' FROM chunks"
-            )
-            return int(connection.execute("SELECT count(*) FROM outbox").fetchone()[0])
+                f" WHERE {own}",
+                given,
+            ).rowcount
 
     def _batches(self, operation: str) -> Iterator[tuple[int, list[str]]]:
         while True:
@@ -83,16 +90,15 @@ class Outbox:
         connection = self._database.read()
         stored = vectors_of(connection, self._model, chunk_ids)
         marks = ", ".join("?" * len(chunk_ids))
-        documents = {
-            row[0]: row[1]
-            for row in connection.execute(
-                f"SELECT chunk_id, document FROM chunks WHERE chunk_id IN ({marks})", chunk_ids
-            )
-        }
+        rows = connection.execute(
+            f"SELECT chunk_id, document, kind FROM chunks WHERE chunk_id IN ({marks})", chunk_ids
+        ).fetchall()
+        documents = {row["chunk_id"]: row["document"] for row in rows}
+        kinds = {row["chunk_id"]: row["kind"] for row in rows}
         vectors = {
             chunk_id: np.frombuffer(blob, dtype="<f4")
             for chunk_id, blob in stored.items()
             if chunk_id in documents
         }
         if vectors:
-            self._chroma.upsert(collection_id, vectors, documents)
+            self._chroma.upsert(collection_id, vectors, documents, kinds)

@@ -9,7 +9,8 @@ from copy import deepcopy
 from core.errors import CallerError
 from core.trace import RunRecord, Step
 from stores.database import Database
-from stores.redaction import redacted
+from stores.erasure.redaction import nowhere, redacted
+from stores.erasure.words import said_in
 
 
 class Runs:
@@ -22,11 +23,16 @@ class Runs:
         """Use the catalogue's file."""
         self._database = database
 
-    def save(self, run: RunRecord) -> None:
-        """Keep a finished run, without the text of documents that were deleted meanwhile."""
+    def save(self, run: RunRecord) -> bool:
+        """Keep a finished run, without the text of documents that were deleted meanwhile.
+
+        Returns whether there were any.
+        """
         result, trail = deepcopy(run.result), [step.model_dump() for step in run.trail]
         with self._database.write() as connection:
-            redacted(result, trail, _deleted(connection, run))
+            gone = _deleted(connection, run)
+            elsewhere = said_in(connection, _collection_id(connection, run)) if gone else nowhere
+            hidden = redacted(result, trail, gone, elsewhere)
             connection.execute(
                 "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
@@ -34,7 +40,7 @@ class Runs:
                     run.tenant,
                     run.user,
                     run.collection,
-                    run.question,
+                    hidden.text(run.question) if hidden else run.question,
                     run.pipeline,
                     run.created_at,
                     run.index_version,
@@ -42,6 +48,7 @@ class Runs:
                     json.dumps(trail, ensure_ascii=False),
                 ),
             )
+        return hidden is not None
 
     def load(self, tenant: str, user: str, run_id: str) -> RunRecord:
         """Return a run by its id, an unambiguous beginning of it, or "last"."""
@@ -71,40 +78,6 @@ class Runs:
         )
         return [_run(row) for row in rows]
 
-    def redact(self, tenant: str, collection: str, documents: set[str]) -> int:
-        """Take the text of deleted documents out of all users' runs; return how many had any."""
-        found = 0
-        for document_id in documents:
-            # The id stands in the result as JSON writes it.
-            rows = self._database.read().execute(
-                "SELECT run_id FROM runs WHERE tenant = ? AND collection = ?"
-                " AND instr(result, ?) > 0",
-                (tenant, collection, json.dumps(document_id, ensure_ascii=False)),
-            )
-            for (run_id,) in rows.fetchall():
-                found += self._redact(run_id, {document_id})
-        return found
-
-    def _redact(self, run_id: str, documents: set[str]) -> bool:
-        with self._database.write() as connection:
-            row = connection.execute(
-                "SELECT result, trail FROM runs WHERE run_id = ?", (run_id,)
-            ).fetchone()
-            if row is None:
-                return False
-            result, trail = json.loads(row["result"]), json.loads(row["trail"])
-            if not redacted(result, trail, documents):
-                return False
-            connection.execute(
-                "UPDATE runs SET result = ?, trail = ? WHERE run_id = ?",
-                (
-                    json.dumps(result, ensure_ascii=False),
-                    json.dumps(trail, ensure_ascii=False),
-                    run_id,
-                ),
-            )
-        return True
-
 
 def _deleted(connection: sqlite3.Connection, run: RunRecord) -> set[str]:
     """Return the documents of a run's evidence that its collection no longer has."""
@@ -119,6 +92,13 @@ def _deleted(connection: sqlite3.Connection, run: RunRecord) -> set[str]:
         if row is None:
             gone.add(document_id)
     return gone
+
+
+def _collection_id(connection: sqlite3.Connection, run: RunRecord) -> int | None:
+    row = connection.execute(
+        "SELECT id FROM collections WHERE tenant = ? AND name = ?", (run.tenant, run.collection)
+    ).fetchone()
+    return None if row is None else int(row[0])
 
 
 def _run(row: sqlite3.Row) -> RunRecord:

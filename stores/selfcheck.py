@@ -29,13 +29,14 @@ USER = "user:"
 
 @dataclass(frozen=True)
 class Sampled:
-    """Hold one chunk with what must find it."""
+    """Hold one chunk with what must find it; `twins` are the chunks that say the same."""
 
     row: int
     chunk_id: str
     auth: AuthContext
     words: list[str]
     vector: bytes | None
+    twins: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -92,8 +93,8 @@ def _by_vector(
     if one.chunk_id in found.chunk_ids:
         own = found.cosine[found.chunk_ids.index(one.chunk_id)] if found.cosine is not None else 0
         return bool(own >= SAME)
-    twins = 0 if found.cosine is None else int((found.cosine >= SAME).sum())
-    return twins >= POOL  # equal texts fill the pool
+    # Of passages that say the same only one is shown.
+    return found.cosine is not None and bool((found.cosine >= SAME).any())
 
 
 def _by_words(hot: HotSearch, collection_id: int, one: Sampled, count: int) -> bool:
@@ -102,7 +103,7 @@ def _by_words(hot: HotSearch, collection_id: int, one: Sampled, count: int) -> b
     found = hot.candidates(
         one.auth, collection_id, terms=[{word} for word in rare], vector=None, pool=MOST
     )
-    return one.chunk_id in found.chunk_ids or len(found.chunk_ids) >= MOST
+    return not one.twins.isdisjoint(found.chunk_ids) or len(found.chunk_ids) >= MOST
 
 
 def _sample(
@@ -144,4 +145,10 @@ def _sampled(
     )
     stored = vectors_by_row(connection, model, np.array([row["id"]], dtype=np.int64))
     words = [word for word in set(terms(row["text"], row["language"])) if "\x00" not in word]
-    return Sampled(row["id"], row["chunk_id"], auth, words, stored[0][1] if stored else None)
+    vector = stored[0][1] if stored else None
+    same = connection.execute(
+        "SELECT chunk_id FROM chunks WHERE collection_id = ? AND text = ?",
+        (collection.id, row["text"]),
+    )
+    twins = frozenset(one[0] for one in same)
+    return Sampled(row["id"], row["chunk_id"], auth, words, vector, twins)

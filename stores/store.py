@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-from core.errors import OperatorError
 from core.faults import fault
 from core.settings import Settings
+from stores.backup.manifest import WORK
 from stores.batches import Batches
+from stores.books import Books
 from stores.catalogue import Catalogue
 from stores.checkup import Checkup
 from stores.chroma import ChromaVectors
 from stores.conversations import Conversations
 from stores.database import Database, damaged
 from stores.embeddings import ExactVectors, Vector
-from stores.erasure import Erasure
+from stores.erasure.erase import Erasure
+from stores.erasure.vectors import VectorErasure
 from stores.files import Files
+from stores.folder import CATALOGUE as CATALOGUE
+from stores.folder import check_folder as check_folder
+from stores.folder import data_folder
 from stores.fulltext import FullText
+from stores.ingesting import Ingesting
 from stores.journal import Journal
-from stores.lock import OwnerLock
+from stores.left_out import LeftOut
+from stores.lock import OwnerLock, locked
 from stores.outbox import Outbox
 from stores.records import Records
+from stores.repeats import Repeats
 from stores.runs import Runs
 from stores.seal import Seal, close_seal, opened_seal
 from stores.segments.hot import HotSearch
 from stores.verify import Verifier
 from stores.writer import Writer
-
-CATALOGUE = "catalogue.sqlite3"
 
 
 class VectorIndex(Protocol):
@@ -47,14 +53,25 @@ class VectorIndex(Protocol):
 class Store:
     """Own a data directory until closed."""
 
-    def __init__(self, settings: Settings, model_id: str, *, create: bool = False) -> None:
-        """Lock and open the directory; without `create` it must exist already."""
-        folder = settings.data.expanduser().absolute()  # child processes work elsewhere
-        check_folder(folder, create=create)
+    def __init__(
+        self,
+        settings: Settings,
+        model_id: str,
+        *,
+        create: bool = False,
+        lock: OwnerLock | None = None,
+    ) -> None:
+        """Open the directory and own it; without `create` it must exist already.
+
+        `lock` is one that is held already; it is given back with the store. `ingesting` is for work
+        that changes many documents or makes indexes anew: one after the other.
+        """
+        self.lock = lock or locked(settings, create=create)
+        folder = data_folder(settings)
         self.folder: Path = folder
         self.model_id = model_id
-        self.lock = OwnerLock(folder, wait_s=settings.lock_wait_s)
-        self.lock.acquire()
+        self.ingesting = Ingesting()
+        shutil.rmtree(folder / WORK, ignore_errors=True)  # of a backup that was ended
         try:
             self.seal = Seal(folder, most_mb=settings.check_seal_mb)
             self.sealed = opened_seal(self.seal, folder)
@@ -67,19 +84,24 @@ class Store:
         self.files = Files(self.database)
         self.journal = Journal(self.database)
         self.batches = Batches(self.database)
+        self.left_out = LeftOut(self.database)
+        self.repeats = Repeats(self.database)
+        self.books = Books(self.database)
         self.runs = Runs(self.database)
         self.conversations = Conversations(self.database)
         self.fulltext = FullText(
             self.database, (settings.bm25_title, settings.bm25_keywords, settings.bm25_section)
         )
         self.records = Records(self.database, timeout_s=settings.sql_timeout_s)
-        self.ingesting = threading.RLock()  # held by whatever works long on the truth
         self._scans: dict[str, ExactVectors] = {}
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)
         self.outbox = Outbox(self.database, self.chroma, model_id, batch=settings.vector_batch)
+        wait_s = settings.erase_wait_s
+        chroma = folder / "chroma"
+        vectors = VectorErasure(chroma, self.database, self.chroma, self.outbox, wait_s)
+        self.erasure = Erasure(folder, self.database, self.hot, vectors, wait_s)
         self.verifier = Verifier(self.database, self.chroma, model_id, batch=settings.vector_batch)
-        self.erasure = Erasure(self.database, self.runs, self.outbox)
 
         self.checkup = Checkup(self, settings)
         try:
@@ -98,12 +120,13 @@ class Store:
 
     def rebuild_vectors(self, progress: Callable[[int], None] | None = None) -> int:
         """Make the Chroma index anew from the catalogue; return the number of vectors."""
-        fault("rebuild.before")
-        self.chroma.drop()
-        total = self.outbox.refill()
-        fault("rebuild.after")
-        self.outbox.drain(progress)
-        return total
+        with self.ingesting:
+            fault("rebuild.before")
+            self.chroma.drop()
+            total = self.outbox.refill()
+            fault("rebuild.after")
+            self.outbox.drain(progress)
+            return total
 
     def close(self) -> None:
         """Close the files and give the lock back."""
@@ -125,32 +148,3 @@ class Store:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def check_folder(folder: Path, *, create: bool) -> None:
-    """Raise OperatorError unless the folder holds data, or may be created."""
-    try:
-        if create:
-            folder.mkdir(parents=True, exist_ok=True)
-        catalogue = folder / CATALOGUE
-        # An empty file is all that is left when the first ingest was killed at its start.
-        missing = not catalogue.is_file() or not catalogue.stat().st_size
-        replaced = missing and catalogue.exists() and not catalogue.is_file()
-    except OSError as error:
-        raise OperatorError(
-            "the data directory must be a folder that can be written",
-            value=f"{folder} ({error.strerror})",
-            hint="correct its permissions, or give another directory with --data",
-        ) from None
-    if replaced:
-        raise OperatorError(
-            "the catalogue must be a file",
-            value=str(catalogue),
-            hint="restore it from a backup, or move it away and ingest again",
-        )
-    if missing and not create:
-        raise OperatorError(
-            "there is no data here yet",
-            value=str(folder),
-            hint="run `carrel ingest PATH` first, or give the directory with --data",
-        )

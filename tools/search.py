@@ -47,15 +47,20 @@ class Search:
         not_for: Sequence[str] = (),
         examples: Sequence[str] = (),
         sources: Sequence[str] = (),
+        kinds: Sequence[str] = (),
         scoped: bool = False,
     ) -> None:
-        """Search `sources` (shell patterns, empty for all) with the channels of `base`."""
+        """Search `sources` (shell patterns) and `kinds` of chunks with the channels of `base`.
+
+        Either is empty for all.
+        """
         self._index = index
         self.name = name
         self._channels = {"search_vector": [VECTOR], "search_text": [TEXT]}.get(
             base, [VECTOR, TEXT]
         )
         self._sources = tuple(sources)
+        self._kinds = tuple(kinds)
         self._spec = ToolSpec(
             name=name,
             base=base,
@@ -73,18 +78,23 @@ class Search:
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the best permitted chunks of the tool's scope."""
         given = checked(self.name, SearchArguments, arguments, auth, deadline)
-        query = Query(given.query, auth, self._sources, given.language, deadline)
+        query = Query(given.query, auth, self._sources, given.language, deadline, self._kinds)
         top_k, pools = self._sizes(given)
         links = self._index.settings.agent_links if given.links is None else given.links
         found = hybrid_search(self._index, query, self._channels, pools, top_k, links=links)
         return ToolResult(
             evidence=[item.model_copy(update={"tool": self.name}) for item in found.evidence],
-            auth_filter={**auth.describe(), "sources": list(self._sources)},
+            auth_filter={**auth.describe(), **self._scope()},
             notes=found.notes,
             stages=found.stages,
             hidden=found.hidden,
             partial=found.partial,
         )
+
+    def _scope(self) -> dict[str, list[str]]:
+        """Return what the tool itself narrows a search to, for the trace."""
+        scope = {"sources": list(self._sources)}
+        return {**scope, "kinds": list(self._kinds)} if self._kinds else scope
 
     def _sizes(self, given: SearchArguments) -> tuple[int, dict[str, int]]:
         """Return how many results there are at most, and the pool of each channel."""

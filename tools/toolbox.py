@@ -156,5 +156,6 @@ def _make(index: Index, profile: ToolProfile, *, scoped: bool) -> Tool:
         not_for=profile.not_for,
         examples=profile.examples,
         sources=profile.sources,
+        kinds=profile.kinds,
         scoped=scoped,
     )

@@ -51,6 +51,10 @@ class Cache:
         """Return the key of a value that exactly these fields, JSON values all, decide."""
         return self._secret.key(self.name, fields)
 
+    def clear(self) -> None:
+        """Forget everything in this process's memory."""
+        self._store.clear()
+
     def get(self, key: str) -> bytes | None:
         """Return what is remembered."""
         return self._looked_up([key])[0] if self.enabled else None

@@ -9,7 +9,7 @@ from pathlib import Path
 from core.cache.cache import Cache
 from core.cache.memory import MemoryStore
 from core.cache.redis_store import RedisStore, open_redis
-from core.cache.secret import random_secret, secret_of
+from core.cache.secret import Secret, random_secret, secret_of
 from core.cache.tiers import Tiers
 from core.settings import Settings
 
@@ -24,10 +24,19 @@ class Caches:
     rewrites: Cache
     results: Cache
     answers: Cache
+    secret: Secret
     redis: RedisStore | None = None
 
     def __iter__(self) -> Iterator[Cache]:
         return iter((self.embeddings, self.rewrites, self.results, self.answers))
+
+    def clear(self) -> None:
+        """Forget everything, near and far; what Redis does not give up can be read no more."""
+        for cache in self:
+            cache.clear()
+        if self.redis is not None:
+            self.redis.clear()
+        self.secret.renew()
 
     def close(self) -> None:
         """Let go of Redis."""
@@ -59,5 +68,6 @@ def open_caches(settings: Settings, folder: Path) -> Caches:
         rewrites=cache("rewrites", MemoryStore(size=size), settings.cache_rewrite_hours * HOUR),
         results=cache("results", MemoryStore(size=size), settings.cache_result_minutes * MINUTE),
         answers=cache("answers", MemoryStore(size=size), settings.cache_answer_minutes * MINUTE),
+        secret=secret,
         redis=far,
     )

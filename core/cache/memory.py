@@ -59,10 +59,14 @@ class MemoryStore:
             except (ValueError, KeyError):  # too large for the room; over before it began
                 return
 
-    def close(self) -> None:
+    def clear(self) -> None:
         """Forget everything."""
         with self._lock:
             self._held.clear()
+
+    def close(self) -> None:
+        """Forget everything."""
+        self.clear()
 
 
 def _size(held: Held) -> int:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 PREFIX = "carrel:"
+SCANNED = 1000  # keys that Redis looks at in one step
 MOST_BYTES = 4_000_000  # of one value: somebody else may have written it
 log = logging.getLogger("carrel.serve")
 
@@ -62,7 +63,7 @@ class RedisStore:
         def ask() -> list[bytes]:
             pipe = self._client.pipeline(transaction=False)
             for key in keys:
-                pipe.getrange(PREFIX + key, 0, MOST_BYTES)
+                pipe.getrange(self._place(key), 0, MOST_BYTES)
             replies: list[bytes] = pipe.execute()
             return replies
 
@@ -82,10 +83,23 @@ class RedisStore:
             pipe = self._client.pipeline(transaction=False)
             for key, value in fitting.items():
                 sealed = self._secret.sealed(key, Held(value, until))
-                pipe.set(PREFIX + key, sealed, px=milliseconds)
+                pipe.set(self._place(key), sealed, px=milliseconds)
             return pipe.execute()
 
         self._asked(tell)
+
+    def clear(self) -> None:
+        """Delete all that this data directory keeps there, as far as Redis can be reached."""
+        pattern = self._place("*")
+
+        def tell() -> None:
+            for found in self._client.scan_iter(match=pattern, count=SCANNED):
+                self._client.unlink(found)
+
+        self._asked(tell)
+
+    def _place(self, key: str) -> str:
+        return f"{PREFIX}{self._secret.namespace}:{key}"
 
     def close(self) -> None:
         """Close the connections."""

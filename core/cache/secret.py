@@ -29,8 +29,20 @@ class Secret:
 
     def __init__(self, secret: bytes) -> None:
         """Take 32 random bytes."""
+        self._take(secret)
+
+    def _take(self, secret: bytes) -> None:
         self._secret = secret
         self._cipher: AESGCM | None = None
+
+    def renew(self) -> None:
+        """Replace the secret by another: nothing made with it before is found or read again."""
+        self._take(os.urandom(SECRET_BYTES))
+
+    @property
+    def namespace(self) -> str:
+        """Return a name by which the keys of this secret are told from others; it tells nothing."""
+        return hmac.new(self._secret, b"namespace", hashlib.sha256).hexdigest()[:12]
 
     def key(self, cache: str, fields: Mapping[str, object]) -> str:
         """Return a key that tells nothing of the fields, another one for any other fields.
@@ -65,6 +77,19 @@ class Secret:
         return self._cipher
 
 
+class FileSecret(Secret):
+    """Keep the secret in a file; renewed, nothing sealed before can be read by anybody."""
+
+    def __init__(self, path: Path, secret: bytes) -> None:
+        """Take the file and what stands in it."""
+        super().__init__(secret)
+        self._path = path
+
+    def renew(self) -> None:
+        """Replace the secret by another, in the file first."""
+        self._take(_written(self._path))
+
+
 def _bound(key: str, head: bytes) -> bytes:
     return b"|".join((FORMAT, key.encode("ascii"), head))
 
@@ -83,16 +108,22 @@ def secret_of(folder: Path) -> Secret:
     try:
         secret = path.read_bytes() if path.exists() else b""
         if len(secret) != SECRET_BYTES:
-            secret = os.urandom(SECRET_BYTES)
-            fresh = path.with_suffix(".new")
-            fresh.unlink(missing_ok=True)
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(secret)
-            fresh.replace(path)
+            secret = _written(path)
     except OSError as error:
         raise OperatorError(
             "a cache in Redis needs its key file",
             value=f"{path} ({error.strerror})",
             hint="correct the permissions of the data directory, or unset CARREL_CACHE_REDIS_URL",
         ) from None
-    return Secret(secret)
+    return FileSecret(path, secret)
+
+
+def _written(path: Path) -> bytes:
+    """Write a new secret into a file and return it."""
+    secret = os.urandom(SECRET_BYTES)
+    fresh = path.with_suffix(".new")
+    fresh.unlink(missing_ok=True)
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secret)
+    fresh.replace(path)
+    return secret

@@ -38,6 +38,10 @@ class Tiers:
         self._near.put(values, until)
         self._far.put(values, until)
 
+    def clear(self) -> None:
+        """Forget what is near; the far store, of all caches, is cleared by whoever opened it."""
+        self._near.clear()
+
     def close(self) -> None:
         """Forget what is near; the far store is closed by whoever opened it."""
         self._near.close()

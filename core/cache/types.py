@@ -26,5 +26,8 @@ class CacheStore(Protocol):
     def put(self, values: Mapping[str, bytes], until: float) -> None:
         """Hold values until a time of `time.time()`, or until others need the room."""
 
+    def clear(self) -> None:
+        """Forget everything that this data directory holds."""
+
     def close(self) -> None:
         """Let go of connections and memory."""

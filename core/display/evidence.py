@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from core.display.html import Span, bar, bullets, folded, marked, place_of, table
+from core.display.html import Span, bar, bullets, folded, marked, table
 from core.display.markup import Markup, element, escaped, joined, line, opening
 from core.display.view import Displayed, View
+from core.places import place_of
 from core.trace import StageStep
 from core.types import Evidence
 
@@ -71,6 +72,12 @@ def grade_mark(grades: dict[str, int]) -> str:
     return f"{'●' * best}{'○' * (len(GRADES) - 1 - best)} {GRADES[best]}"
 
 
+def name_of(item: Evidence) -> str:
+    """Return what a passage is from: its title, after that of its book where it has one."""
+    own, work = line(item.title or item.source), line(item.work.get("title") or "")
+    return own if work in own else f"{work} › {own}"
+
+
 def where_in(item: Evidence) -> str:
     """Return the section and page of a passage; a heading that is the title is not said twice."""
     section = item.section.removeprefix(item.title).removeprefix(" › ")
@@ -85,7 +92,7 @@ def passage(item: Evidence, spans: Iterable[Span], number: int | None = None) ->
     head = element(
         "header",
         {},
-        element("strong", {}, escaped(f"{name}{line(item.title or item.source)}")),
+        element("strong", {}, escaped(f"{name}{name_of(item)}")),
         escaped(" "),
         element("span", {"class": "where"}, escaped(place)),
     )
@@ -99,7 +106,7 @@ def _row(place: int, item: Evidence, best: dict[tuple[str, str], float]) -> list
     score = bar(item.score / top if top > 0 else 0.0, f"{item.score:.2f}")
     channels = ", ".join(f"{name} {value:.2f}" for name, value in item.scores.items())
     where = where_in(item)
-    title = element("strong", {}, escaped(line(item.title or item.source)))
+    title = element("strong", {}, escaped(name_of(item)))
     told = element("span", {"class": "where"}, escaped(f" {where}" if where else ""))
     short = line(item.text)
     whole = element("p", {}, escaped(item.text))
@@ -116,5 +123,5 @@ def _row(place: int, item: Evidence, best: dict[tuple[str, str], float]) -> list
 def _line(place: int, item: Evidence) -> str:
     grade = grade_mark(item.grades)
     where = where_in(item)
-    parts = [f"{place}. {line(item.title or item.source)}", where, grade, f"{item.score:.3f}"]
+    parts = [f"{place}. {name_of(item)}", where, grade, f"{item.score:.3f}"]
     return " · ".join(part for part in parts if part) + f"\n   {line(item.text)[:EXCERPT]}"

@@ -84,11 +84,6 @@ def bar(share: float, told: str, width: int = 70) -> Markup:
     return element("span", {"class": "short"}, picture, escaped(f" {told}"))
 
 
-def place_of(section: str, page: int | None) -> str:
-    """Return where a passage stands in its document: section and page, as far as known."""
-    return " · ".join(part for part in (section, f"p. {page}" if page else "") if part)
-
-
 def _joined_spans(spans: Iterable[Span], length: int) -> list[Span]:
     found: list[Span] = []
     for start, end in sorted((max(0, start), min(length, end)) for start, end in spans):

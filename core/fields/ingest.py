@@ -40,9 +40,6 @@ class IngestFields(BaseModel):
     merge_max: int = Field(
         1200, ge=100, description="Characters of a short document and its neighbours at most."
     )
-    min_text_words: int = Field(
-        0, ge=0, description="Leave out full texts with fewer words (library profile: 200)."
-    )
     max_file_mb: int = Field(64, ge=1, description="Largest file that is read, in MB.")
     max_pages: int = Field(5000, ge=1, description="Pages read of one document at most.")
     max_characters: int = Field(

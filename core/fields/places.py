@@ -22,7 +22,7 @@ class PlaceFields(BaseModel):
     data: Path = Field(default_factory=_data_dir, description="Data directory.")
     cache: Path = Field(default_factory=_cache_dir, description="Cache for exported models.")
     lock_wait_s: float = Field(
-        1.5, ge=0, le=60, description="How long to wait for a data directory another process owns."
+        1.0, ge=0, le=60, description="How long to wait for a data directory another process owns."
     )
     min_free_mb: int = Field(
         100, ge=0, description="Ingest refuses to start with less free disk than this."

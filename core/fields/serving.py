@@ -105,6 +105,15 @@ class ServingFields(BaseModel):
     serve_send_seconds: float = Field(
         30, gt=0, description="How long a client may take to accept a piece of a stream."
     )
+    serve_commands: int = Field(
+        8,
+        ge=0,
+        le=100,
+        description="Commands of the command line that the server runs at once; 0: it takes none.",
+    )
+    serve_command_bytes: int = Field(
+        4_000_000, ge=10_000, description="Longest message of the command line to its server."
+    )
     metrics_samples: int = Field(
         1000, ge=10, le=100_000, description="Latest requests, or steps, that percentiles are of."
     )

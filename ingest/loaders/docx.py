@@ -3,52 +3,51 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
-from ingest.loaders import metadata
+from ingest.loaders import ooxml
+from ingest.loaders.docx_text import (
+    CONTAINERS,
+    is_contents,
+    note_names,
+    notes,
+    rows_of,
+    text_boxes,
+    text_of,
+)
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.reasons import because
+from ingest.loaders.xml_tree import local_name
 from ingest.types import ParsedDocument
 
 if TYPE_CHECKING:
     from docx.document import Document
-    from docx.table import Table, _Cell
     from docx.text.paragraph import Paragraph
 
-_OLE_MAGIC = b"\xd0\xcf\x11\xe0"
 _HEADING_STYLE = re.compile(r"heading\s*(\d)", re.I)
 _LIST_STYLE = re.compile(r"list", re.I)
 _MAX_DEPTH = 5
+_MAX_NESTING = 50
 
 
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument]:
     """Yield the one document of a DOCX file; call it in a child process."""
-    from docx.table import Table
-
     document = _open(path, limits)
-    outline = Outline()
-    titles: list[str] = []
-    for item in document.iter_inner_content():
-        if isinstance(item, Table):
-            _add_table(outline, item)
-        elif (item.style and item.style.name) == "Title":
-            titles.append(item.text)
-            outline.prose(item.text)
-        else:
-            _add_paragraph(outline, item)
-    described = _metadata(document)
-    named = " ".join(titles[0].split()) if titles else ""
-    blocks = outline.finish()
+    reader = _Reader(document)
+    reader.read(document.element.body, 0)
+    described = ooxml.described(document.core_properties)
+    named = " ".join(reader.title.split())
+    blocks = reader.outline.finish()
     yield ParsedDocument(
         document_id=relative,
         source=relative,
         title=named
         or described.get("title")
-        or outline.first_heading
+        or reader.outline.first_heading
         or PurePosixPath(relative).stem,
         format="docx",
         blocks=blocks,
@@ -57,41 +56,58 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
 
 
 def _open(path: Path, limits: LoadLimits) -> Document:
-    with path.open("rb") as handle:
-        if handle.read(4) == _OLE_MAGIC:
-            raise DocumentError(
-                "the DOCX is password-protected or an old .doc; save it again as .docx without a"
-                " password"
-            )
+    ooxml.check(path, "DOCX", limits, "word")
     try:
-        with zipfile.ZipFile(path) as package:
-            size = sum(entry.file_size for entry in package.infolist())
-        if size > limits.memory_mb * 2**20:
-            raise DocumentError(
-                f"the DOCX unpacks to {size / 2**20:.0f} MB; the limit is {limits.memory_mb} MB"
-                " (memory_mb)"
-            )
         import docx
 
         return docx.Document(str(path))
-    except (DocumentError, MemoryError):
+    except MemoryError:
         raise
     except Exception as error:
-        raise DocumentError(f"the DOCX is damaged ({type(error).__name__})") from error
+        raise DocumentError(f"the DOCX is damaged{because(error)}") from error
 
 
-def _add_paragraph(outline: Outline, paragraph: Paragraph) -> None:
-    level = _heading_level(paragraph)
-    if level:
-        outline.heading(level, paragraph.text)
-        return
-    properties = paragraph._p.pPr
-    listed = properties is not None and properties.numPr is not None
-    named = paragraph.style is not None and _LIST_STYLE.match(paragraph.style.name or "")
-    if listed or named:
-        outline.prose(f"- {paragraph.text}" if paragraph.text.strip() else "", tight=True)
-    else:
-        outline.prose(paragraph.text)
+class _Reader:
+    """Go through the body of a document, also where python-docx does not."""
+
+    def __init__(self, document: Document) -> None:
+        self.outline = Outline()
+        self.title = ""
+        self._parent = document._body
+        self._notes = notes(document)
+
+    def read(self, container: Any, depth: int) -> None:  # noqa: ANN401 (elements of lxml)
+        """Add the paragraphs and tables of an element in reading order."""
+        for element in container:
+            name = local_name(element)
+            if name == "p":
+                self._paragraph(element, depth)
+            elif name == "tbl":
+                self.outline.add(table_text(rows_of(element)), "table")
+            elif name in CONTAINERS and depth < _MAX_NESTING and not is_contents(element):
+                self.read(element, depth + 1)
+
+    def _paragraph(self, element: Any, depth: int) -> None:  # noqa: ANN401
+        from docx.text.paragraph import Paragraph
+
+        paragraph = Paragraph(element, self._parent)
+        text = text_of(element)
+        level = _heading_level(paragraph)
+        if level:
+            self.outline.heading(level, text)
+        elif (paragraph.style and paragraph.style.name) == "Title":
+            self.title = self.title or text
+            self.outline.prose(text)
+        else:
+            text += "".join(f" [{self._notes[name]}]" for name in note_names(element, self._notes))
+            properties = element.pPr
+            listed = properties is not None and properties.numPr is not None
+            named = paragraph.style is not None and _LIST_STYLE.match(paragraph.style.name or "")
+            is_item = bool(text.strip()) and (listed or bool(named))
+            self.outline.prose(f"- {text}" if is_item else text, tight=is_item)
+        if depth < _MAX_NESTING:
+            for box in text_boxes(element):
+                self.read(box, depth + 1)
 
 
 def _heading_level(paragraph: Paragraph) -> int | None:
@@ -105,46 +121,3 @@ def _heading_level(paragraph: Paragraph) -> int | None:
             return int(match.group(1))
         style = style.base_style
     return None
-
-
-def _add_table(outline: Outline, table: Table) -> None:
-    outline.add(table_text(_rows(table, 0)), "table")
-
-
-def _rows(table: Table, depth: int) -> list[list[str]]:
-    rows = []
-    for row in table.rows:
-        cells: list[str] = []
-        last: object = None
-        for cell in row.cells:
-            if cell._tc is not last:  # a merged cell is given once per column
-                cells.append(_cell_text(cell, depth))
-            last = cell._tc
-        rows.append(cells)
-    return rows
-
-
-def _cell_text(cell: _Cell, depth: int) -> str:
-    parts = [cell.text]
-    if depth < _MAX_DEPTH:
-        parts += [table_text(_rows(inner, depth + 1)) for inner in cell.tables]
-    return "; ".join(part for part in parts if part.strip())
-
-
-def _metadata(document: Document) -> dict[str, Any]:
-    try:
-        core = document.core_properties
-        found = {
-            "title": core.title,
-            "authors": core.author,
-            "keywords": core.keywords,
-            "language": core.language,
-            "version": core.version,
-            "subject": core.subject,
-            "updated_at": core.modified,
-        }
-    except Exception:  # any part of a damaged property sheet; the text is what matters
-        return {}
-    if found["authors"] == "python-docx":
-        found["authors"] = ""
-    return metadata.normalise(found)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from core.errors import DocumentError
+from ingest.loaders import legacy_encoding
 from ingest.loaders.content import is_binary, kind_of
 
 # UTF-32-LE first: its mark begins with that of UTF-16-LE.
@@ -23,11 +24,6 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-# What people's old files are really in; the detector otherwise also offers EBCDIC and Mac pages.
-_LEGACY = (
-    "cp1251", "koi8_u", "gb18030", "big5", "cp932", "euc_jp", "cp949",
-    "cp1252", "cp1250", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257",
-)  # fmt: skip
 _SAMPLE = 200_000
 _CHUNK = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
@@ -135,10 +131,15 @@ def _encoding(scan: _Scan, suffix: str) -> str:
     name = None if is_binary(scan.head) else _named(scan)
     if name is None:
         raise _binary(scan, suffix)
-    sample = scan.head.decode(name, errors="replace")
-    if len(_CONTROL.findall(sample)) > _MAX_CONTROL_SHARE * max(len(sample), 100):
+    if _controls(scan.head, name):
         raise _binary(scan, suffix)
     return name
+
+
+def _controls(head: bytes, name: str = "utf-8") -> bool:
+    """Tell whether what decoding gives has more control characters than text does."""
+    sample = head.decode(name, errors="replace")
+    return len(_CONTROL.findall(sample)) > _MAX_CONTROL_SHARE * max(len(sample), 100)
 
 
 def _binary(scan: _Scan, suffix: str) -> DocumentError:
@@ -152,9 +153,12 @@ def _named(scan: _Scan) -> str | None:
         if scan.head.startswith(mark):
             return name
     nuls = scan.even_nuls + scan.odd_nuls
-    if not scan.foreign:
-        return _utf16_without_mark(scan) if nuls > scan.size // 4 else "utf-8"
-    return _utf16_without_mark(scan) if nuls > scan.size // 10 else guess(scan.foreign)
+    if nuls > scan.size // (10 if scan.foreign else 4):
+        return legacy_encoding.wide(scan.head) or _utf16_without_mark(scan)
+    if scan.foreign:
+        return guess(scan.foreign)
+    # Cyrillic in UTF-16 is made of bytes that UTF-8 has too, half of them controls.
+    return (legacy_encoding.wide(scan.head) if _controls(scan.head) else None) or "utf-8"
 
 
 def _utf16_without_mark(scan: _Scan) -> str | None:
@@ -172,7 +176,4 @@ def guess(sample: bytes) -> str | None:
     valid = sum(1 for c in damaged if c > "\x7f" and c != "\ufffd")
     if valid > 20 * damaged.count("\ufffd"):
         return "utf-8"
-    from charset_normalizer import from_bytes
-
-    best = from_bytes(sample, cp_isolation=list(_LEGACY)).best()
-    return None if best is None else best.encoding
+    return legacy_encoding.guess(sample)

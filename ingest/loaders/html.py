@@ -26,7 +26,7 @@ _OPTIONAL_END = (
 _NESTING_TAG = re.compile(rf"<(/?)(?!/?(?:{_OPTIONAL_END})\b)[a-zA-Z][\w-]*(?![^<>]*/>)", re.I)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>?")
 _UNSEEN = re.compile(r"<(script|style|template)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.S | re.I)
-# In XHTML any element may close itself; to an HTML parser <title/> opens a title of all that follows.
+# In XHTML any element may close itself; to an HTML parser <title/> opens a title without end.
 _XHTML = re.compile(r"\A\s*(?:<\?xml|<!DOCTYPE[^>]*XHTML|<html[^>]*\bxmlns=)", re.I)
 _SELF_CLOSED = re.compile(
     r"<(?!(?:area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr)\b)"

@@ -45,7 +45,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 def _invalid(error: Exception) -> DocumentError:
     if isinstance(error, json.JSONDecodeError):
         return DocumentError(f"not valid JSON ({error.msg}, line {error.lineno})")
-    return DocumentError(f"not valid JSON ({type(error).__name__})")
+    return DocumentError("not valid JSON (nested too deeply)")
 
 
 def _array(relative: str, text: str) -> Iterator[Loaded]:

@@ -95,10 +95,10 @@ def _by_library(record: bytes) -> list[tuple[str, bytes]]:
     fields = []
     for field in found.fields:
         if field.is_control_field():
-            fields.append((field.tag, bytes(field.data)))
+            fields.append((field.tag, _bytes(field.data or "")))
         else:
             parts = [SUBFIELD + _bytes(code) + _bytes(value) for code, value in field.subfields]
-            fields.append((field.tag, "".join(field.indicators).encode() + b"".join(parts)))
+            fields.append((field.tag, "".join(field.indicators or "  ").encode() + b"".join(parts)))
     # A wrong length cuts into the field beside it.
     torn = any(FIELD_END in value for _, value in fields)
     return [] if torn or len(fields) != record.count(FIELD_END) - 1 else fields

@@ -30,7 +30,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
 
 
 def _messages(path: Path, limits: LoadLimits) -> Iterator[bytes]:
-    """Yield one message at a time; a line "From …" begins one when it is the first or after a blank.
+    """Yield one message at a time; a line "From …" at the start or after a blank begins one.
 
     A message over `max_file_mb` is cut off there.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ from core.errors import DocumentError
 from ingest.loaders import mail
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.ole import is_ole
+from ingest.loaders.reasons import because
 from ingest.loaders.text import text_blocks
 from ingest.types import Block, LoadFailure, ParsedDocument
 
@@ -29,7 +31,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     except MemoryError:
         raise
     except Exception as error:  # damaged files raise anything
-        raise DocumentError(f"the Outlook message is damaged ({type(error).__name__})") from error
+        raise DocumentError(f"the Outlook message is damaged{because(error)}") from error
     yield from mail.documents(found, relative, "msg", limits)
 
 
@@ -61,10 +63,14 @@ def _blocks(message: Message) -> list[Block]:
 def _attachments(message: Message) -> list[tuple[str, bytes]]:
     found = []
     for attachment in _safe(lambda: message.attachments) or ():
-        name, data = _safe(lambda a=attachment: (a.file_name, a.file_bytes)) or ("", None)
+        name, data = _safe(partial(_named_bytes, attachment)) or ("", b"")
         if name and data:
             found.append((name.replace("\\", "/").rsplit("/", 1)[-1], data))
     return found
+
+
+def _named_bytes(attachment: Any) -> tuple[str, bytes]:  # noqa: ANN401
+    return str(attachment.file_name or ""), bytes(attachment.file_bytes or b"")
 
 
 def _safe(read: Callable[[], Any]) -> Any:  # noqa: ANN401

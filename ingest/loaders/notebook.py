@@ -11,6 +11,7 @@ from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.markdown import add_markdown
 from ingest.loaders.outline import Outline
+from ingest.loaders.reasons import because
 from ingest.types import ParsedDocument
 
 _MAX_OUTPUT = 500
@@ -26,7 +27,7 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument]:
             warnings.simplefilter("ignore")
             book = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
     except Exception as error:
-        raise DocumentError(f"not a readable notebook ({type(error).__name__})") from error
+        raise DocumentError(f"not a readable notebook{because(error)}") from error
     outline = Outline()
     for cell in book.cells:
         _add_cell(outline, cell)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _DROPPED = frozenset(
     "tracked-changes annotation annotation-end table-of-content alphabetical-index sequence-decls "
     "forms scripts settings master-page object plugin image desc title event-listeners glue-point "
-    "illustration-index table-index variable-decls user-field-decls bibliography-configuration".split()
+    "illustration-index table-index variable-decls user-field-decls".split()
 )
 _MAX_DEPTH = 200
 _MAX_SPACES = 100

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from core.errors import DocumentError, shorten
+from core.errors import DocumentError
 from ingest.loaders.content import head_of, kind_of, suffix_of_content
 from ingest.loaders.encoding import decode
 from ingest.loaders.formats import format_of, refusal, suffix_of
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.reasons import because
 from ingest.loaders.table import FORMATS, Loaded
 from ingest.types import LoadFailure
 
@@ -34,9 +35,8 @@ def parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     except RecursionError:
         yield LoadFailure(path=relative, reason="nested too deeply to be read")
     except Exception as error:  # a parser's own fault with this content
-        said = shorten(str(error))
-        reason = f"damaged, or not really {suffix_of(path.name) or 'text'}: the parser gave up"
-        yield LoadFailure(path=relative, reason=f"{reason} ({said})" if said else reason)
+        reason = f"damaged, or no real {suffix_of(path.name) or 'text'} file{because(error)}"
+        yield LoadFailure(path=relative, reason=reason)
 
 
 def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:

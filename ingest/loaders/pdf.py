@@ -11,7 +11,9 @@ from typing import Any
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.pdf_forms import filled_in
 from ingest.loaders.pdf_layout import page_texts
+from ingest.loaders.reasons import because
 from ingest.loaders.text import first_short_line
 from ingest.types import Block, ParsedDocument
 
@@ -53,13 +55,13 @@ def _read(path: Path, limits: LoadLimits) -> tuple[list[str], dict[str, Any]]:
         except (DocumentError, MemoryError):
             raise
         except Exception as error:  # damaged files raise anything
-            failures.append(type(error).__name__)
+            failures.append(because(error))
             continue
         if any(page.strip() for page in pages):
             return pages, described
     if pages is not None:
         return pages, {}
-    raise DocumentError(f"the PDF is damaged; neither parser can open it ({', '.join(failures)})")
+    raise DocumentError(f"the PDF is damaged; neither parser can open it{failures[-1]}")
 
 
 def _check_pages(count: int, max_pages: int) -> None:
@@ -84,13 +86,24 @@ def _with_pdfium(path: Path, max_pages: int) -> tuple[list[str], dict[str, Any]]
         for index in range(len(document)):
             page = document[index]
             text_page = page.get_textpage()
-            pages.append(str(text_page.get_text_bounded()))
+            pages.append(_text(text_page))
             text_page.close()
             page.close()
         info = document.get_metadata_dict(skip_empty=True)
+        has_form = document.get_formtype() != pypdfium2.raw.FORMTYPE_NONE
     finally:
         document.close()
+    for index, text in (filled_in(path) if has_form else {}).items():
+        if index < len(pages):
+            pages[index] = f"{pages[index]}\n\n{text}".strip()
     return pages, _described(info)
+
+
+def _text(page: Any) -> str:  # noqa: ANN401 (a text page of pypdfium2)
+    """Return the text within the page; PDFium's other reading has more of the line ends."""
+    inside = str(page.get_text_bounded())
+    whole = str(page.get_text_range())
+    return whole if "".join(whole.split()) == "".join(inside.split()) else inside
 
 
 def _with_pypdf(path: Path, max_pages: int) -> tuple[list[str], dict[str, Any]]:

@@ -11,6 +11,7 @@ _MIN_PAGES = 4
 _DIGITS = re.compile(r"\d+")
 _BULLET = re.compile(r"(?:[•‣▪●○◦–*-]|\d{1,3}[.)]|[a-zа-я]\))\s", re.I)
 _SENTENCE_END = re.compile(r"[.!?…。！？:;]['\"”»)\]]*$")
+_GOES_ON = frozenset(",.;:)]}»”、，。；：）")
 _CJK = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 # PDFium marks a hyphen at a line end with U+FFFE or U+0002.
 _HYPHEN_MARKS = re.compile("[\ufffe\x02]\\s*")
@@ -72,7 +73,7 @@ def _starts_paragraph(previous: str, line: str, full: float) -> bool:
     """A short line that ends a sentence, or a heading before a capital, ends its paragraph."""
     if _BULLET.match(line):
         return True
-    if len(previous) >= full:
+    if len(previous) >= full or line[0] in _GOES_ON:
         return False
     return bool(_SENTENCE_END.search(previous)) or not line[0].islower()
 

@@ -10,6 +10,7 @@ from core.errors import DocumentError
 from ingest.loaders import ooxml
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.reasons import because
 from ingest.loaders.xml_safe import parse_xml
 from ingest.types import Block, LoadFailure, ParsedDocument
 
@@ -40,7 +41,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
         except DocumentError as error:
             yield LoadFailure(path=f"{relative}: slide {number}", reason=error.rule)
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
-            reason = f"the slide is damaged ({type(error).__name__})"
+            reason = f"the slide is damaged{because(error)}"
             yield LoadFailure(path=f"{relative}: slide {number}", reason=reason)
     if not blocks:
         raise DocumentError("no text on any slide; if they are pictures, OCR them first")
@@ -66,7 +67,7 @@ def _open(path: Path) -> Any:  # noqa: ANN401
     except MemoryError:
         raise
     except Exception as error:  # damaged files raise anything
-        raise DocumentError(f"the PPTX is damaged ({type(error).__name__})") from error
+        raise DocumentError(f"the PPTX is damaged{because(error)}") from error
 
 
 def _slides(deck: Any, limits: LoadLimits) -> Iterator[tuple[Any, str]]:  # noqa: ANN401
@@ -81,7 +82,7 @@ def _slides(deck: Any, limits: LoadLimits) -> Iterator[tuple[Any, str]]:  # noqa
         try:
             slide = deck.part.related_slide(entry.rId)
         except (KeyError, AttributeError, ValueError, TypeError) as error:
-            yield None, f"the slide is missing in the file ({type(error).__name__})"
+            yield None, f"the slide is missing in the file{because(error)}"
             continue
         hidden = slide._element.get("show") in ("0", "false")
         yield slide, "a hidden slide is not read; show it to have it read" if hidden else ""

@@ -126,6 +126,12 @@ def _kind(name: str) -> BlockKind:
     return "annotation" if last in _TEXT_NAMES - _BODY_NAMES else "text"
 
 
+def is_annotation_line(text: str) -> bool:
+    """Tell whether one line of a record's block is an annotation, short as it is."""
+    names = {line.partition(":")[0] for line in text.split("\n")}
+    return any(humanise(name) in names for name in _TEXT_NAMES - _BODY_NAMES)
+
+
 def _shown(value: Scalar | list[Scalar]) -> str:
     if not isinstance(value, list):
         return str(value).lower() if isinstance(value, bool) else str(value)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.reasons import because
 from ingest.loaders.text import first_short_line, text_blocks
 from ingest.types import ParsedDocument
 
@@ -40,6 +41,7 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
     """Return the text of RTF, a blank line after each paragraph, and its metadata."""
     from striprtf.striprtf import rtf_to_text
 
+    convert: Callable[[str, str, str], str] = rtf_to_text
     # RTF is ASCII; bytes above it stand for the document's code page and are written as such.
     source = _escaped(_EMBEDDED.sub(b"", raw))
     if len(source) > limits.max_characters * 20:
@@ -48,15 +50,15 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
             " (max_characters); split the file or raise it"
         )
     try:
-        text = str(rtf_to_text(source, encoding=_code_page(raw), errors="replace"))
+        text = convert(source, _code_page(raw), "replace")
         found = {
-            name: str(rtf_to_text("{\\rtf1 " + value + "}", _code_page(raw), "replace")).strip()
+            name: convert("{\\rtf1 " + value + "}", _code_page(raw), "replace").strip()
             for name, value in _INFO.findall(source)
         }
     except MemoryError:
         raise
     except Exception as error:  # damaged files raise anything
-        raise DocumentError(f"the RTF is damaged ({type(error).__name__})") from error
+        raise DocumentError(f"the RTF is damaged{because(error)}") from error
     if author := found.pop("author", ""):
         found["authors"] = author
     # Emoji are written as two halves.

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.reasons import because
 from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
 from ingest.types import LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
-    from xlrd.book import Book
-    from xlrd.sheet import Cell as XlsCell
+    from xlrd.book import Book  # type: ignore[import-untyped]
+    from xlrd.sheet import Cell as XlsCell  # type: ignore[import-untyped]
     from xlrd.sheet import Sheet as XlsSheet
 
 
@@ -45,7 +46,7 @@ def _open(path: Path) -> Book:
                 ) from error
             raise DocumentError(f"the XLS is damaged or no XLS ({error})") from error
         except Exception as error:  # damaged files raise anything
-            raise DocumentError(f"the XLS is damaged ({type(error).__name__})") from error
+            raise DocumentError(f"the XLS is damaged{because(error)}") from error
 
 
 def _sheets(book: Book) -> Iterator[Sheet]:

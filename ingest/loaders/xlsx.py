@@ -12,12 +12,13 @@ from core.errors import DocumentError
 from ingest.loaders import ooxml
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.ole import is_ole, kind_of
+from ingest.loaders.reasons import because
 from ingest.loaders.sheets import Row, Sheet, Workbook, cell_of
 from ingest.loaders.xls import load as load_xls
 from ingest.types import LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
-    from openpyxl import Workbook as Book
+    from openpyxl import Workbook as Book  # type: ignore[import-untyped]
 
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*?\bref\s*=\s*"([A-Z]{1,3}\d+:[A-Z]{1,3}\d+)"')
 _BLOCK = 1 << 20
@@ -46,14 +47,14 @@ def _documents(
     except MemoryError:
         raise
     except Exception as error:
-        raise DocumentError(f"the XLSX is damaged ({type(error).__name__})") from error
+        raise DocumentError(f"the XLSX is damaged{because(error)}") from error
     try:
         workbook = Workbook(relative, "xlsx", limits)
         yield from workbook.documents(_sheets(book), ooxml.described(book.properties))
     except (DocumentError, MemoryError):
         raise
     except Exception as error:  # a damaged sheet raises anything
-        raise DocumentError(f"a sheet of the XLSX is damaged ({type(error).__name__})") from error
+        raise DocumentError(f"a sheet of the XLSX is damaged{because(error)}") from error
     finally:
         book.close()
 
@@ -74,7 +75,7 @@ def _rows(sheet: Any) -> Iterator[Row]:  # noqa: ANN401 (openpyxl's read-only sh
 
 def _merged(book: Any, sheet: Any) -> list[tuple[int, int, int, int]]:  # noqa: ANN401
     """Find the merged areas, which stand behind all cells and openpyxl leaves out of a stream."""
-    from openpyxl.utils.cell import range_boundaries
+    from openpyxl.utils.cell import range_boundaries  # type: ignore[import-untyped]
 
     found: list[tuple[int, int, int, int]] = []
     rest = b""

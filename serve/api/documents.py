@@ -131,7 +131,7 @@ async def delete(
         if not parts.session.store.erasure.erase(auth, found, document_id):
             raise _missing(document_id)
         parts.audit.record("deletion", auth, collection=collection, document=document_id)
-        parts.jobs.after_deletion(auth, collection, document_id)
+        parts.jobs.after_deletion(auth, collection)
 
     await parts.runner.do(auth, erase)
 

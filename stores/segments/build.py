@@ -62,6 +62,11 @@ class Builder:
         with self._lock:
             return self._rebuild(collection_id, progress, None)
 
+    def remove(self, collection_id: int) -> None:
+        """Remove the files of a collection that is gone."""
+        with self._lock:
+            shutil.rmtree(self._folder / str(collection_id), ignore_errors=True)
+
     def problems(self, collection: Collection) -> list[str]:
         """Return what is wrong with a collection's segment, each with what to do."""
         with snapshot(self._database) as connection:

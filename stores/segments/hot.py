@@ -64,6 +64,7 @@ class HotSearch:
         vector: Floats | None,
         pool: int,
         sources: Sequence[str] = (),
+        kinds: Sequence[str] = (),
         term_weights: Sequence[float] | None = None,
     ) -> Candidates:
         """Return the `pool` best visible chunks by words and by vector, with all their scores.
@@ -74,7 +75,7 @@ class HotSearch:
         weights = weighted_terms(terms, term_weights)
 
         def search(view: View, connection: sqlite3.Connection) -> Candidates:
-            mask = view.masks.find(connection, auth, collection_id, sources, view.facts)
+            mask = view.masks.find(connection, auth, collection_id, sources, view.facts, kinds)
             return self._channels.search(view, connection, mask, weights, vector, pool)
 
         return self._with_view(collection_id, search)
@@ -104,6 +105,7 @@ class HotSearch:
         seeds: Sequence[str],
         limit: int,
         sources: Sequence[str] = (),
+        kinds: Sequence[str] = (),
     ) -> Links | None:
         """Return the visible chunks that say these names, None where FTS5 answers for words.
 
@@ -115,7 +117,7 @@ class HotSearch:
 
             if not view.words:
                 return None
-            mask = view.masks.find(connection, auth, collection_id, sources, view.facts)
+            mask = view.masks.find(connection, auth, collection_id, sources, view.facts, kinds)
             ids = row_ids(connection, collection_id, seeds)
             rows = np.array([ids.get(key, -1) for key in seeds], dtype=np.int64)
             most = hub_size(mask.visible.count, self._settings)
@@ -178,6 +180,11 @@ class HotSearch:
         """Build the segment anew whatever there is; return False for a collection too small."""
         self._views.forget(collection.id)
         return self._builder.rebuild(collection.id, progress)
+
+    def remove(self, collection_id: int) -> None:
+        """Forget a collection that is gone, in memory and on disk."""
+        self._views.forget(collection_id)
+        self._builder.remove(collection_id)
 
     def refresh_in_background(self, collection: Collection) -> None:
         """Let a thread of its own build the segment if that is worth it."""

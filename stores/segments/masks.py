@@ -16,7 +16,7 @@ from core.auth import AuthContext
 from stores.permissions import permission_filter
 from stores.segments.types import Booleans, Floats, Integers
 
-Key = tuple[str, tuple[tuple[str, object], ...]]
+Key = tuple[str, tuple[tuple[str, object], ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,16 @@ class Mask:
 
 @dataclass(frozen=True)
 class RowFacts:
-    """Hold what masks need of all rows; None means that all are alive, or have a vector."""
+    """Hold what masks need of all rows; None means that all are alive, or have a vector.
 
+    `equal` are the numbers of rows that say the same as others, first ones first, and their groups.
+    """
+
+    ids: Integers
     documents: Integers
     alive: Booleans | None
     has_vector: Booleans | None
+    equal: tuple[Integers, Integers] | None = None
 
 
 class Masks:
@@ -90,29 +95,39 @@ class Masks:
         collection_id: int,
         sources: Sequence[str],
         rows: RowFacts,
+        kinds: Sequence[str] = (),
     ) -> Mask:
-        """Return the mask of these rights; `connection` must be in the view's snapshot."""
+        """Return the mask of these rights; `connection` must be in the view's snapshot.
+
+        `kinds` of chunks narrow it, empty for all. Of rows that say the same, only the first that
+        is selected stays.
+        """
         condition, parameters = permission_filter(auth, collection_id, sources)
-        key = (condition, tuple(sorted(parameters.items())))
+        key = (condition, tuple(sorted(parameters.items())), tuple(sorted(kinds)))
         with self._lock:
             known = self._masks.get(key)
             if known is not None:
                 self._masks.move_to_end(key)
                 return known
         documents = _documents(connection, condition, parameters)
-        mask = self._mask(documents, rows)
+        of_kind = _of_kinds(connection, collection_id, kinds) if kinds else None
+        mask = self._mask(documents, of_kind, rows)
         with self._lock:
             self._masks[key] = mask
             if len(self._masks) > self._limit:
                 self._masks.popitem(last=False)
         return mask
 
-    def _mask(self, visible: Integers, rows: RowFacts) -> Mask:
+    def _mask(self, visible: Integers, of_kind: Integers | None, rows: RowFacts) -> Mask:
         import numpy as np
 
         keep = np.isin(rows.documents, visible)
         if rows.alive is not None:
             keep &= rows.alive
+        if of_kind is not None:
+            keep &= np.isin(rows.ids, of_kind)
+        if rows.equal is not None:
+            _hide_repeats(keep, *rows.equal)
         seen = self._selection(keep)
         if rows.has_vector is None:
             return Mask(seen, seen)
@@ -141,3 +156,22 @@ def _documents(
     query = f"SELECT group_concat(d.id) FROM documents d WHERE {condition}"  # bound parameters
     found = connection.execute(query, parameters).fetchone()[0]
     return np.fromstring(found or "", dtype=np.int64, sep=",")
+
+
+def _of_kinds(connection: sqlite3.Connection, collection_id: int, kinds: Sequence[str]) -> Integers:
+    """Return the row ids of the chunks of these kinds."""
+    import numpy as np
+
+    marks = ", ".join("?" * len(kinds))
+    query = f"SELECT group_concat(id) FROM chunks WHERE collection_id = ? AND kind IN ({marks})"
+    found = connection.execute(query, (collection_id, *kinds)).fetchone()[0]
+    return np.fromstring(found or "", dtype=np.int64, sep=",")
+
+
+def _hide_repeats(keep: Booleans, rows: Integers, groups: Integers) -> None:
+    """Take out all but the first kept row of each group."""
+    import numpy as np
+
+    kept = np.flatnonzero(keep[rows])
+    _, first = np.unique(groups[kept], return_index=True)
+    keep[rows[np.delete(kept, first)]] = False

@@ -30,7 +30,8 @@ class Late:
 class View:
     """Hold a segment (or none) and the newer rows; `alive` is None when no row is dead.
 
-    `words` is False where FTS5 has to answer for words.
+    `words` is False where FTS5 has to answer for words. `equal` are the ids of rows that say the
+    same as others, first ones first, and the group of each.
     """
 
     collection_id: int
@@ -42,6 +43,7 @@ class View:
     words: bool
     masks: Masks
     notes: tuple[str, ...] = field(default=())
+    equal: tuple[Integers, Integers] | None = None
 
     @cached_property
     def rows(self) -> int:
@@ -75,7 +77,11 @@ class View:
     @cached_property
     def facts(self) -> RowFacts:
         """Return what masks need of the rows."""
-        return RowFacts(self.documents, self.alive, self.has_vector)
+        equal = self.equal
+        if equal is not None:
+            places, live = self.places(equal[0])
+            equal = places[live], equal[1][live]
+        return RowFacts(self.ids, self.documents, self.alive, self.has_vector, equal)
 
     @cached_property
     def dimension(self) -> int:

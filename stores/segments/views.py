@@ -11,6 +11,7 @@ from pathlib import Path
 
 from core.settings import Settings
 from stores.database import Database
+from stores.repeats import equal_chunks
 from stores.segments.arrays import SegmentError
 from stores.segments.changes import late_vectors, live_rows, without_vectors
 from stores.segments.files import Manifest, open_part, read_manifest
@@ -139,6 +140,7 @@ class Views:
             words=words,
             masks=Masks(self._settings.segment_masks, self._settings.segment_gather_share),
             notes=_notes(known, words),
+            equal=equal_chunks(connection, collection_id),
         )
 
     def _usable(

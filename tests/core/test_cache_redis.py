@@ -14,6 +14,7 @@ from core.cache.cache import Cache
 from core.cache.caches import Caches, open_caches
 from core.cache.redis_store import MOST_BYTES, PREFIX, RedisStore, open_redis
 from core.cache.secret import Secret, secret_of
+from core.cache.types import Held
 from core.errors import CallerError, OperatorError
 from core.settings import Settings, load_settings
 
@@ -71,9 +72,10 @@ def test_redis_holds_no_text_and_forgets_in_time(redis: RunningRedis, caches: Ca
     key = caches.results.key(caller="ann", query="a secret question")
     caches.results.put(key, b"a secret passage")
     with client(redis) as asked:  # type: ignore[attr-defined]
-        assert asked.keys() == [(PREFIX + key).encode()]
-        assert b"secret" not in asked.get(PREFIX + key)
-        left = asked.pttl(PREFIX + key)
+        (place,) = asked.keys()
+        assert place.decode() == f"{PREFIX}{caches.secret.namespace}:{key}"
+        assert b"secret" not in asked.get(place)
+        left = asked.pttl(place)
     assert 14 * 60_000 < left <= 15 * 60_000
 
 
@@ -93,7 +95,7 @@ def test_what_is_over_is_not_taken_although_redis_holds_it(
     assert store.get(["k"]) == [None]
     store.put({"late": b"v"}, began)
     with client(redis) as asked:  # type: ignore[attr-defined]
-        assert asked.exists(PREFIX + "late") == 0
+        assert asked.exists(store._place("late")) == 0
     store.close()
 
 
@@ -105,13 +107,13 @@ def test_what_others_plant_is_ignored(
     store = store_of(redis, secret)
     until = store._clock() + 60
     store.put({"mine": b"true", "other": b"also true"}, until)
-    stranger = store_of(redis, Secret(b"x" * 32))
-    stranger.put({"forged": b"lies"}, until)
+    forged = Secret(b"x" * 32).sealed("forged", Held(b"lies", until))
     with client(redis) as asked:  # type: ignore[attr-defined]
-        asked.set(PREFIX + "plain", b"lies")
-        asked.set(PREFIX + "long", b"x" * (MOST_BYTES + 100))
-        asked.set(PREFIX + "moved", asked.get(PREFIX + "other"))
-        asked.rpush(PREFIX + "list", "lies")
+        asked.set(store._place("forged"), forged)
+        asked.set(store._place("plain"), b"lies")
+        asked.set(store._place("long"), b"x" * (MOST_BYTES + 100))
+        asked.set(store._place("moved"), asked.get(store._place("other")))
+        asked.rpush(store._place("list"), "lies")
     caplog.set_level(logging.WARNING, "carrel.serve")
     names = ["mine", "forged", "plain", "long", "moved", "absent"]
     held = store.get(names)
@@ -123,8 +125,7 @@ def test_what_others_plant_is_ignored(
     store.put({"huge": b"x" * MOST_BYTES}, until)
     assert store.get(["huge"]) == [None]
     assert store.get(["list"]) == [None]  # another type: an error, which is not ours to wait for
-    for one in (store, stranger):
-        one.close()
+    store.close()
 
 
 @needs_server

@@ -9,6 +9,8 @@ import pytest
 from serving import Served, error_of, eventually
 from uploading import uploaded
 
+from stores.erasure.redaction import NOTICE
+
 LONG = "# Voles\n\n" + "\n\n".join(
     f"## Part {number}\n\nVole number {number} digs a tunnel of {number} metres. "
     + "It rests. " * 150
@@ -77,12 +79,12 @@ def test_a_deleted_document_is_nowhere(served: Served) -> None:
         kept = client.get(f"/api/v1/runs/{run['run_id']}")
         assert secret not in kept.text
         stored = kept.json()["result"]
-        assert stored["answer"] == run["answer"]
+        assert stored["answer"] == NOTICE and "27 cm" not in kept.text
         assert [one["evidence_id"] for one in stored["evidence"]] == [
             one["evidence_id"] for one in run["evidence"]
         ]
         (claim,) = stored["claims"]
-        assert claim["citations"][0]["quote"] == ""
+        assert (claim["text"], claim["citations"][0]["quote"]) == ("", "")
         assert any("fox" in one["text"] for one in stored["evidence"])
     assert delete(served, "stoat.txt").status_code == 404
     with served.client("admin") as client:

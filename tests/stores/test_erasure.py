@@ -12,7 +12,7 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from core.trace import ModelCall, RunRecord, Step
 from stores.catalogue import Collection
-from stores.redaction import redacted
+from stores.erasure.redaction import ERASED, NOTICE, redacted
 from stores.rows import NEXT, PREVIOUS, DocumentRow, FileRow
 from stores.store import Store
 
@@ -89,16 +89,18 @@ def test_tidying_can_be_ended_and_done_later(
         write(store, collection, [document(collection, name, f"marker{name}")], embedder)
     assert store.erasure.erase(ANN, collection, "b")
 
-    def stop() -> None:
+    def stop(stage: str) -> None:
         raise KeyboardInterrupt
 
+    assert store.erasure.pending()
     with pytest.raises(KeyboardInterrupt):
-        store.erasure.tidy(collection.id, stop)
-    store.erasure.tidy(collection.id)
+        store.erasure.tidy(stop)
+    assert store.erasure.tidy()
+    assert not store.erasure.pending()
+    assert not store.erasure.tidy()
     assert store.outbox.pending() == 0
     assert b"markerb" not in (store.folder / "catalogue.sqlite3").read_bytes()
     assert b"markera" in (store.folder / "catalogue.sqlite3").read_bytes()
-    store.erasure.tidy(10**6)  # a collection that is gone meanwhile
 
 
 def test_only_who_sees_a_document_can_erase_it(
@@ -154,12 +156,13 @@ def test_stored_runs_keep_the_answer_but_not_the_text(
     store.runs.save(run("r2", "other"))
     assert store.erasure.erase(ANN, collection, "a")
     kept = store.runs.load("acme", "bob", "r1")
-    assert kept.result["answer"] == kept.result["claims"][0]["text"] == "It says so."
+    assert (kept.result["answer"], kept.result["claims"][0]["text"]) == (NOTICE, "")
     first, second = kept.result["evidence"]
     assert (first["text"], first["title"], first["metadata"]) == ("", "", {})
     assert (first["evidence_id"], first["score"], second["text"]) == ("e-a", 1.0, "text of b")
     gone, cited = kept.result["claims"][0]["citations"]
     assert (gone["quote"], gone["start"], gone["end"]) == ("", 0, 0)
+    assert gone["document_id"] == first["document_id"] == ERASED
     assert cited["quote"] == "text of b"
     (step,) = kept.trail
     assert step.calls[0].reply == "" and step.evidence == [("e-a", 1.0)]

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import multiprocessing
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from core.errors import DataLockedError
 from core.settings import Settings
+from stores.folder import check_folder, open_to_others
 from stores.lock import OwnerLock
+from stores.owner import OwnedError, read_owner, this_process, write_owner
 from stores.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -104,3 +111,134 @@ def test_an_unreadable_owner_file_still_gives_a_clear_error(
     (tmp_path / "owner.json").write_text(content)
     with pytest.raises(DataLockedError, match="another process"):
         OwnerLock(tmp_path, wait_s=0).acquire()
+
+
+def test_a_deleted_lock_file_does_not_let_a_second_one_in(
+    owner: subprocess.Popen[str], tmp_path: Path
+) -> None:
+    (tmp_path / "owner.lock").unlink()
+    for _ in range(2):  # the first try made the file anew
+        with pytest.raises(DataLockedError, match=f"process {owner.pid} "):
+            OwnerLock(tmp_path, wait_s=0).acquire()
+
+
+def test_every_path_to_a_directory_is_the_same(
+    owner: subprocess.Popen[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = tmp_path.parent / f"{tmp_path.name}.link"
+    link.symlink_to(tmp_path)
+    monkeypatch.chdir(tmp_path.parent)
+    for path in (link, Path(tmp_path.name), tmp_path / ".." / tmp_path.name):
+        with pytest.raises(DataLockedError, match=f"process {owner.pid} "):
+            OwnerLock(path, wait_s=0).acquire()
+
+
+def test_a_copied_directory_is_nobodys(owner: subprocess.Popen[str], tmp_path: Path) -> None:
+    copy = shutil.copytree(tmp_path, tmp_path.parent / f"{tmp_path.name}.copy")
+    assert read_owner(copy) is not None  # the note came along
+    with OwnerLock(copy, wait_s=0):
+        assert f'"pid": {os.getpid()}' in (copy / "owner.json").read_text()
+
+
+def test_many_openers_are_all_refused(store: Store) -> None:
+    store.lock.announce("http://127.0.0.1:1", 0)
+    command = [sys.executable, "-c", TRY, str(store.folder)]
+    children = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(8)
+    ]
+    said = [child.communicate(timeout=60)[0] for child in children]
+    assert [f"process {os.getpid()} " in one for one in said] == [True] * 8
+    assert ["at http://127.0.0.1:1;" in one for one in said] == [True] * 8
+    assert store.catalogue.collections() == []
+
+
+def test_a_server_is_not_waited_for(tmp_path: Path) -> None:
+    waiting = OwnerLock(tmp_path, wait_s=600)
+    with OwnerLock(tmp_path, wait_s=0) as lock:
+        secret = lock.announce("http://127.0.0.1:8400", 5).secret
+        with pytest.raises(OwnedError, match=r"at http://127\.0\.0\.1:8400") as caught:
+            waiting.acquire()
+        assert caught.value.owner is not None and caught.value.owner.secret == secret
+        assert secret not in str(caught.value)
+        assert (tmp_path / "owner.json").stat().st_mode & 0o777 == 0o600
+        lock.withdraw()  # the server stops: now it is worth waiting
+        thread = threading.Timer(0.2, lock.release)
+        thread.start()
+        waiting.acquire()
+        thread.join()
+    assert waiting.held
+    waiting.release()
+
+
+def test_a_forked_child_neither_owns_nor_holds_the_directory(tmp_path: Path) -> None:
+    lock = OwnerLock(tmp_path, wait_s=0)
+    lock.acquire()
+    context = multiprocessing.get_context("fork")
+    go, told = context.Event(), context.Queue()
+
+    def child() -> None:
+        told.put(lock.held)
+        lock.release()  # as every `with` that it inherited would
+        told.put((tmp_path / "owner.json").exists())
+        go.wait(30)
+
+    process = context.Process(target=child)
+    process.start()
+    assert (told.get(timeout=30), told.get(timeout=30)) == (False, True)
+    with pytest.raises(DataLockedError, match="this process"):
+        OwnerLock(tmp_path, wait_s=0).acquire()
+    lock.release()
+    with OwnerLock(tmp_path, wait_s=0):  # though the child lives on
+        assert process.is_alive()
+    go.set()
+    process.join(30)
+    told.close()
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        {"pid": 2**22 + 1},
+        {"pid": -1},
+        {"pid": "1"},
+        {"pid": True},
+        {"port": 70_000},
+        {"url": 5},
+        {"more": 1},
+    ],
+)
+def test_a_note_that_cannot_be_true_names_nobody(tmp_path: Path, note: dict[str, Any]) -> None:
+    write_owner(tmp_path, this_process())
+    assert read_owner(tmp_path) == this_process()
+    held = json.loads((tmp_path / "owner.json").read_text())
+    (tmp_path / "owner.json").write_text(json.dumps({**held, **note}))
+    assert read_owner(tmp_path) is None
+
+
+def test_an_owner_of_another_machine_is_named_with_it(tmp_path: Path) -> None:
+    away = replace(this_process(), host="another", pid=2**22 + 1)
+    write_owner(tmp_path, away)
+    found = read_owner(tmp_path)
+    assert found == away and found is not None and not found.is_here
+    assert found.describe().endswith(" on another")
+
+
+def test_a_full_disk_leaves_no_old_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_owner(tmp_path, this_process())
+
+    def full(*arguments: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    with OwnerLock(tmp_path, wait_s=0):
+        assert not (tmp_path / "owner.json").exists()
+
+
+def test_a_data_directory_is_its_users_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "above" / "data"
+    check_folder(folder, create=True)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert open_to_others(folder) == ""
+    folder.chmod(0o750)
+    check_folder(folder, create=True)  # what the operator chose stays
+    assert open_to_others(folder) == "750"

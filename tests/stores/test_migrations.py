@@ -103,6 +103,12 @@ TABLES = {
     "conversation_turns": [
         *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
     ],
+    "erasures": ["id", "collection_id", "documents", "at"],
+    "erasure_leftovers": ["kind", "name"],
+    "kept_out": ["key", "at"],
+    "left_out": ["collection_id", "file", "source", "document_id", "reason"],
+    "chunk_prints": ["chunk", "collection_id", "print", "place"],
+    "book_texts": ["text", "book", "collection_id", "rule"],
     "quarantine": ["document", "reason"],
     "embedders": ["model", "dimension"],
 }
@@ -119,6 +125,8 @@ NAMES = [
     "m010_audit",
     "m011_sums",
     "m012_journal",
+    "m013_quality",
+    "m014_erasure",
 ]
 
 

@@ -50,9 +50,9 @@ def test_an_id_that_was_used_is_refused(
         store.database.write() as connection,
     ):
         connection.execute(
-            "INSERT INTO documents (id, key, collection_id, tenant, document_id, file, source, title,"
-            " format, language, is_record, is_open, version, updated_at, content_hash, metadata,"
-            " indexed_at) SELECT 1, 'k', id, tenant, 'd', 'f', 's', 't', 'text', 'en',"
+            "INSERT INTO documents (id, key, collection_id, tenant, document_id, file, source,"
+            " title, format, language, is_record, is_open, version, updated_at, content_hash,"
+            " metadata, indexed_at) SELECT 1, 'k', id, tenant, 'd', 'f', 's', 't', 'text', 'en',"
             " 0, 1, '', '', 'h', '{}', '' FROM collections"
         )
 

@@ -41,7 +41,7 @@ export async function jobsSection(root, app) {
 function jobRow(job) {
   const share = jobShare(job);
   const percent = share === null ? "" : ` ${Math.round(share * 100)} %`;
-  return el("tr", null, el("th", { scope: "row", dir: "auto" }, job.name), el("td", null, job.kind), el("td", null, job.user), el("td", null, job.collection),
+  return el("tr", null, el("th", { scope: "row", dir: "auto" }, job.name || "—"), el("td", null, job.kind), el("td", null, job.user), el("td", null, job.collection),
     el("td", { class: "number" }, job.kind === "upload" ? bytesText(job.bytes) : ""), el("td", { class: `state-${job.state}` }, job.state),
     el("td", { dir: "auto" }, jobText(job), percent), el("td", { class: "date" }, dateText(job.created_at)));
 }

@@ -2,6 +2,7 @@
 
 import { count, dateText, el, fill } from "../dom.js";
 import { errorText } from "../api.js";
+import { placeText } from "../parts/words.js";
 
 const STEP = 25;
 
@@ -56,8 +57,8 @@ function factsList(facts) {
 }
 
 function passageNode(one, before) {
-  const place = [one.section, one.page ? `page ${one.page}` : ""].filter(Boolean).join(" · ");
-  const earlier = before && [before.section, before.page ? `page ${before.page}` : ""].filter(Boolean).join(" · ");
+  const place = placeText(one, "page");
+  const earlier = before && placeText(before, "page");
   return [
     place && place !== earlier ? el("h2", { class: "reading-head", dir: "auto" }, place) : "",
     el("p", { class: one.kind === "code" || one.kind === "table" ? "pre" : "prose", dir: "auto" }, one.text),

@@ -4,6 +4,7 @@ import { el, fill } from "../dom.js";
 import { errorText } from "../api.js";
 import { icon } from "./icons.js";
 import { marked, queryRanges, quoted } from "./spans.js";
+import { pageText, placeText } from "./words.js";
 
 const AROUND = 5;
 let panel = null;
@@ -84,7 +85,7 @@ export function openSource(app, { collection, cites, index }) {
 
 function factsOf(item) {
   const facts = [
-    item.section, item.page ? `page ${item.page}` : "", item.source !== item.title ? item.source : "",
+    item.section, pageText(item), item.source !== item.title ? item.source : "",
     item.version ? `version ${item.version}` : "", item.updated_at ? `updated ${item.updated_at}` : "",
   ];
   return facts.filter(Boolean).join(" · ");
@@ -143,7 +144,7 @@ function drawPassages(body, passages, cite) {
   const nodes = [];
   for (const passage of passages) {
     const cited = passage.chunk_id === cite.evidence.chunk_id;
-    const where = [passage.section, passage.page ? `page ${passage.page}` : ""].filter(Boolean).join(" · ");
+    const where = placeText(passage, "page");
     if (where && where !== section && passages.length > 1) nodes.push(el("p", { class: "passage-place", dir: "auto" }, where));
     section = where;
     if (passage.changed) nodes.push(el("p", { class: "hint" }, "The document has changed since; this is the passage as the answer read it."));

@@ -64,7 +64,12 @@ export function msText(ms) {
   return ms < 1000 ? `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
+/** Say the page of a passage, unless its section names it as a slide. */
+export function pageText(item, word = "page") {
+  return item.page && !`${item.section} `.startsWith(`Slide ${item.page} `) ? `${word} ${item.page}` : "";
+}
+
 /** Say where a passage stands: section and page. */
-export function placeText(item) {
-  return [item.section, item.page ? `p. ${item.page}` : ""].filter(Boolean).join(" · ");
+export function placeText(item, word = "p.") {
+  return [item.section, pageText(item, word)].filter(Boolean).join(" · ");
 }

@@ -1,0 +1,168 @@
+"""Forget documents, sources and tenants, and look for their bytes in the whole data directory.
+
+python -m benchmarks.erasure [--each 20] [--stay 2000] [--seed 1]
+
+Marked documents (English, Russian, Ukrainian, Chinese; Markdown, HTML, text) lie among others that
+stay. Each is asked about, alone and in a conversation that goes on, and its answer gets a comment
+that quotes it. Then each is forgotten: by its name, with its folder, or with its tenant. Looked for
+afterwards, in every file: its words, title, file name and text in UTF-8, UTF-16 and JSON escapes,
+and parts of its vectors. The exit code is 1 when any is found or a document that stays is lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.erasure_corpus import Marked, fillers, holding, marked, vectors_of
+from core.auth import AuthContext
+from core.settings import Settings
+from graph.session import Session
+from ingest.pipeline import Pipeline
+from stores.feedback import FeedbackNotes
+
+KINDS = ("document", "source", "tenant")
+COLLECTION, TENANT = "default", "acme"
+
+
+def ingest(session: Session, tenant: str, folder: Path) -> None:
+    """Read a folder into the tenant's collection."""
+    assert session.embedder is not None
+    target = session.store.writer.open_collection(tenant, COLLECTION, None)
+    summary = Pipeline(session.store, session.embedder, session.settings, target).run([folder])
+    assert not summary.failed, summary.failed[:3]
+
+
+def ask(session: Session, one: Marked) -> bool:
+    """Ask about a document, alone and in a conversation, and comment; return whether it answers."""
+    auth = AuthContext(tenant=one.tenant, user="ann")
+    run = session.ask(one.question, auth, COLLECTION)
+    kept = session.store.conversations.create(one.tenant, "ann", COLLECTION)
+    session.ask(one.question, auth, "", conversation=kept.id, clarify=True)
+    session.ask(f"{one.words[0]}?", auth, "", conversation=kept.id, clarify=True)
+    comment = f"It says: {one.text}"
+    FeedbackNotes(session.store.database).save(one.tenant, "ann", run.run_id, "up", comment)
+    return any(word in json.dumps(run.result, ensure_ascii=False) for word in one.words)
+
+
+def prepare(data: Path, files: Path, given: argparse.Namespace) -> dict[str, list[list[Marked]]]:
+    """Make a data directory; return the groups that are forgotten together, by kind."""
+    draw = random.Random(given.seed)
+    groups: dict[str, list[list[Marked]]] = {kind: [] for kind in KINDS}
+    fillers(draw, files / TENANT, given.stay)
+    number = 0
+    for kind, size in zip(KINDS, (1, 5, 5), strict=True):
+        for group in range(given.each if kind == "document" else max(1, given.each // size)):
+            tenant = f"tenant{group}" if kind == "tenant" else TENANT
+            place = f"{kind}{group}" if kind == "source" else kind
+            made = []
+            for _ in range(size):
+                made.append(marked(draw, files / tenant, tenant, place, number))
+                number += 1
+            groups[kind].append(made)
+    with Session(
+        Settings(data=data, reasoner="rules"), create=True, needs_embedder=True
+    ) as session:
+        for tenant in sorted(path.name for path in files.iterdir()):
+            ingest(session, tenant, files / tenant)
+        all_of_them = [one for kind in KINDS for group in groups[kind] for one in group]
+        answered = sum(ask(session, one) for one in all_of_them)
+    print(f"{len(all_of_them)} marked documents, {answered} found by a question", file=sys.stderr)
+    for one in all_of_them:
+        one.vectors = list(vectors_of(data, one.text))
+        assert one.vectors
+    return groups
+
+
+def command(data: Path, kind: str, group: Sequence[Marked]) -> dict[str, Any]:
+    """Forget a group at the command line."""
+    one = group[0]
+    what = {
+        "document": [one.file],
+        "source": ["--source", f"{Path(one.file).parent}/*"],
+        "tenant": ["--tenant", one.tenant],
+    }[kind]
+    if kind != "tenant":
+        what += ["--tenant", one.tenant, "--collection", COLLECTION]
+    program = "from cli.app import main; main()"
+    options = ["--data", str(data), "--json", "--yes"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, "forget", *what, *options], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def hits(found: dict[str, list[bytes]]) -> int:
+    """Count what was found in all files."""
+    return sum(len(needles) for needles in found.values())
+
+
+def measure(given: argparse.Namespace) -> dict[str, dict[str, float]]:
+    """Forget all groups; return hits before and after, and seconds, by kind."""
+    with tempfile.TemporaryDirectory() as folder:
+        data, files = Path(folder) / "data", Path(folder) / "files"
+        groups = prepare(data, files, given)
+        rows = {}
+        for kind in KINDS:
+            row = {"erasures": 0, "documents": 0, "before": 0, "after": 0, "seconds": 0.0}
+            for group in groups[kind]:
+                needles = {needle for one in group for needle in one.needles()}
+                row["before"] += hits(holding(data, needles))
+                began = time.perf_counter()
+                row["documents"] += command(data, kind, group)["erased"]["documents"]
+                row["seconds"] = max(row["seconds"], time.perf_counter() - began)
+                left = holding(data, needles)
+                if left:
+                    shown = {
+                        name: [one.decode("utf-8", "backslashreplace") for one in found]
+                        for name, found in left.items()
+                    }
+                    print(kind, group[0].file, shown, file=sys.stderr)
+                row["after"] += hits(left)
+                row["erasures"] += 1
+            rows[kind] = row
+        with Session(Settings(data=data, reasoner="rules")) as session:
+            stay = session.store.database.read().execute("SELECT count(*) FROM documents")
+            rows["stay"] = {"documents": stay.fetchone()[0], "wanted": given.stay}
+            from stores.health import examine
+
+            rows["stay"]["problems"] = len(examine(session.store)["problems"])
+        return rows
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--each", type=int, default=20, help="documents of each kind")
+    parser.add_argument("--stay", type=int, default=2000, help="documents that stay")
+    parser.add_argument("--seed", type=int, default=1)
+    rows = measure(parser.parse_args())
+    print(
+        f"{'kind':10} {'erasures':>8} {'documents':>9} {'before':>8} {'after':>6} {'slowest s':>9}"
+    )
+    for kind in KINDS:
+        row = rows[kind]
+        print(
+            f"{kind:10} {row['erasures']:8} {row['documents']:9} {row['before']:8}"
+            f" {row['after']:6} {row['seconds']:9.1f}"
+        )
+    stay = rows["stay"]
+    print(f"stay: {stay['documents']} of {stay['wanted']}, {stay['problems']} problems")
+    found = sum(rows[kind]["after"] for kind in KINDS)
+    sys.exit(1 if found or stay["documents"] != stay["wanted"] or stay["problems"] else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,26 @@
+"""The environment variables that settings are read from: this process's, or a command's own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+_given: ContextVar[Mapping[str, str] | None] = ContextVar("environment", default=None)
+
+
+def variables() -> Mapping[str, str]:
+    """Return the variables that hold here."""
+    given = _given.get()
+    return os.environ if given is None else given
+
+
+@contextmanager
+def using(given: Mapping[str, str]) -> Iterator[None]:
+    """Let these variables hold in the block, for this thread alone."""
+    token = _given.set(given)
+    try:
+        yield
+    finally:
+        _given.reset(token)

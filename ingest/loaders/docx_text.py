@@ -1,0 +1,137 @@
+"""The words of DOCX elements: what stands on paper, without what was deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from core.errors import DocumentError
+from ingest.loaders.outline import table_text
+from ingest.loaders.xml_safe import parse_xml
+from ingest.loaders.xml_tree import attribute, local_name
+
+if TYPE_CHECKING:
+    from docx.document import Document
+
+# Elements of lxml, which has no types.
+Element = Any
+# Content controls and marks of changes stand around paragraphs as well as in them.
+CONTAINERS = frozenset(("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
+_UNSEEN = frozenset(("del", "moveFrom", "Fallback", "txbxContent", "pPr", "rPr", "sdtPr", "tbl"))
+_SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_NOTE_KINDS = ("footnote", "endnote")
+_CONTENTS = "table of contents"
+_MAX_DEPTH = 20
+
+
+def text_of(element: Element) -> str:
+    """Return the text of a paragraph, also in links, fields, content controls and insertions."""
+    return "".join(_pieces(element))
+
+
+def _pieces(element: Element) -> Iterator[str]:
+    waiting = [iter(element)]
+    while waiting:
+        part = next(waiting[-1], None)
+        if part is None:
+            waiting.pop()
+            continue
+        name = local_name(part)
+        if name == "t":
+            yield part.text or ""
+        elif name in _SIGNS:
+            yield _SIGNS[name]
+        elif name and name not in _UNSEEN:
+            waiting.append(iter(part))
+
+
+def text_boxes(element: Element) -> Iterator[Element]:
+    """Yield the text boxes in a paragraph; the copy for old versions of Word is passed over."""
+    waiting = [iter(element)]
+    while waiting:
+        part = next(waiting[-1], None)
+        if part is None:
+            waiting.pop()
+        elif (name := local_name(part)) == "txbxContent":
+            yield part
+        elif name != "Fallback":
+            waiting.append(iter(part))
+
+
+def is_contents(element: Element) -> bool:
+    """Tell whether a content control holds the table of contents, which repeats the headings."""
+    if local_name(element) != "sdt":
+        return False
+    galleries = (part for part in element.iter() if local_name(part) == "docPartGallery")
+    return any(attribute(part, "val").lower() == _CONTENTS for part in galleries)
+
+
+def rows_of(table: Element, depth: int = 0) -> list[list[str]]:
+    """Return the cells of a table.
+
+    A cell over several columns is told once, one over several rows in each of them.
+    """
+    rows: list[list[str]] = []
+    above: dict[int, str] = {}
+    for row in _all(table, "tr"):
+        before = sum(_number(part, "gridBefore") for part in row if local_name(part) == "trPr")
+        cells, column = [""] * before, before
+        for cell in _all(row, "tc"):
+            properties = [part for part in cell if local_name(part) == "tcPr"]
+            merged = [p for part in properties for p in part if local_name(p) == "vMerge"]
+            if merged and attribute(merged[0], "val") != "restart":
+                cells.append(above.get(column, ""))
+            else:
+                cells.append(_cell(cell, depth))
+                above[column] = cells[-1]
+            column += max(1, sum(_number(part, "gridSpan") for part in properties))
+        rows.append(cells)
+    return rows
+
+
+def _all(element: Element, name: str) -> Iterator[Element]:
+    """Yield the children of this name, also those in content controls and insertions."""
+    for part in element:
+        if local_name(part) == name:
+            yield part
+        elif local_name(part) in CONTAINERS:
+            yield from _all(part, name)
+
+
+def _number(element: Element, name: str) -> int:
+    value = next((attribute(part, "val") for part in element if local_name(part) == name), "")
+    return min(int(value), 100) if value.isdigit() else 0
+
+
+def _cell(cell: Element, depth: int) -> str:
+    parts = [text_of(paragraph) for paragraph in _all(cell, "p")]
+    if depth < _MAX_DEPTH:
+        parts += [table_text(rows_of(inner, depth + 1)) for inner in _all(cell, "tbl")]
+    return "; ".join(part for part in parts if part.strip())
+
+
+def notes(document: Document) -> dict[str, str]:
+    """Return the texts of foot- and endnotes by kind and number; damaged ones are left out."""
+    found: dict[str, str] = {}
+    for relation in document.part.rels.values():
+        kind = relation.reltype.rsplit("/", 1)[-1].removesuffix("s")
+        if kind not in _NOTE_KINDS or relation.is_external:
+            continue
+        try:
+            root = parse_xml(relation.target_part.blob)
+        except (DocumentError, KeyError):
+            continue
+        for note in root:
+            # The lines that part notes from the text are notes of another type.
+            if local_name(note) == kind and not attribute(note, "type"):
+                text = " ".join(text_of(note).split())
+                found[f"{kind} {attribute(note, 'id')}"] = text
+    return {name: text for name, text in found.items() if text}
+
+
+def note_names(element: Element, known: Mapping[str, str]) -> Iterable[str]:
+    """Yield the names of the notes that a paragraph refers to."""
+    for part in element.iter() if known else ():
+        kind = local_name(part).removesuffix("Reference")
+        if kind in _NOTE_KINDS and (name := f"{kind} {attribute(part, 'id')}") in known:
+            yield name

@@ -1,0 +1,129 @@
+"""Seal a stream of bytes with a key: unreadable, and any change or cut is found (AES-256-GCM).
+
+The file is a magic line, a salt, a random beginning of all nonces, and blocks of 1 MiB, each sealed
+with its number and whether it is the last (the STREAM construction of Hoang, Reyhanitabar, Rogaway
+and Vizár, 2015). The key comes from the key file by scrypt, so a long passphrase does as well.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+from pathlib import Path
+from typing import IO
+
+from core.errors import OperatorError
+
+MAGIC = b"CARREL-SEALED-1\n"
+SALT, PREFIX, TAG = 16, 7, 16
+BLOCK = 1 << 20
+LEAST_KEY = 16  # bytes of a key file
+COST, MEMORY = 1 << 15, 1 << 26  # of scrypt: 32 MiB and about 0.1 s
+
+
+def read_key(path: Path) -> bytes:
+    """Return what stands in a key file, or raise OperatorError."""
+    try:
+        key = path.read_bytes().strip()
+    except OSError as error:
+        raise OperatorError(
+            "the key file must be readable",
+            value=f"{path} ({error.strerror})",
+            hint="make one with `openssl rand -hex 32 > FILE` and keep it apart from the backups",
+        ) from None
+    if len(key) < LEAST_KEY:
+        raise OperatorError(f"a key file has at least {LEAST_KEY} bytes", value=str(path))
+    return key
+
+
+def is_sealed(file: IO[bytes]) -> bool:
+    """Tell whether a file begins as a sealed one, and go back to its beginning."""
+    sealed = file.read(len(MAGIC)) == MAGIC
+    file.seek(0)
+    return sealed
+
+
+class _Blocks:
+    def __init__(self, key: bytes, salt: bytes, prefix: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        derived = hashlib.scrypt(key, salt=salt, n=COST, r=8, p=1, maxmem=MEMORY, dklen=32)
+        self.aead = AESGCM(derived)
+        self._prefix = prefix
+        self._number = 0
+
+    def nonce(self, last: bool) -> bytes:
+        number = struct.pack(">I", self._number)
+        self._number += 1
+        return self._prefix + number + bytes([last])
+
+
+class SealingWriter:
+    """Take bytes and write them sealed; `close` writes the last block, not the file's end."""
+
+    def __init__(self, file: IO[bytes], key: bytes) -> None:
+        """Begin the file."""
+        salt, prefix = os.urandom(SALT), os.urandom(PREFIX)
+        file.write(MAGIC + salt + prefix)
+        self._file = file
+        self._blocks = _Blocks(key, salt, prefix)
+        self._held = bytearray()
+
+    def write(self, data: bytes) -> int:
+        """Take bytes; a block is written when it is known not to be the last."""
+        self._held += data
+        while len(self._held) > BLOCK:
+            self._seal(bytes(self._held[:BLOCK]), last=False)
+            del self._held[:BLOCK]
+        return len(data)
+
+    def close(self) -> None:
+        """Write what is left as the last block."""
+        self._seal(bytes(self._held), last=True)
+
+    def _seal(self, block: bytes, *, last: bool) -> None:
+        nonce = self._blocks.nonce(last)
+        self._file.write(self._blocks.aead.encrypt(nonce, block, MAGIC))
+
+
+class SealedReader:
+    """Give back the bytes of a sealed file, each block only when it is genuine."""
+
+    def __init__(self, file: IO[bytes], key: bytes) -> None:
+        """Read the beginning; raises OperatorError for a file that is cut already there."""
+        head = file.read(len(MAGIC) + SALT + PREFIX)
+        if len(head) < len(MAGIC) + SALT + PREFIX:
+            raise _not_genuine()
+        salt = head[len(MAGIC) : len(MAGIC) + SALT]
+        self._file = file
+        self._blocks = _Blocks(key, salt, head[-PREFIX:])
+        self._next = file.read(BLOCK + TAG)
+        self._open = bytearray()
+        self._ended = False
+
+    def read(self, size: int) -> bytes:
+        """Return up to `size` bytes, none at the end; raises OperatorError for a false block."""
+        while len(self._open) < size and not self._ended:
+            self._open += self._block()
+        found = bytes(self._open[:size])
+        del self._open[:size]
+        return found
+
+    def _block(self) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
+        sealed, self._next = self._next, self._file.read(BLOCK + TAG)
+        self._ended = not self._next
+        try:
+            nonce = self._blocks.nonce(self._ended)
+            return self._blocks.aead.decrypt(nonce, sealed, MAGIC)
+        except (InvalidTag, ValueError):
+            raise _not_genuine() from None
+
+
+def _not_genuine() -> OperatorError:
+    return OperatorError(
+        "the backup was sealed with another key, or was changed or cut since",
+        hint="give the key file it was made with, or take another backup",
+    )

@@ -1,0 +1,142 @@
+"""Take documents out of the truth: their rows, their vectors, and their text in neighbours."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Collection as AbstractCollection
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from stores import fulltext
+from stores.rows import NEXT, PREVIOUS
+from stores.sums import sign_chunk, sign_documents
+from stores.writer import keyword_text, remove_document, searched_text
+
+SEEN = 60  # characters of a neighbour's text by which it is known again
+NOTED = ("left_out", "journal")
+VECTORS = ("embeddings", "sentence_vectors")
+
+
+@dataclass(frozen=True)
+class Gone:
+    """Name one document of a collection that is to go, by its row and by what people call it."""
+
+    row_id: int
+    key: str
+    document_id: str
+    file: str
+    source: str
+    title: str
+    path: str = ""
+
+    @property
+    def names(self) -> set[str]:
+        """Return all its names."""
+        return {self.document_id, self.file, self.source, self.title, self.path}
+
+
+COLUMNS = """d.id AS row_id, d.key, d.document_id, d.file, d.source, d.title,
+    coalesce((SELECT f.path FROM files f WHERE f.collection_id = d.collection_id
+              AND f.relative = d.file), '') AS path"""
+
+
+def erase_documents(
+    connection: sqlite3.Connection, collection_id: int, documents: Sequence[Gone]
+) -> Counter[str]:
+    """Delete documents within the caller's transaction; return what was deleted, by kind."""
+    hashes: set[str] = set()
+    counts: Counter[str] = Counter(documents=len(documents))
+    for document in documents:
+        chunks = connection.execute(
+            "SELECT text, content_hash FROM chunks WHERE document = ? ORDER BY ordinal",
+            (document.row_id,),
+        ).fetchall()
+        remove_document(connection, collection_id, document.row_id)
+        counts["chunks"] += len(chunks)
+        hashes |= {chunk["content_hash"] for chunk in chunks}
+        if chunks:
+            first, last = chunks[0]["text"], chunks[-1]["text"]
+            _forget_context(connection, collection_id, document.file, first, last)
+    counts["vectors"] = forget_vectors(connection, hashes)
+    counts["files"] = _forget_files(connection, collection_id, {one.file for one in documents})
+    _forget_noted(connection, collection_id, [one.document_id for one in documents])
+    return counts
+
+
+def forget_vectors(connection: sqlite3.Connection, hashes: AbstractCollection[str]) -> int:
+    """Drop the vectors of these texts that no chunk has any more; return how many."""
+    wanted = json.dumps(sorted(hashes))
+    rows = connection.execute(
+        """SELECT value FROM json_each(?) EXCEPT SELECT content_hash FROM chunks""", (wanted,)
+    )
+    gone = json.dumps([row[0] for row in rows])
+    return sum(
+        connection.execute(
+            f"DELETE FROM {table} WHERE content_hash IN (SELECT value FROM json_each(?))", (gone,)
+        ).rowcount
+        for table in VECTORS
+    )
+
+
+def _forget_files(
+    connection: sqlite3.Connection, collection_id: int, files: AbstractCollection[str]
+) -> int:
+    """Forget files without documents: each is a new one to the next ingest, if still there."""
+    return connection.execute(
+        """DELETE FROM files WHERE collection_id = :c
+           AND relative IN (SELECT value FROM json_each(:files)) AND NOT EXISTS
+           (SELECT 1 FROM documents d WHERE d.collection_id = :c AND d.file = files.relative)""",
+        {"c": collection_id, "files": json.dumps(sorted(files))},
+    ).rowcount
+
+
+def _forget_noted(connection: sqlite3.Connection, collection_id: int, names: Sequence[str]) -> None:
+    """Forget what ingest has noted under these ids: what was left out, what is on its way."""
+    for table in filter(lambda name: has_table(connection, name), NOTED):
+        connection.execute(
+            f"DELETE FROM {table} WHERE collection_id = ?"
+            " AND document_id IN (SELECT value FROM json_each(?))",
+            (collection_id, json.dumps(names)),
+        )
+
+
+def has_table(connection: sqlite3.Connection, name: str) -> bool:
+    """Tell whether the catalogue has a table."""
+    query = "SELECT 1 FROM sqlite_schema WHERE name = ?"
+    return connection.execute(query, (name,)).fetchone() is not None
+
+
+def _forget_context(
+    connection: sqlite3.Connection, collection_id: int, file: str, first: str, last: str
+) -> None:
+    """Take the document's beginning and end out of the context of its neighbours in the file."""
+    rows = connection.execute(
+        """SELECT c.id, c.document, c.text, c.context, c.section, d.title, d.language, d.metadata
+           FROM documents d JOIN chunks c ON c.document = d.id
+           WHERE d.collection_id = ? AND d.file = ? AND c.context != ''""",
+        (collection_id, file),
+    ).fetchall()
+    first, last = " ".join(first.split()), " ".join(last.split())
+    for row in rows:
+        lines = row["context"].split("\n")
+        kept = "\n".join(line for line in lines if not _is_of(line, first, last))
+        if kept == row["context"]:
+            continue
+        connection.execute("UPDATE chunks SET context = ? WHERE id = ?", (kept, row["id"]))
+        sign_chunk(connection, row["id"])
+        sign_documents(connection, [row["document"]])
+        fulltext.delete(connection, collection_id, [row["id"]])
+        body = searched_text(row["text"], kept)
+        parts = (row["title"], keyword_text(row["metadata"]), row["section"], body)
+        fulltext.insert(connection, collection_id, row["id"], parts, row["language"])
+
+
+def _is_of(line: str, first: str, last: str) -> bool:
+    """Tell whether a line of context is the end of a text before, or the beginning of one after."""
+    if line.startswith(PREVIOUS):
+        text = line.removeprefix(PREVIOUS)
+        return last.endswith(text[-SEEN:]) or text.endswith(last)
+    text = line.removeprefix(NEXT)
+    return first.startswith(text[:SEEN]) or text.startswith(first)

@@ -1,0 +1,186 @@
+"""Delete documents for good, one, those of a source, or all of a tenant.
+
+The truth, the runs and the conversations are changed in one transaction, so nothing finds the
+documents any more when a call returns. The derived files and SQLite's own pages follow with `tidy`,
+which a note in that transaction asks for: whatever ends the process, the next one finishes it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.auth import AuthContext
+from stores import fulltext
+from stores.catalogue import Catalogue, Collection
+from stores.conversations import THREADS
+from stores.database import Database
+from stores.erasure import pending as notes
+from stores.erasure.documents import COLUMNS, Gone, erase_documents
+from stores.erasure.pending import Pending
+from stores.erasure.tenants import erase_tenant, tenants
+from stores.erasure.threads import delete_threads
+from stores.erasure.traces import redact_traces
+from stores.erasure.vectors import VectorErasure
+from stores.permissions import permission_filter
+from stores.writer import Writer, bump
+
+if TYPE_CHECKING:
+    from stores.segments.hot import HotSearch
+
+MERGED = 500  # pages that one step of tidying the full-text index may write
+UPLOADS = "uploads"
+
+Step = Callable[[str], None]
+
+
+def unwatched(stage: str) -> None:
+    """Take a step that nobody watches."""
+
+
+class Erasure:
+    """Delete documents and all that was made of them."""
+
+    def __init__(
+        self,
+        folder: Path,
+        database: Database,
+        hot: HotSearch,
+        vectors: VectorErasure,
+        wait_s: float,
+    ) -> None:
+        """Use an open data directory; `wait_s` is how long readers of a log are waited for."""
+        self._folder = folder
+        self._database = database
+        self._hot = hot
+        self._vectors = vectors
+        self._wait_s = wait_s
+        self._tidying = threading.Lock()
+        self.on_change: list[Callable[[], object]] = []  # what must forget what it remembers
+
+    def erase(self, auth: AuthContext, collection: Collection, document_id: str) -> bool:
+        """Delete a document that a caller may see; return False for one the caller lacks."""
+        condition, parameters = permission_filter(auth, collection.id)
+        with self._database.write() as connection:
+            row = connection.execute(
+                f"SELECT {COLUMNS} FROM documents d WHERE {condition} AND d.document_id = :id",
+                {**parameters, "id": document_id},
+            ).fetchone()
+        if row is None:
+            return False
+        return bool(self.forget(collection, [Gone(**dict(row))])["documents"])
+
+    def forget(
+        self, collection: Collection, documents: Sequence[Gone], *, keep_out: bool = False
+    ) -> Counter[str]:
+        """Delete documents and their traces; return what was deleted, by kind.
+
+        With `keep_out` no ingest takes them in again. What is gone already does not count.
+        """
+        with self._database.write() as connection:
+            query = "SELECT 1 FROM documents WHERE id = ?"
+            left = [one for one in documents if connection.execute(query, (one.row_id,)).fetchone()]
+            if not left:
+                return Counter()
+            counts = erase_documents(connection, collection.id, left)
+            counts.update(redact_traces(connection, collection, left))
+            if keep_out:
+                connection.executemany(
+                    "INSERT OR IGNORE INTO kept_out VALUES (?, datetime('now'))",
+                    [(one.key,) for one in left],
+                )
+            notes.note(connection, [collection.id], len(left))
+            bump(connection)
+        self._changed()
+        return counts
+
+    def forget_tenant(self, tenant: str) -> Counter[str]:
+        """Delete everything of a tenant but its rows in the audit log; return what, by kind."""
+        with self._database.write() as connection:
+            counts, collections = erase_tenant(connection, tenant)
+            if not sum(counts.values()):
+                return Counter()
+            notes.note(connection, collections, counts["documents"])
+            bump(connection)
+        self._changed()
+        return counts
+
+    def tenants(self) -> list[str]:
+        """List the tenants that have anything."""
+        return tenants(self._database.read())
+
+    def pending(self) -> Pending | None:
+        """Return what `tidy` has to finish, None for nothing."""
+        return notes.pending(self._database)
+
+    def tidy(self, step: Step = unwatched) -> bool:
+        """Take deleted text out of all derived files; return whether there was anything to do.
+
+        It takes as long as writing the indexes of the collections once. `step` is called between
+        its parts, and may raise to end it; what is left is done by the next call.
+        """
+        with self._tidying:
+            left = self.pending()
+            if left is None:
+                return False
+            step("conversations")
+            self._delete_leftovers()
+            self._drop_empty(left.collections)
+            for collection_id in sorted(left.collections):
+                self._tidy_words(collection_id, step)
+            self._vectors.erase(left.collections, lambda: step("vectors"))
+            self._tidy_segments(left.collections, step)
+            step("catalogue")
+            self._changed()
+            self._database.compact(self._wait_s)
+            notes.finish(self._database, left)
+            self._database.empty_log(self._wait_s)
+            return True
+
+    def _changed(self) -> None:
+        for forget in self.on_change:
+            forget()
+
+    def _delete_leftovers(self) -> None:
+        threads = notes.leftovers(self._database, "thread")
+        delete_threads(self._folder / THREADS, threads, self._wait_s)
+        notes.deleted(self._database, "thread", threads)
+        uploads = notes.leftovers(self._database, "upload")
+        for name in uploads:
+            shutil.rmtree(self._folder / UPLOADS / name, ignore_errors=True)
+        notes.deleted(self._database, "upload", uploads)
+
+    def _drop_empty(self, collections: frozenset[int]) -> None:
+        writer = Writer(self._database)
+        for collection in Catalogue(self._database).collections():
+            if collection.id in collections:
+                writer.drop_collection_if_empty(collection)
+
+    def _tidy_words(self, collection_id: int, step: Step) -> None:
+        """Merge the parts of a full-text index into one, which holds no deleted word."""
+        name = fulltext.table(collection_id)
+        pages = -MERGED  # the first step marks all parts for merging
+        while self._merged(name, pages):
+            pages = MERGED
+            step("words")
+
+    def _merged(self, name: str, pages: int) -> bool:
+        with self._database.write() as connection:
+            known = "SELECT 1 FROM sqlite_schema WHERE name = ?"
+            if connection.execute(known, (name,)).fetchone() is None:
+                return False
+            before = connection.total_changes
+            connection.execute(f"INSERT INTO {name} ({name}, rank) VALUES ('merge', ?)", (pages,))
+            return connection.total_changes - before >= 2  # SQLite's own sign of work left
+
+    def _tidy_segments(self, collections: frozenset[int], step: Step) -> None:
+        kept = {one.id: one for one in Catalogue(self._database).collections()}
+        for collection_id in sorted(collections):
+            if collection_id in kept:
+                self._hot.rebuild(kept[collection_id], lambda done, total: step("segments"))
+            else:
+                self._hot.remove(collection_id)

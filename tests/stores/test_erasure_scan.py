@@ -1,0 +1,256 @@
+"""After an erasure no file of the data directory holds a byte of the text, name or vector."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeEmbedder, document, write
+from scanning import encoded, holding
+
+from core.auth import AuthContext
+from core.errors import AbsentError, OperatorError
+from core.profile import Profile
+from core.trace import ModelCall, RunRecord, Step
+from core.types import Clarification
+from stores.catalogue import Collection
+from stores.conversations import THREADS, KeptTurn
+from stores.erasure.targets import documents_of, named_document
+from stores.feedback import FeedbackNotes
+from stores.health import examine
+from stores.jobs import JobRow, JobRows
+from stores.keys import Keys
+from stores.rows import FileRow
+from stores.store import Store
+
+ANN = AuthContext(tenant="acme", user="ann")
+STAYS = "The harbour opened in the north of the town."
+SECRETS = {
+    "en": "Zyxomarvel Quandry signed the grey contract.",
+    "ru": "Зюксомарвел Квандри подписал серый договор.",
+    "uk": "Зюксомарвіл Квандрі підписав сірий договір.",
+    "zh": "赑淼焱垚签署了灰色合同。",
+}
+NAME, TITLE = "qvornik.txt", "Vexilonta"
+
+
+@pytest.fixture
+def full(open_store: Callable[..., Store]) -> Store:
+    """Open a store whose collections have segments on disk."""
+    return open_store(segment_min_rows=2, erase_wait_s=5)
+
+
+def run_of(text: str, run_id: str, tenant: str = "acme") -> RunRecord:
+    """Make a run that cites the document, says it in its trail, and reads another one."""
+    cited = {"evidence_id": "e", "document_id": NAME, "source": NAME, "chunk_id": "e",
+             "start": 0, "end": 4, "quote": text}  # fmt: skip
+    item = {"evidence_id": "e", "document_id": NAME, "source": NAME, "text": text, "title": TITLE,
+            "section": "", "metadata": {"author": text}, "language": "en",
+            "query": text}  # fmt: skip
+    other = item | {"evidence_id": "o", "document_id": "d0", "source": "d0",
+                    "text": STAYS, "title": "", "metadata": {}}  # fmt: skip
+    result: dict[str, Any] = {
+        "answer": text,
+        "evidence": [item, other],
+        "claims": [{"text": text, "citations": [cited]}],
+        "missing": [text],
+        "warnings": [f"about {TITLE}"],
+        "plan": {"questions": [{"text": text, "query": text}], "slots": []},
+        "clarification": None,
+    }
+    call = ModelCall(verb="answer", prompt_hash="h", reply=text, error=text)
+    step = Step(node="plan", decision=text, reason=text, arguments={"query": [text]}, calls=[call])
+    return RunRecord(
+        run_id=run_id, tenant=tenant, user="ann", collection="main", question=text,
+        pipeline="auto", created_at="2026", index_version=1, result=result, trail=[step],
+    )  # fmt: skip
+
+
+def states(folder: Path, threads: Iterable[str], text: str) -> None:
+    """Write what LangGraph keeps of conversations, in tables as it makes them."""
+    with closing(sqlite3.connect(folder / THREADS)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+        for table in ("checkpoints", "writes"):
+            connection.execute(f"CREATE TABLE IF NOT EXISTS {table} (thread_id, value BLOB)")
+            connection.executemany(
+                f"INSERT INTO {table} VALUES (?, ?)", [(one, text.encode()) for one in threads]
+            )
+        connection.commit()
+
+
+def fill(
+    store: Store, embedder: FakeEmbedder, text: str, language: str, tenant: str = "acme"
+) -> Collection:
+    """Put a document and traces of it into every store."""
+    main = store.writer.open_collection(tenant, "main", Profile(name="default"))
+    others = [document(main, f"d{n}", f"{STAYS} Number {n}.") for n in range(40)]
+    said: dict[str, Any] = {"metadata": {"authors": [text]}, "fields": {"who": text}}
+    secret = document(main, NAME, text, "Nothing here.", title=TITLE, language=language, **said)
+    for rows in (others[:20], [secret], others[20:]):  # in pages between others
+        write(store, main, rows, embedder)
+    store.files.finish(main, FileRow(NAME, f"/in/{NAME}", "p", []), {NAME})
+    store.outbox.drain()
+    store.hot.rebuild(main)
+    store.runs.save(run_of(text, f"r-{tenant}", tenant))
+    FeedbackNotes(store.database).save(tenant, "ann", f"r-{tenant}", "up", f"It says: {text}")
+    kept = store.conversations.create(tenant, "ann", "main")
+    asks = Clarification(question=f"Which {TITLE}?", options=[TITLE, "harbour"])
+    turn = KeptTurn(f"r-{tenant}", text, asks, reply=TITLE)
+    store.conversations.save_turn(kept, turn, "c1", title=text, waiting=True)
+    states(store.folder, [kept.id], text)
+    jobs = JobRows(store.database, kept=10)
+    jobs.save(JobRow("j1" + tenant, "upload", tenant, "ann", "main", NAME, state="done"))
+    return main
+
+
+def needles(store: Store, text: str) -> set[bytes]:
+    rows = store.database.read().execute(
+        "SELECT e.vector FROM embeddings e JOIN chunks c USING (content_hash) WHERE c.text = ?",
+        (text,),
+    )
+    vectors = {row[0][:24] for row in rows}
+    assert vectors
+    return vectors | {one for said in (text, NAME, TITLE) for one in encoded(said)}
+
+
+@pytest.mark.parametrize("language", SECRETS)
+def test_no_file_holds_a_forgotten_document(
+    full: Store, embedder: FakeEmbedder, language: str
+) -> None:
+    text = SECRETS[language]
+    main = fill(full, embedder, text, language)
+    wanted = needles(full, text)
+    found = {file.split("/")[0] for file, _ in holding(full.folder, wanted)}
+    assert found >= {"catalogue.sqlite3-wal", THREADS, "chroma", "segments"}
+    gone = named_document(full.database.read(), main, NAME)
+    counts = full.erasure.forget(main, [gone])
+    assert counts == {
+        "documents": 1, "chunks": 2, "vectors": 2, "files": 1, "runs": 1, "feedback": 1,
+        "conversations": 1, "jobs": 1,
+    }  # fmt: skip
+    assert full.erasure.tidy()
+    assert holding(full.folder, wanted) == []
+    assert examine(full)["problems"] == []
+    with closing(sqlite3.connect(full.folder / THREADS)) as connection:
+        assert connection.execute("SELECT count(*) FROM checkpoints").fetchone() == (0,)
+    kept = full.runs.load("acme", "ann", "r-acme")
+    assert [one["evidence_id"] for one in kept.result["evidence"]] == ["e", "o"]
+    assert STAYS in str(kept.result)
+    (conversation,) = full.conversations.newest("acme", "ann", 5)
+    assert (conversation.waiting, conversation.checkpoint_id, conversation.turns) == (None, "", 1)
+
+
+def test_an_erasure_ended_anywhere_is_finished_later(
+    open_store: Callable[..., Store], embedder: FakeEmbedder
+) -> None:
+    text = SECRETS["en"]
+    store = open_store(segment_min_rows=2)
+    wanted: set[bytes] = set()
+    stages, ended = [], 0
+    while True:
+        main = fill(store, embedder, text, "en")
+        wanted |= needles(store, text)
+        store.erasure.forget(main, [named_document(store.database.read(), main, NAME)])
+        left = ended
+
+        def step(stage: str) -> None:
+            nonlocal left
+            stages.append(stage)
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+
+        try:
+            store.erasure.tidy(step)
+            break
+        except KeyboardInterrupt:
+            assert any("erasure is not finished" in one for one in examine(store)["problems"])
+        store.close()
+        store = open_store(segment_min_rows=2)
+        assert store.erasure.tidy()
+        assert not store.erasure.pending()
+        assert holding(store.folder, wanted) == []
+        ended += 1
+    assert ended >= 4
+    assert {"conversations", "words", "vectors", "segments", "catalogue"} <= set(stages)
+
+
+def test_all_of_a_tenant_goes_and_nothing_of_another(full: Store, embedder: FakeEmbedder) -> None:
+    text = SECRETS["en"]
+    fill(full, embedder, text, "en", tenant="zoo")
+    fill(full, embedder, "Another text of no secret.", "en")
+    Keys(full.database).create("zoo", user="zoe")
+    upload = full.folder / "uploads" / "j1zoo" / NAME
+    upload.parent.mkdir(parents=True)
+    upload.write_text(text, encoding="utf-8")
+    wanted = needles(full, text) - encoded(NAME) - encoded(TITLE)
+    assert full.erasure.tenants() == ["acme", "zoo"]
+    counts = full.erasure.forget_tenant("zoo")
+    assert (counts["documents"], counts["collections"], counts["api_keys"]) == (41, 1, 1)
+    full.erasure.tidy()
+    assert holding(full.folder, wanted) == []
+    assert full.erasure.tenants() == ["acme"]
+    assert examine(full) | {"problems": []} == examine(full)
+    assert not upload.exists()
+    assert full.runs.load("acme", "ann", "r-acme").result["answer"] == "Another text of no secret."
+    assert not full.erasure.forget_tenant("zoo")
+
+
+def test_a_run_that_ends_after_the_erasure_brings_nothing_back(
+    full: Store, embedder: FakeEmbedder
+) -> None:
+    text = SECRETS["en"]
+    main = fill(full, embedder, text, "en")
+    wanted = needles(full, text)
+    full.erasure.forget(main, [named_document(full.database.read(), main, NAME)])
+    assert full.runs.save(run_of(text, "late"))
+    full.erasure.tidy()
+    assert holding(full.folder, wanted) == []
+
+
+def test_what_other_documents_say_too_stays_in_runs(full: Store, embedder: FakeEmbedder) -> None:
+    text = "Zyx swims."
+    main = fill(full, embedder, text, "en")
+    question = "Does Zyx swim near the harbour in the north?"
+    full.runs.save(run_of(text, "asked").model_copy(update={"question": question}))
+    full.erasure.forget(main, [named_document(full.database.read(), main, NAME)])
+    kept = full.runs.load("acme", "ann", "asked")
+    assert kept.question == "Does … near the harbour in the north?"
+
+
+def test_a_document_is_found_by_the_names_people_see(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    rows = [document(collection, f"b{n}", f"Book {n}.", source=f"books.csv#b{n}") for n in range(3)]
+    rows += [document(collection, "[1] a.md", "x"), document(collection, "mail/ann.eml", "y")]
+    write(store, collection, rows, embedder)
+    connection = store.database.read()
+    assert named_document(connection, collection, "books.csv#b1").document_id == "b1"
+    assert named_document(connection, collection, "[1] a.md").source == "[1] a.md"
+    with pytest.raises(AbsentError, match=r"nearest are 'b2'"):
+        named_document(connection, collection, "b22")
+    found = documents_of(connection, collection, ["books.csv#*", "mail/*", "b1"])
+    assert sorted(one.document_id for one in found) == ["b0", "b1", "b2", "mail/ann.eml"]
+    assert len(documents_of(connection, collection, ["[1] a.md"])) == 1
+    with pytest.raises(AbsentError, match="source must be in the collection"):
+        documents_of(connection, collection, ["mail/*", "letters/*"])
+
+
+def test_a_reader_that_holds_the_log_leaves_the_erasure_pending(
+    open_store: Callable[..., Store], embedder: FakeEmbedder
+) -> None:
+    store = open_store(erase_wait_s=0)
+    main = fill(store, embedder, SECRETS["en"], "en")
+    with closing(sqlite3.connect(store.database.path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM chunks").fetchone()
+        store.erasure.forget(main, [named_document(store.database.read(), main, NAME)])
+        with pytest.raises(OperatorError, match="a reader holds the log"):
+            store.erasure.tidy()
+        assert store.erasure.pending()
+    store.erasure.tidy()
+    assert holding(store.folder, encoded(SECRETS["en"])) == []
