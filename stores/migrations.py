@@ -19,9 +19,10 @@ def migration(function: Migration) -> Migration:
 
 
 def apply_migrations(
-    connection: sqlite3.Connection, steps: Sequence[Migration] = MIGRATIONS
+    connection: sqlite3.Connection, steps: Sequence[Migration] | None = None
 ) -> list[str]:
     """Apply what is missing, each in its own transaction; return the names applied now."""
+    steps = MIGRATIONS if steps is None else steps
     connection.execute(
         "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"
     )

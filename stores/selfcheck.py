@@ -6,6 +6,7 @@ there keeps the sample from being found.
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 from dataclasses import dataclass
@@ -29,14 +30,13 @@ USER = "user:"
 
 @dataclass(frozen=True)
 class Sampled:
-    """Hold one chunk with what must find it; `twins` are the chunks that say the same."""
+    """Hold one chunk with what must find it."""
 
     row: int
     chunk_id: str
     auth: AuthContext
     words: list[str]
     vector: bytes | None
-    twins: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,9 @@ def self_check(
                 vector = np.frombuffer(one.vector, dtype="<f4")
                 vectors += not _by_vector(hot, collection.id, one, vector)
             if one.words:
-                words += not _by_words(hot, collection.id, one, settings.check_words)
+                words += not _by_words(
+                    database.read(), hot, collection.id, one, settings.check_words
+                )
     except (sqlite3.DatabaseError, CarrelError, ValueError, IndexError) as error:
         return Missed(error=shorten(str(error)))
     return Missed(len(sample), vectors, words)
@@ -97,13 +99,26 @@ def _by_vector(
     return found.cosine is not None and bool((found.cosine >= SAME).any())
 
 
-def _by_words(hot: HotSearch, collection_id: int, one: Sampled, count: int) -> bool:
+def _by_words(
+    connection: sqlite3.Connection,
+    hot: HotSearch,
+    collection_id: int,
+    one: Sampled,
+    count: int,
+) -> bool:
     shares = hot.idf(collection_id, one.words)
     rare = sorted(one.words, key=lambda word: (-shares[word], word))[:count]
     found = hot.candidates(
         one.auth, collection_id, terms=[{word} for word in rare], vector=None, pool=MOST
     )
-    return not one.twins.isdisjoint(found.chunk_ids) or len(found.chunk_ids) >= MOST
+    if one.chunk_id in found.chunk_ids or len(found.chunk_ids) >= MOST:
+        return True
+    same = connection.execute(  # of passages that say the same only one is shown
+        """SELECT 1 FROM json_each(?) given JOIN chunks c ON c.chunk_id = given.value
+           WHERE c.text = (SELECT text FROM chunks WHERE id = ?)""",
+        (json.dumps(found.chunk_ids), one.row),
+    )
+    return same.fetchone() is not None
 
 
 def _sample(
@@ -145,10 +160,4 @@ def _sampled(
     )
     stored = vectors_by_row(connection, model, np.array([row["id"]], dtype=np.int64))
     words = [word for word in set(terms(row["text"], row["language"])) if "\x00" not in word]
-    vector = stored[0][1] if stored else None
-    same = connection.execute(
-        "SELECT chunk_id FROM chunks WHERE collection_id = ? AND text = ?",
-        (collection.id, row["text"]),
-    )
-    twins = frozenset(one[0] for one in same)
-    return Sampled(row["id"], row["chunk_id"], auth, words, vector, twins)
+    return Sampled(row["id"], row["chunk_id"], auth, words, stored[0][1] if stored else None)
