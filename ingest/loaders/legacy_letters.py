@@ -49,8 +49,8 @@ CYRILLIC_PAIRS = frozenset(
 GREEK = frozenset("αοιεντσηκρπυλμςάόίέδθγχωή")
 HEBREW = frozenset("יוהלאתרבמשנםד")
 ARABIC = frozenset("اليمونرتبةعدسفهكقأحجى")
-_WESTERN = "éèêëàâäáåãæçñöøôóòõüùûúïîíìßœªº"
-_CENTRAL = "áéíóúýäöüßçąćęłńśźżčďěňřšťůžľőűăâîșţşđô"
+_WESTERN = "éèêëàâäáåãæçñöøôóüùúïîíßœªº"
+_CENTRAL = "áéíóúýäöüßąćęłńśźżčďěňřšťůžőűâîşô"
 # The letters above ASCII of the languages that an encoding is for.
 LATIN = {
     "cp1250": frozenset(_CENTRAL),
@@ -59,6 +59,9 @@ LATIN = {
     "cp1257": frozenset("ąčęėįšųūžāēģīķļņõäöü"),
 }
 WESTERN = frozenset(_WESTERN)
+# Letters that such languages have, but seldom.
+SELDOM = frozenset("õûìòýăđţľçđ")
+RARE = frozenset("ψξζβφΰΐϊϋฃฅฆฌฎฏฐฑฒฬฯ๏๐๑๒๓๔๕๖๗๘๙๚๛")
 FINAL = frozenset("ςךםןףץ")
 NOT_FINAL = frozenset("σכמנפצ")
 # What stands beside words, not in them.
