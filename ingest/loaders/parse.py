@@ -70,8 +70,8 @@ def _format_name(path: Path) -> str:
 
 
 def _agrees(named: str, found: str) -> bool:
-    """XHTML in a notebook's or a Markdown file's clothes is HTML; an XML reader may want it."""
-    return named == found or (found == "html" and not FORMATS[named].text_share)
+    """XHTML under the name of any other format is HTML; the reader of XML tells it by its root."""
+    return named == found or (found == "html" and named == "xml")
 
 
 def check_size(size: int, name: str, limits: LoadLimits) -> None:
