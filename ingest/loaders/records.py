@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -154,6 +155,7 @@ def _shown(value: Scalar | list[Scalar]) -> str:
     return ("; " if any("," in str(item) for item in value) else ", ").join(map(str, value))
 
 
+@lru_cache(4096)
 def humanise(name: str) -> str:
     """Write a field name as words: "maintained_by" and "maintainedBy" are "maintained by"."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
