@@ -39,9 +39,7 @@ def main() -> int:
     parser.add_argument("folders", nargs="*", type=Path, help="folders of small files")
     parser.add_argument("--mb", type=int, default=200, help="size of the long files (default 200)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of the small files")
-    parser.add_argument(
-        "--share", type=float, default=1.5, help="most time, of that in one process"
-    )
+    parser.add_argument("--most", type=float, default=50, help="ms a file may cost more")
     arguments = parser.parse_args()
     limits = LoadLimits.of(load_settings()[0])
     missed = _long(arguments.mb, limits) if arguments.mb else 0
