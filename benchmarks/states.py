@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from benchmarks.state_machine import Library
@@ -41,6 +41,7 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=200)
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--minutes", type=float, default=600, help="begin no examples after")
+    parser.add_argument("--shrink", action="store_true", help="shorten what fails (minutes)")
     arguments = parser.parse_args()
     began = time.monotonic()
     while Counting.examples < arguments.examples:
@@ -54,6 +55,7 @@ def main() -> None:
                 deadline=None,
                 database=None,
                 print_blob=True,
+                phases=[Phase.generate, Phase.shrink] if arguments.shrink else [Phase.generate],
                 suppress_health_check=list(HealthCheck),
             ),
         )
