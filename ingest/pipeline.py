@@ -17,7 +17,7 @@ from pathlib import Path
 
 from core.settings import Settings
 from ingest.batch import Batch
-from ingest.catalogue.settle import settle as settle_catalogue
+from ingest.catalogue.arrange import arrange
 from ingest.chunkers.choice import Chunkers
 from ingest.discover import SourceFile, discover
 from ingest.files import check_disk
@@ -114,7 +114,7 @@ class Pipeline:
             collection = self._reading.collection
             given = partial(seen.has, NAMED)
             summary.documents, summary.chunks = self._store.files.totals(collection, given)
-        notes = settle_catalogue(self._store, collection, self._settings)
+        notes = arrange(self._store, collection, self._settings)
         self._finish()
         summary.notes = [*self._chunkers.notes, *notes, *self._unfinished()]
         summary.seconds = round(time.monotonic() - started, 3)

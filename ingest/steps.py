@@ -142,7 +142,7 @@ class Steps:
             found = self._seen.document(document_id)
             return found is not None and found[0] == file.relative
 
-        return Finished(row, holds, file.previous)
+        return Finished(row, holds, file.previous, file.left_out)
 
 
 def confirm(reading: Reading, documents: Sequence[str]) -> None:

@@ -23,12 +23,14 @@ PAGE = 500
 class Finished:
     """Hold a file that has been read to its end.
 
-    `holds` tells whether a document is in it; `previous` is the name it had before a rename.
+    `holds` tells whether a document is in it; `previous` is the name it had before a rename;
+    `left_out` are texts of it that were left out.
     """
 
     file: FileRow
     holds: Callable[[str], bool]
     previous: str = ""
+    left_out: Sequence[LeftOutRow] = ()
 
 
 @dataclass
@@ -135,6 +137,7 @@ def finish_file(connection: sqlite3.Connection, collection_id: int, finished: Fi
         gone += drop_documents(connection, collection_id, finished.previous, lambda _: False)
         forget_file(connection, collection_id, finished.previous)
     forget_unfinished(connection, collection_id, file.relative)
+    replace_left_out(connection, collection_id, file.relative, finished.left_out)
     connection.execute(
         "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
         (

@@ -21,7 +21,7 @@ class LeftOutRow:
 
 
 class LeftOut:
-    """Keep and list what was left out."""
+    """List what was left out."""
 
     def __init__(self, database: Database) -> None:
         """Use the catalogue's `database`."""
