@@ -21,7 +21,7 @@ from cli.options import (
     storable,
     working,
 )
-from cli.output import asks, print_json, read_line, stderr, stdout, warn
+from cli.output import asks, confirm, print_json, stdout, warn
 from cli.progress import StageBars
 from cli.recording import record
 from core.errors import AbsentError, CallerError
@@ -189,11 +189,8 @@ def _whole_tenant(session: Session, tenant: str, yes: bool) -> Counter[str]:
 
 def _ask(question: str, yes: bool) -> None:
     """Ask on a terminal; a script has decided already."""
-    if yes or not asks():
-        return
-    stderr().print(escape(f"{question} [y/N] "), end="")
-    if read_line().strip().lower() not in ("y", "yes"):
-        raise typer.Abort
+    if not yes and asks():
+        confirm(question)
 
 
 def _still_there(found: Sequence[Gone]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -51,14 +52,24 @@ class Reader:
     """Read the files of one ingest."""
 
     def __init__(
-        self, reading: Reading, known: Known, seen: Seen, sandbox: Sandbox, summary: Summary
+        self,
+        reading: Reading,
+        known: Known,
+        seen: Seen,
+        sandbox: Sandbox,
+        summary: Summary,
+        ending: threading.Event,
     ) -> None:
-        """Note in `summary` what is unchanged and what is left out, in `seen` what there is."""
+        """Note in `summary` what is unchanged and what is left out, in `seen` what there is.
+
+        When `ending` is set, nothing more is read.
+        """
         self._reading = reading
         self._known = known
         self._seen = seen
         self._sandbox = sandbox
         self._summary = summary
+        self._ending = ending
         self._limits = load_limits(reading.settings)
 
     def batches(self, sources: Iterable[SourceFile]) -> Iterator[Batch]:
@@ -67,6 +78,8 @@ class Reader:
         batch = Batch()
         for number, source in enumerate(sources, start=1):
             for item in self._items(source):
+                if self._ending.is_set():
+                    return
                 self._put(item, batch)
                 if batch.full(limit):
                     batch.files = number - 1
@@ -94,7 +107,10 @@ class Reader:
         path = str(source.path.resolve())
         relative = self._known.name(source, path)
         print_ = fingerprint(
-            source.path, self._reading.settings.max_file_mb, *self._reading.decisive
+            source.path,
+            # A file of records may be larger than others: none that is read goes unread here.
+            max(self._limits.max_file_mb, self._limits.max_records_mb),
+            *self._reading.decisive,
         )
         file = ReadFile(source, path, print_, relative)
         if (row := self._known.unchanged(relative, print_)) is not None:
@@ -162,6 +178,8 @@ class Reader:
         """Yield the cleaned documents of a file that are to be kept; note the others."""
         source = SourceFile(path=file.source.path, relative=file.relative)
         for item in load(source, self._limits, self._sandbox):
+            if self._ending.is_set():
+                return
             if isinstance(item, LoadFailure):
                 file.failures.append(item)
                 continue
