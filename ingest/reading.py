@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from ingest.batch import Batch, Parsed, Relabelled
 from ingest.clean import clean_document
 from ingest.context import with_context
 from ingest.discover import SourceFile
-from ingest.enrich import body_hash, document_hash
+from ingest.enrich import body_hash, document_hash, document_key
 from ingest.files import fingerprint
 from ingest.known import NAMED, Known
 from ingest.loaders.limits import LoadLimits
@@ -26,6 +27,8 @@ from stores.left_out import LeftOutRow
 from stores.rows import DocumentRow, FileRow
 from stores.store import Store
 from stores.stored import stored_documents
+
+KEPT_OUT = "left out: it was forgotten with --keep-out; `carrel forget --let-in` takes that back"
 
 
 @dataclass(frozen=True)
@@ -49,14 +52,24 @@ class Reader:
     """Read the files of one ingest."""
 
     def __init__(
-        self, reading: Reading, known: Known, seen: Seen, sandbox: Sandbox, summary: Summary
+        self,
+        reading: Reading,
+        known: Known,
+        seen: Seen,
+        sandbox: Sandbox,
+        summary: Summary,
+        ending: threading.Event,
     ) -> None:
-        """Note in `summary` what is unchanged and what is left out, in `seen` what there is."""
+        """Note in `summary` what is unchanged and what is left out, in `seen` what there is.
+
+        When `ending` is set, nothing more is read.
+        """
         self._reading = reading
         self._known = known
         self._seen = seen
         self._sandbox = sandbox
         self._summary = summary
+        self._ending = ending
         self._limits = load_limits(reading.settings)
 
     def batches(self, sources: Iterable[SourceFile]) -> Iterator[Batch]:
@@ -65,6 +78,8 @@ class Reader:
         batch = Batch()
         for number, source in enumerate(sources, start=1):
             for item in self._items(source):
+                if self._ending.is_set():
+                    return
                 self._put(item, batch)
                 if batch.full(limit):
                     batch.files = number - 1
@@ -92,7 +107,10 @@ class Reader:
         path = str(source.path.resolve())
         relative = self._known.name(source, path)
         print_ = fingerprint(
-            source.path, self._reading.settings.max_file_mb, *self._reading.decisive
+            source.path,
+            # A file of records may be larger than others: none that is read goes unread here.
+            max(self._limits.max_file_mb, self._limits.max_records_mb),
+            *self._reading.decisive,
         )
         file = ReadFile(source, path, print_, relative)
         if (row := self._known.unchanged(relative, print_)) is not None:
@@ -112,7 +130,14 @@ class Reader:
             yield from self._relabelled(file)
         else:
             yield from self._parsed(file)
-        yield file
+        if not self._forgotten(file):
+            yield file
+
+    def _forgotten(self, file: ReadFile) -> bool:
+        """Tell whether a file has nothing but what was forgotten, so that its name is not kept."""
+        if not file.kept_out or file.documents or file.failures or file.left_out:
+            return False
+        return next(self._stored(file.relative), None) is None
 
     def _can_relabel(self, previous: FileRow, relative: str) -> bool:
         if previous.failures or any(self._left_out(previous.relative)):  # they say the old name
@@ -153,6 +178,8 @@ class Reader:
         """Yield the cleaned documents of a file that are to be kept; note the others."""
         source = SourceFile(path=file.source.path, relative=file.relative)
         for item in load(source, self._limits, self._sandbox):
+            if self._ending.is_set():
+                return
             if isinstance(item, LoadFailure):
                 file.failures.append(item)
                 continue
@@ -164,12 +191,18 @@ class Reader:
             failure = LoadFailure(path=document.source, reason=problem)
             if problem.startswith("left out"):
                 self._summary.left_out.append(failure)
+                if problem == KEPT_OUT:  # whose names are kept nowhere
+                    file.kept_out = True
+                    continue
                 left = (file.relative, document.source, document.document_id, problem)
                 file.left_out.append(LeftOutRow(*left))
             else:
                 file.failures.append(failure)
 
     def _unusable(self, document: ParsedDocument, file: ReadFile) -> str:
+        key = document_key(self._reading.collection, document.document_id)
+        if self._reading.store.erasure.keeps_out(key):
+            return KEPT_OUT
         owner = self._owner(document.document_id)
         if owner not in ("", file.relative) and not self._known.leaves(owner):
             return f"document id '{document.document_id}' already comes from {owner}"

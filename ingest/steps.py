@@ -118,8 +118,11 @@ class Steps:
             if not file.unchanged and not (file.lost and not file.documents)
         ]
         moved = {file.relative: file.path for file in batch.finished if file.unchanged}
-        if batch.documents or finished or moved:
-            changes = Changes(batch.documents, batch.paths, finished, moved, batch.replaced)
+        left_out = {file.relative: file.left_out for file in batch.finished if not file.unchanged}
+        if batch.documents or batch.finished:
+            changes = Changes(
+                batch.documents, batch.paths, finished, moved, batch.replaced, left_out
+            )
             self._store.batches.indexed(self._collection, changes)
         self._store.outbox.drain(advance)
         confirm(self._reading, [document.document_id for document in batch.documents])

@@ -38,7 +38,8 @@ class Changes:
     """Hold what one transaction changes.
 
     `paths` are the places of the files that `documents` come from, by name; `moved` are those of
-    unchanged files; `replaced` are ids of documents that others stand for now.
+    unchanged files; `replaced` are ids of documents that others stand for now; `left_out` is what
+    was left out of each file that was read to its end.
     """
 
     documents: Sequence[DocumentRow] = ()
@@ -46,6 +47,7 @@ class Changes:
     finished: Sequence[Finished] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
     replaced: Sequence[str] = ()
+    left_out: Mapping[str, Sequence[LeftOutRow]] = field(default_factory=dict)
 
 
 class Batches:
@@ -89,6 +91,8 @@ class Batches:
             note(connection, collection.id, "indexed", entries)
             for finished in changes.finished:
                 changed |= finish_file(connection, collection.id, finished)
+            for name, rows in changes.left_out.items():
+                replace_left_out(connection, collection.id, name, rows)
             connection.executemany(
                 "UPDATE files SET path = ? WHERE collection_id = ? AND relative = ?",
                 [(path, collection.id, name) for name, path in changes.moved.items()],

@@ -49,7 +49,7 @@ class LeftOut:
 def replace_left_out(
     connection: sqlite3.Connection, collection_id: int, file: str, rows: Sequence[LeftOutRow]
 ) -> None:
-    """Note what was left out of a file; what was noted of it before goes."""
+    """Note within a transaction what was left out of a file; what was noted before goes."""
     connection.execute(
         "DELETE FROM left_out WHERE collection_id = ? AND file = ?", (collection_id, file)
     )

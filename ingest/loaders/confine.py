@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mimetypes
 import os
 import sys
 import tempfile
@@ -27,8 +28,10 @@ _NEVER = (
     "os.startfile", "pty.", "pickle.", "webbrowser.", "http.client.", "urllib.", "ftplib.",
     "smtplib.", "imaplib.", "poplib.", "nntplib.", "telnetlib.", "os.kill", "signal.pthread_kill",
 )  # fmt: skip
-_READABLE = ("/usr/share", "/usr/lib", "/usr/local/lib", "/lib", "/lib64", "/proc/self",
-             "/etc/mime.types", "/dev/null", "/dev/urandom")  # fmt: skip
+_READABLE = (
+    "/usr/share", "/usr/lib", "/usr/local/lib", "/lib", "/lib64", "/proc/self", "/dev/null",
+    "/dev/urandom", "/etc/localtime", *mimetypes.knownfiles,
+)  # fmt: skip
 
 
 class RefusedError(PermissionError):

@@ -157,6 +157,8 @@ def _named(scan: _Scan) -> str | None:
         return legacy_encoding.wide(scan.head) or _utf16_without_mark(scan)
     if scan.foreign:
         return guess(scan.foreign)
+    if b"\x1b$" in scan.head and (name := legacy_encoding.escaped(scan.head)):
+        return name
     # Cyrillic in UTF-16 is made of bytes that UTF-8 has too, half of them controls.
     return (legacy_encoding.wide(scan.head) if _controls(scan.head) else None) or "utf-8"
 

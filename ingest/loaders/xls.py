@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
+from ingest.loaders.cells import Cell, cell_of
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.reasons import because
-from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
+from ingest.loaders.sheets import Row, Sheet, Workbook
 from ingest.types import LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
