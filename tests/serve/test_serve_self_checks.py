@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Iterator
 
+import httpx
 import pytest
 from serving import Served
 
@@ -42,7 +43,16 @@ def test_damage_is_told_by_health_and_by_answers(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    client = served.client("reader")
+    with served.client("reader") as client:
+        _damaged_and_whole(whole, client, monkeypatch, caplog)
+
+
+def _damaged_and_whole(
+    whole: Session,
+    client: httpx.Client,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     assert client.get("/api/v1/health").json() == {"status": "ok"}
     with monkeypatch.context() as patch:
         patch.setattr("stores.checkup.self_check", lambda *_: Missed(asked=8, vectors=8))
