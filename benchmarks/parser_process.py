@@ -1,9 +1,9 @@
 """What it costs to parse in a process of its own: time for small folders, memory for long files.
 
-    python -m benchmarks.parser_process FOLDER... [--mb 500] [--rounds 3]
+    python -m benchmarks.parser_process FOLDER... [--mb 500] [--rounds 3] [--most 50]
 
-Exit code 1 when memory on either side grows with the length of a file of records, or a folder takes
-longer than --share times as long as in one process, after the process has started.
+Exit code 1 when memory on either side grows with the length of a file of records, or a file
+costs more than --most ms over parsing it in one process, once the process has started.
 """
 
 from __future__ import annotations
@@ -39,18 +39,16 @@ def main() -> int:
     parser.add_argument("folders", nargs="*", type=Path, help="folders of small files")
     parser.add_argument("--mb", type=int, default=200, help="size of the long files (default 200)")
     parser.add_argument("--rounds", type=int, default=3, help="rounds of the small files")
-    parser.add_argument(
-        "--share", type=float, default=1.5, help="most time, of that in one process"
-    )
+    parser.add_argument("--most", type=float, default=50, help="ms a file may cost more")
     arguments = parser.parse_args()
     limits = LoadLimits.of(load_settings()[0])
     missed = _long(arguments.mb, limits) if arguments.mb else 0
     for folder in arguments.folders:
-        missed += _small(folder, limits, arguments.rounds, arguments.share)
+        missed += _small(folder, limits, arguments.rounds, arguments.most)
     return 1 if missed else 0
 
 
-def _small(folder: Path, limits: LoadLimits, rounds: int, share: float) -> int:
+def _small(folder: Path, limits: LoadLimits, rounds: int, most_ms: float) -> int:
     files, _ = discover([folder])
     here, there = [], []
     started = time.monotonic()
@@ -69,13 +67,13 @@ def _small(folder: Path, limits: LoadLimits, rounds: int, share: float) -> int:
             _used(parse(file.path, file.relative, limits))
         here.append(time.monotonic() - started)
     first = here.pop(0)
-    ratio = statistics.median(there) / statistics.median(here)
+    more = 1000 * (statistics.median(there) - statistics.median(here)) / len(files)
     print(
         f"{folder}: {len(files)} files, in this process {statistics.median(here):.2f} s, in its own"
-        f" {statistics.median(there):.2f} s ({ratio:.2f}); the first time, with imports,"
-        f" {first:.2f} s and {cold:.2f} s"
+        f" {statistics.median(there):.2f} s ({more:+.0f} ms per file); with imports {first:.2f} s"
+        f" and {cold:.2f} s"
     )
-    return int(ratio > share)
+    return int(more > most_ms)
 
 
 def _long(size_mb: int, limits: LoadLimits) -> int:

@@ -17,7 +17,9 @@ CANDIDATES = {
     "iso8859_7": 0.16, "iso8859_6": 0.17, "cp1255": 0.15, "cp1256": 0.15, "cp874": 0.2,
 }  # fmt: skip
 _SAMPLE = 6_000
-_LINES_WITH_MORE = re.compile(rb"[^\r\n]{0,200}[\x80-\xff][^\r\n]{0,6000}")
+_FROM_HIGH = re.compile(rb"[\x80-\xff][^\r\n]{0,6000}")
+_LINE_END = re.compile(rb"[\r\n]")
+_BEFORE = 200
 _LEAST = -0.5
 _BAD = -5.0
 _CHINESE = ("gb18030", "big5", "cp949")
@@ -107,8 +109,10 @@ def wide(raw: bytes) -> str | None:
 def _sampled(raw: bytes) -> list[bytes]:
     lines: list[bytes] = []
     size = 0
-    for match in _LINES_WITH_MORE.finditer(raw):
-        lines.append(match.group()[:_SAMPLE])
+    for match in _FROM_HIGH.finditer(raw):
+        start = match.start()
+        before = _LINE_END.split(raw[max(0, start - _BEFORE) : start])[-1]
+        lines.append((before + match.group())[:_SAMPLE])
         size += len(lines[-1])
         if size > _SAMPLE:
             break
