@@ -27,12 +27,12 @@ def test_a_folder_is_walked_in_order_and_noise_is_left_out(tmp_path: Path) -> No
 
 
 def test_unsupported_documents_are_reported_with_advice(tmp_path: Path) -> None:
-    _make(tmp_path, "t.ppt", "d/m.doc", "d/w.pkl")
+    _make(tmp_path, "t.djvu", "d/m.mobi", "d/w.pkl")
     files, failures = discover([tmp_path])
     assert files == []
-    assert {failure.path for failure in failures} == {"t.ppt", "d/m.doc", "d/w.pkl"}
+    assert {failure.path for failure in failures} == {"t.djvu", "d/m.mobi", "d/w.pkl"}
     reasons = {failure.path: failure.reason for failure in failures}
-    assert "format .ppt is not read; save it as PPTX" in reasons["t.ppt"]
+    assert "format .djvu is not read; convert it to PDF" in reasons["t.djvu"]
     assert "a pickle runs code" in reasons["d/w.pkl"]
 
 
