@@ -1,10 +1,11 @@
 """Forget documents, sources and tenants, and look for their bytes in the whole data directory.
 
-python -m benchmarks.erasure [--each 20] [--stay 2000] [--seed 1]
+python -m benchmarks.erasure [--each 20] [--stay 2000] [--served] [--seed 1]
 
 Marked documents (English, Russian, Ukrainian, Chinese; Markdown, HTML, text) lie among others that
 stay. Each is asked about, alone and in a conversation that goes on, and its answer gets a comment
-that quotes it. Then each is forgotten: by its name, with its folder, or with its tenant. Looked for
+that quotes it. Then each is forgotten: by its name, with its folder, or with its tenant; with
+`--served` through a server that has the directory open all the time. Looked for
 afterwards, in every file: its words, title, file name and text in UTF-8, UTF-16 and JSON escapes,
 and parts of its vectors. The exit code is 1 when any is found or a document that stays is lost.
 """
@@ -18,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ from core.settings import Settings
 from graph.session import Session
 from ingest.pipeline import Pipeline
 from stores.feedback import FeedbackNotes
+from stores.owner import read_owner
 
 KINDS = ("document", "source", "tenant")
 COLLECTION, TENANT = "default", "acme"
@@ -102,9 +105,43 @@ def command(data: Path, kind: str, group: Sequence[Marked]) -> dict[str, Any]:
     return found
 
 
+@contextmanager
+def served(data: Path, wanted: bool) -> Iterator[None]:
+    """Run a server on the directory meanwhile, when it is wanted."""
+    if not wanted:
+        yield
+        return
+    program = "from cli.app import main; main()"
+    command = [sys.executable, "-c", program, "serve", "--port", "0", "--data", str(data)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        while (owner := read_owner(data)) is None or not owner.port:
+            assert server.poll() is None, "the server ended"
+            time.sleep(0.2)
+        yield
+        server.terminate()
+
+
 def hits(found: dict[str, list[bytes]]) -> int:
     """Count what was found in all files."""
     return sum(len(needles) for needles in found.values())
+
+
+def forgotten(data: Path, kind: str, groups: Sequence[Sequence[Marked]]) -> dict[str, float]:
+    """Forget groups one after the other; return hits before and after, and the slowest."""
+    row = {"erasures": 0, "documents": 0, "before": 0, "after": 0, "seconds": 0.0}
+    for group in groups:
+        needles = {needle for one in group for needle in one.needles()}
+        row["before"] += hits(holding(data, needles))
+        began = time.perf_counter()
+        row["documents"] += command(data, kind, group)["erased"]["documents"]
+        row["seconds"] = max(row["seconds"], time.perf_counter() - began)
+        left = holding(data, needles)
+        for name, found in left.items():
+            shown = [one.decode("utf-8", "backslashreplace") for one in found]
+            print(kind, group[0].file, name, shown, file=sys.stderr)
+        row["after"] += hits(left)
+        row["erasures"] += 1
+    return row
 
 
 def measure(given: argparse.Namespace) -> dict[str, dict[str, float]]:
@@ -112,25 +149,8 @@ def measure(given: argparse.Namespace) -> dict[str, dict[str, float]]:
     with tempfile.TemporaryDirectory() as folder:
         data, files = Path(folder) / "data", Path(folder) / "files"
         groups = prepare(data, files, given)
-        rows = {}
-        for kind in KINDS:
-            row = {"erasures": 0, "documents": 0, "before": 0, "after": 0, "seconds": 0.0}
-            for group in groups[kind]:
-                needles = {needle for one in group for needle in one.needles()}
-                row["before"] += hits(holding(data, needles))
-                began = time.perf_counter()
-                row["documents"] += command(data, kind, group)["erased"]["documents"]
-                row["seconds"] = max(row["seconds"], time.perf_counter() - began)
-                left = holding(data, needles)
-                if left:
-                    shown = {
-                        name: [one.decode("utf-8", "backslashreplace") for one in found]
-                        for name, found in left.items()
-                    }
-                    print(kind, group[0].file, shown, file=sys.stderr)
-                row["after"] += hits(left)
-                row["erasures"] += 1
-            rows[kind] = row
+        with served(data, given.served):
+            rows = {kind: forgotten(data, kind, groups[kind]) for kind in KINDS}
         with Session(Settings(data=data, reasoner="rules")) as session:
             stay = session.store.database.read().execute("SELECT count(*) FROM documents")
             rows["stay"] = {"documents": stay.fetchone()[0], "wanted": given.stay}
@@ -147,6 +167,7 @@ def main() -> None:
     )
     parser.add_argument("--each", type=int, default=20, help="documents of each kind")
     parser.add_argument("--stay", type=int, default=2000, help="documents that stay")
+    parser.add_argument("--served", action="store_true", help="through a running server")
     parser.add_argument("--seed", type=int, default=1)
     rows = measure(parser.parse_args())
     print(

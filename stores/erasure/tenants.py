@@ -9,7 +9,7 @@ from stores import fulltext
 from stores.erasure.documents import forget_vectors
 
 OWN = ("runs", "feedback", "jobs", "spending", "api_keys", "conversations")  # by their tenant
-OF_COLLECTION = ("outbox", "files", "segments", "dead_chunks")
+OF_COLLECTION = ("outbox", "files", "segments", "dead_chunks", "left_out", "journal")
 
 
 def erase_tenant(connection: sqlite3.Connection, tenant: str) -> tuple[Counter[str], list[int]]:

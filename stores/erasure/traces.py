@@ -13,12 +13,16 @@ from stores.erasure.documents import Gone
 from stores.erasure.redaction import Elsewhere, Hidden, hide_names, literal_names, redacted
 from stores.erasure.words import said_in
 
+# Few names are looked for as they are written, before a run is read as JSON.
+FEW = 20
 FOUND = """SELECT run_id, question, result, trail FROM runs r
     WHERE tenant = :tenant AND collection = :collection AND (
-        EXISTS (SELECT 1 FROM json_each(r.result, '$.evidence') e
-                WHERE json_extract(e.value, '$.document_id')
-                    IN (SELECT value FROM json_each(:documents)))
-        OR json_type(r.result, '$.clarification') = 'object')"""
+        (:written IS NULL OR EXISTS (SELECT 1 FROM json_each(:written) w
+                                     WHERE instr(r.result, w.value) > 0))
+        AND EXISTS (SELECT 1 FROM json_each(r.result, '$.evidence') e
+                    WHERE json_extract(e.value, '$.document_id')
+                        IN (SELECT value FROM json_each(:documents)))
+        OR instr(r.result, '"clarification": {') > 0)"""
 
 
 def redact_traces(
@@ -57,6 +61,7 @@ def _redact_runs(
         "tenant": collection.tenant,
         "collection": collection.name,
         "documents": json.dumps(sorted(ids)),
+        "written": _json([_json(one) for one in ids]) if len(ids) <= FEW else None,
     }
     for row in connection.execute(FOUND, given).fetchall():
         result, trail = json.loads(row["result"]), json.loads(row["trail"])

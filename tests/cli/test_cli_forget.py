@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 
@@ -72,13 +73,13 @@ def test_what_is_not_there_is_named_with_the_nearest(carrel: Carrel, data: Path)
 def test_a_person_is_asked_before_more_than_one_goes(
     carrel: Carrel, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cli.forget.asks", lambda: True)
-    monkeypatch.setattr("cli.forget.read_line", lambda: "n\n")
+    monkeypatch.setattr("cli.forgetting.asks", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\nn\n"))
     assert carrel("forget", "--source", "guide/*", data=data).code == 130
     assert carrel("forget", "--tenant", "default", data=data).code == 130
     assert query(data, "SELECT count(*) FROM documents") == [(DOCUMENTS,)]
     assert carrel("forget", "b1", data=data).code == 0
-    monkeypatch.setattr("cli.forget.read_line", lambda: "Y\n")
+    monkeypatch.setattr("sys.stdin", io.StringIO("Y\n"))
     assert carrel("forget", "--source", "guide/*", data=data).code == 0
     assert query(data, "SELECT count(*) FROM documents") == [(DOCUMENTS - 5,)]
 
