@@ -87,8 +87,8 @@ def faults(
 ) -> list[str]:
     """Say what is doubled, torn or without an owner; `finished` allows nothing to be pending.
 
-    While the vector index is made anew (`rebuilding`), as it is after a kill, verified documents may
-    be pending in it: they are in the truth and found by words.
+    While the vector index is made anew (`rebuilding`), as it is after a kill, verified documents
+    may wait to be in it again: they are in the truth and found by words.
     """
     problems: list[str] = []
     with closing(open_truth(data)) as connection:

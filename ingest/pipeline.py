@@ -24,11 +24,12 @@ from ingest.files import check_disk
 from ingest.flow import Step
 from ingest.known import GIVEN, LISTED, NAMED, Known
 from ingest.loaders.sandbox import Sandbox
-from ingest.reading import Reader, Reading, load_limits
+from ingest.reading import Reader
 from ingest.seen import Seen
 from ingest.settle import recover
 from ingest.steps import Steps
 from ingest.summary import Summary
+from ingest.usable import Reading, Usable, load_limits
 from ingest.vectors import embed_missing
 from models.embeddings import Embedder, Vectors
 from stores.catalogue import Collection
@@ -128,12 +129,12 @@ class Pipeline:
         )
         self._progress("files", 0, len(sources))
         with Sandbox() as sandbox, ExitStack() as running:
-            ending = threading.Event()
-            reader = Reader(self._reading, known, seen, sandbox, summary, ending)
+            usable = Usable(self._reading, known, seen, sandbox, summary)
+            reader = Reader(self._reading, known, seen, usable)
             batches: Iterator[Batch] = reader.batches(sources)
             for work in (steps.parsed, steps.cut, steps.embed):
                 batches = running.enter_context(Step(batches, work))
-            running.callback(ending.set)
+            running.callback(usable.ending.set)
             for batch in batches:
                 steps.write(batch, self._advance)
                 self._progress("files", batch.files, len(sources))

@@ -9,11 +9,11 @@ from core.errors import CarrelError, ModelError, OperatorError
 from ingest.batch import Batch, Parsed
 from ingest.chunkers.choice import Chunkers
 from ingest.enrich import embedded_keywords, embedded_title, enrich
-from ingest.reading import Reading
 from ingest.seen import Seen
 from ingest.settle import settle
 from ingest.summary import ReadFile, Summary
 from ingest.types import LoadFailure
+from ingest.usable import Reading
 from ingest.vectors import Passage, passage_vectors
 from models.embeddings import Embedder
 from stores.batches import Changes, Finished

@@ -14,7 +14,7 @@ from fakes import FakeEmbedder
 
 from benchmarks.truth import canonical, differences, faults
 from core.settings import Settings
-from ingest import reading
+from ingest import usable
 from ingest.pipeline import Pipeline
 from ingest.summary import Summary
 from stores.store import Store
@@ -68,13 +68,13 @@ def fresh(open_store: Callable[..., Store], corpus: Path, tmp_path: Path) -> Box
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """List the files that are parsed from now on."""
     names: list[str] = []
-    load = reading.load
+    load = usable.load
 
     def noted(source: object, *rest: object) -> object:
         names.append(source.relative)  # type: ignore[attr-defined]
         return load(source, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(reading, "load", noted)
+    monkeypatch.setattr(usable, "load", noted)
     return names
 
 
