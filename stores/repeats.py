@@ -89,12 +89,13 @@ class Repeats:
 
 def _number(connection: sqlite3.Connection, collection_id: int) -> int:
     """Number equal prints by document id and place in the document; return the rows changed."""
-    single = connection.execute(
+    before = connection.total_changes  # a statement that begins with WITH has no row count
+    connection.execute(
         f"""UPDATE chunk_prints SET place = 0
             WHERE collection_id = :c AND place > 0 AND print NOT IN ({EQUAL})""",
         {"c": collection_id},
     )
-    numbered = connection.execute(
+    connection.execute(
         f"""WITH ranked AS (
                 SELECT p.chunk, row_number() OVER (
                     PARTITION BY p.print ORDER BY d.document_id, c.ordinal) AS place
@@ -105,7 +106,7 @@ def _number(connection: sqlite3.Connection, collection_id: int) -> int:
             WHERE ranked.chunk = chunk_prints.chunk AND chunk_prints.place <> ranked.place""",
         {"c": collection_id},
     )
-    return single.rowcount + numbered.rowcount
+    return connection.total_changes - before
 
 
 def equal_chunks(

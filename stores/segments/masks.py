@@ -127,7 +127,7 @@ class Masks:
         if of_kind is not None:
             keep &= np.isin(rows.ids, of_kind)
         if rows.equal is not None:
-            _hide_repeats(keep, *rows.equal)
+            hide_repeats(keep, *rows.equal)
         seen = self._selection(keep)
         if rows.has_vector is None:
             return Mask(seen, seen)
@@ -168,7 +168,7 @@ def _of_kinds(connection: sqlite3.Connection, collection_id: int, kinds: Sequenc
     return np.fromstring(found or "", dtype=np.int64, sep=",")
 
 
-def _hide_repeats(keep: Booleans, rows: Integers, groups: Integers) -> None:
+def hide_repeats(keep: Booleans, rows: Integers, groups: Integers) -> None:
     """Take out all but the first kept row of each group."""
     import numpy as np
 
