@@ -216,6 +216,7 @@ def _line(what: str, found: Sequence[Done], owner: Owner, *, bar: bool = True) -
     busy = f"{median(one.busy for one in found):.2f}" if bar else ""  # at once it is nobody's own
     line = f"| {what} | {len(found)} | {sum(named)} |"
     line += f" {median(seconds):.2f} | {max(seconds):.2f} | {busy} |"
+    print(line, file=sys.stderr, flush=True)
     return line, all(named) and (not bar or max(seconds) <= BAR_S)
 
 
@@ -225,6 +226,7 @@ def command_runs(data: Path, command: Sequence[str], times: int) -> list[Done]:
     for done in found:
         assert done.code == 0, done.said
         assert json.loads(done.said) is not None
+    print(command[0], *(f"{done.seconds:.2f}" for done in found), file=sys.stderr, flush=True)
     return found
 
 

@@ -98,9 +98,9 @@ class Checkup:
     def sample(self) -> list[str]:
         """Ask every collection for a sample; rebuild what does not find it; return the problems."""
         with self._lock:
-            found = {one.name: self._sampled(one) for one in self._collections()}
-            problems = [f"'{name}': {problem}" for name, problem in found.items() if problem]
-            self._condition.distrusted = next(filter(None, found.values()), "")
+            found = [(one, self._sampled(one)) for one in self._collections()]
+            problems = [f"'{one.name}' of '{one.tenant}': {why}" for one, why in found if why]
+            self._condition.distrusted = next((why for _, why in found if why), "")
             return problems
 
     def _collections(self) -> list[Collection]:

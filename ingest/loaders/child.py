@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import DocumentError
+from ingest.loaders.confine import SCRATCH
 
 _ROOT = Path(__file__).resolve().parents[2]
 _START_S = 30.0
@@ -37,7 +38,7 @@ class Child:
         self._ready = False
         self._buffer = bytearray()
         self._seen = 0
-        self._scratch = tempfile.mkdtemp(prefix="carrel-parser-")
+        self._scratch = tempfile.mkdtemp(prefix=SCRATCH)
         self._process = subprocess.Popen(
             [sys.executable, "-B", "-m", "ingest.loaders.worker"],
             stdin=subprocess.PIPE,

@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+SCRATCH = "carrel-parser-"
 _ROOT = Path(__file__).resolve().parents[2]
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _NO_NEW_PRIVILEGES = 38

@@ -49,7 +49,7 @@ CYRILLIC_PAIRS = frozenset(
 GREEK = frozenset("αοιεντσηκρπυλμςάόίέδθγχωή")
 HEBREW = frozenset("יוהלאתרבמשנםד")
 ARABIC = frozenset("اليمونرتبةعدسفهكقأحجى")
-_WESTERN = "éèêëàâäáåãæçñöøôóüùúïîíßœªº"
+_WESTERN = "éèêëàâäáåãæçñöøôóüùûúïîíßœªº"
 _CENTRAL = "áéíóúýäöüßąćęłńśźżčďěňřšťůžőűâîşô"
 # The letters above ASCII of the languages that an encoding is for.
 LATIN = {
@@ -60,7 +60,7 @@ LATIN = {
 }
 WESTERN = frozenset(_WESTERN)
 # Letters that such languages have, but seldom.
-SELDOM = frozenset("õûìòýăđţľçđ")
+SELDOM = frozenset("õìòýăđţľç")
 RARE = frozenset("ψξζβφΰΐϊϋฃฅฆฌฎฏฐฑฒฬฯ๏๐๑๒๓๔๕๖๗๘๙๚๛")
 FINAL = frozenset("ςךםןףץ")
 NOT_FINAL = frozenset("σכמנפצ")

@@ -119,6 +119,11 @@ def _trimmed(value: str) -> str:
 
 
 def _late_title(fields: Sequence[MarcField]) -> str:
+    """Return what else names a record: a damaged title, or the heading of an authority record."""
+    for tag in ("245", "200"):
+        for field in _all(fields, tag):
+            if title := _trimmed(" ".join(value for _, value in field.subfields)):
+                return title
     for tag in _LATE_TITLES:
         for field in _all(fields, tag):
             if title := _value(field, "abt", "title"):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ingest.loaders import members
-from ingest.loaders.confine import Confinement
+from ingest.loaders.confine import SCRATCH, Confinement
 from ingest.loaders.formats import format_of
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
@@ -29,22 +29,28 @@ _MB = 2**20
 
 def main() -> None:
     """Answer jobs until the input ends."""
+    try:
+        _serve()
+    except BrokenPipeError:
+        pass  # nobody waits for the rest
+    scratch = Path(tempfile.gettempdir())
+    if scratch.name.startswith(SCRATCH):  # and not the folder of everybody
+        # The parent does it too, unless it was killed.
+        shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(0)  # what is left unsaid is for nobody
+
+
+def _serve() -> None:
     answers = _private_stdout()
     confinement = Confinement()
     confinement.enter()
     answers.write(b"ready\n")
     answers.flush()
-    try:
-        for line in sys.stdin.buffer:
-            job = json.loads(line)
-            confinement.file = os.path.realpath(job["path"])
-            if not _Job(job, answers).run():
-                return
-    except BrokenPipeError:
-        os._exit(1)  # nobody waits for the rest
-    finally:
-        # The parent does it too, unless it was killed.
-        shutil.rmtree(tempfile.gettempdir(), ignore_errors=True)
+    for line in sys.stdin.buffer:
+        job = json.loads(line)
+        confinement.file = os.path.realpath(job["path"])
+        if not _Job(job, answers).run():
+            return
 
 
 def _private_stdout() -> BinaryIO:

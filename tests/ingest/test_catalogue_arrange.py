@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from commands import index_of, query
 from fakes import FakeEmbedder
+from pymarc import Field, Indicators, Record, Subfield
 
 from core.auth import AuthContext
 from core.profile import Profile
@@ -192,6 +193,26 @@ def test_texts_are_linked_by_the_surest_rule(ingest: Ingest, store: Store) -> No
         "texts/b2.txt": ("b2", "2"),
         "scans/9780306406157.txt": ("b3", "3"),
         "texts/flat.md": ("b4", "4"),
+    }
+
+
+def test_a_marc_record_names_its_file(ingest: Ingest, store: Store, tmp_path: Path) -> None:
+    record = Record(force_utf8=True)
+    for tag, code, value in (
+        ("020", "a", "978-0-306-40615-7"),
+        ("245", "a", "Candles and light"),
+        ("520", "a", LONG),
+        ("856", "u", "texts/light.txt"),
+    ):
+        subfields = [Subfield(code, value)]
+        record.add_field(Field(tag=tag, indicators=Indicators(" ", " "), subfields=subfields))
+    record.add_field(Field(tag="001", data="m1"))
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "books.mrc").write_bytes(record.as_marc())
+    ingest({"texts/light.txt": LONG + " One.", "9780306406157.txt": LONG + " Two."})
+    assert links(store) == {
+        "texts/light.txt": ("m1", "1"),
+        "9780306406157.txt": ("m1", "3"),
     }
 
 

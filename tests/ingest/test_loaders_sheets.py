@@ -192,3 +192,26 @@ def test_a_header_is_names_only(rows: list[list[object]]) -> None:
 )
 def test_no_table(rows: list[list[object]]) -> None:
     assert find_header([[cell_of(value) for value in row] for row in rows]) is None
+
+
+EXCEL_XML = """<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>
+<Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet"
+ xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet"><Worksheet ss:Name="Книги"><Table>
+<Row><Cell><Data ss:Type="String">id</Data></Cell><Cell><Data ss:Type="String">title</Data></Cell>
+<Cell><Data ss:Type="String">added</Data></Cell></Row>
+<Row ss:Index="5"><Cell><Data ss:Type="Number">1</Data></Cell>
+<Cell><Data ss:Type="String">Кобзар</Data></Cell>
+<Cell><Data ss:Type="DateTime">2024-01-02T00:00:00.000</Data></Cell></Row>
+<Row><Cell><Data ss:Type="Number">2</Data></Cell>
+<Cell ss:Index="3"><Data ss:Type="DateTime">2024-01-03T00:00:00.000</Data></Cell></Row>
+</Table></Worksheet></Workbook>"""
+
+
+def test_other_things_under_the_name_of_xls(tmp_path: Path) -> None:
+    first, second = loaded(tmp_path / "x.xls", EXCEL_XML.encode())[0]
+    assert first.fields == {"id": 1, "title": "Кобзар", "added": "2024-01-02"}
+    assert sections(first) == ["Книги › row 5"] and second.fields["added"] == "2024-01-03"
+    tabs, _ = loaded(tmp_path / "t.xls", "id\tназвание\n7\tИдиот\n".encode("cp1251"))
+    assert tabs[0].fields == {"id": "7", "название": "Идиот"}
+    page = "<html><body><table><tr><td>a</td><td>b</td></tr></table></body></html>"
+    assert texts(only(tmp_path / "h.xls", page.encode())) == ["a | b"]
