@@ -15,7 +15,7 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from benchmarks.state_machine import Library
 
-PART = 5  # examples between two looks at the clock
+PART = 2  # examples between two looks at the clock
 
 
 class Counting(Library):
