@@ -101,13 +101,28 @@ class Session:
         if inherited:
             given = {name: getattr(settings, name) for name in fixed}
             settings, _ = load_settings(given, inherited, file="")
-        return Index(
+        embedder, why = self.remembering(collection.tenant), ""
+        if embedder is not None and (why := self._of_another_model(collection)):
+            embedder = None
+        index = Index(
             self.store,
             collection,
-            self.remembering(collection.tenant),
+            embedder,
             settings,
             reranker=self._reranker(settings),
             second=self._remembering(self.second, collection.tenant),
+        )
+        return replace(index, keywords_only=why) if why else index
+
+    def _of_another_model(self, collection: Collection) -> str:
+        """Say why the embedder cannot search a collection whose vectors another one made."""
+        assert self.embedder is not None  # asked for with an embedder alone
+        models = self.store.hot.models(collection.id)
+        if not models or self.embedder.model_id in models:
+            return ""
+        return (
+            f"the vectors of this collection are of {', '.join(models)}, the embedder is"
+            f" {self.embedder.model_id}; run `carrel reindex`, or name the other as embedder"
         )
 
     def remembering(self, tenant: str) -> Embedder | None:

@@ -63,7 +63,7 @@ def ask_channels(index: Index, query: Query, channels: Collection[str]) -> Asked
 def _embed(index: Index, query: Query, asked: Asked, *, alone: bool) -> None:
     if index.embedder is None:
         asked.broken = True
-        asked.notes.append("keywords only: there is no embedder")
+        asked.notes.append(f"keywords only: {index.keywords_only}")
     elif not alone and not serves(index, query):
         asked.notes.append("keywords only: the embedder does not serve this language")
     else:

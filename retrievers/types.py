@@ -37,9 +37,9 @@ class PassageWriter(Protocol):
 class Index:
     """Name the collection that is searched and the models that search it.
 
-    Without an embedder (its files are missing or broken) only keywords are searched. `second` is
-    the embedder that votes beside it in the classic pipeline, `writer` what writes passages for
-    weak searches.
+    Without an embedder only keywords are searched; `keywords_only` says why. `second` is the
+    embedder that votes beside it in the classic pipeline, `writer` what writes passages for weak
+    searches.
     """
 
     store: Store
@@ -49,6 +49,7 @@ class Index:
     reranker: Reranker | None = None
     second: Embedder | None = None
     writer: PassageWriter | None = None
+    keywords_only: str = "there is no embedder"
 
 
 @dataclass(frozen=True)

@@ -98,10 +98,9 @@ class Checkup:
     def sample(self) -> list[str]:
         """Ask every collection for a sample; rebuild what does not find it; return the problems."""
         with self._lock:
-            problems = []
-            for collection in self._collections():
-                if problem := self._sampled(collection):
-                    problems.append(f"'{collection.name}': {problem}")
+            found = [(one, self._sampled(one)) for one in self._collections()]
+            problems = [f"'{one.name}' of '{one.tenant}': {why}" for one, why in found if why]
+            self._condition.distrusted = next((why for _, why in found if why), "")
             return problems
 
     def _collections(self) -> list[Collection]:
@@ -118,7 +117,6 @@ class Checkup:
             self._condition.distrusted = f"the indexes are being made anew ({problem})"
             self._rebuild(collection, problem)
             problem = self._missed(collection)
-        self._condition.distrusted = problem
         self._condition.clear(name)
         if problem:
             self._condition.report(name, f"a self-check failed: {problem}; run `carrel doctor`")

@@ -8,10 +8,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from core.errors import DataLockedError
+from core.settings import Settings
 from stores.database import Database, explained
 from stores.keys import Keys
 from stores.lock import OwnerLock
 from stores.migrations import MIGRATIONS
+from stores.seal import Seal, close_seal, opened_seal
 from stores.store import CATALOGUE, check_folder
 
 
@@ -33,15 +35,21 @@ def opened_catalogue(folder: Path, *, create: bool = False) -> Iterator[Database
     check_folder(folder, create=create)
     catalogue = folder / CATALOGUE
     lock = OwnerLock(folder, wait_s=0)
+    seal = Seal(folder, most_mb=Settings.model_fields["check_seal_mb"].default)
+    report = None
     try:
         lock.acquire()
     except DataLockedError:
         if not _is_current(catalogue):
             raise
     try:
+        if lock.held:
+            report = opened_seal(seal, folder)
         with explained(catalogue), closing(Database(catalogue)) as database:
             yield database
     finally:
+        if report is not None and report.state in ("equal", "new"):
+            close_seal(seal, report.left_out)
         lock.release()
 
 

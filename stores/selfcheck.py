@@ -6,6 +6,7 @@ there keeps the sample from being found.
 
 from __future__ import annotations
 
+import json
 import random
 import sqlite3
 from dataclasses import dataclass
@@ -76,7 +77,9 @@ def self_check(
                 vector = np.frombuffer(one.vector, dtype="<f4")
                 vectors += not _by_vector(hot, collection.id, one, vector)
             if one.words:
-                words += not _by_words(hot, collection.id, one, settings.check_words)
+                words += not _by_words(
+                    database.read(), hot, collection.id, one, settings.check_words
+                )
     except (sqlite3.DatabaseError, CarrelError, ValueError, IndexError) as error:
         return Missed(error=shorten(str(error)))
     return Missed(len(sample), vectors, words)
@@ -92,17 +95,30 @@ def _by_vector(
     if one.chunk_id in found.chunk_ids:
         own = found.cosine[found.chunk_ids.index(one.chunk_id)] if found.cosine is not None else 0
         return bool(own >= SAME)
-    twins = 0 if found.cosine is None else int((found.cosine >= SAME).sum())
-    return twins >= POOL  # equal texts fill the pool
+    # Of passages that say the same only one is shown.
+    return found.cosine is not None and bool((found.cosine >= SAME).any())
 
 
-def _by_words(hot: HotSearch, collection_id: int, one: Sampled, count: int) -> bool:
+def _by_words(
+    connection: sqlite3.Connection,
+    hot: HotSearch,
+    collection_id: int,
+    one: Sampled,
+    count: int,
+) -> bool:
     shares = hot.idf(collection_id, one.words)
     rare = sorted(one.words, key=lambda word: (-shares[word], word))[:count]
     found = hot.candidates(
         one.auth, collection_id, terms=[{word} for word in rare], vector=None, pool=MOST
     )
-    return one.chunk_id in found.chunk_ids or len(found.chunk_ids) >= MOST
+    if one.chunk_id in found.chunk_ids or len(found.chunk_ids) >= MOST:
+        return True
+    same = connection.execute(  # of passages that say the same only one is shown
+        """SELECT 1 FROM json_each(?) given JOIN chunks c ON c.chunk_id = given.value
+           WHERE c.text = (SELECT text FROM chunks WHERE id = ?)""",
+        (json.dumps(found.chunk_ids), one.row),
+    )
+    return same.fetchone() is not None
 
 
 def _sample(

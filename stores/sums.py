@@ -82,6 +82,11 @@ def sign_documents(connection: sqlite3.Connection, documents: Iterable[int]) -> 
     connection.executemany(f"UPDATE chunks AS c SET sum = {CHUNK} WHERE c.document = ?", rows)
 
 
+def sign_chunk(connection: sqlite3.Connection, row_id: int) -> None:
+    """Sign one chunk by row id, after a change of its own columns alone."""
+    connection.execute(f"UPDATE chunks AS c SET sum = {CHUNK} WHERE c.id = ?", (row_id,))
+
+
 def sign_collection(connection: sqlite3.Connection, collection_id: int) -> None:
     """Sign a collection's row."""
     connection.execute(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from stores import fulltext
 from stores.rows import NEXT, PREVIOUS
-from stores.sums import sign_documents
+from stores.sums import sign_chunk
 from stores.writer import keyword_text, remove_document, searched_text
 
 SEEN = 60  # characters of a neighbour's text by which it is known again
@@ -113,7 +113,7 @@ def _forget_context(
 ) -> None:
     """Take the document's beginning and end out of the context of its neighbours in the file."""
     rows = connection.execute(
-        """SELECT c.id, c.document, c.text, c.context, c.section, d.title, d.language, d.metadata
+        """SELECT c.id, c.text, c.context, c.section, d.title, d.language, d.metadata
            FROM documents d JOIN chunks c ON c.document = d.id
            WHERE d.collection_id = ? AND d.file = ? AND c.context != ''""",
         (collection_id, file),
@@ -125,7 +125,7 @@ def _forget_context(
         if kept == row["context"]:
             continue
         connection.execute("UPDATE chunks SET context = ? WHERE id = ?", (kept, row["id"]))
-        sign_documents(connection, [row["document"]])
+        sign_chunk(connection, row["id"])
         fulltext.delete(connection, collection_id, [row["id"]])
         body = searched_text(row["text"], kept)
         parts = (row["title"], keyword_text(row["metadata"]), row["section"], body)

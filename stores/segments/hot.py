@@ -21,7 +21,7 @@ from stores.segments.build import Builder
 from stores.segments.channels import Channels
 from stores.segments.links import Links, Name, Wanted, find_links, hub_size
 from stores.segments.recipe import Recipe
-from stores.segments.truth import row_ids, snapshot, state, tuples
+from stores.segments.truth import models_of, row_ids, snapshot, state, tuples
 from stores.segments.types import Candidates, Floats, Progress
 from stores.segments.view import View
 from stores.segments.views import Views
@@ -51,6 +51,8 @@ class HotSearch:
         self._builder = Builder(database, folder / FOLDER, recipe, settings)
         self._background = Background(self._builder.refresh)
         self._channels = Channels(fulltext, chroma, settings)
+        self._model = model
+        self._models: dict[int, tuple[int, tuple[str, ...]]] = {}
         self._languages: dict[int, tuple[int, frozenset[str]]] = {}
 
     def candidates(
@@ -133,6 +135,16 @@ class HotSearch:
                 rows = tuples(connection, query, (collection_id,))
                 known = version, frozenset(row[0] for row in rows)
                 self._languages[collection_id] = known
+            return known[1]
+
+    def models(self, collection_id: int) -> tuple[str, ...]:
+        """Return the models of a collection's vectors, this one's alone where it has any."""
+        with snapshot(self._database) as connection:
+            version, _ = state(connection, collection_id)
+            known = self._models.get(collection_id)
+            if known is None or known[0] != version:
+                found = models_of(connection, collection_id, self._model)
+                known = self._models[collection_id] = version, found
             return known[1]
 
     def idf(self, collection_id: int, terms: Sequence[str]) -> dict[str, float]:

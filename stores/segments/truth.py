@@ -97,6 +97,14 @@ def has_vectors(connection: sqlite3.Connection, collection_id: int, model: str) 
     return bool(row.fetchone()[0])
 
 
+def models_of(connection: sqlite3.Connection, collection_id: int, model: str) -> tuple[str, ...]:
+    """Return the models of a collection's vectors, `model` alone where it has any."""
+    if has_vectors(connection, collection_id, model):
+        return (model,)
+    rows = tuples(connection, "SELECT model FROM embedders ORDER BY model", ())
+    return tuple(row[0] for row in rows if has_vectors(connection, collection_id, row[0]))
+
+
 def vectors_by_row(
     connection: sqlite3.Connection, model: str, rows: Integers
 ) -> list[tuple[int, bytes]]:
