@@ -207,7 +207,7 @@ def test_an_interruption_is_told_once_and_to_the_command_alone() -> None:
     other: list[object] = []
 
     def works(command: Command) -> int:
-        command.write("out", "began")
+        command._channel.send(out="began")  # not by `write`, which an interruption could end
         assert command.cancelled.wait(SECONDS)
         thread = threading.Thread(target=lambda: other.append(command.write("err", "bar")))
         thread.start()  # as a progress bar's own thread
