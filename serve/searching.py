@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from core.auth import AuthContext
 from graph.context import checked_question
-from graph.session import Session
+
+if TYPE_CHECKING:
+    from graph.session import Session
 
 SearchName = Literal["hybrid", "linked", "vector", "keyword", "classic"]
 SEARCHES: tuple[SearchName, ...] = get_args(SearchName)

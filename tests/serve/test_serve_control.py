@@ -108,12 +108,12 @@ def test_strangers_are_told_a_number_and_nothing_else(sent: bytes) -> None:
         control(greets) as (port, _),
         socket.create_connection((LOOPBACK, port), timeout=SECONDS) as connection,
     ):
-        connection.sendall(sent)
         answer = b""
         try:
+            connection.sendall(sent)
             while piece := connection.recv(4096):
                 answer += piece
-        except ConnectionResetError:
+        except OSError:
             pass  # it did not read all that was sent
     told = json.loads(answer) if answer else {"carrel": 1, "nonce": ""}
     assert set(told) == {"carrel", "nonce"} and SECRET not in answer.decode()
@@ -132,8 +132,8 @@ def test_strangers_are_told_a_number_and_nothing_else(sent: bytes) -> None:
 )
 def test_a_request_that_cannot_be_read_is_not_run(request_: dict[str, Any]) -> None:
     with control(greets, serve_command_bytes=10_000) as (port, _), client(port) as channel:
-        channel.send(**request_)
-        with suppress(ConnectionResetError):  # when not all of it was read
+        with suppress(OSError):  # it need not read all of it
+            channel.send(**request_)
             assert frames(channel) == []
 
 
@@ -207,7 +207,7 @@ def test_an_interruption_is_told_once_and_to_the_command_alone() -> None:
     other: list[object] = []
 
     def works(command: Command) -> int:
-        command.write("out", "began")
+        command._channel.send(out="began")  # not by `write`, which an interruption could end
         assert command.cancelled.wait(SECONDS)
         thread = threading.Thread(target=lambda: other.append(command.write("err", "bar")))
         thread.start()  # as a progress bar's own thread
@@ -252,7 +252,8 @@ def test_the_end_of_either_side_ends_the_command(how: str) -> None:
             door.close()
             assert frames(channel) == [{"exit": 0}]
         else:
-            channel.send(line="x" * 5_000_000)
+            with suppress(OSError):  # it need not read all of it
+                channel.send(line="x" * 5_000_000)
         assert ended.wait(SECONDS)
 
 
