@@ -8,7 +8,7 @@ record whose annotation is its first 900 characters; the classic pipeline is ask
 `classic_books`. Exit code 1: with it, fewer questions elect the right book.
 
 `scale`: records without vectors are written to a catalogue, 1, 4 and 16 times as many; printed are
-seconds and peak memory of settling (prints, repeats, links) and of the quality report, each in a
+seconds and peak memory of arranging (prints, repeats, links) and of the quality report, each in a
 process of its own. Exit code 1: memory grows by more than a quarter.
 """
 
@@ -27,9 +27,9 @@ from core.auth import AuthContext
 from core.cache.cache import local_cache
 from core.language.detect import detect_language
 from core.profile import load_profile
-from core.settings import Settings, load_settings
+from core.settings import load_settings
 from evals.dataset import read_dataset
-from ingest.catalogue.settle import settle
+from ingest.catalogue.arrange import arrange
 from ingest.pipeline import Pipeline
 from ingest.quality.report import quality_report
 from models.embedding_cache import CachedEmbedder
@@ -129,7 +129,7 @@ def _write_library(dataset: Path, folder: Path, limit: int) -> set[str]:
 
 def measure_scale(records: int) -> int:
     """Run 1, 4 and 16 times as many records, each in a process of its own."""
-    titles = ("records", "chunks", "settle s", "again s", "report s", "peak MB")
+    titles = ("records", "chunks", "arrange s", "again s", "report s", "peak MB")
     print("".join(f"{title:>10}" for title in titles))
     peaks = []
     for times in (1, 4, 16):
@@ -142,9 +142,10 @@ def measure_scale(records: int) -> int:
 
 
 def measure_one(records: int) -> int:
-    """Write so many records with a text each, settle and report; print one line."""
+    """Write so many records with a text each, arrange and report; print one line."""
     with tempfile.TemporaryDirectory() as temporary:
-        settings = Settings(data=Path(temporary), drop_repeats=True, book_links=True)
+        changes = {"data": Path(temporary), "drop_repeats": True, "book_links": True}
+        settings, _ = load_settings(changes)
         with Store(settings, "none", create=True) as store:
             collection = store.writer.open_collection("benchmark", "books", None)
             for start in range(0, records, 500):
@@ -152,7 +153,7 @@ def measure_one(records: int) -> int:
                 rows += [_text(n) for n in range(start, min(records, start + 500), 10)]
                 store.writer.write_documents(collection, rows, "none", {})
             spent = []
-            for work in (settle, settle, quality_report):
+            for work in (arrange, arrange, quality_report):
                 started = time.perf_counter()
                 work(store, collection, settings)
                 spent.append(time.perf_counter() - started)

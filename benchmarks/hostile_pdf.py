@@ -13,6 +13,8 @@ _PAGE = (
     b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R"
     b" /Resources << /Font << /F1 5 0 R >> /XObject << /X 6 0 R >> >> %s >>"
 )
+_FORM = b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /XObject << /X 6 0 R >> >>"
+_IMAGE = b"/Type /XObject /Subtype /Image /BitsPerComponent 8 /ColorSpace /DeviceRGB"
 _TEXT = b"BT /F1 12 Tf 50 750 Td (text) Tj ET"
 
 
@@ -51,20 +53,18 @@ def simple(
 
 def hostile(address: str) -> Iterator[tuple[str, bytes]]:
     """Yield the files, each named for what it does."""
-    form = b"/Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources << /XObject << /X 6 0 R >> >>"
-    image = b"/Type /XObject /Subtype /Image /BitsPerComponent 8 /ColorSpace /DeviceRGB"
+    for name, content in (loops(address) | bombs()).items():
+        yield f"pdf-{name}.pdf", content
+
+
+def bombs() -> dict[str, bytes]:
+    """Return files that are far larger than they look."""
     bomb = zlib.compress(zlib.compress(bytes(75 * MB)))
-    made = {
-        "kids-loop": simple(pages=b"<< /Type /Pages /Count 1 /Kids [2 0 R] >>"),
-        "kids-mutual": simple(page=b"/Type /Pages /Kids [2 0 R]"),
+    return {
         "million-pages": simple(
             pages=b"<< /Type /Pages /Count 1000000 /Kids [%s] >>" % (b"3 0 R " * 1_000_000)
         ),
-        "count-lies": simple(pages=b"<< /Type /Pages /Count 2147483647 /Kids [3 0 R] >>"),
-        "count-negative": simple(pages=b"<< /Type /Pages /Count -5 /Kids [3 0 R] >>"),
-        "parent-loop": simple(page=b"/Parent 3 0 R"),
-        "form-loop": simple(contents=stream(b"/X Do " + _TEXT), form=stream(b"/X Do", form)),
-        "form-loops": simple(contents=stream(b"/X Do " * 999), form=stream(b"/X Do " * 999, form)),
+        "form-loops": simple(contents=stream(b"/X Do " * 999), form=stream(b"/X Do " * 999, _FORM)),
         "stream-75mb": simple(contents=stream(bytes(75 * MB))),
         "stream-500mb": simple(contents=stream(b"(a) Tj " * (75 * MB // 7))),
         "stream-twice": simple(
@@ -77,8 +77,23 @@ def hostile(address: str) -> Iterator[tuple[str, bytes]]:
         ),
         "image-huge": simple(
             contents=stream(b"/X Do " + _TEXT),
-            form=stream(bytes(MB), image + b" /Width 100000 /Height 100000"),
+            form=stream(bytes(MB), _IMAGE + b" /Width 100000 /Height 100000"),
         ),
+        "only-header": b"%PDF-1.7\n" + b"%\n" * 500_000,
+        "objects": pdf([_CATALOG, _PAGES, *([b"<< >>"] * 200_000)]),
+        "ends": b"%PDF-1.4\n" + b"endobj endstream %%EOF startxref 0 " * 50_000,
+    }
+
+
+def loops(address: str) -> dict[str, bytes]:
+    """Return small files that go round in circles, lie, or would call `address`."""
+    return {
+        "kids-loop": simple(pages=b"<< /Type /Pages /Count 1 /Kids [2 0 R] >>"),
+        "kids-mutual": simple(page=b"/Type /Pages /Kids [2 0 R]"),
+        "count-lies": simple(pages=b"<< /Type /Pages /Count 2147483647 /Kids [3 0 R] >>"),
+        "count-negative": simple(pages=b"<< /Type /Pages /Count -5 /Kids [3 0 R] >>"),
+        "parent-loop": simple(page=b"/Parent 3 0 R"),
+        "form-loop": simple(contents=stream(b"/X Do " + _TEXT), form=stream(b"/X Do", _FORM)),
         "deep-arrays": simple(page=b"/A " + b"[" * 100_000 + b"]" * 100_000),
         "deep-dictionaries": simple(page=b"/A " + b"<</A " * 50_000 + b">>" * 50_000),
         "deep-brackets": simple(contents=stream(b"(" * 500_000)),
@@ -111,14 +126,9 @@ def hostile(address: str) -> Iterator[tuple[str, bytes]]:
         ),
         "names-loop": simple(catalog=_CATALOG[:-2] + b"/Names << /Dests 1 0 R /Kids [1 0 R] >> >>"),
         "no-objects": pdf([]),
-        "only-header": b"%PDF-1.7\n" + b"%\n" * 500_000,
-        "objects": pdf([_CATALOG, _PAGES, *([b"<< >>"] * 200_000)]),
         "start-loop": pdf([_CATALOG, _PAGES], start=9),
         "start-far": pdf([_CATALOG, _PAGES], start=2**62),
         "object-stream-loop": pdf(
             [_CATALOG, stream(b"1 0 2 0 <<>> <<>>", b"/Type /ObjStm /N 2 /First 8 /Extends 2 0 R")]
         ),
-        "ends": b"%PDF-1.4\n" + b"endobj endstream %%EOF startxref 0 " * 50_000,
     }
-    for name, content in made.items():
-        yield f"pdf-{name}.pdf", content

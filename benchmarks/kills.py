@@ -84,25 +84,29 @@ class Harness:
         empty, before = self._work / "empty", self._work / "before"
         empty.mkdir()
         first = self._reference(before)
-        stages = self._stages(FIRST, (1, 2, 5)) + self._stages(SECOND, (1, 2))
-        stages += self._stages(REBUILD, (1,))
-        by_time = max(0, kills - len(stages))
-        early = self._stages(FIRST, (1, 2, 5)) + self._moments(by_time // 2)
-        self._phase(early, empty, {}, first, "ingest")
+        self._phase(self._stages(FIRST, (1, 2, 5)), kills // 3, empty, ({}, first), "ingest")
         known = self._documents(before)
         self._change()
         after = self._work / "after"
         second = self._reference(after)
-        late = self._stages(SECOND, (1, 2)) + self._moments(by_time - by_time // 2)
-        self._phase(late, before, known, second, "ingest")
-        self._phase(self._stages(REBUILD, (1,)), after, second, second, "reindex")
+        missing = kills - sum(self.tally.kills.values())
+        reached = self._stages(SECOND, (1, 2))
+        self._phase(reached, max(kills // 4, missing - 40), before, (known, second), "ingest")
+        self._phase(self._stages(REBUILD, (1,)), 5, after, (second, second), "reindex")
 
     def _stages(self, steps: tuple[str, ...], numbers: tuple[int, ...]) -> list[Kill]:
         named = [stage for stage in STAGES if stage.split(".")[0] in steps]
         return [Kill(stage, number) for stage, number in itertools.product(named, numbers)]
 
-    def _moments(self, count: int) -> list[Kill]:
-        return [Kill(share=self._draw.random()) for _ in range(count)]
+    def _plan(self, stages: list[Kill]) -> Iterator[Kill | None]:
+        """Yield the stages among random moments, and at last a run that is not killed."""
+        waiting = self._draw.sample(stages, len(stages))
+        while waiting or self._left > 0:
+            if waiting and self._draw.random() < len(waiting) / (len(waiting) + self._left):
+                yield waiting.pop()
+            else:
+                yield Kill(share=self._draw.random())
+        yield None
 
     def _reference(self, data: Path) -> dict[str, str]:
         """Ingest everything without a kill and return the truth."""
@@ -116,16 +120,20 @@ class Harness:
 
     def _phase(
         self,
-        plan: list[Kill],
+        stages: list[Kill],
+        moments: int,
         start: Path,
-        known: dict[str, str],
-        wanted: dict[str, str],
+        truths: tuple[dict[str, str], dict[str, str]],
         command: str,
     ) -> None:
-        """Kill as planned, beginning anew from `start` whenever a run comes to its end."""
-        plan = self._draw.sample(plan, len(plan))
+        """Kill at the stages and so often at random, with a fresh `start` when a run has ended.
+
+        `truths` are what was there at the start and what is there at the end.
+        """
+        known, wanted = truths
+        self._left = moments
         data, fresh = self._work / "data", True
-        for kill in [*plan, None]:
+        for kill in self._plan(stages):
             if fresh:
                 shutil.rmtree(data, ignore_errors=True)
                 shutil.copytree(start, data)
@@ -134,9 +142,10 @@ class Harness:
             where = f"{command} {kill.stage or 'at random'}:{kill.number}" if kill else command
             if killed and kill:
                 self.tally.kills[kill.stage or "at random"] += 1
+                self._left -= not kill.stage
                 if not self._began(data):
                     continue
-                problems = self._check(data, rebuilding=command == "reindex")
+                problems = self._check(data, rebuilding=True)
                 self._report(problems, where)
                 self._compare(data, known, wanted, where)
             else:
@@ -224,22 +233,33 @@ class Harness:
 
     def _change(self) -> None:
         """Change, remove, rename and add files."""
+        records = sorted(self._corpus.rglob("*.jsonl"))
+        for number, path in enumerate(records):  # the ids of records may be in one file only
+            if number % 2:
+                path.rename(path.with_stem(f"{path.stem}-renamed"))
+            else:
+                _replace(path, path)
         for number, path in enumerate(self._some_files()):
             if number % 4 == 0:
-                path.write_text(
-                    path.read_text(encoding="utf-8") + "\n\nOne more line.\n", encoding="utf-8"
-                )
+                _replace(path, path)
             elif number % 4 == 1:
                 path.unlink()
             elif number % 4 == 2:
                 path.rename(path.with_stem(f"{path.stem}-renamed"))
             else:
-                text = path.read_text(encoding="utf-8").replace(" the ", " this ")
-                path.with_stem(f"{path.stem}-added").write_text(text, encoding="utf-8")
+                _replace(path, path.with_stem(f"{path.stem}-added"))
 
     def _some_files(self) -> Iterator[Path]:
-        plain = sorted(p for p in self._corpus.rglob("*") if p.suffix in {".md", ".rst", ".jsonl"})
+        plain = sorted(p for p in self._corpus.rglob("*") if p.suffix in {".md", ".rst", ".txt"})
         yield from plain[:: max(1, len(plain) // 24)]
+
+
+def _replace(source: Path, target: Path) -> None:
+    """Write a text with other words and an end of its own."""
+    text = source.read_text(encoding="utf-8").replace(" the ", " this ")
+    target.write_text(
+        text + ("" if target.suffix == ".jsonl" else "\n\nOne more line.\n"), encoding="utf-8"
+    )
 
 
 def main() -> None:

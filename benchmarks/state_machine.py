@@ -181,7 +181,7 @@ class Library(RuleBasedStateMachine):
         """Erase one document; the next ingest of a changed file may bring it again."""
         name = draw.choice(sorted(self._expected()))  # type: ignore[attr-defined]
         assert self._store.erasure.erase(AUTH, self._collection, name)
-        self._store.erasure.tidy(self._collection.id)
+        self._store.erasure.tidy()
         self._erased.add(name)
 
     @invariant()

@@ -10,10 +10,12 @@ from __future__ import annotations
 import argparse
 import time
 
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from benchmarks.state_machine import Library
+
+PART = 5  # examples between two looks at the clock
 
 
 class Counting(Library):
@@ -38,19 +40,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=200)
     parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--minutes", type=float, default=600, help="begin no examples after")
+    parser.add_argument("--shrink", action="store_true", help="shorten what fails (minutes)")
     arguments = parser.parse_args()
     began = time.monotonic()
-    run_state_machine_as_test(
-        Counting,
-        settings=settings(
-            max_examples=arguments.examples,
-            stateful_step_count=arguments.steps,
-            deadline=None,
-            database=None,
-            print_blob=True,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    while Counting.examples < arguments.examples:
+        if time.monotonic() - began > 60 * arguments.minutes:
+            break
+        run_state_machine_as_test(
+            Counting,
+            settings=settings(
+                max_examples=min(PART, arguments.examples - Counting.examples),
+                stateful_step_count=arguments.steps,
+                deadline=None,
+                database=None,
+                print_blob=True,
+                phases=[Phase.generate, Phase.shrink] if arguments.shrink else [Phase.generate],
+                suppress_health_check=list(HealthCheck),
+            ),
+        )
     spent = time.monotonic() - began
     print(f"{Counting.examples} examples, {Counting.steps} steps, {spent:.0f} s: no difference")
 

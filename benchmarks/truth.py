@@ -22,7 +22,7 @@ from stores.verify import TOLERANCE
 
 CATALOGUE = "catalogue.sqlite3"
 VERIFIED_PENDING = "verified but not yet in Chroma"
-LEFT_OUT = {"id", "indexed_at", "created_at", "document", "collection_id"}
+LEFT_OUT = {"id", "sum", "indexed_at", "created_at", "document", "collection_id"}
 OF_DOCUMENT = {
     "document_acl": "SELECT * FROM document_acl WHERE document = ? ORDER BY principal",
     "record_fields": "SELECT * FROM record_fields WHERE document = ? ORDER BY rowid",
@@ -87,7 +87,8 @@ def faults(
 ) -> list[str]:
     """Say what is doubled, torn or without an owner; `finished` allows nothing to be pending.
 
-    While the vector index is made anew (`rebuilding`), verified documents may be pending in it.
+    While the vector index is made anew (`rebuilding`), as it is after a kill, verified documents
+    may wait to be in it again: they are in the truth and found by words.
     """
     problems: list[str] = []
     with closing(open_truth(data)) as connection:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.options import Data, Json, opened, settings_from
+from cli.options import Data, Json, opened, settings_from, working
 from cli.output import print_json, stdout
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def _repaired(session: Session, quiet: bool) -> list[str]:
     from cli.progress import StageBars
     from ingest.repair import repair
 
-    with StageBars(quiet) as progress:
+    with working(session, "repair", quiet=quiet), StageBars(quiet) as progress:
         return repair(session.store, session.embedder, session.settings, progress, session.second)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -18,16 +19,14 @@ from cli.options import (
     opened,
     settings_from,
     storable,
+    working,
 )
-from cli.output import print_json, stdout, warn
+from cli.output import asks, confirm, print_json, stdout, warn
 from cli.progress import StageBars
 from cli.recording import record
 from core.errors import AbsentError, CallerError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from core.settings import Settings
     from graph.session import Session
     from stores.catalogue import Collection
     from stores.erasure.documents import Gone
@@ -60,6 +59,9 @@ def forget(
     keep_out: Annotated[
         bool, typer.Option("--keep-out", help="No later ingest takes them in again.")
     ] = False,
+    let_in: Annotated[
+        bool, typer.Option("--let-in", help="Forget nothing: let DOCUMENT be ingested again.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing.")] = False,
     data: Data = None,
     as_json: Json = False,
@@ -68,43 +70,85 @@ def forget(
 
     Without anything to forget, an erasure that was interrupted is finished.
     """
-    everything = document is None and not source and tenant is not None and collection is None
     if document is not None and source:
         raise CallerError("give a document or --source, not both", value=document)
-    settings = settings_from(data)
-    report: dict[str, object] = {}
-    with opened(settings) as session, StageBars(as_json) as progress:
-        erasure = session.store.erasure
-        with session.store.ingesting:
-            if everything:
-                assert tenant is not None  # `everything` says so
-                counts = _whole_tenant(session, settings, storable(tenant), yes)
-            elif document is not None or source:
-                target = session.store.catalogue.collection(
-                    storable(tenant or DEFAULT_TENANT), storable(collection or DEFAULT_COLLECTION)
-                )
-                found = _chosen(session, target, document, source or [])
-                counts = _documents(session, settings, target, found, keep_out, yes)
-                report["still_there"] = [] if keep_out else _still_there(found)
-            elif erasure.pending() is not None:
-                counts = Counter()
-            else:
-                raise CallerError(
-                    "name what is to be forgotten",
-                    hint="give a DOCUMENT, --source or --tenant; `carrel forget --help` tells more",
-                )
-            steps: Counter[str] = Counter()
+    asked = Asked(document, source or [], collection, tenant, keep_out, yes)
+    with (
+        opened(settings_from(data)) as session,
+        StageBars(as_json) as progress,
+        working(session, "forget", quiet=as_json),
+    ):
+        if let_in:
+            report = asked.let_in(session)
+        else:
+            report = asked.forgotten(session)
+        steps: Counter[str] = Counter()
 
-            def step(stage: str) -> None:
-                steps[stage] += 1
-                progress(stage, steps[stage], 0)
+        def step(stage: str) -> None:
+            steps[stage] += 1
+            progress(stage, steps[stage], 0)
 
-            erasure.tidy(step)
-    report = {"erased": dict(sorted(counts.items())), **report}
+        session.store.erasure.tidy(step)
     if as_json:
         print_json(report)
     else:
         _show(report)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Hold what is to be forgotten as the options say it."""
+
+    document: str | None
+    sources: Sequence[str]
+    collection: str | None
+    tenant: str | None
+    keep_out: bool
+    yes: bool
+
+    def forgotten(self, session: Session) -> dict[str, Any]:
+        """Forget it and return the report; raises CallerError when nothing is asked for."""
+        if self.document is not None or self.sources:
+            return self._documents(session)
+        if self.tenant is not None and self.collection is None:
+            counts = _whole_tenant(session, storable(self.tenant), self.yes)
+            return {"erased": dict(sorted(counts.items()))}
+        if session.store.erasure.pending() is None:
+            raise CallerError(
+                "name what is to be forgotten",
+                hint="give a DOCUMENT, --source or --tenant; `carrel forget --help` tells more",
+            )
+        return {"erased": {}}
+
+    def let_in(self, session: Session) -> dict[str, Any]:
+        """Take a --keep-out of the document back; raises CallerError where there is none."""
+        from ingest.enrich import document_key
+
+        if self.document is None:
+            raise CallerError("--let-in takes one DOCUMENT, by its id")
+        collection = self._collection(session)
+        name = storable(self.document)
+        if not session.store.erasure.let_in(document_key(collection, name)):
+            raise AbsentError("no such document is kept out", value=name)
+        return {"let_in": name}
+
+    def _collection(self, session: Session) -> Collection:
+        """Return the collection; one without documents may still keep some out."""
+        tenant = storable(self.tenant or DEFAULT_TENANT)
+        return session.store.catalogue.collection(
+            tenant, storable(self.collection or DEFAULT_COLLECTION)
+        )
+
+    def _documents(self, session: Session) -> dict[str, Any]:
+        collection = self._collection(session)
+        found = _chosen(session, collection, self.document, self.sources)
+        if len(found) > 1:
+            question = f"erase {len(found)} documents of collection '{collection.name}' for good?"
+            _ask(question, self.yes)
+        _record(session, collection, found)
+        counts = session.store.erasure.forget(collection, found, keep_out=self.keep_out)
+        still = [] if self.keep_out else _still_there(found)
+        return {"erased": dict(sorted(counts.items())), "still_there": still}
 
 
 def _chosen(
@@ -118,30 +162,19 @@ def _chosen(
     return documents_of(connection, collection, [storable(one) for one in sources])
 
 
-def _documents(
-    session: Session,
-    settings: Settings,
-    collection: Collection,
-    found: list[Gone],
-    keep_out: bool,
-    yes: bool,
-) -> Counter[str]:
-    """Forget documents; the audit log learns of them by pseudonyms, before they are gone."""
+def _record(session: Session, collection: Collection, found: Sequence[Gone]) -> None:
+    """Have the audit log name documents by pseudonyms, before they are gone."""
     from stores.audit import AuditLog
 
-    if len(found) > 1:
-        _ask(f"erase {len(found)} documents of collection '{collection.name}' for good?", yes)
-    facts = {"collection": collection.name, "documents": len(found)}
+    settings, database = session.settings, session.store.database
     if settings.audit:
-        log = AuditLog(session.store.database, settings)
+        log = AuditLog(database, settings)
         names = [log.pseudonym(one.document_id) for one in found[:NAMED]]
-        record(
-            session.store.database, settings, "deletion", collection.tenant, **facts, hashes=names
-        )
-    return session.store.erasure.forget(collection, found, keep_out=keep_out)
+        facts = {"collection": collection.name, "documents": len(found), "hashes": names}
+        record(database, settings, "deletion", collection.tenant, **facts)
 
 
-def _whole_tenant(session: Session, settings: Settings, tenant: str, yes: bool) -> Counter[str]:
+def _whole_tenant(session: Session, tenant: str, yes: bool) -> Counter[str]:
     from core.auth import checked_name
 
     checked_name("tenant", tenant)
@@ -150,14 +183,14 @@ def _whole_tenant(session: Session, settings: Settings, tenant: str, yes: bool) 
         hint = f"there are {', '.join(known)}" if known else "there is none"
         raise AbsentError("the tenant must have something", value=tenant, hint=hint)
     _ask(f"erase everything of tenant '{tenant}' for good?", yes)
-    record(session.store.database, settings, "deletion", tenant, everything=True)
+    record(session.store.database, session.settings, "deletion", tenant, everything=True)
     return session.store.erasure.forget_tenant(tenant)
 
 
 def _ask(question: str, yes: bool) -> None:
     """Ask on a terminal; a script has decided already."""
-    if not yes and sys.stdin.isatty():
-        typer.confirm(question, abort=True, err=True)
+    if not yes and asks():
+        confirm(question)
 
 
 def _still_there(found: Sequence[Gone]) -> list[str]:
@@ -165,14 +198,15 @@ def _still_there(found: Sequence[Gone]) -> list[str]:
     return sorted({one.path for one in found if one.path and Path(one.path).exists()})
 
 
-def _show(report: dict[str, object]) -> None:
-    erased = report["erased"]
-    assert isinstance(erased, dict)
-    parts = [f"{count} {name.replace('_', ' ')}" for name, count in erased.items() if count]
+def _show(report: dict[str, Any]) -> None:
+    if "let_in" in report:
+        stdout().print(escape(f"{report['let_in']} may be ingested again"))
+        return
+    erased = report["erased"].items()
+    parts = [f"{count} {name.replace('_', ' ')}" for name, count in erased if count]
     done = f"erased: {', '.join(parts)}" if parts else "the interrupted erasure is finished"
     stdout().print(escape(f"{done}; nothing of it is left in the data directory"))
-    still = report.get("still_there") or []
-    assert isinstance(still, list)
+    still = report.get("still_there", [])
     for path in still[:SHOWN]:
         warn(f"the file is still at {path}: the next ingest of it brings the document back")
     if len(still) > SHOWN:

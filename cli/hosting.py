@@ -47,6 +47,8 @@ def run_for(
                 code = run(given.arguments)
             except KeyboardInterrupt:  # while the last words were said
                 code = STOPPED
+            except SystemExit as error:  # Typer's way out of a broken pipe
+                code = error.code if isinstance(error.code, int) else 1
             except Exception:  # CARREL_DEBUG asks for it
                 stderr().print(traceback.format_exc(), markup=False)
                 code = 1
@@ -88,7 +90,8 @@ def on_top(server: Settings, command: Settings) -> Settings:
     own = {name for name in given if name not in MADE_ONCE and _of_commands(name)}
     values = {name: getattr(server, name) for name in server.model_fields_set}
     values |= {name: getattr(command, name) for name in own}
-    return load_settings(values, file="")[0]
+    with using({}):  # the command's variables are among `own` as far as they count
+        return load_settings(values, file="")[0]
 
 
 def _of_commands(name: str) -> bool:

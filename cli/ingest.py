@@ -188,5 +188,8 @@ def print_summary(summary: Summary, collection: str) -> None:
         out.print(f"  … {len(summary.failed) - SHOWN_FAILURES} more; --json lists all")
     for failure in summary.left_out[:SHOWN_FAILURES]:
         out.print(f"  [yellow]left out[/yellow] {escape(failure.path)}: {escape(failure.reason)}")
+    if len(summary.left_out) > SHOWN_FAILURES:
+        more = len(summary.left_out) - SHOWN_FAILURES
+        out.print(f"  … {more} more were left out; --json lists all")
     for note in summary.notes:
         out.print(f"  [yellow]note[/yellow] {escape(note)}")

@@ -86,6 +86,10 @@ def opened(
     if (here := host()) is not None:
         from cli.hosting import lent
 
+        if alone:
+            raise CallerError(
+                "a command that needs the directory for itself is run without a server"
+            )
         yield lent(here.session, settings, needs_embedder=needs_embedder)
         return
     with _owned(settings, create=create, alone=alone) as lock:

@@ -6,6 +6,7 @@ import json
 import sys
 from typing import Any, TextIO
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 
@@ -54,6 +55,16 @@ def read_line() -> str:
     """Return the next line of the input, "" at its end."""
     command = running()
     return sys.stdin.readline() if command is None else command.read_line()
+
+
+def confirm(question: str) -> None:
+    """Ask a person, and end the command without a yes."""
+    if running() is None:
+        typer.confirm(question, abort=True, err=True)
+        return
+    stderr().print(f"{escape(question)} \\[y/N]: ", end="")
+    if read_line().strip().lower() not in ("y", "yes"):
+        raise typer.Abort
 
 
 def check_interrupted() -> None:

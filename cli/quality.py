@@ -21,6 +21,7 @@ from cli.options import (
     settings_from,
 )
 from cli.output import print_json, stdout
+from cli.running import shown
 
 if TYPE_CHECKING:
     from ingest.quality.types import Finding, QualityReport, Spread
@@ -68,7 +69,7 @@ def quality(
     else:
         print_report(report)
         if out is not None:
-            stdout().print(f"[dim]written to {escape(str(out))}[/dim]")
+            stdout().print(f"[dim]written to {escape(shown(out))}[/dim]")
 
 
 def print_report(report: QualityReport) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cli.running import host
+
 if TYPE_CHECKING:
     from core.settings import Settings
     from stores.audit import Kind
@@ -17,6 +19,8 @@ def record(database: Database, settings: Settings, kind: Kind, tenant: str, **fa
     from core.auth import AuthContext
     from stores.audit import AuditLog, Entry
 
+    if (here := host()) is not None:
+        settings = here.session.settings  # the server's log has the server's key
     if settings.audit:
         auth = AuthContext(tenant=tenant, user=OPERATOR)
         AuditLog(database, settings).append([Entry(kind, auth, facts)])

@@ -6,7 +6,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,13 +68,21 @@ def restore(
 
 def _completed(settings: Settings, progress: Callable[[str, int, int], None]) -> dict[str, Any]:
     """Bring the catalogue up to date, make the indexes anew, and check all of it."""
-    from ingest.reindex import rebuild
+    from ingest.reindex import rebuild, rebuild_words
+    from stores.database import Database, explained
+    from stores.folder import CATALOGUE
     from stores.health import examine
 
+    path = settings.data / CATALOGUE
+    with explained(path), closing(Database(path)) as database:  # which brings it up to date
+        rebuild_words(database, progress)
     with opened(settings, needs_embedder=True) as session:
         assert session.embedder is not None  # needs_embedder says so
-        made = rebuild(session.store, session.embedder, settings, progress, session.second)
+        made = rebuild(
+            session.store, session.embedder, settings, progress, session.second, words=False
+        )
         session.store.erasure.tidy()
+        session.store.checkup.settled()
         report = examine(session.store)
     if report["problems"]:
         raise OperatorError(

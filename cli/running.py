@@ -99,6 +99,8 @@ def placed(path: Path) -> Path:
     here = _host.get()
     if here is None or path.is_absolute():
         return path
+    if path.parts[:1] == ("~",):
+        return path.expanduser()
     whole = Path(here.command.request.folder) / path
     here.paths[whole] = str(path)
     return whole

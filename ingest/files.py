@@ -14,14 +14,14 @@ from ingest.enrich import digest
 MEGABYTE = 1 << 20
 
 
-def fingerprint(path: Path, max_file_mb: int, *decisive: object) -> str:
+def fingerprint(path: Path, max_mb: float, *decisive: object) -> str:
     """Hash a file's bytes with everything else that decides what is stored of it.
 
     A file over the limit is not read, since it will be refused.
     """
     content = hashlib.sha256()
     try:
-        if path.stat().st_size <= max_file_mb * MEGABYTE:
+        if path.stat().st_size <= max_mb * MEGABYTE:
             with path.open("rb") as handle:
                 while block := handle.read(MEGABYTE):
                     content.update(block)

@@ -26,7 +26,9 @@ class Step(Generic[T, U]):
         self._work = work
         self._ready: Queue[tuple[U] | BaseException | None] = Queue(ahead)
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"ingest-{work.__name__}")
+        self._thread = threading.Thread(
+            target=self._run, name=f"ingest-{work.__name__}", daemon=True
+        )
 
     def __enter__(self) -> Iterator[U]:
         """Start the thread and return its results."""

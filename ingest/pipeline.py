@@ -17,21 +17,23 @@ from pathlib import Path
 
 from core.settings import Settings
 from ingest.batch import Batch
-from ingest.catalogue.settle import settle as settle_catalogue
+from ingest.catalogue.arrange import arrange
 from ingest.chunkers.choice import Chunkers
 from ingest.discover import SourceFile, discover
 from ingest.files import check_disk
 from ingest.flow import Step
 from ingest.known import GIVEN, LISTED, NAMED, Known
 from ingest.loaders.sandbox import Sandbox
-from ingest.reading import Reader, Reading, load_limits
+from ingest.reading import Reader
 from ingest.seen import Seen
 from ingest.settle import recover
 from ingest.steps import Steps
 from ingest.summary import Summary
+from ingest.usable import Reading, Usable, load_limits
 from ingest.vectors import embed_missing
 from models.embeddings import Embedder, Vectors
 from stores.catalogue import Collection
+from stores.journal import pending
 from stores.store import Store
 from stores.sweep import sweep
 
@@ -90,8 +92,12 @@ class Pipeline:
     def run(self, paths: Sequence[Path], *, prune: bool = False) -> Summary:
         """Ingest files and folders; `prune` removes the collection's files that are not there.
 
-        What the summary tells of was read back from every index.
+        What the summary tells of was read back from every index. One run at a time changes a store.
         """
+        with self._store.ingesting:
+            return self._run(paths, prune=prune)
+
+    def _run(self, paths: Sequence[Path], *, prune: bool) -> Summary:
         started = time.monotonic()
         sources, failures = discover(paths)
         summary = Summary(files=len(sources) + len(failures), failed=list(failures))
@@ -108,9 +114,9 @@ class Pipeline:
             collection = self._reading.collection
             given = partial(seen.has, NAMED)
             summary.documents, summary.chunks = self._store.files.totals(collection, given)
-        notes = settle_catalogue(self._store, collection, self._settings)
+        notes = arrange(self._store, collection, self._settings)
         self._finish()
-        summary.notes = [*self._chunkers.notes, *notes]
+        summary.notes = [*self._chunkers.notes, *notes, *self._unfinished()]
         summary.seconds = round(time.monotonic() - started, 3)
         return summary
 
@@ -123,10 +129,12 @@ class Pipeline:
         )
         self._progress("files", 0, len(sources))
         with Sandbox() as sandbox, ExitStack() as running:
-            reader = Reader(self._reading, known, seen, sandbox, summary)
+            usable = Usable(self._reading, known, seen, sandbox, summary)
+            reader = Reader(self._reading, known, seen, usable)
             batches: Iterator[Batch] = reader.batches(sources)
             for work in (steps.parsed, steps.cut, steps.embed):
                 batches = running.enter_context(Step(batches, work))
+            running.callback(usable.ending.set)
             for batch in batches:
                 steps.write(batch, self._advance)
                 self._progress("files", batch.files, len(sources))
@@ -150,6 +158,19 @@ class Pipeline:
             embed_missing(self._store, self._second, batch, advance, collection.id)
         sweep(self._store.database)
         self._store.hot.refresh(collection, partial(self._progress, "index"))
+
+    def _unfinished(self) -> Iterator[str]:
+        """Say what earlier runs have left that this one has not come by."""
+        connection = self._store.database.read()
+        collection = self._reading.collection
+        rows = [row for row in pending(connection) if row["collection"] == collection.name
+                and row["tenant"] == collection.tenant]  # fmt: skip
+        if rows:
+            count = sum(row["documents"] for row in rows)
+            yield (
+                f"{count} documents of an interrupted ingest are not in yet, the first of"
+                f" '{rows[0]['file']}'; ingest them again, or all that is to stay with --prune"
+            )
 
     def _embed_sentences(self, texts: Sequence[str]) -> Vectors:
         """Embed for a chunker, while a batch may be under way in another thread."""

@@ -10,6 +10,8 @@ from core.settings import Settings
 from ingest.pipeline import Progress
 from ingest.vectors import embed_missing
 from models.embeddings import Embedder
+from stores.catalogue import Catalogue
+from stores.database import Database
 from stores.fulltext_rebuild import rebuild_fulltext
 from stores.store import Store
 
@@ -20,20 +22,25 @@ def rebuild(
     settings: Settings,
     progress: Progress,
     second: Embedder | None = None,
+    *,
+    words: bool = True,
 ) -> dict[str, Any]:
-    """Rebuild full text and vectors; texts without a vector of these models are embedded first."""
+    """Rebuild full text and vectors; texts without a vector of these models are embedded first.
+
+    Without `words` the full text stays as it is.
+    """
     started = time.monotonic()
-    rows = _rebuild_fulltext(store, progress)
+    rows = rebuild_words(store.database, progress) if words else 0
     embedded = 0
     for stage, model in (("embed", embedder), ("second", second)):
         if model is not None:
             embedded += embed_missing(store, model, settings.ingest_batch, partial(progress, stage))
-    done = 0
+    done, total = 0, _count_chunks(store.database)
 
     def advance(count: int) -> None:
         nonlocal done
         done += count
-        progress("vectors", done, rows)
+        progress("vectors", done, total)
 
     vectors = store.rebuild_vectors(advance)
     _rebuild_segments(store, progress)
@@ -45,11 +52,16 @@ def rebuild(
     }
 
 
-def _rebuild_fulltext(store: Store, progress: Progress) -> int:
+def rebuild_words(database: Database, progress: Progress) -> int:
+    """Make the full text of all collections anew; return the number of chunks."""
     return sum(
-        rebuild_fulltext(store.database, one.id, partial(progress, f"text {one.name}"))
-        for one in store.catalogue.collections()
+        rebuild_fulltext(database, one.id, partial(progress, f"text {one.name}"))
+        for one in Catalogue(database).collections()
     )
+
+
+def _count_chunks(database: Database) -> int:
+    return int(database.read().execute("SELECT count(*) FROM chunks").fetchone()[0])
 
 
 def _rebuild_segments(store: Store, progress: Progress) -> None:

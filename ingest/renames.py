@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
@@ -11,28 +10,41 @@ from ingest.enrich import chunk_id, document_hash, document_key
 from stores.catalogue import Collection
 from stores.rows import DocumentRow
 
+HEADINGS = " › "  # stands between the headings of a section
+
 
 def can_relabel(documents: Iterable[DocumentRow], old: str, new: str) -> bool:
     """Tell whether nothing in the documents but ids and sources can come from the file's name.
 
-    True for no documents at all. A title, a heading or a field that has a changed part of the
-    name in it may have been made of it; then the file must be read again.
+    True for no documents at all. Loaders take a part of the name as a title where a text has none:
+    a title, heading or field that is such a part, in whatever spelling, may be one of these, and
+    so may any that says the whole name. Then the file must be read again.
     """
     before, after = (PurePosixPath(name).with_suffix("").parts for name in (old, new))
     changed = {_plain(part) for part in {*before, *after} if (part in before) != (part in after)}
-    return all(_independent(row, old, new, changed) for row in documents)
+    whole = {PurePosixPath(name).name for name in (old, new)}
+    return all(_independent(row, old, new, changed, whole) for row in documents)
 
 
-def _independent(row: DocumentRow, old: str, new: str, changed: set[str]) -> bool:
+def _independent(row: DocumentRow, old: str, new: str, changed: set[str], whole: set[str]) -> bool:
     if not row.body_hash or not _labelled(row.source, old) or row.title in (row.document_id, new):
         return False
     if row.is_record and row.document_id == old:  # an id of its own that happens to be the name
         return False
-    stated = [row.title, json.dumps(row.metadata, ensure_ascii=False)]
-    stated += [value for _, value, _ in row.fields]
-    stated += [chunk.section for chunk in row.chunks]
-    text = _plain("\n".join(stated))
-    return not any(part in text for part in changed)
+    stated = {row.title, *_leaves(row.metadata), *(value for _, value, _ in row.fields)}
+    for chunk in row.chunks:
+        stated.update(chunk.section.split(HEADINGS))
+    named = any(name in text for name in whole for text in stated)
+    return not named and not any(_plain(text) in changed for text in stated)
+
+
+def _leaves(value: object) -> Iterator[str]:
+    """Yield the scalars in a value, as text."""
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(item)
+    else:
+        yield str(value)
 
 
 def _plain(text: str) -> str:

@@ -9,11 +9,11 @@ from core.errors import CarrelError, ModelError, OperatorError
 from ingest.batch import Batch, Parsed
 from ingest.chunkers.choice import Chunkers
 from ingest.enrich import embedded_keywords, embedded_title, enrich
-from ingest.reading import Reading
 from ingest.seen import Seen
 from ingest.settle import settle
 from ingest.summary import ReadFile, Summary
 from ingest.types import LoadFailure
+from ingest.usable import Reading
 from ingest.vectors import Passage, passage_vectors
 from models.embeddings import Embedder
 from stores.batches import Changes, Finished
@@ -118,12 +118,12 @@ class Steps:
             if not file.unchanged and not (file.lost and not file.documents)
         ]
         moved = {file.relative: file.path for file in batch.finished if file.unchanged}
-        if batch.documents or finished or moved:
-            changes = Changes(batch.documents, batch.paths, finished, moved, batch.replaced)
+        left_out = {file.relative: file.left_out for file in batch.finished if not file.unchanged}
+        if batch.documents or batch.finished:
+            changes = Changes(
+                batch.documents, batch.paths, finished, moved, batch.replaced, left_out
+            )
             self._store.batches.indexed(self._collection, changes)
-        for file in batch.finished:
-            if not file.unchanged:
-                self._store.left_out.replace(self._collection, file.relative, file.left_out)
         self._store.outbox.drain(advance)
         confirm(self._reading, [document.document_id for document in batch.documents])
         for file in batch.finished:
@@ -142,7 +142,7 @@ class Steps:
             found = self._seen.document(document_id)
             return found is not None and found[0] == file.relative
 
-        return Finished(row, holds, file.previous)
+        return Finished(row, holds, file.previous, file.left_out)
 
 
 def confirm(reading: Reading, documents: Sequence[str]) -> None:

@@ -40,7 +40,8 @@ class ReadFile:
     """Hold a file while it is read: what became of its documents.
 
     `path` is where it really is. `previous` is the name it had before it was renamed; an
-    `unchanged` one has another place only. `unsplit` are documents without chunks.
+    `unchanged` one has another place only. `unsplit` are documents without chunks. `kept_out` says
+    that it has a document which was forgotten for good.
     """
 
     source: SourceFile
@@ -49,6 +50,7 @@ class ReadFile:
     relative: str
     previous: str = ""
     unchanged: bool = False
+    kept_out: bool = False
     documents: int = 0
     failures: list[LoadFailure] = field(default_factory=list)
     unsplit: list[LoadFailure] = field(default_factory=list)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import socketserver
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -52,20 +51,19 @@ class Control:
             threading.Thread(target=self._server.serve_forever, name="control", daemon=True).start()
 
     def close(self) -> None:
-        """Let nobody in, end what runs, and wait for it as long as a cancelled answer may take."""
+        """Let nobody in, end what runs, and wait for it as long as for answers at work."""
         server, self._server = self._server, None
         if server is not None:
             if self._secret:
                 server.shutdown()
             server.server_close()
-        deadline = time.monotonic() + self._settings.serve_cancel_seconds
+        settings = self._settings
+        patience = settings.serve_stop_seconds + settings.serve_cancel_seconds
         with self._changed:
             self._closing = True
             for command in self._commands:
                 command.stop()
-            self._changed.wait_for(
-                lambda: not self._commands, max(0.0, deadline - time.monotonic())
-            )
+            self._changed.wait_for(lambda: not self._commands, patience)
 
     def _meet(self, connection: socket.socket) -> None:
         """Talk with one client to the end."""
@@ -107,12 +105,11 @@ class Control:
             return
         threading.Thread(target=command.listen, name="listen", daemon=True).start()
         try:
-            code = self._run(command)
+            channel.send(exit=self._run(command))
         finally:
             with self._changed:
                 self._commands.discard(command)
                 self._changed.notify_all()
-        channel.send(exit=code)
 
     def _refusal(self, command: Command) -> str:
         with self._changed:

@@ -174,7 +174,7 @@ class Jobs:
     def _in_turn(self, job: Job) -> None:
         """Work when no other work changes many documents, such as a command of the operator."""
         progress = self._progress(job)
-        named = f"{job.row.kind} of {job.row.name}"
+        named = f"{job.row.kind} of {job.row.name}" if job.row.name else job.row.kind
         ingesting = self._session.store.ingesting
         # What it waits for may be another tenant's.
         with ingesting.turn(named, lambda other: progress("waiting", 0, 0)):

@@ -85,8 +85,7 @@ def ingest_upload(session: Session, row: JobRow, path: Path, progress: Progress)
 
 def tidy_after_deletion(session: Session, progress: Progress) -> None:
     """Take text of deleted documents out of all derived files, and empty collections away."""
-    with session.store.ingesting:
-        session.store.erasure.tidy(lambda stage: progress(stage, 0, 0))
+    session.store.erasure.tidy(lambda stage: progress(stage, 0, 0))
 
 
 def checked_file_name(name: str) -> str:

@@ -12,6 +12,7 @@ from stores.catalogue import Collection
 from stores.database import Database
 from stores.embeddings import Vector, store_sentences, store_vectors
 from stores.journal import Entry, forget_unfinished, note
+from stores.left_out import LeftOutRow, replace_left_out
 from stores.rows import DocumentRow, FileRow
 from stores.writer import bump, remove_document, replace_document
 
@@ -22,12 +23,14 @@ PAGE = 500
 class Finished:
     """Hold a file that has been read to its end.
 
-    `holds` tells whether a document is in it; `previous` is the name it had before a rename.
+    `holds` tells whether a document is in it; `previous` is the name it had before a rename;
+    `left_out` are texts of it that were left out.
     """
 
     file: FileRow
     holds: Callable[[str], bool]
     previous: str = ""
+    left_out: Sequence[LeftOutRow] = ()
 
 
 @dataclass
@@ -35,7 +38,8 @@ class Changes:
     """Hold what one transaction changes.
 
     `paths` are the places of the files that `documents` come from, by name; `moved` are those of
-    unchanged files; `replaced` are ids of documents that others stand for now.
+    unchanged files; `replaced` are ids of documents that others stand for now; `left_out` is what
+    was left out of each file that was read to its end.
     """
 
     documents: Sequence[DocumentRow] = ()
@@ -43,6 +47,7 @@ class Changes:
     finished: Sequence[Finished] = ()
     moved: Mapping[str, str] = field(default_factory=dict)
     replaced: Sequence[str] = ()
+    left_out: Mapping[str, Sequence[LeftOutRow]] = field(default_factory=dict)
 
 
 class Batches:
@@ -86,6 +91,8 @@ class Batches:
             note(connection, collection.id, "indexed", entries)
             for finished in changes.finished:
                 changed |= finish_file(connection, collection.id, finished)
+            for name, rows in changes.left_out.items():
+                replace_left_out(connection, collection.id, name, rows)
             connection.executemany(
                 "UPDATE files SET path = ? WHERE collection_id = ? AND relative = ?",
                 [(path, collection.id, name) for name, path in changes.moved.items()],
@@ -130,6 +137,7 @@ def finish_file(connection: sqlite3.Connection, collection_id: int, finished: Fi
         gone += drop_documents(connection, collection_id, finished.previous, lambda _: False)
         forget_file(connection, collection_id, finished.previous)
     forget_unfinished(connection, collection_id, file.relative)
+    replace_left_out(connection, collection_id, file.relative, finished.left_out)
     connection.execute(
         "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
         (

@@ -65,7 +65,7 @@ def examine(store: Store) -> dict[str, Any]:
         "embedders": dict(
             connection.execute("SELECT model, dimension FROM embedders ORDER BY model").fetchall()
         ),
-        "pending": {"outbox": pending},
+        "pending": {"outbox": pending, "erasures": len(left.rows) if left else 0},
         "orphans": orphans,
         "disk": disk_space(store.folder),
         "versions": versions(connection),

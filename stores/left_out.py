@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -20,25 +21,11 @@ class LeftOutRow:
 
 
 class LeftOut:
-    """Keep and list what was left out."""
+    """List what was left out."""
 
     def __init__(self, database: Database) -> None:
         """Use the catalogue's `database`."""
         self._database = database
-
-    def replace(self, collection: Collection, file: str, rows: Sequence[LeftOutRow]) -> None:
-        """Note what was left out of a file; what was noted of it before goes."""
-        known = "SELECT 1 FROM left_out WHERE collection_id = ? AND file = ?"
-        if not rows and not self._database.read().execute(known, (collection.id, file)).fetchone():
-            return
-        with self._database.write() as connection:
-            connection.execute(
-                "DELETE FROM left_out WHERE collection_id = ? AND file = ?", (collection.id, file)
-            )
-            connection.executemany(
-                "INSERT OR REPLACE INTO left_out VALUES (?, ?, ?, ?, ?)",
-                [(collection.id, file, row.source, row.document_id, row.reason) for row in rows],
-            )
 
     def all(
         self, collection: Collection, file: str | None = None, limit: int = -1
@@ -57,3 +44,16 @@ class LeftOut:
         """Count what was left out of a collection."""
         query = "SELECT count(*) FROM left_out WHERE collection_id = ?"
         return int(self._database.read().execute(query, (collection.id,)).fetchone()[0])
+
+
+def replace_left_out(
+    connection: sqlite3.Connection, collection_id: int, file: str, rows: Sequence[LeftOutRow]
+) -> None:
+    """Note within a transaction what was left out of a file; what was noted before goes."""
+    connection.execute(
+        "DELETE FROM left_out WHERE collection_id = ? AND file = ?", (collection_id, file)
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO left_out VALUES (?, ?, ?, ?, ?)",
+        [(collection_id, file, row.source, row.document_id, row.reason) for row in rows],
+    )

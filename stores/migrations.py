@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 
 from core.errors import OperatorError
 
@@ -19,10 +19,13 @@ def migration(function: Migration) -> Migration:
 
 
 def apply_migrations(
-    connection: sqlite3.Connection, steps: Sequence[Migration] | None = None
+    connection: sqlite3.Connection, only: Collection[str] | None = None
 ) -> list[str]:
-    """Apply what is missing, each in its own transaction; return the names applied now."""
-    steps = MIGRATIONS if steps is None else steps
+    """Apply what is missing, each in its own transaction; return the names applied now.
+
+    `only` names those that may be applied, for the schema of an earlier version.
+    """
+    steps = [step for step in MIGRATIONS if only is None or step.__name__ in only]
     connection.execute(
         "CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY, applied_at TEXT NOT NULL)"
     )

@@ -96,12 +96,12 @@ class QualityCounts:
             WHERE p.collection_id = :c AND p.place > 1 AND {kind}"""
         count = self._reader.execute(f"SELECT count(*) {join}", {"c": self._id}).fetchone()[0]
         some = self._reader.execute(
-            f"""SELECT d.document_id, (
+            f"""SELECT DISTINCT d.document_id, (
                     SELECT e.document_id FROM chunk_prints f JOIN chunks g ON g.id = f.chunk
                     JOIN documents e ON e.id = g.document
                     WHERE f.collection_id = :c AND f.print = p.print
                     ORDER BY f.place LIMIT 1) AS first
-                {join} ORDER BY d.document_id, c.ordinal LIMIT :n""",
+                {join} ORDER BY d.document_id, first LIMIT :n""",
             {"c": self._id, "n": self._examples},
         )
         return int(count), [f"{row[0]} (as {row[1]})" for row in some]

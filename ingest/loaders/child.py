@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import DocumentError
+from ingest.loaders.confine import SCRATCH
 
 _ROOT = Path(__file__).resolve().parents[2]
 _START_S = 30.0
@@ -37,7 +38,7 @@ class Child:
         self._ready = False
         self._buffer = bytearray()
         self._seen = 0
-        self._scratch = tempfile.mkdtemp(prefix="carrel-parser-")
+        self._scratch = tempfile.mkdtemp(prefix=SCRATCH)
         self._process = subprocess.Popen(
             [sys.executable, "-B", "-m", "ingest.loaders.worker"],
             stdin=subprocess.PIPE,
@@ -93,7 +94,7 @@ class Child:
             raise ChildEndedError from error
         self.served += 1
 
-    def line(self, seconds: float, most: int) -> bytes:
+    def line(self, seconds: float, most: int) -> bytearray:
         """Return the next line without its end.
 
         Raises TimeoutError after `seconds`, ChildEndedError at the end of the stream or for a line
@@ -110,9 +111,13 @@ class Child:
             if not chunk:
                 raise ChildEndedError
             self._buffer += chunk
-        found = bytes(memoryview(self._buffer)[:end])
-        del self._buffer[: end + 1]
         self._seen = 0
+        if end + 1 < len(self._buffer):
+            found = self._buffer[:end]
+            del self._buffer[: end + 1]
+        else:  # a long line is not copied
+            found, self._buffer = self._buffer, bytearray()
+            del found[end:]
         return found
 
     def death(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import mimetypes
 import os
 import sys
 import tempfile
@@ -10,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+SCRATCH = "carrel-parser-"
 _ROOT = Path(__file__).resolve().parents[2]
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 _NO_NEW_PRIVILEGES = 38
@@ -27,8 +29,10 @@ _NEVER = (
     "os.startfile", "pty.", "pickle.", "webbrowser.", "http.client.", "urllib.", "ftplib.",
     "smtplib.", "imaplib.", "poplib.", "nntplib.", "telnetlib.", "os.kill", "signal.pthread_kill",
 )  # fmt: skip
-_READABLE = ("/usr/share", "/usr/lib", "/usr/local/lib", "/lib", "/lib64", "/proc/self",
-             "/etc/mime.types", "/dev/null", "/dev/urandom")  # fmt: skip
+_READABLE = (
+    "/usr/share", "/usr/lib", "/usr/local/lib", "/lib", "/lib64", "/proc/self", "/dev/null",
+    "/dev/urandom", "/etc/localtime", *mimetypes.knownfiles,
+)  # fmt: skip
 
 
 class RefusedError(PermissionError):

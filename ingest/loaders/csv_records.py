@@ -118,10 +118,12 @@ def _header(first: list[str]) -> tuple[list[str], int]:
     if all(_NUMBER.fullmatch(cell) for cell in first):
         return [f"column {at}" for at in range(1, len(first) + 1)], 0
     header: dict[str, None] = {}
-    for at, name in enumerate(first, start=1):
-        unique, copy = name or f"column {at}", 2
+    copies: Counter[str] = Counter()
+    for at, given in enumerate(first, start=1):
+        unique = name = given or f"column {at}"
         while unique in header:
-            unique, copy = f"{name or f'column {at}'}_{copy}", copy + 1
+            copies[name] += 1
+            unique = f"{name}_{copies[name] + 1}"
         header[unique] = None
     return list(header), 1
 

@@ -24,6 +24,11 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+# What HTML and XML say of themselves.
+_DECLARED = re.compile(
+    rb"""<(?:meta\b[^>]*charset\s*=|\?xml[^>]*encoding\s*=)\s*["']?([\w.:-]+)""", re.I
+)
+_DECLARED_WITHIN = 4096
 _SAMPLE = 200_000
 _CHUNK = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
@@ -156,7 +161,10 @@ def _named(scan: _Scan) -> str | None:
     if nuls > scan.size // (10 if scan.foreign else 4):
         return legacy_encoding.wide(scan.head) or _utf16_without_mark(scan)
     if scan.foreign:
-        return guess(scan.foreign)
+        match = _DECLARED.search(scan.head[:_DECLARED_WITHIN])
+        return guess(scan.foreign, match.group(1).decode() if match else "")
+    if b"\x1b$" in scan.head and (escaped := legacy_encoding.escaped(scan.head)):
+        return escaped
     # Cyrillic in UTF-16 is made of bytes that UTF-8 has too, half of them controls.
     return (legacy_encoding.wide(scan.head) if _controls(scan.head) else None) or "utf-8"
 
@@ -169,11 +177,11 @@ def _utf16_without_mark(scan: _Scan) -> str | None:
     return "utf-16-be" if even > odd else "utf-16-le"
 
 
-def guess(sample: bytes) -> str | None:
+def guess(sample: bytes, declared: str = "") -> str | None:
     """Name the most likely encoding of text that is not plain UTF-8, or None."""
     damaged = sample.decode("utf-8", errors="replace")
     # A few broken bytes in long UTF-8 text (a cut file, one bad paste) are not another encoding.
     valid = sum(1 for c in damaged if c > "\x7f" and c != "\ufffd")
     if valid > 20 * damaged.count("\ufffd"):
         return "utf-8"
-    return legacy_encoding.guess(sample)
+    return legacy_encoding.guess(sample, declared)

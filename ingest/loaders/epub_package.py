@@ -121,7 +121,7 @@ def _metadata(found: Element | None) -> dict[str, Any]:
 
 
 def _titles(container: SafeZip, package: Package) -> dict[str, str]:
-    """Return the first title that the table of contents gives each file; a broken one gives none."""
+    """Return the first title that the table of contents gives each file, if it can be read."""
     titles: dict[str, str] = {}
     ncx = [name for name, kind in package.types.items() if kind == "application/x-dtbncx+xml"]
     for name, read_links in ((package.nav, _nav_links), *((name, _ncx_links) for name in ncx)):

@@ -18,6 +18,7 @@ _FORMATS = {
     "odf": (".odt", ".ods", ".odp", ".ott"),
     "epub": (".epub",),
     "rtf": (".rtf",),
+    "old_office": (".doc", ".dot", ".ppt", ".pps"),
     "mail": (".eml",),
     "mbox": (".mbox",),
     "msg": (".msg",),
@@ -33,13 +34,9 @@ _BY_SUFFIX = {suffix: name for name, suffixes in _FORMATS.items() for suffix in 
 
 _OCR = "it is an image; OCR it to a PDF or a text"
 _ADVICE = {
-    ".doc": "save it as DOCX",
-    ".dot": "save it as DOCX",
     ".wpd": "save it as DOCX",
     ".wps": "save it as DOCX",
     ".pages": "export it as DOCX or PDF",
-    ".ppt": "save it as PPTX",
-    ".pps": "save it as PPTX",
     ".key": "export it as PPTX or PDF",
     ".numbers": "export it as XLSX or CSV",
     ".xlsb": "save it as XLSX",
@@ -88,7 +85,7 @@ def refusal(name: str) -> str:
 
 def known_formats() -> str:
     """Return the extensions that are read, for a message."""
-    return " ".join(sorted(_BY_SUFFIX))
+    return " ".join(sorted(name for name, kind in _BY_SUFFIX.items() if kind != "old_office"))
 
 
 def is_unsupported_document(name: str) -> bool:

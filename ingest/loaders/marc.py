@@ -42,7 +42,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
 
 
 def _read(path: Path) -> Iterator[Found]:
-    parsed = map(_parsed, marc_iso2709.chunks(path))
+    parsed = _parsed(path)
     first = list(islice(parsed, _SAMPLED))
     decode = marc_iso2709.decoder([item for item in first if not isinstance(item, DocumentError)])
     for group in (first, parsed):
@@ -50,11 +50,15 @@ def _read(path: Path) -> Iterator[Found]:
             yield (item if isinstance(item, DocumentError) else marc_iso2709.decoded(item, decode))
 
 
-def _parsed(chunk: bytes) -> marc_iso2709.RawRecord | DocumentError:
+def _parsed(path: Path) -> Iterator[marc_iso2709.RawRecord | DocumentError]:
     try:
-        return marc_iso2709.parse(chunk)
-    except DocumentError as error:
-        return error
+        for chunk in marc_iso2709.chunks(path):
+            try:
+                yield marc_iso2709.parse(chunk)
+            except DocumentError as error:
+                yield error
+    except DocumentError as error:  # what comes after is lost, what came before is not
+        yield error
 
 
 def load_xml(root: Element, relative: str) -> Iterator[ParsedDocument | LoadFailure]:
@@ -154,7 +158,12 @@ def _document(
             raise DocumentError(f"the same as record {earlier} ({document_id})")
         document_id = f"{relative}#{number}"
     document = records.record(
-        relative, document_id, said.fields, title=said.title[:300], format_name=format_name
+        relative,
+        document_id,
+        said.fields,
+        title=said.title[:300],
+        format_name=format_name,
+        labels=said.labels,
     )
     texts = []
     if said.annotation:

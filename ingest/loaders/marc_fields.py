@@ -3,66 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from ingest.loaders.marc_iso2709 import MarcField
+from ingest.loaders.marc_tables import LABELS, LANGUAGES, MARC21, UNIMARC
 from ingest.loaders.records import Fields, Scalar
 
-# name: (tag, codes of subfields) in order.
-_Table = dict[str, tuple[tuple[str, str], ...]]
-_SUBJECT_21 = "abcdtvxyz"
-_MARC21: _Table = {
-    "title": (("245", "anpb"),),
-    "authors": (("100", "abq"), ("110", "ab"), ("111", "a"), ("700", "ab"), ("710", "ab")),
-    "publisher": (("260", "b"), ("264", "b")),
-    "place": (("260", "a"), ("264", "a")),
-    "edition": (("250", "ab"),),
-    "extent": (("300", "a"),),
-    "isbn": (("020", "a"),),
-    "issn": (("022", "a"),),
-    "keywords": (
-        ("600", _SUBJECT_21), ("610", _SUBJECT_21), ("611", _SUBJECT_21), ("630", _SUBJECT_21),
-        ("648", "a"), ("650", _SUBJECT_21), ("651", _SUBJECT_21), ("653", "a"), ("655", "a"),
-    ),
-    "udc": (("080", "a"),),
-    "ddc": (("082", "a"),),
-    "lcc": (("050", "ab"),),
-    "bbk": (("084", "a"),),
-    "series": (("490", "av"), ("440", "av"), ("830", "av")),
-    "notes": (
-        ("500", "a"), ("502", "a"), ("504", "a"), ("511", "a"), ("518", "a"), ("538", "a"),
-        ("546", "a"), ("586", "a"),
-    ),
-    "url": (("856", "u"),),
-    "annotation": (("520", "ab"),),
-    "contents": (("505", "agtr"),),
-}  # fmt: skip
-_SUBJECT_UNI = "abcfgtxyz"
-_UNIMARC: _Table = {
-    "title": (("200", "aehi"),),
-    "authors": (("700", "abg"), ("701", "abg"), ("702", "abg"), ("710", "ab"), ("711", "ab")),
-    "publisher": (("210", "c"), ("214", "c")),
-    "place": (("210", "a"), ("214", "a")),
-    "edition": (("205", "ab"),),
-    "extent": (("215", "a"),),
-    "isbn": (("010", "a"),),
-    "issn": (("011", "a"),),
-    "keywords": (
-        ("600", _SUBJECT_UNI), ("601", _SUBJECT_UNI), ("602", "a"), ("604", "at"), ("605", "a"),
-        ("606", "axyz"), ("607", "axyz"), ("608", "a"), ("610", "a"),
-    ),
-    "udc": (("675", "a"),),
-    "ddc": (("676", "a"),),
-    "lcc": (("680", "ab"),),
-    "bbk": (("686", "a"),),
-    "series": (("225", "aiv"), ("410", "t"), ("461", "t")),
-    "notes": (("300", "a"), ("304", "a"), ("320", "a"), ("328", "a")),
-    "url": (("856", "u"),),
-    "annotation": (("330", "a"),),
-    "contents": (("327", "a"),),
-}  # fmt: skip
 _PROSE = {"notes", "annotation", "contents", "url"}
 _ONE = {"title", "publisher", "place", "edition", "extent", "annotation", "contents"}
 _DASHED = set("vxyz")
@@ -71,27 +18,21 @@ _INITIAL = re.compile(r"(?:^|[\s.\-])\w{1,2}\.$")
 _ISBN = re.compile(r"[\dXxХх][\dXxХх\- ]{7,16}")
 _CODE = re.compile(r"[a-z]{3}")
 _YEAR = re.compile(r"\d{4}")
-# Bibliographic codes of ISO 639-2, and what ISO 639-1 calls the same.
-_LANGUAGES = (
-    "eng en rus ru ukr uk chi zh zho zh ger de deu de fre fr fra fr spa es ita it por pt pol pl "
-    "cze cs ces cs slo sk slk sk slv sl hrv hr srp sr scc sr scr hr bul bg mac mk mkd mk bel be "
-    "lit lt lav lv est et fin fi swe sv nor no nob nb nno nn dan da ice is isl is dut nl nld nl "
-    "hun hu rum ro ron ro gre el ell el tur tr ara ar heb he per fa fas fa urd ur hin hi ben bn "
-    "tam ta tel te jpn ja kor ko vie vi tha th ind id may ms msa ms lat la geo ka kat ka arm hy "
-    "hye hy aze az kaz kk uzb uz kir ky tgk tg tuk tk tat tt mon mn yid yi epo eo cat ca glg gl "
-    "baq eu eus eu wel cy cym cy gle ga alb sq sqi sq bos bs afr af swa sw"
-)
 
 
 @dataclass(frozen=True)
 class Described:
-    """Hold what a record says: its control number, names and values, and its longer texts."""
+    """Hold what a record says: its control number, names and values, and its longer texts.
+
+    `labels` are the names in the language of the catalogue, where it is known.
+    """
 
     number: str
     title: str
     fields: Fields
     annotation: str
     contents: str
+    labels: Mapping[str, str]
 
 
 def is_unimarc(records: Sequence[Sequence[MarcField]]) -> bool:
@@ -108,7 +49,7 @@ def describe(record: Sequence[MarcField], *, unimarc: bool) -> Described:
     """Bring the fields of a record to common names; what is not there is left out."""
     fields = [_own_script(field) for field in record]
     found: dict[str, list[str]] = {}
-    for name, places in (_UNIMARC if unimarc else _MARC21).items():
+    for name, places in (UNIMARC if unimarc else MARC21).items():
         values = [
             _value(field, codes, name) for tag, codes in places for field in _all(fields, tag)
         ]
@@ -127,7 +68,8 @@ def describe(record: Sequence[MarcField], *, unimarc: bool) -> Described:
         if len(values) == 1:
             named[name] = values[0]
     kept = {name: value for name, value in named.items() if value}
-    return Described(number, title, kept, texts["annotation"], texts["contents"])
+    labels = LABELS.get(_catalogued_in(fields, unimarc=unimarc) or "".join(languages[:1]), {})
+    return Described(number, title, kept, texts["annotation"], texts["contents"], labels)
 
 
 def _own_script(field: MarcField) -> MarcField:
@@ -177,6 +119,11 @@ def _trimmed(value: str) -> str:
 
 
 def _late_title(fields: Sequence[MarcField]) -> str:
+    """Return what else names a record: a damaged title, or the heading of an authority record."""
+    for tag in ("245", "200"):
+        for field in _all(fields, tag):
+            if title := _trimmed(" ".join(value for _, value in field.subfields)):
+                return title
     for tag in _LATE_TITLES:
         for field in _all(fields, tag):
             if title := _value(field, "abt", "title"):
@@ -210,14 +157,17 @@ def _languages(fields: Sequence[MarcField], *, unimarc: bool) -> list[str]:
         for at in range(0, len(value), 3)
     ]
     codes += [] if unimarc or codes else [_control(fields, 35, 38)]
-    known = _language_codes()
-    return list(dict.fromkeys(known.get(code, code) for code in codes if _CODE.fullmatch(code)))
+    return list(dict.fromkeys(LANGUAGES.get(code, code) for code in codes if _CODE.fullmatch(code)))
 
 
-@cache
-def _language_codes() -> dict[str, str]:
-    names = _LANGUAGES.split()
-    return dict(zip(names[::2], names[1::2], strict=True))
+def _catalogued_in(fields: Sequence[MarcField], *, unimarc: bool) -> str:
+    """Return the language that the catalogue itself is written in, or ""."""
+    if unimarc:
+        code = _coded(fields, "100", 22, 25)
+    else:
+        pairs = (pair for field in _all(fields, "040") for pair in field.subfields)
+        code = next((value for name, value in pairs if name == "b"), "")
+    return LANGUAGES.get(code.lower(), "")
 
 
 def _control(fields: Sequence[MarcField], start: int, end: int) -> str:

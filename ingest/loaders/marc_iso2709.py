@@ -14,6 +14,8 @@ from core.errors import DocumentError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+# They enclose an article that sorting passes over: "\x88The \x89end".
+_SORTING = dict.fromkeys(map(ord, "\x88\x89\x98\x9c"))
 RECORD_END, FIELD_END, SUBFIELD = b"\x1d", b"\x1e", b"\x1f"
 _LEADER = 24
 _ENTRY = 12
@@ -176,7 +178,11 @@ def decoded(record: RawRecord, decode: Callable[[bytes], str]) -> list[MarcField
             fields.append(MarcField(tag, decode(value).strip()))
             continue
         indicators, *parts = value.split(SUBFIELD)
-        pairs = [(decode(part[:1]), decode(part[1:]).strip()) for part in parts if part]
+        pairs = [(decode(part[:1]), _text(decode(part[1:]))) for part in parts if part]
         marks = indicators.decode("ascii", "replace")[:2].ljust(2)
         fields.append(MarcField(tag, indicators=marks, subfields=tuple(pairs)))
     return fields
+
+
+def _text(value: str) -> str:
+    return value.translate(_SORTING).strip()

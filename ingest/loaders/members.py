@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from ingest.loaders.formats import format_of, is_unsupported_document, refusal, suffix_of
@@ -11,6 +11,14 @@ from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
 from ingest.loaders.table import Loaded
 from ingest.types import LoadFailure
+
+_enter: Callable[[str], bool] = bool
+
+
+def watch(enter: Callable[[str], bool]) -> None:
+    """Have `enter` asked with the name of each member whether it is to be read."""
+    global _enter
+    _enter = enter
 
 
 def is_document(name: str) -> bool:
@@ -27,6 +35,8 @@ def parse_member(
     fault of the member is a LoadFailure of it. Only formats that the table marks with `writes` may
     have members: each is put into a temporary file while it is read.
     """
+    if not _enter(relative):
+        return
     if limits.zip_depth < 1:
         yield LoadFailure(path=relative, reason="a document within too many others (zip_depth)")
         return

@@ -18,6 +18,8 @@ from ingest.types import Block, LoadFailure, ParsedDocument
 if TYPE_CHECKING:
     from oxmsg import Message
 
+_FIRST_YEAR = 1970
+
 
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
     """Yield a message and the documents attached to it."""
@@ -42,7 +44,8 @@ def _mail(message: Message) -> mail.Mail:
         subject=str(_safe(lambda: message.subject) or "").strip(),
         sender=str(_safe(lambda: message.sender) or "").strip(),
         to="; ".join(recipients),
-        date=sent.isoformat() if sent is not None else "",
+        # An unset date is the beginning of Windows' time.
+        date=sent.isoformat() if sent is not None and sent.year > _FIRST_YEAR else "",
         blocks=_blocks(message),
         attachments=_attachments(message),
     )

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from core.errors import DocumentError
+from ingest.loaders.cells import Cell, cell_of
 from ingest.loaders.odf_text import text_of
-from ingest.loaders.sheets import Cell, Row, Sheet, cell_of
+from ingest.loaders.sheets import Row, Sheet
 from ingest.loaders.xml_tree import attribute, children, descendants, local_name
 
 if TYPE_CHECKING:

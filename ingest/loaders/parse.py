@@ -15,6 +15,8 @@ from ingest.loaders.table import FORMATS, Loaded
 from ingest.types import LoadFailure
 
 _MB = 2**20
+# What their loaders know better: XHTML is XML, and a record or a letter may begin with a tag.
+_BEGIN_AS_HTML = {"xml", "mail", "mbox", "csv", "jsonl", "json", "notebook"}
 
 
 def parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
@@ -61,17 +63,12 @@ def _format_name(path: Path) -> str:
     head = head_of(path)
     suffix = suffix_of_content(head, path)
     found = format_of(f"x{suffix}") if suffix else None
-    if found in FORMATS and not _agrees(named, found):
+    if found in FORMATS and not (found == "html" and named in _BEGIN_AS_HTML):
         return found
     kind = kind_of(head)
     if kind and "image" in kind:
         raise DocumentError(f"the file is {kind}, not what its name says; OCR it first")
     return named
-
-
-def _agrees(named: str, found: str) -> bool:
-    """XHTML in a notebook's or a Markdown file's clothes is HTML; an XML reader may want it."""
-    return named == found or (found == "html" and not FORMATS[named].text_share)
 
 
 def check_size(size: int, name: str, limits: LoadLimits) -> None:

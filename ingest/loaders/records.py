@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from ingest.loaders import metadata
@@ -58,8 +60,11 @@ def _flatten(name: str, value: object, found: Fields, depth: int) -> None:
             _flatten(f"{name}.{key}" if name else str(key), item, found, depth + 1)
     elif isinstance(value, list) and depth < _MAX_DEPTH:
         if value and all(isinstance(item, Mapping) for item in value):
-            for key in dict.fromkeys(key for item in value for key in item):
-                column = [item[key] for item in value if key in item]
+            columns: dict[str, list[Any]] = {}
+            for item in value:
+                for key, part in item.items():
+                    columns.setdefault(key, []).append(part)
+            for key, column in columns.items():
                 _flatten(f"{name}.{key}", column, found, depth + 1)
         else:
             items = [part for item in value for part in _scalars(item)]
@@ -80,9 +85,18 @@ def _scalars(value: object) -> list[Scalar]:
 
 
 def record(
-    relative: str, document_id: str, fields: Fields, *, title: str, format_name: str
+    relative: str,
+    document_id: str,
+    fields: Fields,
+    *,
+    title: str,
+    format_name: str,
+    labels: Mapping[str, str] = MappingProxyType({}),
 ) -> ParsedDocument:
-    """Build the document of one record: a block of short fields, and one per long text."""
+    """Build the document of one record: a block of short fields, and one per long text.
+
+    `labels` are the names that its text shows instead of those of the fields.
+    """
     queryable = {
         name: value
         for name, value in fields.items()
@@ -93,14 +107,14 @@ def record(
         source=f"{relative}#{document_id.removeprefix(relative + '#')}",
         title=title,
         format=format_name,
-        blocks=_blocks(fields, title),
+        blocks=_blocks(fields, title, labels),
         is_record=True,
         fields=queryable,
         metadata=metadata.normalise(queryable),
     )
 
 
-def _blocks(fields: Fields, title: str) -> list[Block]:
+def _blocks(fields: Fields, title: str, labels: Mapping[str, str]) -> list[Block]:
     lines: list[str] = []
     texts: list[Block] = []
     for name, value in fields.items():
@@ -109,12 +123,12 @@ def _blocks(fields: Fields, title: str) -> list[Block]:
         if max(longest, len(value) if isinstance(value, str) else 0) > LONG:
             texts.append(Block(text=shown, kind=_kind(name)))
         elif len(shown) > _LONG_LIST:
-            texts.append(Block(text=f"{humanise(name)}: {shown}"))
+            texts.append(Block(text=f"{labels.get(name) or humanise(name)}: {shown}"))
         else:
-            lines.append(f"{humanise(name)}: {shown}")
+            lines.append(f"{labels.get(name) or humanise(name)}: {shown}")
     named = find_title(fields)
     if named and str(fields[named]).strip() == title and len(title) <= LONG:
-        line = f"{humanise(named)}: {_shown(fields[named])}"
+        line = f"{labels.get(named) or humanise(named)}: {_shown(fields[named])}"
         lines = [line, *(other for other in lines if other != line)]
     elif title not in fields.values():
         lines.insert(0, f"title: {title}")
@@ -141,6 +155,7 @@ def _shown(value: Scalar | list[Scalar]) -> str:
     return ("; " if any("," in str(item) for item in value) else ", ").join(map(str, value))
 
 
+@lru_cache(4096)
 def humanise(name: str) -> str:
     """Write a field name as words: "maintained_by" and "maintainedBy" are "maintained by"."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)

@@ -55,6 +55,7 @@ FORMATS = {
     "odf": Format("odf"),
     "epub": Format("epub"),
     "rtf": Format("rtf"),
+    "old_office": Format("old_office"),
     "mail": Format("mail", writes=True),
     "mbox": Format("mbox", writes=True),
     "msg": Format("msg", writes=True),

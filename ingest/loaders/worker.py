@@ -1,7 +1,7 @@
 """The process of `sandbox` that parses: read jobs as JSON lines, answer with a line per document.
 
-A line begins with a letter: D a document, F a failure, M out of memory, E the end of the file (and
-"E0" of the process too).
+A line is the JSON of a document or of a failure, or begins with a letter: A the name of the member
+of an archive that comes next, M out of memory, E the end of the file (and "E0" of the process too).
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import sys
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ingest.loaders.confine import Confinement
+from ingest.loaders import members
+from ingest.loaders.confine import SCRATCH, Confinement
 from ingest.loaders.formats import format_of
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
@@ -26,6 +29,18 @@ _MB = 2**20
 
 def main() -> None:
     """Answer jobs until the input ends."""
+    try:
+        _serve()
+    except BrokenPipeError:
+        pass  # nobody waits for the rest
+    scratch = Path(tempfile.gettempdir())
+    if scratch.name.startswith(SCRATCH):  # and not the folder of everybody
+        # The parent does it too, unless it was killed.
+        shutil.rmtree(scratch, ignore_errors=True)
+    os._exit(0)  # what is left unsaid is for nobody
+
+
+def _serve() -> None:
     answers = _private_stdout()
     confinement = Confinement()
     confinement.enter()
@@ -55,6 +70,8 @@ class _Job:
         self._path, self._relative = Path(job["path"]), str(job["relative"])
         self._longest = int(job["longest"])
         self._step = int(self._limits.max_file_mb * _MB)
+        self._after = str(job["after"])
+        self._skips = bool(self._after)
         self._sent = 0
         self._answers = answers
 
@@ -63,7 +80,10 @@ class _Job:
         steps = 1 + self._size() // self._step
         _limit(self._limits, steps, self._largest_written())
         try:
+            members.watch(self._enter)
             for item in parse(self._path, self._relative, self._limits):
+                if self._skips:
+                    continue
                 before = self._sent // self._step
                 self._send(item)
                 if self._sent // self._step > before:  # it works, so that it may go on
@@ -76,8 +96,16 @@ class _Job:
         self._write(b"E" if goes_on else b"E0")
         return goes_on
 
+    def _enter(self, member: str) -> bool:
+        """Name the member that comes next; those up to one that killed a process are not read."""
+        if self._skips:
+            self._skips = member != self._after
+            return self._after.startswith(f"{member}/")
+        self._write(b"A" + json.dumps(member).encode())
+        _limit_time(self._limits.timeout_s)
+        return True
+
     def _send(self, item: Loaded) -> None:
-        letter = b"F" if isinstance(item, LoadFailure) else b"D"
         line = _encoded(item)
         if len(line) > self._longest:
             assert not isinstance(item, LoadFailure)
@@ -85,8 +113,8 @@ class _Job:
                 f"its text and fields take {len(line) / _MB:.0f} MB; the limit is"
                 f" {self._limits.max_characters} characters (max_characters)"
             )
-            letter, line = b"F", _encoded(LoadFailure(path=item.source, reason=reason))
-        self._write(letter + line)
+            line = _encoded(LoadFailure(path=item.source, reason=reason))
+        self._write(line)
 
     def _write(self, line: bytes) -> None:
         self._answers.write(line + b"\n")
@@ -141,13 +169,16 @@ def _limit(limits: LoadLimits, steps: int, written: int) -> None:
 
 
 def _limit_time(more_s: float) -> None:
+    """Give at least so much more processor time."""
     try:
         import resource
     except ImportError:
         return
+    used = resource.getrusage(resource.RUSAGE_SELF)
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    seconds = math.ceil(used.ru_utime + used.ru_stime + more_s) + 1
     with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_CPU, (soft + math.ceil(more_s), hard))
+        resource.setrlimit(resource.RLIMIT_CPU, (max(soft, seconds), hard))
 
 
 def _peak_mb() -> float:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import DocumentError
-from ingest.loaders import metadata
+from ingest.loaders import csv_records, metadata
+from ingest.loaders.cells import Cell, cell_of
+from ingest.loaders.content import is_binary
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.ole import OLE_MAGIC
 from ingest.loaders.reasons import because
-from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
+from ingest.loaders.sheets import Row, Sheet, Workbook
 from ingest.types import LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
@@ -19,9 +23,20 @@ if TYPE_CHECKING:
     from xlrd.sheet import Cell as XlsCell  # type: ignore[import-untyped]
     from xlrd.sheet import Sheet as XlsSheet
 
+_HEAD = 4096
+
 
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
     """Yield the records of the tables of a workbook, and one document with its other sheets."""
+    with path.open("rb") as handle:
+        head = handle.read(_HEAD).lstrip(b"\xef\xbb\xbf\r\n\t ")
+    if head.startswith(b"<"):  # XML of Excel 2003
+        yield from import_module("ingest.loaders.xml_file").load(path, relative, limits)
+        return
+    if not head.startswith((OLE_MAGIC, b"\x09")) and not is_binary(head) and b"\x00" not in head:
+        # Text between tabs, as web sites export.
+        yield from csv_records.load(path, relative, limits)
+        return
     book = _open(path)
     described = metadata.normalise({"authors": book.user_name or ""})
     workbook = Workbook(relative, "xls", limits)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
 from ingest.loaders import ooxml
+from ingest.loaders.cells import cell_of
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.ole import is_ole, kind_of
 from ingest.loaders.reasons import because
-from ingest.loaders.sheets import Row, Sheet, Workbook, cell_of
+from ingest.loaders.sheets import Row, Sheet, Workbook
 from ingest.loaders.xls import load as load_xls
 from ingest.types import LoadFailure, ParsedDocument
 

@@ -7,9 +7,20 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from core.errors import DocumentError
-from ingest.loaders import feed, fiction_book, html, marc, metadata, odf, records, xml_text
+from ingest.loaders import (
+    excel_xml,
+    feed,
+    fiction_book,
+    html,
+    marc,
+    metadata,
+    odf,
+    records,
+    xml_text,
+)
 from ingest.loaders.encoding import decode
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.sheets import Workbook
 from ingest.loaders.xml_safe import parse_xml
 from ingest.loaders.xml_tree import child, descendants, local_name, words
 from ingest.types import LoadFailure, ParsedDocument
@@ -40,6 +51,8 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
         yield from html.load(relative, decode(data, ".html"))
     elif name in _FEEDS and (entries := feed.entries(root)):
         yield from feed.documents(entries, relative)
+    elif name == "Workbook" and "spreadsheet" in str(root.tag):
+        yield from Workbook(relative, "xls", limits).documents(excel_xml.sheets(root), {})
     elif name == "FictionBook":
         yield fiction_book.document(root, relative)
     elif name == "document" and child(root, "body") is not None and "opendocument" in str(root.tag):

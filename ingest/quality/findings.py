@@ -22,8 +22,8 @@ FINDINGS = {
         "lower `min_text_words`, or give longer texts",
     ),
     "failed": Said(
-        "left out", "files", "files or records could not be read",
-        "correct them and ingest again; every reason is listed by `carrel ingest`",
+        "left out", "files", "parts of files could not be read",
+        "correct them and ingest again; each ingest names the files that it can read nothing of",
     ),
     "repeated_annotations": Said(
         "left out", "annotations", "annotations are those of other records",

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 
 LOST = "\ufffd"
+HEAD, REACH = 12, 2000  # characters by which what two passages share is known, and found
+RUN = 3
 # The encodings that UTF-8 is read as by mistake, and the letters that it then held.
 _WRONG = {"cp1252": "LATIN", "latin-1": "LATIN", "cp1251": "CYRILLIC", "cp866": "CYRILLIC"}
 _BROKEN = re.compile(r"(?P<word>[^\W\d_]{2,})[-\u2010\u00ac][ \n]+(?P<rest>[^\W\d_]{2,})")
@@ -25,7 +27,9 @@ def garbled(text: str) -> str:
                 read = match.group().encode(encoding).decode("utf-8")
             except UnicodeError:
                 continue
-            if all(_of_script(character, script) for character in read):
+            # Ukrainian in capitals has single pairs that could be letters of another encoding.
+            enough = script == "LATIN" or len(read) >= RUN or any(map(_is_sign, read))
+            if enough and all(_is_sign(one) or _is_letter(one, script) for one in read):
                 return match.group()
     return ""
 
@@ -38,9 +42,11 @@ def _sequences(encoding: str) -> re.Pattern[str]:
     return re.compile(f"(?:[{lead}][{rest}]{{1,3}})+")
 
 
-def _of_script(character: str, script: str) -> bool:
-    if "\u2010" <= character <= "\u2026":
-        return True  # dashes and quotes
+def _is_sign(character: str) -> bool:
+    return "\u2010" <= character <= "\u2026"  # dashes and quotes
+
+
+def _is_letter(character: str, script: str) -> bool:
     return unicodedata.name(character, "").startswith(script)
 
 
@@ -89,6 +95,3 @@ def new_part(before: str, text: str) -> str:
     if place < 0 or not text.startswith(before[place:]):
         return text
     return text[len(before) - place :]
-
-
-HEAD, REACH = 12, 2000

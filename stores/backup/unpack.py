@@ -165,9 +165,8 @@ def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 def _own_schema(migrations: list[str]) -> set[tuple[str, str, str]]:
     """Return the schema that these migrations make."""
-    steps = [step for step in MIGRATIONS if step.__name__ in set(migrations)]
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        apply_migrations(connection, steps)
+        apply_migrations(connection, migrations)
         return _schema(connection)
 
 

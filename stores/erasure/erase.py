@@ -109,6 +109,16 @@ class Erasure:
         self._changed()
         return counts
 
+    def keeps_out(self, key: str) -> bool:
+        """Tell whether the document of this key was forgotten with `keep_out`."""
+        query = "SELECT 1 FROM kept_out WHERE key = ?"
+        return self._database.read().execute(query, (key,)).fetchone() is not None
+
+    def let_in(self, key: str) -> bool:
+        """Let a document be ingested again; return whether it was kept out."""
+        with self._database.write() as connection:
+            return connection.execute("DELETE FROM kept_out WHERE key = ?", (key,)).rowcount > 0
+
     def tenants(self) -> list[str]:
         """List the tenants that have anything."""
         return tenants(self._database.read())

@@ -34,7 +34,8 @@ def clear_unused(folder: Path) -> None:
     version, _, most, count, size = HEADER.unpack(header.read_bytes()[: HEADER.size])
     for name, width in (("data_level0.bin", size), ("length.bin", LENGTH)):
         path = folder / name
-        if version != VERSION or count > most or path.stat().st_size != most * width:
+        known = count * width <= path.stat().st_size <= most * width
+        if version != VERSION or not known:
             raise OperatorError(
                 "the vector index has files of another format than this Carrel can erase from",
                 value=f"{path} (format {version})",

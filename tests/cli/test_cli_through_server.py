@@ -26,6 +26,8 @@ from commands import (
     process,
 )
 
+from stores.lock import OwnerLock
+
 COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
 SECONDS = 60
 VARIABLES = {"CARREL_REASONER": "rules"}
@@ -125,6 +127,7 @@ def through(server: Server) -> str:
 def plain(text: str) -> str:
     """Return an output without what differs between any two runs."""
     text = re.sub(r"\b[0-9a-f]{12}\b", "ID", text)
+    text = re.sub(r'_mb"?:? [0-9.]+', "_mb SIZE", text)
     text = re.sub(r"[0-9.]+(e-[0-9]+)? +(ms|s)\b", "TIME", text)
     text = re.sub(r'"(ms|seconds|created_at|updated_at|at)": ("[^"]*"|[0-9.e-]+)', "TIME", text)
     return re.sub(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.+]+", "WHEN", text)
@@ -250,6 +253,18 @@ def test_a_wrong_secret_is_refused_as_by_any_owner(server: Server, run: Carrel) 
     assert run("ask", HEIGHT, "--json").code == 0
 
 
+def test_forget_and_backup_go_through_it(server: Server, run: Carrel, tmp_path: Path) -> None:
+    (tmp_path / "gone.md").write_text("# Gone\n\nThe marker is xyzzy-plugh in this text.\n")
+    assert run("ingest", tmp_path / "gone.md", "-c", "gone", "--json").json["indexed"] == 1
+    assert run("search", "xyzzy-plugh", "-c", "gone", "--json").json["results"]
+    assert run("forget", "--source", "gone.md", "-c", "gone", "--json").json["erased"]
+    run("search", "xyzzy-plugh", "-c", "gone", "--json").failed(2, "gone")
+    packed = run("backup", tmp_path / "all.backup", "--json").json
+    assert packed["bytes"] == (tmp_path / "all.backup").stat().st_size
+    secret = str(server.owner["secret"]).encode()
+    assert secret not in (tmp_path / "all.backup").read_bytes()
+
+
 def test_two_clients_at_once(server: Server) -> None:
     children = [server.start("search", word, "--json") for word in ("wax", "walrus")]
     with children[0], children[1]:
@@ -311,7 +326,7 @@ def test_a_reader_that_leaves_early(server: Server, run: Carrel) -> None:
 def test_a_server_that_ends_ends_its_commands(
     carrel: Carrel, tmp_path: Path, alone: Path, many: Path, number: signal.Signals
 ) -> None:
-    server = Server(copied(alone, tmp_path / "data"))
+    server = Server(copied(alone, tmp_path / "data"), "--set", "serve_stop_seconds=50")
     command = server.start("ingest", str(many), "-c", "one")
     lines_until(command, "through the server")
     time.sleep(0.5)
@@ -326,10 +341,8 @@ def test_a_server_that_ends_ends_its_commands(
 
 
 def test_a_server_may_take_no_commands(carrel: Carrel, tmp_path: Path, alone: Path) -> None:
-    server = Server(copied(alone, tmp_path / "data"), "--set", "serve_commands=0")
-    try:
-        assert server.owner["port"] == 0
-        done = carrel("ask", HEIGHT, "--json", data=server.data)
-        done.failed(4, server.url, "Ask it over HTTP")
-    finally:
-        server.stop()
+    data = copied(alone, tmp_path / "data")
+    with OwnerLock(data, wait_s=0) as lock:
+        lock.announce("http://127.0.0.1:8400", 0)
+        done = carrel("ask", HEIGHT, "--json", data=data)
+    done.failed(4, f"process {os.getpid()} ", "at http://127.0.0.1:8400", "Ask it over HTTP")

@@ -186,3 +186,27 @@ def test_a_redis_is_named_by_a_url_without_password(url: str) -> None:
     with pytest.raises(CallerError, match="cache_redis_url") as raised:
         settings_for(url)
     assert "secret" not in str(raised.value)
+
+
+@needs_server
+def test_what_is_cleared_is_in_no_store_and_opens_with_no_key(
+    redis: RunningRedis, caches: Caches, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    other = open_caches(settings_for(redis.url), tmp_path / "other")
+    key, kept = caches.results.key(query="q"), other.results.key(query="q")
+    caches.results.put(key, b"a secret passage")
+    other.results.put(kept, b"another's")
+    secret = (tmp_path / "cache.key").read_bytes()
+    caches.clear()
+    with client(redis) as asked:  # type: ignore[attr-defined]
+        assert asked.keys() == [f"{PREFIX}{other.secret.namespace}:{kept}".encode()]
+    assert caches.results.get(key) is None and caches.results.entries == 0
+    assert (tmp_path / "cache.key").read_bytes() != secret
+    assert caches.results.key(query="q") != key
+    caches.results.put(caches.results.key(query="q"), b"new")
+    again = open_caches(settings_for(redis.url), tmp_path)  # the new secret is that of the file
+    assert again.results.get(again.results.key(query="q")) == b"new"
+    assert other.results.get(kept) == b"another's"
+    for one in (other, again):
+        one.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ingest.discover import SourceFile, discover
-from ingest.loaders.child import Child
+from ingest.loaders.child import Child, ChildEndedError
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import load
 from ingest.loaders.sandbox import Sandbox
@@ -159,3 +159,40 @@ def test_archives_are_found_in_folders(tmp_path: Path) -> None:
     files, failures = discover([tmp_path])
     assert [file.relative for file in files] == ["a.zip"]
     assert "pack the files as ZIP" in failures[0].reason
+
+
+def test_a_member_that_kills_the_process_costs_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each process dies over the member called "deadly" that it comes to."""
+    inner = packed(("x.md", b"x"), ("deadly.md", b"x"), ("y.md", b"y"))
+    mail = (
+        b"Subject: s\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nbody\n--b\n"
+        b'Content-Disposition: attachment; filename="deadly.txt"\n\nx\n--b\n'
+        b'Content-Disposition: attachment; filename="z.txt"\n\nlast\n--b--'
+    )
+    path = tmp_path / "a.zip"
+    path.write_bytes(packed(("a.md", b"a"), ("in.zip", inner), ("m.eml", mail), ("end.md", b"e")))
+    line = Child.line
+
+    dying: set[Child] = set()
+
+    def kill_at(child: Child, seconds: float, most: int) -> bytearray:
+        if child in dying:
+            child.close()
+            raise ChildEndedError
+        found = line(child, seconds, most)
+        if found.startswith(b"A") and b"deadly" in found:
+            dying.add(child)
+        return found
+
+    monkeypatch.setattr(Child, "line", kill_at)
+    with Sandbox() as sandbox:
+        items = list(load(SourceFile(path, "a.zip"), LIMITS, sandbox))
+    failed = [item.path for item in items if isinstance(item, LoadFailure)]
+    read = [item.source for item in items if not isinstance(item, LoadFailure)]
+    assert failed == ["a.zip/in.zip/deadly.md", "a.zip/m.eml/deadly.txt"]
+    assert read == [
+        "a.zip/a.md", "a.zip/in.zip/x.md", "a.zip/in.zip/y.md", "a.zip/m.eml",
+        "a.zip/m.eml/z.txt", "a.zip/end.md",
+    ]  # fmt: skip

@@ -61,6 +61,7 @@ ALLOWED = {
     "imports": "import wave, charset_normalizer, lxml.etree, pypdf",
     "nowhere": "open(os.devnull, 'w').write('x')",
     "chance": "os.urandom(4)",
+    "kinds of files": "import mimetypes; mimetypes.init()",
 }
 
 

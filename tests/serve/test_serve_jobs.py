@@ -168,3 +168,23 @@ def test_an_empty_upload_is_refused(served: Served, uploads: Path) -> None:
     response = upload(served, "none.txt", b"")
     assert (response.status_code, error_of(response)["code"]) == (400, "empty")
     assert not uploads.exists() or list(uploads.iterdir()) == []
+
+
+def test_an_erasure_that_was_left_is_finished_at_the_start(jobs: Jobs, session: Session) -> None:
+    from stores.erasure.pending import note
+
+    with session.store.database.write() as connection:
+        note(connection, [], 1)
+    assert session.store.erasure.pending()
+    jobs.resume()
+    eventually(lambda: session.store.erasure.pending() is None)
+
+
+def test_a_job_that_was_erased_does_not_come_back(rows: JobRows, session: Session) -> None:
+    row = JobRow("gone1", "upload", "gone", "wim", "resumed", "secret.txt", state="running")
+    rows.save(row)
+    session.store.erasure.forget_tenant("gone")
+    row.state = "done"
+    rows.save(row)
+    assert rows.find("gone1") is None
+    session.store.erasure.tidy()

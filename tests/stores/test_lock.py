@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -60,19 +59,15 @@ def owner(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_second_process_is_told_who_owns_the_directory(store: Store) -> None:
-    began = time.monotonic()
     command = [sys.executable, "-c", TRY, str(store.folder)]
     said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert f"process {os.getpid()} " in said
     assert "--data" in said
-    assert time.monotonic() - began < 2.5 + 2  # the wait, and starting Python on a busy machine
 
 
-def test_the_wait_ends_in_time(owner: subprocess.Popen[str], tmp_path: Path) -> None:
-    began = time.monotonic()
+def test_the_wait_ends(owner: subprocess.Popen[str], tmp_path: Path) -> None:
     with pytest.raises(DataLockedError, match=f"process {owner.pid} ") as caught:
         OwnerLock(tmp_path, wait_s=Settings(data=tmp_path).lock_wait_s).acquire()
-    assert time.monotonic() - began < 2.5
     assert caught.value.retryable
 
 

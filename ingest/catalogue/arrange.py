@@ -1,4 +1,4 @@
-"""Settle a collection after its documents have changed: number repeats, link texts to books.
+"""Arrange a collection after its documents have changed: number repeats, link texts to books.
 
 Both are worked out from the truth alone, so that they do not depend on the order of files or on
 how often something was ingested; what has not changed since is not looked at again.
@@ -16,11 +16,11 @@ from stores.writer import bump
 RULES = 1  # raise it when prints or keys change
 
 
-def settle(store: Store, collection: Collection, settings: Settings) -> list[str]:
+def arrange(store: Store, collection: Collection, settings: Settings) -> list[str]:
     """Bring repeats and links up to date; return notes on what is left out of searches."""
     mark = f"{RULES}:{settings.drop_repeats:d}{settings.book_links:d}"
     version = store.catalogue.index_version()
-    if _settled(store, collection) != f"{version}:{mark}":
+    if _arranged(store, collection) != f"{version}:{mark}":
         changed = (
             store.repeats.update(collection, print_of)
             if settings.drop_repeats
@@ -55,7 +55,7 @@ def _notes(store: Store, collection: Collection) -> list[str]:
     return notes
 
 
-def _settled(store: Store, collection: Collection) -> str:
+def _arranged(store: Store, collection: Collection) -> str:
     row = (
         store.database.read()
         .execute("SELECT value FROM meta WHERE key = ?", (_name(collection),))
@@ -65,4 +65,4 @@ def _settled(store: Store, collection: Collection) -> str:
 
 
 def _name(collection: Collection) -> str:
-    return f"settled_{collection.id}"
+    return f"arranged_{collection.id}"

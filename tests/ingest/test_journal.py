@@ -1,0 +1,234 @@
+"""Kill at every named stage once; documents leave the journal when they have been read back."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from commands import ROOT, write_files
+from fakes import FakeEmbedder
+
+from benchmarks.truth import canonical, differences, faults
+from core.errors import OperatorError
+from core.faults import STAGES, VARIABLE, fault
+from core.settings import Settings
+from ingest.pipeline import Pipeline
+from ingest.settle import recover
+from ingest.summary import Summary
+from stores.catalogue import Collection
+from stores.journal import Entry, pending
+from stores.store import Store
+from stores.sweep import sweep
+
+VALUES = {"ingest_batch": 2, "vector_batch": 3, "segment_min_rows": 5, "chunk_size": 200,
+          "chunk_overlap": 20}  # fmt: skip
+INGEST = """
+import os, sys
+from pathlib import Path
+sys.path.insert(0, "tests")
+import chromadb
+from fakes import FakeEmbedder
+from core.settings import Settings
+from ingest import pipeline, reindex
+from stores.store import Store
+
+data, corpus, values = Path(sys.argv[1]), Path(sys.argv[2]), eval(sys.argv[3])
+settings = Settings(data=data, **values)
+for stage in sys.argv[4:]:
+    if os.fork():
+        os.wait()
+        continue
+    os.environ["CARREL_FAULT_AT"] = stage
+    with Store(settings, "fake", create=True) as opened:
+        collection = opened.writer.open_collection("acme", "main", None)
+        pipeline.Pipeline(opened, FakeEmbedder(), settings, collection).run([corpus], prune=True)
+        if stage.startswith("rebuild"):
+            reindex.rebuild(opened, FakeEmbedder(), settings, lambda *_: None)
+    os._exit(0)
+"""
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    folder = write_files(tmp_path / "corpus")
+    return write_files(
+        folder, {f"more/{n}.md": f"# Page {n}\n\nThe text of page {n}.\n" for n in range(9)}
+    )
+
+
+Ingest = Callable[..., Summary]
+
+
+@pytest.fixture
+def ingest(open_store: Callable[..., Store], embedder: FakeEmbedder, corpus: Path) -> Ingest:
+    def run(data: Path, **options: object) -> Summary:
+        with open_store(data=data, **VALUES) as store:
+            target = store.writer.open_collection("acme", "main", None)
+            pipeline = Pipeline(store, embedder, Settings(data=data, **VALUES), target)
+            return pipeline.run([corpus], **{"prune": True, **options})  # type: ignore[arg-type]
+
+    return run
+
+
+def kill_at(data: Path, corpus: Path, *stages: str) -> None:
+    """Run one ingest after the other, each in a process that dies at a stage."""
+    subprocess.run(
+        [sys.executable, "-c", INGEST, str(data), str(corpus), repr(VALUES), *stages],
+        cwd=ROOT,
+        check=True,
+        timeout=900,
+    )
+
+
+def change(corpus: Path) -> None:
+    """Change, remove, rename and add."""
+    (corpus / "more/0.md").write_text("# Page 0\n\nThe text of page 0 is another one.\n")
+    (corpus / "more/1.md").unlink()
+    (corpus / "more/2.md").rename(corpus / "more/renamed.md")
+    (corpus / "more/added.md").write_text("# Added\n\nThis page is new.\n")
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_killed_at_every_stage(ingest: Ingest, corpus: Path, tmp_path: Path, changed: bool) -> None:
+    data, whole = tmp_path / "killed", tmp_path / "whole"
+    if changed:
+        ingest(data)
+        change(corpus)
+    kill_at(data, corpus, *(f"{stage}:1" for stage in random.Random(7).sample(STAGES, len(STAGES))))
+    assert faults(data, "fake") == []
+    ingest(data)
+    ingest(whole)
+    assert faults(data, "fake", finished=True) == []
+    assert differences(canonical(data), canonical(whole)) == []
+
+
+@pytest.mark.parametrize("stage", ["parsed.after", "embedded.after", "indexed.after"])
+def test_a_kill_leaves_the_stage_in_the_journal(
+    open_store: Callable[..., Store], corpus: Path, tmp_path: Path, stage: str
+) -> None:
+    data = tmp_path / "killed"
+    kill_at(data, corpus, f"{stage}:2")
+    with open_store(data=data, **VALUES) as store:
+        found = pending(store.database.read())
+    assert stage.split(".")[0] in {row["stage"] for row in found}
+    assert all((row["tenant"], row["collection"]) == ("acme", "main") for row in found)
+    assert faults(data, "fake") == []
+
+
+def test_what_an_interrupted_run_left_is_told_until_it_is_in(
+    ingest: Ingest, corpus: Path, tmp_path: Path
+) -> None:
+    data = tmp_path / "killed"
+    kill_at(data, corpus, "embedded.after:5")
+    (corpus / "notes.jsonl").rename(tmp_path / "notes.jsonl")
+    for path in (corpus / "more").iterdir():
+        path.unlink()
+    (note,) = ingest(data, prune=False).notes
+    assert "are not in yet, the first of 'more/" in note
+    assert ingest(data, prune=True).notes == []
+    assert faults(data, "fake", finished=True) == []
+
+
+def test_fault_points_are_silent_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for stage in STAGES:
+        fault(stage)
+    code = "from core.faults import fault\nfor _ in range(3): print(fault('sweep.after'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={VARIABLE: "sweep.after:2"},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+
+
+LOSSES = {
+    "chunks": "DELETE FROM chunks WHERE ordinal = 0",
+    "full-text": "DELETE FROM fts_1",
+    "current model": "DELETE FROM embeddings",
+}
+
+
+@pytest.mark.parametrize("what", [*LOSSES, "vector index"])
+def test_what_cannot_be_read_back_is_named(
+    ingest: Ingest, open_store: Callable[..., Store], tmp_path: Path, what: str
+) -> None:
+    data = tmp_path / "data"
+    ingest(data)
+    with open_store(data=data, **VALUES) as store:
+        entries = [
+            Entry(*row)
+            for row in store.database.read().execute(
+                """SELECT d.document_id, d.file, count(*) FROM documents d
+                   JOIN chunks c ON c.document = d.id GROUP BY d.id"""
+            )
+        ]
+        store.journal.reach(1, "indexed", entries)
+        names = [entry.document_id for entry in entries]
+        assert store.verifier.missing(1, names) == {}
+        if what in LOSSES:
+            with store.database.write() as connection:
+                connection.execute(LOSSES[what])
+        else:
+            keys = [row[0] for row in store.database.read().execute("SELECT chunk_id FROM chunks")]
+            store.chroma.delete(1, keys)
+        problems = store.verifier.missing(1, names)
+        assert set(problems) == set(names)
+        assert all(what in reason for reason in problems.values())
+
+
+def test_what_was_lost_is_repaired_by_the_next_run(
+    ingest: Ingest, open_store: Callable[..., Store], embedder: FakeEmbedder, tmp_path: Path
+) -> None:
+    data = tmp_path / "data"
+    ingest(data)
+    before = canonical(data)
+    with open_store(data=data, **VALUES) as store:
+        store.journal.reach(1, "indexed", [Entry("more/3.md", "more/3.md", 1)])
+        with store.database.write() as connection:
+            connection.execute("DELETE FROM fts_1")
+            connection.execute("DELETE FROM embeddings")
+        names = [
+            row[0] for row in store.database.read().execute("SELECT document_id FROM documents")
+        ]
+        chunks = dict(store.database.read().execute(
+            """SELECT d.document_id, count(*) FROM documents d JOIN chunks c ON c.document = d.id
+               GROUP BY d.id"""
+        ).fetchall())  # fmt: skip
+        store.journal.reach(1, "indexed", [Entry(name, name, chunks[name]) for name in names])
+        assert recover(store, embedder, 2) == len(names)
+        assert pending(store.database.read()) == []
+    assert differences(canonical(data), before) == []
+
+
+def test_a_write_that_cannot_be_read_back_is_not_acknowledged(
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("stores.chroma.ChromaVectors.upsert", lambda *_: None)
+    with pytest.raises(OperatorError, match=r"must be readable.*vector index"):
+        ingest(tmp_path / "data")
+    monkeypatch.undo()
+    summary = ingest(tmp_path / "data")
+    assert summary.failed == []
+    assert faults(tmp_path / "data", "fake", finished=True) == []
+
+
+def test_only_vectors_without_a_text_are_swept(
+    store: Store, collection: Collection, embedder: FakeEmbedder, corpus: Path
+) -> None:
+    Pipeline(store, embedder, Settings(data=store.folder), collection).run([corpus])
+    count = "SELECT count(*) FROM embeddings"
+    before = store.database.read().execute(count).fetchone()[0]
+    store.writer.store_vectors("fake", {"nobody's": embedder.embed_query("x")})
+    assert sweep(store.database) == 0  # nothing was said to be there
+    with store.database.write() as connection:
+        connection.execute("UPDATE meta SET value = '1' WHERE key = 'unswept'")
+    assert sweep(store.database) == 1
+    assert store.database.read().execute(count).fetchone()[0] == before

@@ -1,0 +1,151 @@
+"""E-mail and mailboxes: a message is a document, and so is each document attached to it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import mailbox
+from email.message import EmailMessage
+from pathlib import Path
+
+import docx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from loading import LIMITS, loaded, only, reason, texts
+
+OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+def message(subject: str = "Привет", text: str = "Добрый день!") -> EmailMessage:
+    mail = EmailMessage()
+    mail["Subject"] = subject
+    mail["From"] = "Иван <ivan@example.org>"
+    mail["To"] = "a@example.org"
+    mail["Date"] = "Fri, 16 Dec 2022 17:04:16 -0500"
+    mail.set_content(text)
+    return mail
+
+
+def attach(mail: EmailMessage, name: str, data: bytes) -> None:
+    mail.add_attachment(data, maintype="application", subtype="octet-stream", filename=name)
+
+
+def report() -> bytes:
+    out = io.BytesIO()
+    document = docx.Document()
+    document.add_heading("Report", 1)
+    document.add_paragraph("Body of the report")
+    document.save(out)
+    return out.getvalue()
+
+
+def test_headers_and_text(tmp_path: Path) -> None:
+    mail = message()
+    mail.add_alternative("<p>Добрый <b>день</b> в HTML</p>", subtype="html")
+    document = only(tmp_path / "a.eml", bytes(mail))
+    assert document.title == "Привет"
+    assert document.metadata == {
+        "title": "Привет", "authors": ["Иван <ivan@example.org>"], "to": "a@example.org",
+        "updated_at": "2022-12-16T17:04:16-05:00",
+    }  # fmt: skip
+    head, body = texts(document)
+    assert head.startswith("Subject: Привет\nFrom: Иван") and body == "Добрый день!"
+
+
+def test_html_alone_is_read_as_such(tmp_path: Path) -> None:
+    mail = message()
+    mail.set_content("<script>bad()</script><p>Hello <b>you</b></p>", subtype="html")
+    assert texts(only(tmp_path / "h.eml", bytes(mail)))[1] == "Hello you"
+
+
+def test_attachments_are_documents_of_their_own(tmp_path: Path) -> None:
+    mail = message()
+    attach(mail, "Отчёт.docx", report())
+    attach(mail, "logo.png", b"\x89PNG")
+    attach(mail, "old.doc", OLE)
+    attach(mail, "../../etc/evil.md", b"# Evil\n\ntext")
+    inner = message("Inner", "inner text")
+    attach(inner, "deep.txt", b"deep text")
+    mail.add_attachment(inner)
+    documents, failures = loaded(tmp_path / "a.eml", bytes(mail))
+    assert [document.document_id for document in documents] == [
+        "a.eml", "a.eml/Отчёт.docx", "a.eml/evil.md", "a.eml/message.eml",
+        "a.eml/message.eml/deep.txt",
+    ]  # fmt: skip
+    assert texts(documents[1]) == ["Body of the report"] and documents[3].title == "Inner"
+    assert list(failures) == ["a.eml/old.doc"]
+
+
+def test_nesting_ends(tmp_path: Path) -> None:
+    mail = message("0", "innermost")
+    for level in range(1, 9):
+        outer = message(str(level), f"level {level}")
+        outer.add_attachment(mail)
+        mail = outer
+    documents, failures = loaded(tmp_path / "n.eml", bytes(mail))
+    assert len(documents) == LIMITS.zip_depth + 1
+    assert "zip_depth" in str(failures)
+
+
+@pytest.mark.parametrize("encoding", ["cp1251", "koi8-r", "utf-8"])
+def test_bytes_without_a_named_encoding(tmp_path: Path, encoding: str) -> None:
+    raw = "Subject: Письмо без кодировки\nFrom: Вася <v@x>\n\nТекст письма без заголовка о ней.\n"
+    document = only(tmp_path / "b.eml", raw.encode(encoding))
+    assert document.title == "Письмо без кодировки"
+    assert texts(document)[1] == "Текст письма без заголовка о ней."
+
+
+def test_wrong_and_made_up_encodings(tmp_path: Path) -> None:
+    for charset in ("us-ascii", "no-such-charset", "utf-8"):
+        head = f"Subject: x\nMIME-Version: 1.0\nContent-Type: text/plain; charset={charset}\n\n"
+        content = head.encode() + "Сообщение об ошибке".encode("cp1251")
+        assert texts(only(tmp_path / "w.eml", content))[1] == "Сообщение об ошибке"
+
+
+def test_malformed_messages_give_what_can_be_read(tmp_path: Path) -> None:
+    broken = (
+        b"Subject: =?utf-8?b?" + base64.b64encode("Тема".encode()) + b"?=\nDate: not a date\n"
+        b'From: "unclosed <x@y\nContent-Type: multipart/mixed; boundary=q\n\n--q\n'
+        b"Content-Type: text/plain\nContent-Transfer-Encoding: base64\n\n!!!not base64\n--q\n"
+        b"Content-Type: text/plain\n\nreadable"
+    )
+    document = only(tmp_path / "m.eml", broken)
+    assert document.title == "Тема" and "readable" in texts(document)[-1]
+
+
+def test_files_that_are_no_mail(tmp_path: Path) -> None:
+    assert "white space" in reason(tmp_path / "e.eml", b"  \n\n ")
+    assert "no e-mail" in reason(tmp_path / "t.eml", b"just some text\nof a person\n")
+    assert "empty e-mail" in reason(tmp_path / "n.eml", b"From: a@b\n\n  \n")
+    assert "no mailbox" in reason(tmp_path / "t.mbox", b"just text\n")
+    assert "no Outlook message" in reason(tmp_path / "t.msg", b"proc msgcat {} {}\n")
+    assert "damaged" in reason(tmp_path / "d.msg", OLE + bytes(2000))
+
+
+def test_a_mailbox(tmp_path: Path) -> None:
+    path = tmp_path / "box.mbox"
+    box = mailbox.mbox(str(path))
+    first = message("Первое", "From here on\n\nFrom the start of a line")
+    attach(first, "a.txt", "вложение".encode())
+    for mail in (first, message("Second", "text")):
+        box.add(mail)
+    box.flush()
+    box.close()
+    documents, failures = loaded(path)
+    assert not failures
+    assert [document.document_id for document in documents] == [
+        "box.mbox#1", "box.mbox#1/a.txt", "box.mbox#2",
+    ]  # fmt: skip
+    assert "From the start of a line" in texts(documents[0])[1]
+    assert documents[2].title == "Second"
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_end_in_documents_or_reasons(
+    tmp_path_factory: pytest.TempPathFactory, junk: bytes
+) -> None:
+    path = tmp_path_factory.mktemp("mail") / "x.eml"
+    documents, failures = loaded(path, b"Subject: x\nFrom: y\n" + junk)
+    assert documents or failures
+    assert not any("gave up" in reason for reason in failures.values()), failures

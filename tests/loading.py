@@ -1,0 +1,54 @@
+"""Load files in this process, as the parser process does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ingest.loaders.limits import LoadLimits
+from ingest.loaders.parse import parse
+from ingest.types import ParsedDocument
+
+LIMITS = LoadLimits(
+    max_file_mb=8, max_pages=50, max_characters=200_000, timeout_s=20, memory_mb=1024
+)
+
+
+def loaded(
+    path: Path, content: bytes | None = None, limits: LoadLimits = LIMITS
+) -> tuple[list[ParsedDocument], dict[str, str]]:
+    """Return the documents of a file, and the reasons of its failures by path."""
+    if content is not None:
+        path.write_bytes(content)
+    documents: list[ParsedDocument] = []
+    failures: dict[str, str] = {}
+    for item in parse(path, path.name, limits):
+        if isinstance(item, ParsedDocument):
+            documents.append(item)
+        else:
+            failures[item.path] = item.reason
+    return documents, failures
+
+
+def only(path: Path, content: bytes | None = None) -> ParsedDocument:
+    """Return the one document of a file that has no failures."""
+    documents, failures = loaded(path, content)
+    assert not failures, failures
+    (document,) = documents
+    return document
+
+
+def reason(path: Path, content: bytes | None = None, limits: LoadLimits = LIMITS) -> str:
+    """Return why a file as a whole is not read."""
+    documents, failures = loaded(path, content, limits)
+    assert not documents and list(failures) == [path.name], (documents, failures)
+    return failures[path.name]
+
+
+def texts(document: ParsedDocument) -> list[str]:
+    """Return the texts of the blocks."""
+    return [block.text for block in document.blocks]
+
+
+def sections(document: ParsedDocument) -> list[str]:
+    """Return the sections of the blocks."""
+    return [block.section for block in document.blocks]
