@@ -63,7 +63,10 @@ class Checkup:
             reason = CHANGED.format("the vector index") if changed else ""
             if report.left_out.get("chroma") == TORN:
                 reason = "a write to it failed"
-            self._store.chroma.distrust(lambda: reason or self.probe())
+            if reason:
+                self._store.chroma.condemn(reason)
+            else:
+                self._store.chroma.distrust(self.probe)
         self.sample()
 
     def again(self) -> list[str]:
@@ -74,7 +77,7 @@ class Checkup:
         store = self._store
         with store.ingesting:
             problems = self.sample()
-            if store.chroma.exists() and (reason := store.chroma.unsound()):
+            if reason := store.chroma.unsound():
                 store.rebuild_vectors()
                 self.repaired.append(f"the vector index was made anew ({reason})")
         return problems

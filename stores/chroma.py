@@ -46,14 +46,18 @@ class ChromaVectors:
         """Have the index proved before it is next opened here; `prove` returns a reason or ""."""
         self._doubt = prove
 
+    def condemn(self, reason: str) -> None:
+        """Note that the index is not to be opened, whatever it seems to know."""
+        self._torn_by, self._doubt = reason, lambda: reason
+
     def trust(self) -> None:
         """Note that the index was proved."""
         self._doubt, self._torn_by = None, ""
 
     @property
-    def torn(self) -> bool:
-        """Tell whether the index was found damaged, or a write to it failed."""
-        return bool(self._torn_by)
+    def torn(self) -> str:
+        """Return why the index is known to be damaged, "" when it is not known to be."""
+        return self._torn_by
 
     @property
     def doubted(self) -> str:

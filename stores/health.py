@@ -141,7 +141,9 @@ def vector_sets(store: Store) -> tuple[list[str], int, dict[int, dict[str, Any]]
             f"the vector index does not find {report['missed']} of {report['asked']} of its own"
             " vectors; run `carrel reindex`"
         )
-    if not problems and not store.chroma.torn:
+    if store.chroma.torn:
+        problems.append(f"the vector index: {store.chroma.torn}; run `carrel reindex`")
+    elif not problems:
         store.chroma.trust()
     return problems, sum(one["vectors"] for one in sets.values()), sets
 

@@ -34,7 +34,7 @@ class Outbox:
 
         An index that is found damaged is made anew from the stored vectors.
         """
-        if self._chroma.exists() and self._chroma.unsound():
+        if self._chroma.unsound():
             self._chroma.drop()
             self.refill()
         for operation in ("delete", "upsert"):
