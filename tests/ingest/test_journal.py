@@ -121,15 +121,14 @@ def test_a_kill_leaves_the_stage_in_the_journal(
 
 
 def test_what_an_interrupted_run_left_is_told_until_it_is_in(
-    ingest: Ingest, corpus: Path, tmp_path: Path
+    ingest: Ingest, open_store: Callable[..., Store], tmp_path: Path
 ) -> None:
-    data = tmp_path / "killed"
-    kill_at(data, corpus, "embedded.after:5")
-    (corpus / "notes.jsonl").rename(tmp_path / "notes.jsonl")
-    for path in (corpus / "more").iterdir():
-        path.unlink()
+    data = tmp_path / "data"
+    ingest(data)
+    with open_store(data=data, **VALUES) as store:
+        store.journal.reach(1, "embedded", [Entry("gone/1.md", "gone/1.md", 2)])
     (note,) = ingest(data, prune=False).notes
-    assert "are not in yet, the first of 'more/" in note
+    assert "1 documents" in note and "are not in yet, the first of 'gone/1.md'" in note
     assert ingest(data, prune=True).notes == []
     assert faults(data, "fake", finished=True) == []
 
