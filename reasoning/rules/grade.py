@@ -8,13 +8,12 @@ from core.settings import Settings
 from core.types import Evidence, Grade
 from reasoning.rules.relevance import Relevance
 from reasoning.rules.sentences import Sentence, missing_entities
+from reasoning.rules.values import CHECKED_KINDS
 from reasoning.rules.wanted import Wanted
 
 # When no document of the collection uses this share of a question's words, or the word for what
 # it asks about, only a sentence that clearly means the same can answer it.
 ABSENT, SAME_MEANING = 0.4, 0.7
-# A number or a date is there or not; a person or a place may be named by a common word.
-CHECKED_KINDS = ("number", "date")
 OFF_TOPIC, RELATED, PARTLY, ANSWERS = range(4)
 
 
@@ -54,7 +53,11 @@ def _grade(wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: 
         level, reason = RELATED, f"{reason}; names nothing the question names"
     if level >= PARTLY and _never_written(wanted, sentence):
         level, reason = RELATED, f"{reason}; no document uses {wanted.absent:.0%} of the words"
-    if level >= PARTLY and not sentence.matched and (sentence.semantic or 0.0) < SAME_MEANING:
+    if (
+        level >= PARTLY
+        and not (sentence.matched or sentence.field)
+        and (sentence.semantic or 0.0) < SAME_MEANING
+    ):
         level, reason = RELATED, f"{reason}; none of the words asked about is in it"
     if level >= PARTLY and wanted.wants in CHECKED_KINDS and not sentence.has_kind:
         level, reason = RELATED, f"{reason}; holds no {wanted.wants}"
@@ -62,6 +65,8 @@ def _grade(wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: 
 
 
 def _never_written(wanted: Wanted, sentence: Sentence) -> bool:
+    if sentence.field:
+        return False
     if sentence.semantic is None:  # words alone: inflection the analysis misses is no proof
         return wanted.absent >= ABSENT
     return (wanted.absent >= ABSENT or wanted.focus_absent) and sentence.semantic < SAME_MEANING

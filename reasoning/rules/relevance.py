@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from core.types import Evidence, SubQuestion, TermWeights
 from models.embeddings import Embedder
+from reasoning.rules.asked_fields import with_asked_fields
 from reasoning.rules.sentences import Sentence, word_scores
 from reasoning.rules.wanted import Vector, Wanted, analyse
 
@@ -43,7 +44,7 @@ class Relevance:
         """Return every sentence of the evidence with its score, best first."""
         found: list[Sentence] = []
         for item in evidence:
-            found.extend(word_scores(wanted, item))
+            found.extend(with_asked_fields(wanted, item, word_scores(wanted, item)))
         found.sort(key=_order)
         if wanted.vector is not None and found:
             found = self._with_meaning(wanted, wanted.vector, found)
@@ -66,7 +67,8 @@ class Relevance:
         for sentence, cosine in zip(worth_it, (vectors @ vector).tolist(), strict=True):
             meaning = min(1.0, max(0.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW)))
             blend = (1 - SEMANTIC_SHARE) * sentence.lexical + SEMANTIC_SHARE * meaning
-            scored.append(replace(sentence, score=blend, semantic=cosine))
+            score = max(blend, sentence.score) if sentence.field else blend
+            scored.append(replace(sentence, score=score, semantic=cosine))
         return scored
 
 

@@ -23,7 +23,10 @@ SENTENCE_MARKS = (".", "!", "?", "。", "！", "？", "…")
 
 @dataclass(frozen=True)
 class Sentence:
-    """Hold one scored sentence of a piece of evidence; `start` and `end` are in its text."""
+    """Hold one scored sentence of a piece of evidence; `start` and `end` are in its text.
+
+    `field` tells that it is what a question asks for of a record that it names.
+    """
 
     evidence: Evidence
     start: int
@@ -33,6 +36,7 @@ class Sentence:
     semantic: float | None
     matched: frozenset[int]
     has_kind: bool
+    field: bool = False
 
     @property
     def text(self) -> str:

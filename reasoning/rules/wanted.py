@@ -34,7 +34,7 @@ class Wanted:
     The first `own` groups are the sub-question's own words, the others its carried topic's;
     `absent` is the share of the own words' weight that the whole collection never uses, and
     `focus_absent` tells that the first thing the question names is among them. `subject` holds the
-    terms of the phrase the question is about ("the Acme payments API").
+    terms of the phrase the question is about ("the Acme payments API"), `said` all of its words.
     """
 
     groups: tuple[Group, ...]
@@ -43,6 +43,7 @@ class Wanted:
     focus_absent: bool
     entity_terms: tuple[frozenset[str], ...]
     subject: frozenset[str]
+    said: frozenset[str]
     vector: Vector | None
     language: str
     wants: AnswerKind
@@ -69,10 +70,12 @@ def analyse(
     Its vector is left out where the embedder does not serve its language.
     """
     words = lexicon(question.language)
-    own, carried = _own_and_carried(question, words, languages | {question.language})
+    spoken = languages | {question.language}
+    own, carried = _own_and_carried(question, words, spoken)
     rarity = weights(sorted({term for group in (*own, *carried) for term in group}))
     names = tuple(
-        frozenset(terms(name, question.language)) for name in entities(question.text, words)
+        frozenset(terms(name, question.language)).union(*query_terms(name, spoken))
+        for name in entities(question.text, words)
     )
     # The words around a name belong to it: "payments" in "the Acme payments API".
     subject = frozenset(content_terms(topic(question.text, words), question.language))
@@ -94,6 +97,7 @@ def analyse(
         focus_absent=bool(focus_weights) and min(focus_weights) >= unused,
         entity_terms=names,
         subject=subject,
+        said=frozenset().union(*query_terms(question.text, spoken)),
         vector=_vector(question, embedder),
         language=question.language,
         wants=question.wants,

@@ -191,3 +191,34 @@ def test_the_best_piece_of_many_keeps_its_grade(rules: Rules) -> None:
     evidence = [best, *others]
     assert rules(evidence).grade(question, evidence)[0].grade == 3
     assert all("no sentence" not in one.reason for one in rules(evidence).grade(question, evidence))
+
+
+RECORDS = (
+    ("en", "The Time Machine", "title: The Time Machine\nauthor: H. G. Wells\nyear: 1895\nprice: 18"),
+    ("ru", "Мастер и Маргарита", "название: Мастер и Маргарита\nавтор: Булгаков\nгод издания: 1973"),
+)
+FIELDS = (
+    ("What is the price of The Time Machine?", "text"),
+    ("In what year was The Time Machine published?", "date"),
+    ("В каком году издана книга Мастер и Маргарита?", "date"),
+    ("Кто автор книги Мастер и Маргарита?", "person"),
+)
+
+
+@pytest.mark.parametrize(("text", "wants"), FIELDS)
+def test_a_field_of_a_named_record_answers(rules: Rules, text: str, wants: AnswerKind) -> None:
+    evidence = [piece(said, spoken, title=name, kind="record") for spoken, name, said in RECORDS]
+    language = "ru" if text[0] > "z" else "en"
+    question = asking(text, language, wants=wants)
+    given = rules(evidence)
+    best = {grade.evidence_id: grade.grade for grade in given.grade(question, evidence)}
+    named = evidence[language == "ru"]
+    assert best.pop(named.evidence_id) == 3
+    assert max(best.values()) <= 1
+
+
+def test_a_field_that_a_record_lacks_does_not_answer(rules: Rules) -> None:
+    spoken, name, said = RECORDS[1]
+    record = piece(said, spoken, title=name, kind="record")
+    question = asking("Сколько страниц в книге Мастер и Маргарита?", "ru", wants="number")
+    assert grades(rules, question, record)[0] <= 1
