@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -42,6 +43,7 @@ def main() -> None:
 
 def _serve() -> None:
     answers = _private_stdout()
+    peak = _Peak()
     confinement = Confinement()
     confinement.enter()
     answers.write(b"ready\n")
@@ -49,7 +51,7 @@ def _serve() -> None:
     for line in sys.stdin.buffer:
         job = json.loads(line)
         confinement.file = os.path.realpath(job["path"])
-        if not _Job(job, answers).run():
+        if not _Job(job, answers, peak).run():
             return
 
 
@@ -65,7 +67,8 @@ def _private_stdout() -> BinaryIO:
 class _Job:
     """One file: its limits, and its answers as they come."""
 
-    def __init__(self, job: dict[str, Any], answers: BinaryIO) -> None:
+    def __init__(self, job: dict[str, Any], answers: BinaryIO, peak: _Peak) -> None:
+        self._peak = peak
         self._limits = LoadLimits.model_validate(job["limits"])
         self._path, self._relative = Path(job["path"]), str(job["relative"])
         self._longest = int(job["longest"])
@@ -92,7 +95,7 @@ class _Job:
             # What is left of the heap is in pieces: the next file gets a fresh process.
             self._write(b"M")
             return False
-        goes_on = _peak_mb() < self._limits.memory_mb / 2
+        goes_on = self._peak.mb() < self._limits.memory_mb / 2
         self._write(b"E" if goes_on else b"E0")
         return goes_on
 
@@ -181,7 +184,29 @@ def _limit_time(more_s: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (max(soft, seconds), hard))
 
 
-def _peak_mb() -> float:
+class _Peak:
+    """Tell how much memory this process has used at most.
+
+    On Linux getrusage counts what the parent had used before it started this process.
+    """
+
+    def __init__(self) -> None:
+        """Open what tells it, before the process is confined."""
+        try:
+            self._status: BinaryIO | None = Path("/proc/self/status").open("rb", buffering=0)
+        except OSError:
+            self._status = None
+
+    def mb(self) -> float:
+        """Return the peak in MB, 0 where the system does not tell."""
+        if self._status is None:
+            return _peak_of_usage()
+        self._status.seek(0)
+        found = re.search(rb"VmHWM:\s+(\d+) kB", self._status.read())
+        return int(found[1]) / 1024 if found else _peak_of_usage()
+
+
+def _peak_of_usage() -> float:
     try:
         import resource
     except ImportError:

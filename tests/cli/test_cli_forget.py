@@ -34,8 +34,8 @@ def test_a_document_is_forgotten_with_what_was_asked_about_it(carrel: Carrel, da
     assert "42 mm" in carrel("ask", HEIGHT, data=data).out
     done = carrel("forget", "guide/candle.md", "--json", data=data).json
     erased = done["erased"]
-    assert (erased["documents"], erased["files"], erased["runs"]) == (1, 1, 1)
-    assert erased["chunks"] > 0
+    assert (erased["documents"], erased["files"]) == (1, 1)
+    assert erased["chunks"] > 0 and erased["runs"] > 0
     needles = encoded("wick draws") | encoded("42 mm") | encoded("candle.md") | encoded("Ann Wick")
     assert holding(data, needles) == []
     assert carrel("search", "candle flame", "--json", data=data).json["results"][0]["source"] != (

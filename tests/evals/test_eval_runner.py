@@ -14,7 +14,7 @@ from evals.dataset import read_dataset
 from evals.retrieval import evaluate
 from evals.runner import run_queries, summed_notes, warm_up_texts
 from evals.searchers import PIPELINES, Hit, Hits
-from ingest.pipeline import Pipeline
+from ingest.steps import Steps
 
 
 def quiet(stage: str, done: int, total: int) -> None:
@@ -80,19 +80,19 @@ def test_an_interrupted_ingest_is_completed(dataset, settings, monkeypatch):
         dataset({f"d{n}": f"word{n} text" for n in range(9)}, qrels=[("q1", "d0", 1)])
     )
     slow = settings.model_copy(update={"ingest_batch": 2})
-    write = Pipeline._write
+    write = Steps.write
     written: list[object] = []
 
-    def stop_at_the_third(self, waiting):
-        write(self, waiting)
-        written.append(waiting)
+    def stop_at_the_third(self, batch, advance):
+        write(self, batch, advance)
+        written.append(batch)
         if len(written) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Pipeline, "_write", stop_at_the_third)
+    monkeypatch.setattr(Steps, "write", stop_at_the_third)
     with pytest.raises(KeyboardInterrupt):
         build_corpus(found, slow, quiet)
-    monkeypatch.setattr(Pipeline, "_write", write)
+    monkeypatch.setattr(Steps, "write", write)
     again = build_corpus(found, slow, quiet)
     assert again.left_out == []
     run = run_queries(found, again, "keyword", quiet)

@@ -112,11 +112,15 @@ def test_a_file_that_changes_while_it_is_read_ends(sandbox: Sandbox, long: Sourc
     assert len(list(load(long, LIMITS, sandbox))) == 1
 
 
-def test_one_process_serves_many_files(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_one_process_serves_many_files(tmp_path: Path) -> None:
+    limits = LIMITS.model_copy(update={"memory_mb": 600})
+    # What the parent has used before it starts the process is not the memory of that.
+    assert len(b"x" * (limits.memory_mb << 19)) > 0
     seen = set()
-    for _ in range(5):
-        assert failures(load(small(tmp_path), LIMITS, sandbox)) == []
-        seen.add(sandbox._idle[0].pid)
+    with Sandbox() as sandbox:
+        for _ in range(5):
+            assert failures(load(small(tmp_path), limits, sandbox)) == []
+            seen.add(sandbox._idle[0].pid)
     assert len(seen) == 1
 
 

@@ -194,8 +194,16 @@ def test_the_best_piece_of_many_keeps_its_grade(rules: Rules) -> None:
 
 
 RECORDS = (
-    ("en", "The Time Machine", "title: The Time Machine\nauthor: H. G. Wells\nyear: 1895\nprice: 18"),
-    ("ru", "Мастер и Маргарита", "название: Мастер и Маргарита\nавтор: Булгаков\nгод издания: 1973"),
+    (
+        "en",
+        "The Time Machine",
+        "title: The Time Machine\nauthor: H. G. Wells\nyear: 1895\nprice: 18",
+    ),
+    (
+        "ru",
+        "Мастер и Маргарита",
+        "название: Мастер и Маргарита\nавтор: Булгаков\nгод издания: 1973",
+    ),
 )
 FIELDS = (
     ("What is the price of The Time Machine?", "text"),

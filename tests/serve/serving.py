@@ -26,6 +26,7 @@ from serve.desk import Desk, make_desk
 from serve.metrics import Metrics
 from serve.runner import SessionRunner
 from serve.server import address_of, listening_socket, make_server
+from stores.store import Store
 
 HOST = "127.0.0.1"
 SECONDS = 20
@@ -56,6 +57,7 @@ class HeldSession:
     """Stand for a session whose runs go on until they are released or cancelled."""
 
     settings: Settings
+    store: Store
     chat: None = None
     started: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     cancelled: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
@@ -91,7 +93,7 @@ def record(question: str) -> RunRecord:
 def held_desk(session: Session, **changes: Any) -> tuple[Desk, HeldSession]:
     """Return a desk over the session's data whose questions are held."""
     settings = session.settings.model_copy(update=changes)
-    held = HeldSession(settings)
+    held = HeldSession(settings, session.store)
     runner = SessionRunner(held, settings)  # type: ignore[arg-type]
     desk = make_desk(session, allow_anonymous=True)
     desk = replace(desk, settings=settings, runner=runner, metrics=Metrics(runner, settings))

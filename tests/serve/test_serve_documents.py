@@ -77,7 +77,7 @@ def test_what_cannot_be_read_is_said(served: Served) -> None:
         job = finished(served, upload(served, name, content, collection="broken").json())
         assert job["state"] == "failed"
         assert "could not be read" in job["error"]
-    response = upload(served, "sheet.xlsx", b"x")
+    response = upload(served, "sheet.numbers", b"x")
     assert (response.status_code, error_of(response)["code"]) == (422, "bad_document")
     with served.client("writer") as client:
         names = [one["name"] for one in client.get("/api/v1/collections").json()["collections"]]
