@@ -102,6 +102,8 @@ class Reader:
     def _can_relabel(self, previous: FileRow, relative: str) -> bool:
         if previous.failures or any(self._left_out(previous.relative)):  # they say the old name
             return False
+        if any(self._stored(relative)):  # perhaps of a rename that was interrupted
+            return False
         old = previous.relative
         if not can_relabel(self._stored(old), old, relative):
             return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from commands import FILES, write_files
 from fakes import FakeEmbedder
 
-from benchmarks.truth import canonical, differences, faults
+from benchmarks.truth import canonical, differences, faults, open_truth
 from core.settings import Settings
 from ingest import usable
 from ingest.pipeline import Pipeline
@@ -38,11 +39,11 @@ class Box:
         self._open = open_store
 
     def ingest(self, *paths: Path, **options: object) -> Summary:
-        prune = bool(options.pop("prune", False))
+        prune, batch = bool(options.pop("prune", False)), options.pop("batch", 256)
         self.embedder.texts = 0
         with self._open(data=self.data) as store:
             target = store.writer.open_collection("acme", "main", None)
-            settings = Settings(data=self.data)
+            settings = Settings(data=self.data, ingest_batch=batch)  # type: ignore[arg-type]
             pipeline = Pipeline(store, self.embedder, settings, target, **options)  # type: ignore[arg-type]
             summary = pipeline.run(paths or [self.corpus], prune=prune)
         assert faults(self.data, "fake", finished=True) == []
@@ -138,6 +139,26 @@ def test_records_without_ids_are_numbered_under_the_new_name(
     box.ingest()
     (corpus / "a.jsonl").rename(corpus / "birdlist.jsonl")
     assert box.ingest().renamed == 1
+    fresh.ingest()
+    assert differences(canonical(box.data), canonical(fresh.data)) == []
+
+
+def test_a_rename_that_was_interrupted_loses_nothing(box: Box, fresh: Box, corpus: Path) -> None:
+    rows = [{"_id": f"bird-{n}", "title": f"Heron {n}", "text": "It fishes."} for n in range(9)]
+    (corpus / "flock.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    box.ingest()
+    (corpus / "flock.jsonl").rename(corpus / "birdlist.jsonl")
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if stage == "vectors":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        box.ingest(progress=stop, batch=5)
+    with closing(open_truth(box.data)) as connection:
+        query = "SELECT DISTINCT file FROM documents WHERE document_id LIKE 'bird-%'"
+        assert len(connection.execute(query).fetchall()) == 2  # in the middle of it
+    box.ingest()
     fresh.ingest()
     assert differences(canonical(box.data), canonical(fresh.data)) == []
 
