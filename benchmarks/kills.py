@@ -21,6 +21,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -66,6 +67,12 @@ class Tally:
     kills: Counter[str] = field(default_factory=Counter)
     completed: int = 0
     problems: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return (
+            f"{sum(self.kills.values())} kills, {self.completed} runs to the end,"
+            f" {len(self.problems)} problems"
+        )
 
 
 class Harness:
@@ -148,6 +155,7 @@ class Harness:
                 problems = self._check(data, rebuilding=True)
                 self._report(problems, where)
                 self._compare(data, known, wanted, where)
+                print(f"\r{self.tally}", end="", file=sys.stderr, flush=True)
             else:
                 self.tally.completed += 1
                 self._report(self._check(data, finished=True), f"{where}, completed")
@@ -285,8 +293,7 @@ def main() -> None:
     print("| stage | kills |\n|---|---|")
     for stage, count in sorted(tally.kills.items()):
         print(f"| {stage} | {count} |")
-    print(f"\n{sum(tally.kills.values())} kills, {tally.completed} runs to the end,", end=" ")
-    print(f"{len(tally.problems)} problems")
+    print(f"\n{tally}")
     if tally.problems or sum(tally.kills.values()) < arguments.kills:
         raise SystemExit(1)
 
