@@ -8,12 +8,13 @@ from core.settings import Settings
 from core.types import Evidence, Grade
 from reasoning.rules.relevance import Relevance
 from reasoning.rules.sentences import Sentence, missing_entities
-from reasoning.rules.values import CHECKED_KINDS
 from reasoning.rules.wanted import Wanted
 
 # When no document of the collection uses this share of a question's words, or the word for what
 # it asks about, only a sentence that clearly means the same can answer it.
 ABSENT, SAME_MEANING = 0.4, 0.7
+# A number or a date is there or not; a person or a place may be named by a common word.
+CHECKED_KINDS = ("number", "date")
 OFF_TOPIC, RELATED, PARTLY, ANSWERS = range(4)
 
 

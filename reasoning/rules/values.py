@@ -8,8 +8,6 @@ from core.language.analysis import terms
 from core.types import AnswerKind
 from reasoning.rules.lexicon import Lexicon
 
-# A number or a date is there or not; a person or a place may be named by a common word.
-CHECKED_KINDS = ("number", "date")
 DIGITS = re.compile(r"\d")
 YEAR_OR_DATE = re.compile(
     r"\d{3,4}|\d{1,2}[./-]\d{1,2}|[零〇一二三四五六七八九十]{2,}年|\d+年|世纪|century|век|століт|столет"
