@@ -13,6 +13,7 @@ from stores.findings import fulltext_findings
 from stores.fulltext_rebuild import rebuild_fulltext
 from stores.health import vector_sets
 from stores.inventory import orphan_files
+from stores.mending import drop_vectors, read_anew
 from stores.store import Store
 
 
@@ -44,13 +45,13 @@ def _vectors(store: Store) -> list[str]:
     if not damaged:
         return []
     with store.database.write() as connection:
-        dropped = store.checkup.drop_vectors(connection)
+        dropped = drop_vectors(connection)
     return [f"{dropped} damaged vectors were dropped"]
 
 
 def _documents(store: Store) -> list[str]:
     """Let the next ingest of their files read damaged documents anew."""
-    count = store.checkup.read_anew()
+    count = read_anew(store.database)
     if not count:
         return []
     return [f"{count} damaged documents are read anew when their files are ingested again"]

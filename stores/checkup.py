@@ -26,7 +26,7 @@ from stores.fulltext_rebuild import rebuild_fulltext
 from stores.samples import vector_sample
 from stores.seal import SealReport
 from stores.selfcheck import self_check
-from stores.sums import CHUNK, DOCUMENT, SENTENCES, VECTOR, Damage, find_damage
+from stores.sums import Damage, find_damage
 from stores.writer import bump
 
 if TYPE_CHECKING:
@@ -214,35 +214,6 @@ class Checkup:
             self._condition.report(f"rows {number}", problem)
         self.damage = damage
         return damage
-
-    def drop_vectors(self, connection: sqlite3.Connection) -> int:
-        """Delete the damaged vectors within a transaction; return how many."""
-        dropped = 0
-        for alias, table, own in (
-            ("e", "embeddings", VECTOR),
-            ("s", "sentence_vectors", SENTENCES),
-        ):
-            query = f"DELETE FROM {table} AS {alias} WHERE {alias}.sum IS NOT {own}"
-            dropped += connection.execute(query).rowcount
-        bump(connection)
-        return dropped
-
-    def read_anew(self) -> int:
-        """Make the next ingest read the files of damaged documents; return how many these are."""
-        with self._store.database.write() as connection:
-            rows = connection.execute(
-                f"""SELECT DISTINCT d.id FROM documents d LEFT JOIN chunks c ON c.document = d.id
-                    WHERE d.sum IS NOT {DOCUMENT} OR (c.id IS NOT NULL AND c.sum IS NOT {CHUNK})"""
-            ).fetchall()
-            for row in rows:
-                connection.execute(
-                    """UPDATE files SET fingerprint = '' WHERE EXISTS (SELECT 1 FROM documents d
-                       WHERE d.id = ? AND d.collection_id = files.collection_id
-                           AND d.file = files.relative)""",
-                    (row[0],),
-                )
-                connection.execute("UPDATE documents SET content_hash = '' WHERE id = ?", (row[0],))
-        return len(rows)
 
     def settled(self) -> None:
         """Forget what was said of repairs and changes that are done and checked by now."""
