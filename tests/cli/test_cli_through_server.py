@@ -9,10 +9,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 from commands import (
     DOCUMENTS,
@@ -25,6 +26,7 @@ from commands import (
     in_process,
     process,
 )
+from scanning import encoded, holding
 
 from stores.lock import OwnerLock
 
@@ -263,6 +265,29 @@ def test_forget_and_backup_go_through_it(server: Server, run: Carrel, tmp_path: 
     assert packed["bytes"] == (tmp_path / "all.backup").stat().st_size
     secret = str(server.owner["secret"]).encode()
     assert secret not in (tmp_path / "all.backup").read_bytes()
+
+
+def test_an_upload_that_was_forgotten_is_in_no_file(server: Server, run: Carrel) -> None:
+    name, needles = "Zyxplover.md", encoded("Zyxplover") | encoded("plovers wade")
+    with httpx.Client(base_url=server.url, timeout=SECONDS) as client:
+        params = {"name": name, "collection": "birds"}
+        job = client.post("/api/v1/documents", params=params, content=b"# Birds\n\nplovers wade")
+        where = f"/api/v1/jobs/{job.json()['id']}"
+        wait_for(lambda: client.get(where).json()["state"] in ("done", "failed"))
+        assert client.get(where).json()["state"] == "done"
+    assert holding(server.data, needles)
+    assert run("forget", name, "-c", "birds", "--json").json["erased"]["documents"] == 1
+    assert holding(server.data, needles) == []
+    asked = run("audit", "list", "--document", name, "--json").json["events"]
+    assert [row["kind"] for row in asked] == ["deletion", "upload"]
+    assert run("audit", "verify").code == 0
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_two_clients_at_once(server: Server) -> None:

@@ -127,6 +127,7 @@ NAMES = [
     "m012_journal",
     "m013_quality",
     "m014_erasure",
+    "m015_audit_names",
 ]
 
 
