@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, model_validator
 
@@ -70,6 +70,10 @@ class Settings(  # pydantic lists the fields of the last base first
     """Hold all settings; each field's description is its documentation."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    if TYPE_CHECKING:  # every field has a default, which type checkers do not see in `Field`
+
+        def __init__(self, **values: Any) -> None: ...
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
