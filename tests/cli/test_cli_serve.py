@@ -42,7 +42,7 @@ def serving(data: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[s
         finally:
             if child.poll() is None:
                 child.send_signal(signal.SIGTERM)
-                child.wait(30)
+                child.wait(60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -52,7 +52,7 @@ def test_it_answers_until_it_is_told_to_stop(data: Path, number: signal.Signals)
         run = httpx.post(f"{url}/api/v1/chat", json=BODY, timeout=30).json()
         assert "42 mm" in run["answer"]
         child.send_signal(number)
-        assert child.wait(30) == 0
+        assert child.wait(60) == 0
         assert child.stderr is not None
         errors = child.stderr.read()
     assert "need no key" in errors and "Traceback" not in errors

@@ -164,7 +164,7 @@ def test_what_runs_ends_as_it_began(session: Session) -> None:
             )
         )
         thread.start()
-        assert held.started.acquire(timeout=20)
+        assert held.started.acquire(timeout=60)
         desk.reload.now(desk, None)
         held.released.set()
         thread.join()
