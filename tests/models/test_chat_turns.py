@@ -110,5 +110,5 @@ def test_a_call_that_fails_gives_its_place_back() -> None:
     turns = Turns(1, 2)
     with pytest.raises(ValueError), turns.taken("a", time.monotonic() + LATE, never):
         raise ValueError
-    with turns.taken("a", time.monotonic() + 1, never):
+    with turns.taken("a", time.monotonic() + LATE, never):
         pass
