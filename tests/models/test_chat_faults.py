@@ -9,6 +9,7 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from stub_llm import MODEL, Connection, read_request, stub_llm
@@ -16,6 +17,7 @@ from stub_llm import MODEL, Connection, read_request, stub_llm
 from core.errors import ModelError
 from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
+from models.chat.faults import NoConnection
 from models.chat.guarded import GuardedChat
 from models.chat.openai_chat import server_chat
 from models.chat.types import (
@@ -123,13 +125,11 @@ def test_no_server_is_said_with_what_to_do(ledger: Ledger) -> None:
     assert ledger.lost
 
 
-def test_a_server_that_comes_back_is_found_by_the_retry(ledger: Ledger) -> None:
-    with stub_llm() as gone:
-        port = int(gone.url.split(":")[2].split("/")[0])
-    back: list[socket.socket] = []
-
-    def serve() -> None:
-        sock, _ = back[0].accept()
+def test_a_server_that_comes_back_is_found_by_the_retry(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def serve(listener: socket.socket) -> None:
+        sock, _ = listener.accept()
         with sock:
             read_request(sock)  # what is left unread would reset the connection
             event = (
@@ -137,19 +137,25 @@ def test_a_server_that_comes_back_is_found_by_the_retry(ledger: Ledger) -> None:
             )
             sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + event + b"\n\n")
 
-    def return_later() -> None:
-        time.sleep(0.05)
-        back.append(socket.create_server(("127.0.0.1", port)))
-        serve()
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))  # refuses connections until it listens
+        chat = chat_at(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", llm_retries=2)
+        thread = threading.Thread(target=serve, args=[listener], daemon=True)
+        receive = chat._receive
 
-    thread = threading.Thread(target=return_later)
-    thread.start()
-    try:
-        assert ask(chat_at(gone.url, llm_retries=8)).text == "back"
-    finally:
+        def refused_once(*arguments: Any) -> Any:
+            try:
+                return receive(*arguments)
+            except NoConnection:
+                if not thread.ident:
+                    listener.listen()
+                    thread.start()
+                raise
+
+        monkeypatch.setattr(chat, "_receive", refused_once)
+        assert ask(chat).text == "back"
+        assert thread.ident
         thread.join(60)
-        for listener in back:
-            listener.close()
 
 
 def test_the_total_deadline_cuts_a_stream_of_tokens(ledger: Ledger) -> None:
