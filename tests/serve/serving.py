@@ -27,9 +27,10 @@ from graph.session import Session
 from models.chat.types import ModelCancelled
 from serve.app import make_app
 from serve.desk import Desk, make_desk
+from serve.listening import address_of, listening_socket
 from serve.metrics import Metrics
 from serve.runner import SessionRunner
-from serve.server import address_of, listening_socket, make_server
+from serve.server import make_server
 from stores.store import Store
 
 HOST = "127.0.0.1"
