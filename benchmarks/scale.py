@@ -50,6 +50,7 @@ SIZES: dict[str, dict[str, Any]] = {
 READY_S, UNSEALED_S = 5.0, 8.0
 RESTORE_S, RESTORE_CHUNKS = 300.0, 50_000
 MOST_STRETCH = 2.0
+REFUSED = 3  # the exit code of an answer that says that nothing was found
 STATES = ("closed well", "killed", "no seal")
 PARTS = ("start", "ask", "checks", "selfcheck", "doctor", "backup", "restore", "forget")
 
@@ -112,7 +113,8 @@ def ask(data: Path, given: argparse.Namespace) -> Iterator[Line]:
         runs = []
         for number in range(given.repeat):
             prepare(data, state)
-            runs.append(command(data, "ask", QUESTIONS[number % len(QUESTIONS)], "--json"))
+            question = QUESTIONS[number % len(QUESTIONS)]
+            runs.append(command(data, "ask", question, "--json", codes=(0, REFUSED)))
         bar = UNSEALED_S if state == "no seal" else READY_S
         yield Line(f"`ask --json`, {state}", runs, bar)
 

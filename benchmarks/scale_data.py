@@ -19,7 +19,7 @@ from models.loading import open_embedder
 from models.onnx_embedder import Span
 from stores.store import Store
 
-COPIES, FEW = 2, 380  # of the data sets; documents of each in the small directory
+FEW = 240  # documents of each data set in the small directory
 
 
 class InstantSpanEmbedder(InstantEmbedder):
