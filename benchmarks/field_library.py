@@ -160,7 +160,7 @@ def _marc(works: Sequence[Work], path: Path) -> None:
     with path.open("wb") as handle:
         for number, work in enumerate(works):
             record = Record(force_utf8=True)
-            record.add_field(Field(tag="001", data=f"{path.stem}{number}"))
+            fields = [Field(tag="001", data=f"{path.stem}{number}")]
             pairs = [("245", [("a", work.title)])]
             pairs += [(tag, [(code, work.said[name])])
                       for name, (tag, code) in places.items() if name in work.said]  # fmt: skip
@@ -174,7 +174,8 @@ def _marc(works: Sequence[Work], path: Path) -> None:
                 pairs.append(("041", [("a", MARC_LANGUAGES[work.said["language"]])]))
             for tag, subfields in pairs:
                 parts = [Subfield(code, value) for code, value in subfields]
-                record.add_field(Field(tag=tag, indicators=Indicators(" ", " "), subfields=parts))
+                fields.append(Field(tag=tag, indicators=Indicators(" ", " "), subfields=parts))
+            record.add_field(*fields)  # type: ignore[no-untyped-call]
             handle.write(record.as_marc())
 
 
