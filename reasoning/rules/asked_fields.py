@@ -46,17 +46,22 @@ def _asked(wanted: Wanted, item: Evidence, question: FieldQuestion) -> list[Fiel
     name = frozenset(content_terms(item.title, item.language))
     named = question.meant in (Meant.named, Meant.described)
     labelled = wanted.said - name if name and name <= wanted.asked else frozenset()
-    if question.meant is Meant.other:
+    if question.meant is Meant.other and question.fields:
         return []
     return [
         one
         for one in fields(item.text)
-        if not _said(wanted, item, one)
-        and (
-            (named and field_of(one.label) in question.fields)
-            or labelled & set(content_terms(one.label, item.language))
-        )
+        if not _said(wanted, item, one) and _labels(one, labelled, item, question, named=named)
     ]
+
+
+def _labels(
+    field: Field, labelled: frozenset[str], item: Evidence, question: FieldQuestion, *, named: bool
+) -> bool:
+    known = field_of(field.label)
+    if known and question.fields:
+        return named and known in question.fields
+    return bool(labelled & set(content_terms(field.label, item.language)))
 
 
 def _said(wanted: Wanted, item: Evidence, field: Field) -> bool:
@@ -70,6 +75,8 @@ def _holds(sentence: Sentence, among: Iterable[Field]) -> bool:
 
 def _beside(sentence: Sentence, question: FieldQuestion, *, record: bool) -> bool:
     """Tell whether a sentence says nothing of what is asked for, well as it names the document."""
+    if question.fields and not (record or question.clear):
+        return False
     if question.meant is Meant.other:
         return bool(question.fields)
     if question.meant is Meant.named and question.fields:

@@ -31,12 +31,14 @@ class Meant(Enum):
 class FieldQuestion:
     """Hold the fields that a question asks of a document, and whether it means that one.
 
-    `left` are the words that neither the title nor the names of fields explain.
+    `left` are the words that neither the title nor the names of fields explain; it is `clear` when
+    they are names alone.
     """
 
     fields: frozenset[str]
     meant: Meant
     left: frozenset[str]
+    clear: bool
 
 
 def field_question(question: str, item: Evidence) -> FieldQuestion:
@@ -51,13 +53,15 @@ def field_question(question: str, item: Evidence) -> FieldQuestion:
     left = [word for word in plain.left if not whole or not _in(word, title)]
     first = next((word.start for word in words_of(outside)), 0)
     names = [*quoted, *(word for word in left if _is_name(word, first))]
-    fields = frozenset() if kind == "yesno" else plain.nouns or plain.verbs
+    nouns = plain.nouns - {"published"} if any(map(_is_year, left)) else plain.nouns
+    fields = frozenset() if kind == "yesno" else nouns or plain.verbs
     meant = _meant(item, [*quoted, *left], names, whole=whole)
     if plain.parts and fields:
         meant = Meant.other
     if meant is Meant.unknown and fields and _like(question, item.title):
         meant = Meant.other
-    return FieldQuestion(fields, meant, frozenset().union(*(word.forms for word in left)))
+    said = frozenset().union(*(word.forms for word in left))
+    return FieldQuestion(fields, meant, said, all(word in names for word in left))
 
 
 def _meant(item: Evidence, words: list[Word], names: list[Word], *, whole: bool) -> Meant:
@@ -95,6 +99,11 @@ def _edge(title: str, *, left: bool) -> str:
     if HAN.search(title):
         return ""
     return r"(?<!\w)" if left else r"(?!\w)"
+
+
+def _is_year(word: Word) -> bool:
+    """Tell whether "in the year 1905" names its year, and so does not ask for it."""
+    return word.text.isdigit() and len(word.text) == len("1905")
 
 
 def _is_name(word: Word, first: int) -> bool:

@@ -163,7 +163,10 @@ def _scan_han(word: Word, found: _Found, verb: str, *, label: bool) -> list[Word
     pattern, entries = _han()
     rest = []
     end = 0
+    cut = frozenset(terms(text, "zh"))
     for match in pattern.finditer(text):
+        if len(match.group()) == 1 and match.group() not in cut:
+            continue
         if match.start() > end:
             rest.append((end, text[end : match.start()]))
         for entry in entries.get(match.group(), ()):
