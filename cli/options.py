@@ -77,13 +77,19 @@ def settings_from(
 
 @contextmanager
 def opened(
-    settings: Settings, *, create: bool = False, needs_embedder: bool = False, alone: bool = False
+    settings: Settings,
+    *,
+    create: bool = False,
+    needs_embedder: bool = False,
+    alone: bool = False,
+    check_later: bool = False,
 ) -> Iterator[Session]:
     """Give a session whose SQLite errors name this data directory and what to do.
 
     Where a server owns the directory, the command leaves this process here, and the server runs it
     from its beginning: nothing may have been printed before. Not so with `alone`: such a command
-    needs the directory for itself and is refused. In the server the session is its own, lent.
+    needs the directory for itself and is refused. In the server the session is its own, lent. With
+    `check_later` the caller sees to the store's `checkup.finish`.
     """
     if (here := host()) is not None:
         from cli.hosting import lent
@@ -99,7 +105,13 @@ def opened(
         from stores.database import explained
 
         with (
-            Session(settings, create=create, needs_embedder=needs_embedder, lock=lock) as session,
+            Session(
+                settings,
+                create=create,
+                needs_embedder=needs_embedder,
+                lock=lock,
+                check_later=check_later,
+            ) as session,
             explained(session.store.database.path),
         ):
             yield session

@@ -80,7 +80,7 @@ def _run(settings: Settings, load: Callable[[], Settings], *, allow_anonymous: b
     bound = listening_socket(settings.serve_host, settings.serve_port)
     try:
         log_to_stderr(settings)
-        with opened(settings, create=True, alone=True) as session:
+        with opened(settings, create=True, alone=True, check_later=True) as session:
             from serve.app import make_app
             from serve.control import Control
             from serve.desk import make_desk

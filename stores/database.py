@@ -18,6 +18,7 @@ import stores.migrations_sums  # noqa: F401 - registers a migration
 from core.errors import OperatorError
 from stores.compaction import compact, empty_log
 from stores.condition import Condition
+from stores.gate import Gate
 from stores.migrations import apply_migrations
 from stores.permissions import MATCHES
 from stores.sums import register
@@ -32,6 +33,7 @@ class Database:
         """Open or create the file and bring its schema up to date."""
         self.path = path
         self.condition = Condition()
+        self.gate = Gate()
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()
@@ -79,6 +81,7 @@ class Database:
 
         Raises OperatorError when the file was found malformed: writing would make it worse.
         """
+        self.gate.passed()
         if self.condition.malformed:
             raise malformed(self.path, self.condition.malformed)
         with self._write_lock:

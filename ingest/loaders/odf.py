@@ -123,6 +123,7 @@ def _metadata(root: Element) -> dict[str, Any]:
             "language": "".join(said.get("language", [])),
             "subject": "".join(said.get("subject", [])),
             "description": "".join(said.get("description", [])),
+            "created": next(iter(said.get("creation-date", [])), ""),
             "updated_at": next(iter(said.get("date", []) + said.get("creation-date", [])), ""),
         }
     )

@@ -48,6 +48,7 @@ def described(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libr
             "language": properties.language,
             "version": properties.version,
             "subject": properties.subject,
+            "created": properties.created,
             "updated_at": properties.modified,
         }
     except Exception:  # any part of a damaged property sheet; the text is what matters

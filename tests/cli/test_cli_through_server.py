@@ -6,10 +6,12 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -63,6 +65,20 @@ class Server:
     def owner(self) -> dict[str, object]:
         found: dict[str, object] = json.loads((self.data / "owner.json").read_text())
         return found
+
+    def works_on(self, collection: str) -> bool:
+        """Wait until the server reads files into a collection; tell whether it does."""
+        query = (
+            "SELECT count(*) FROM documents d, collections c"
+            " WHERE d.collection_id = c.id AND c.name = ?"
+        )
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            with closing(sqlite3.connect(self.data / "catalogue.sqlite3")) as catalogue:
+                if catalogue.execute(query, [collection]).fetchone()[0]:
+                    return True
+            time.sleep(0.05)
+        return False
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> str:
         if self.child.poll() is None:
@@ -313,7 +329,7 @@ def test_long_work_waits_its_turn_and_can_be_interrupted(
 ) -> None:
     first = server.start("ingest", str(many), "-c", "one")
     lines_until(first, "through the server")
-    time.sleep(0.5)  # it is at work, and the next finds it so
+    assert server.works_on("one")
     second = server.start("ingest", str(many / "1.md"), "-c", "two")
     lines_until(second, "waiting for ingest into one")
     assert run("search", "wax", "--json").json["results"]  # which waits for nobody
@@ -330,7 +346,7 @@ def test_a_client_that_is_killed_leaves_nobody_waiting(
 ) -> None:
     first = server.start("ingest", str(many), "-c", "three")
     lines_until(first, "through the server")
-    time.sleep(0.5)
+    assert server.works_on("three")
     first.kill()
     ended(first)
     done = run("ingest", many / "2.md", "-c", "four", "--json")
@@ -354,13 +370,15 @@ def test_a_server_that_ends_ends_its_commands(
     server = Server(copied(alone, tmp_path / "data"), "--set", "serve_stop_seconds=50")
     command = server.start("ingest", str(many), "-c", "one")
     lines_until(command, "through the server")
-    time.sleep(0.5)
+    assert server.works_on("one")
     errors = server.stop(number)
     said = ended(command)
     assert command.returncode == 4
     assert ("server was stopped" if number == signal.SIGTERM else "ended before") in said
     assert "Traceback" not in errors + said
-    doctor = carrel("doctor", "--json", data=server.data)  # by itself again, whatever note was left
+    done = carrel("ingest", many / "1.md", "-c", "two", "--json", data=server.data)
+    assert (done.code, done.err) == (0, "")  # by itself again, whatever note was left
+    doctor = carrel("doctor", "--json", data=server.data)  # what was in the middle is whole now
     assert (doctor.code, doctor.err) == (0, "")
     assert doctor.json["documents"] >= DOCUMENTS
 
