@@ -19,7 +19,7 @@ from models.loading import open_embedder
 from models.onnx_embedder import Span
 from stores.store import Store
 
-FEW = 240  # documents of each data set in the small directory
+FEW = 175  # documents of each data set in the small directory
 
 
 class InstantSpanEmbedder(InstantEmbedder):
