@@ -72,7 +72,12 @@ def serve(folder: Path, questions: Sequence[str], given: dict[str, Any]) -> dict
 
 
 def read_back(
-    folder: Path, questions: Sequence[str], served: dict[str, Any], given: dict[str, Any]
+    folder: Path,
+    questions: Sequence[str],
+    served: dict[str, Any],
+    given: dict[str, Any],
+    *,
+    doctor: bool = True,
 ) -> dict[str, Any]:
     """Read everything in one opening, then let the doctor look; each part may refuse by itself."""
     from cli.options import opened
@@ -102,7 +107,8 @@ def read_back(
         take("audit", lambda: _audit(session, refused))
         said += session.warnings
         problems: list[str] = []
-        take("doctor", lambda: problems.extend(examine(session.store)["problems"]))
+        if doctor:
+            take("doctor", lambda: problems.extend(examine(session.store)["problems"]))
     return {"parts": parts, "refused": refused, "said": sorted(set(said)), "problems": problems}
 
 
