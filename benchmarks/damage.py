@@ -12,6 +12,8 @@ are kept in FOLDER/cases.jsonl: run it again and it goes on.
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
 import json
 import os
 import random
@@ -137,8 +139,13 @@ class Runner:
         self.questions, self.served = questions, served
         self.whole: dict[str, Seen] = {}
 
-    def seen(self, name: str, damaged: tuple[str, str, int] | None = None) -> Seen:
-        """Return what a copy gives, damaged at (file, way, seed) or whole."""
+    def seen(
+        self, name: str, damaged: tuple[str, str, int] | None = None, *, loaded: bool = False
+    ) -> Seen:
+        """Return what a copy gives, damaged at (file, way, seed) or whole.
+
+        With `loaded` its problems are the names of the modules that the child has loaded.
+        """
         shutil.rmtree(self.copy, ignore_errors=True)
         shutil.copytree(self.base, self.copy)
         if name == "crash":
@@ -146,7 +153,14 @@ class Runner:
         if damaged is not None:
             damage(self.copy / damaged[0], damaged[1], damaged[2])
         settings = {**BASE, **SETTINGS[name]}
-        return forked(lambda: read_back(self.copy, self.questions, self.served, settings), LIMIT_S)
+
+        doctor = damaged is None or damaged[2] == 0  # it takes as long as all the rest
+
+        def work() -> dict[str, Any]:
+            found = read_back(self.copy, self.questions, self.served, settings, doctor=doctor)
+            return {"problems": sorted(sys.modules)} if loaded else found
+
+        return forked(work, LIMIT_S)
 
     def case(self, name: str, relative: str, way: str, seed: int) -> dict[str, Any]:
         """Run one case."""
@@ -186,8 +200,7 @@ def main() -> int:
     print(f"{len(cases)} cases, {len(left)} of them to run", flush=True)
     runner = Runner(base, questions, served)
     if left:
-        runner.seen("segments")  # the files are in the cache of the system
-        _warm(base, questions, served, given.work / "warm")
+        _warm(runner)
     until = time.monotonic() + given.limit_s
     for number, one in enumerate(left, 1):
         if time.monotonic() > until:
@@ -202,13 +215,12 @@ def main() -> int:
     return report([done[one] for one in cases if one in done], len(cases))
 
 
-def _warm(base: Path, questions: Sequence[str], served: dict[str, Any], copy: Path) -> None:
-    """Load modules and models once: each case is a fork that has them, and its own files."""
-    import chromadb  # noqa: F401 - loaded, not opened: it has threads
-
-    shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(base, copy)
-    read_back(copy, questions[:1], served, BASE)
+def _warm(runner: Runner) -> None:
+    """Import here what a case imports, so that each fork has it; nothing is opened before it."""
+    whole = runner.seen("chroma", loaded=True)
+    for name in whole.problems:
+        with contextlib.suppress(Exception):  # some can be imported by their package alone
+            importlib.import_module(name)
 
 
 def _given() -> argparse.Namespace:

@@ -27,6 +27,7 @@ from stores.samples import vector_sample
 from stores.seal import SealReport
 from stores.selfcheck import self_check
 from stores.sums import Damage, find_damage
+from stores.sums_records import find_damaged_records
 from stores.writer import bump
 
 if TYPE_CHECKING:
@@ -85,8 +86,7 @@ class Checkup:
     def left_out(self) -> dict[str, str] | None:
         """Return what a seal does not vouch for, None where the truth is damaged."""
         damage, store = self.damage, self._store
-        rows = damage.documents or damage.chunks or damage.vectors or damage.collections
-        if rows or damage.keys or self._condition.malformed:
+        if damage.any or self._condition.malformed:
             return None
         found = {"chroma": store.chroma.doubted} if store.chroma.doubted else {}
         if store.seal.moved("segments"):
@@ -198,6 +198,7 @@ class Checkup:
         self._condition.clear("rows ")
         try:
             damage = find_damage(database.read())
+            damage.records.update(find_damaged_records(database.read()))
             known = {row[0] for row in database.read().execute("SELECT document FROM quarantine")}
             if known != damage.documents.keys():
                 with database.write() as connection:

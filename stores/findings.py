@@ -13,6 +13,17 @@ from stores.sums import Damage
 
 TREE = re.compile(r"(?:On tree page|Tree) (\d+)")
 INDEX_SIGNS = ("missing from index", "entries in index", "non-unique entry in index")
+RECORDS = {
+    "runs": "records of runs are damaged and withheld; restore a backup",
+    "feedback": "opinions are damaged and withheld; restore a backup",
+    "conversations": "conversations are damaged and withheld; restore a backup",
+    "conversation_turns": "turns of conversations are damaged and withheld; restore a backup",
+    "jobs": "jobs are damaged and not taken up; restore a backup, or send the uploads again",
+    "files": "entries of ingested files are damaged: the next ingest reads these files anew; run"
+    " `carrel doctor --repair`",
+    "book_texts": "links of books are damaged and not followed; run `carrel doctor --repair`, then"
+    " ingest again",
+}
 LINES = 20  # of SQLite's own check that are read
 
 
@@ -146,6 +157,8 @@ def damage_problems(damage: Damage, *, named: bool) -> list[str]:
         )
     if damage.keys:
         found.append(f"keys are damaged and not accepted{some(damage.keys)}; make new ones")
+    for name, count in damage.records.items():
+        found.append(f"{count} {RECORDS[name]}")
     return found
 
 
