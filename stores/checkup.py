@@ -15,12 +15,14 @@ from core.errors import CarrelError
 from stores import canary
 from stores.catalogue import Collection
 from stores.chroma import TORN
+from stores.conversations import THREADS
 from stores.findings import (
     damage_problems,
     damaged_parts,
     dead_but_alive,
     fulltext_findings,
     structure_problems,
+    threads_problem,
 )
 from stores.fulltext_rebuild import rebuild_fulltext
 from stores.samples import vector_sample
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from core.settings import Settings
     from stores.store import Store
 
-CATALOGUE, CONVERSATIONS = "catalogue.sqlite3", "conversations.sqlite3"
+CATALOGUE = "catalogue.sqlite3"
 CHANGED = "{} was changed by something else since the data directory was closed"
 
 
@@ -49,6 +51,7 @@ class Checkup:
         self._lock = threading.Lock()
         self.repaired: list[str] = []
         self.damage = Damage()
+        self.threads_damaged = False
         self.probe_s = settings.check_probe_s
 
     def opened(self, report: SealReport) -> None:
@@ -86,7 +89,7 @@ class Checkup:
     def left_out(self) -> dict[str, str] | None:
         """Return what a seal does not vouch for, None where the truth is damaged."""
         damage, store = self.damage, self._store
-        if damage.any or self._condition.malformed:
+        if damage.any or self.threads_damaged or self._condition.malformed:
             return None
         found = {"chroma": store.chroma.doubted} if store.chroma.doubted else {}
         if store.seal.moved("segments"):
@@ -162,10 +165,18 @@ class Checkup:
                 self._fulltext(collection)
         if not self._condition.malformed:
             self._segments()
+        if report.touched(THREADS) or report.touched(f"{THREADS}-wal"):
+            self._threads()
         if report.state == "changed":
             for name in report.files:
                 if not name.startswith(("chroma/", "segments/")):
                     self._condition.report(f"changed {name}", CHANGED.format(name))
+
+    def _threads(self) -> None:
+        """Check the file of conversations' states; what it has lost is known to their turns."""
+        if problem := threads_problem(self._store.folder / THREADS):
+            self.threads_damaged = True
+            self._condition.report("threads", problem)
 
     def _structure(self) -> None:
         """Check the structure; indexes and full text are repaired, else nothing is written more."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from stores.database import Database
 from stores.fulltext import table
@@ -24,6 +26,7 @@ RECORDS = {
     "book_texts": "links of books are damaged and not followed; run `carrel doctor --repair`, then"
     " ingest again",
 }
+BUSY_S = 5.0
 LINES = 20  # of SQLite's own check that are read
 
 
@@ -55,6 +58,24 @@ def structure_problems(connection: sqlite3.Connection) -> list[str]:
     except sqlite3.DatabaseError as error:
         found = [str(error)]
     return found
+
+
+def threads_problem(path: Path) -> str:
+    """Return in words what is wrong with the file of conversations' states, "" for nothing."""
+    if not path.exists():
+        return ""
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)) as connection:
+            rows = connection.execute(f"PRAGMA integrity_check({LINES})").fetchall()
+        found = next((str(row[0]) for row in rows if row[0] != "ok"), "")
+    except sqlite3.DatabaseError as error:
+        found = str(error)
+    if not found:
+        return ""
+    return (
+        f"the file of conversations is damaged ({found.splitlines()[-1]}); move {path.name} away:"
+        " conversations go on from their kept turns"
+    )
 
 
 def damaged_parts(connection: sqlite3.Connection, problems: list[str]) -> set[str] | None:
