@@ -12,8 +12,6 @@ are kept in FOLDER/cases.jsonl: run it again and it goes on.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import importlib
 import json
 import os
 import random
@@ -25,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.damage_child import TRACEBACK, Seen, forked
+from benchmarks.damage_child import TRACEBACK, Seen, forked, preload, with_modules
 from benchmarks.damage_report import BAD, report
 from benchmarks.damage_served import ingest, read_back, serve
 
@@ -158,10 +156,9 @@ class Runner:
         doctor = damaged is None or damaged[2] == 0  # it takes as long as all the rest
 
         def work() -> dict[str, Any]:
-            found = read_back(self.copy, self.questions, self.served, settings, doctor=doctor)
-            return {"problems": sorted(sys.modules)} if loaded else found
+            return read_back(self.copy, self.questions, self.served, settings, doctor=doctor)
 
-        return forked(work, LIMIT_S)
+        return forked(lambda: with_modules(work) if loaded else work(), LIMIT_S)
 
     def case(self, name: str, relative: str, way: str, seed: int) -> dict[str, Any]:
         """Run one case."""
@@ -201,7 +198,7 @@ def main() -> int:
     print(f"{len(cases)} cases, {len(left)} of them to run", flush=True)
     runner = Runner(base, questions, served)
     if left:
-        _warm(runner)
+        preload(runner.seen("chroma", loaded=True).problems)
     until = time.monotonic() + given.limit_s
     for number, one in enumerate(left, 1):
         if time.monotonic() > until:
@@ -214,14 +211,6 @@ def main() -> int:
         if number % 10 == 0:
             print(f"{number} of {len(left)}", flush=True)
     return report([done[one] for one in cases if one in done], len(cases))
-
-
-def _warm(runner: Runner) -> None:
-    """Import here what a case imports, so that each fork has it; nothing is opened before it."""
-    whole = runner.seen("chroma", loaded=True)
-    for name in whole.problems:
-        with contextlib.suppress(Exception):  # some can be imported by their package alone
-            importlib.import_module(name)
 
 
 def _given() -> argparse.Namespace:

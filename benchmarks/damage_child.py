@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
+import importlib
 import json
 import os
 import signal
+import sys
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -83,6 +86,18 @@ def _run(work: Callable[[], dict[str, Any]], reader: int, writer: int) -> None:
         code = 3
     finally:
         os._exit(code)
+
+
+def with_modules(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Do the work of a child and give the names of its modules as its problems."""
+    return {**work(), "problems": sorted(sys.modules)}
+
+
+def preload(names: Sequence[str]) -> None:
+    """Import modules here, so that each fork has them; what has threads is opened in forks alone."""
+    for name in names:
+        with contextlib.suppress(Exception):  # some can be imported by their package alone
+            importlib.import_module(name)
 
 
 def asked(folder: Path, questions: Sequence[str], given: dict[str, Any]) -> dict[str, Any]:
