@@ -94,7 +94,7 @@ def with_modules(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 
 def preload(names: Sequence[str]) -> None:
-    """Import modules here, so that each fork has them; what has threads is opened in forks alone."""
+    """Import modules here, so that each fork has them; what has threads is opened in forks."""
     for name in names:
         with contextlib.suppress(Exception):  # some can be imported by their package alone
             importlib.import_module(name)
