@@ -58,7 +58,8 @@ def _open(path: Path, limits: LoadLimits) -> Document:
     try:
         import docx
 
-        return docx.Document(str(path))
+        opened = ooxml.opened(path)
+        return docx.Document(str(opened) if isinstance(opened, Path) else opened)
     except MemoryError:
         raise
     except Exception as error:

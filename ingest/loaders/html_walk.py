@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from ingest.loaders.html_text import DROPPED, rows_of, text_of, visit
+from ingest.loaders.ordinals import ordinal
 from ingest.loaders.outline import Outline, table_text
 from ingest.loaders.raised import raised
 
@@ -28,6 +29,7 @@ _FURNITURE_CLASS = re.compile(
     r"cookie[\w-]*|pagination|social-share|share-buttons|headerlink|screen-reader-text)(?![\w-])"
 )
 _MIN_PARAGRAPHS = 3
+_MAX_DIGITS = 10
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 
 
@@ -46,6 +48,8 @@ class HtmlWalk:
         self._is_part = is_part
         self._words: list[str] = []
         self._item = ""
+        self._label = ""
+        self._counts: dict[int, int] = {}
 
     def run(self, root: LexborNode) -> None:
         """Visit every node below `root` in reading order."""
@@ -55,7 +59,7 @@ class HtmlWalk:
             elif tag not in _INLINE:
                 self._flush()
                 if entering and tag == "li":
-                    self._item = "- "
+                    self._item = self._label
         self._flush()
 
     def _enter(self, node: LexborNode) -> bool:
@@ -73,6 +77,9 @@ class HtmlWalk:
             self._words.append(f" {node.attributes.get('alt') or ''} ")
         elif tag == "a":
             return text_of(node).strip() not in _PERMALINKS
+        elif tag == "li":
+            self._label = self._label_of(node)
+            return True
         elif tag in _HEADINGS:
             self._flush()
             self._outline.heading(_HEADINGS[tag], text_of(node).rstrip("¶# \n"))
@@ -84,6 +91,19 @@ class HtmlWalk:
         else:
             return True
         return False
+
+    def _label_of(self, item: LexborNode) -> str:
+        """Return what stands before an item; call it once for each, in order."""
+        around = item.parent
+        if around is None or around.tag != "ol":
+            return "- "
+        given = _number(item, "value")
+        if given is None:
+            start = _number(around, "start")
+            given = self._counts.get(around.mem_id, 0 if start is None else start - 1) + 1
+        self._counts[around.mem_id] = given
+        kind = item.attributes.get("type") or around.attributes.get("type") or "1"
+        return f"{ordinal(given, kind)}. "
 
     def _enter_table(self, node: LexborNode) -> bool:
         """Take a table of data as rows; a table that only lays out the page is walked through."""
@@ -134,3 +154,8 @@ class HtmlWalk:
         if text:
             self._outline.prose(self._item + text, tight=bool(self._item))
             self._item = ""
+
+
+def _number(node: LexborNode, name: str) -> int | None:
+    value = (node.attributes.get(name) or "").strip()
+    return int(value) if value.isdecimal() and len(value) < _MAX_DIGITS else None

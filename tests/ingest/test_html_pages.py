@@ -77,3 +77,13 @@ def test_only_short_numbers_are_raised(text: str, shown: str) -> None:
 
 def test_raised_tags_without_end_cost_no_depth() -> None:
     assert "end" in read("<p>" + "<sup>" * 1500 + "end")
+
+
+def test_items_have_the_numbers_that_a_browser_shows() -> None:
+    page = (
+        "<ol start=3><li>three<ol type=a><li>a</li><li>b</li></ol></li><li>four</li>"
+        "<li value=9>nine</li><li>ten</li></ol><ul><li>dot</li></ul><ol start=x><li>one</li></ol>"
+    )
+    assert read(page).split("\n") == [
+        "3. three", "a. a", "b. b", "4. four", "9. nine", "10. ten", "- dot", "1. one",
+    ]  # fmt: skip
