@@ -7,11 +7,13 @@ from typing import Any
 from ingest.enrich import language_of
 from ingest.loaders.marc_tables import LABELS
 from ingest.loaders.records import LONG, humanise, shown_value
+from ingest.loaders.text_header import text_header
 from ingest.types import Block, ParsedDocument
 
 # In this order; what else a file says of itself follows.
 _FIRST = (
-    "title", "authors", "editors", "translators", "publisher", "place", "year", "published",
+    "title", "authors", "editors", "translators", "illustrators", "publisher", "place",
+    "year", "published",
     "edition", "series", "isbn", "issn", "doi", "language", "pages", "slides", "version", "license",
     "created", "updated_at",
 )  # fmt: skip
@@ -44,6 +46,8 @@ def _telling(document: ParsedDocument) -> set[str]:
 
 def _said(document: ParsedDocument) -> dict[str, str]:
     described: dict[str, Any] = document.metadata
+    if "authors" not in described:
+        described = text_header("\n".join(block.text for block in document.blocks[:4])) | described
     if document.title and document.title != document.document_id:
         described = {**described, "title": document.title}
     if _repeats(described, "year", "published"):

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from core.language.analysis import content_terms
 from core.types import Evidence
-from reasoning.rules.field_questions import FieldQuestion, Meant, field_question
-from reasoning.rules.field_words import field_of, forms, scan, words_of
+from reasoning.rules.field_questions import FieldQuestion, Meant, field_question, said_in
+from reasoning.rules.field_words import field_of, scan
+from reasoning.rules.plan import wants_value
 from reasoning.rules.record_values import RECORD_KINDS, Field, fields
-from reasoning.rules.sentences import Sentence
+from reasoning.rules.sentences import RECORD_LABEL, Sentence
 from reasoning.rules.wanted import Wanted
 
 
@@ -28,10 +29,18 @@ def with_asked_fields(wanted: Wanted, item: Evidence, sentences: list[Sentence])
         _marked(one)
         if _holds(one, asked)
         else _lowered(one)
-        if _beside(one, question, record=record)
+        if _beside(wanted, one, question, record=record) or _known(wanted, one, question)
         else one
         for one in sentences
     ]
+
+
+def _known(wanted: Wanted, sentence: Sentence, question: FieldQuestion) -> bool:
+    """Tell whether a labelled line says only what the question says itself."""
+    label = RECORD_LABEL.match(sentence.text)
+    if wanted.wants == "yesno" or question.meant is not Meant.named or label is None:
+        return False
+    return said_in(sentence.text[label.end() :])[0] <= question.said
 
 
 def _marked(sentence: Sentence) -> Sentence:
@@ -73,15 +82,33 @@ def _holds(sentence: Sentence, among: Iterable[Field]) -> bool:
     return any(sentence.start <= field.start < sentence.end for field in among)
 
 
-def _beside(sentence: Sentence, question: FieldQuestion, *, record: bool) -> bool:
+def _beside(wanted: Wanted, sentence: Sentence, question: FieldQuestion, *, record: bool) -> bool:
     """Tell whether a sentence says nothing of what is asked for, well as it names the document."""
-    if question.fields and not (record or question.clear):
+    if not question.fields:
+        unsaid = question.meant is Meant.named and record and question.left
+        return bool(unsaid) and not question.left & said_in(sentence.text)[0]
+    if record:
+        return _beside_in_record(sentence, question)
+    if not question.clear:
         return False
     if question.meant is Meant.other:
-        return bool(question.fields)
-    if question.meant is Meant.named and question.fields:
-        return not question.fields & scan(sentence.text, "text", label=True).mentioned
-    if question.meant is Meant.named and record and question.left:
-        here = frozenset().union(*(forms(word.text) for word in words_of(sentence.text)))
-        return not question.left & here
-    return False
+        return True
+    named = question.names <= said_in(sentence.text)[0]
+    if named and sentence.has_kind and wants_value(wanted.wants):
+        return False  # "Candles, by Ann Wick"
+    if named and question.meant is not Meant.named:
+        return False
+    return not _speaks_of(sentence.text, question)
+
+
+def _beside_in_record(sentence: Sentence, question: FieldQuestion) -> bool:
+    if question.meant is not Meant.named:
+        return question.meant is Meant.other
+    label = RECORD_LABEL.match(sentence.text)
+    if label and field_of(label.group()):
+        return field_of(label.group()) not in question.fields
+    return not _speaks_of(sentence.text, question)
+
+
+def _speaks_of(text: str, question: FieldQuestion) -> bool:
+    return bool(question.fields & scan(text, "text", label=True).mentioned)

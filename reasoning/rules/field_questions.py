@@ -32,12 +32,15 @@ class FieldQuestion:
     """Hold the fields that a question asks of a document, and whether it means that one.
 
     `left` are the words that neither the title nor the names of fields explain; it is `clear` when
-    they are names alone.
+    they are names alone. `said` are all words of the question and, where it says it, of the title;
+    `names` those that name what it asks about.
     """
 
     fields: frozenset[str]
     meant: Meant
     left: frozenset[str]
+    said: frozenset[str]
+    names: frozenset[str]
     clear: bool
 
 
@@ -60,15 +63,18 @@ def field_question(question: str, item: Evidence) -> FieldQuestion:
         meant = Meant.other
     if meant is Meant.unknown and fields and _like(question, item.title):
         meant = Meant.other
-    said = frozenset().union(*(word.forms for word in left))
-    return FieldQuestion(fields, meant, said, all(word in names for word in left))
+    rare = frozenset().union(*(word.forms for word in left))
+    said = said_in(question)[0] | (title[0] if whole else frozenset())
+    meaning = frozenset().union(*(word.forms for word in names)) | (title[0] if whole else set())
+    clear = all(word in names for word in left)
+    return FieldQuestion(fields, meant, rare, said, meaning, clear)
 
 
 def _meant(item: Evidence, words: list[Word], names: list[Word], *, whole: bool) -> Meant:
     held = said_in(f"{item.title}\n{item.text}")
     if any(not _in(name, held) for name in names):
         return Meant.other
-    if whole:
+    if whole or (len(words) > 1 and all(_in(word, said_in(item.title)) for word in words)):
         return Meant.named
     if words and all(_in(word, held) for word in words):
         return Meant.described
