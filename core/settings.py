@@ -73,7 +73,7 @@ class Settings(  # pydantic lists the fields of the last base first
 
     if TYPE_CHECKING:  # every field has a default, which type checkers do not see in `Field`
 
-        def __init__(self, **values: Any) -> None: ...
+        def __init__(self, **values: Any) -> None: ...  # noqa: ANN401
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
