@@ -11,6 +11,7 @@ from typing import Any
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.pdf_columns import with_tabs
 from ingest.loaders.pdf_forms import filled_in
 from ingest.loaders.pdf_layout import page_texts
 from ingest.loaders.pdf_text_layer import check_readable, ranges
@@ -121,7 +122,8 @@ def _text(page: Any) -> str:  # noqa: ANN401 (a text page of pypdfium2)
     """Return the text within the page; PDFium's other reading has more of the line ends."""
     inside = str(page.get_text_bounded())
     whole = str(page.get_text_range())
-    return whole if "".join(whole.split()) == "".join(inside.split()) else inside
+    same = "".join(whole.split()) == "".join(inside.split())
+    return with_tabs(page, whole) if same else inside
 
 
 def _with_pypdf(path: Path, max_pages: int) -> _Read:

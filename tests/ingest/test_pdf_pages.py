@@ -72,3 +72,28 @@ def test_words_of_mixed_scripts_are_no_text() -> None:
     check_readable(["ଋҩǥƹ ୡȥဎ"])  # too little to tell
     check_readable(["Ελληνικά и русские слова with English ones and 中文日本語カタカナ"] * 9)
     check_readable(["αβx yδz μmol Δtemp"] * 9)
+
+
+def test_rows_of_a_table_keep_their_cells(tmp_path: Path) -> None:
+    rows = [("Name", "Price", "Note"), ("Bread", "5", "fresh"), ("Old milk", "7", "none")]
+    cells = [
+        (x, 700 - 20 * at, cell)
+        for at, row in enumerate(rows)
+        for x, cell in zip((50, 200, 350), row, strict=True)
+    ]
+    before = (50, 720, "A line of words above the table ends here.")
+    content = pdf(b"\n".join(text_at(line) for line in (before, *cells)))
+    (document,), _ = loaded(tmp_path / "t.pdf", content)
+    assert texts(document) == [
+        "A line of words above the table ends here.\n\n"
+        "Name | Price | Note\nBread | 5 | fresh\nOld milk | 7 | none"
+    ]
+
+
+def test_a_gap_that_stands_alone_or_follows_a_number_is_none(tmp_path: Path) -> None:
+    lines = [(50, 700, "1."), (90, 700, "First item"), (50, 680, "2."), (90, 680, "Second item")]
+    lines += [(50, 640, "Words of a line that is as long as others are"), (50, 600, "Left")]
+    lines += [(300, 600, "Right"), (50, 560, "More words of a line that is as long as others")]
+    content = pdf(b"\n".join(text_at(line) for line in lines))
+    (document,), _ = loaded(tmp_path / "g.pdf", content)
+    assert " | " not in texts(document)[0] and "Left Right" in texts(document)[0]
