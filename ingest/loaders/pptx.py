@@ -10,6 +10,7 @@ from core.errors import DocumentError
 from ingest.loaders import ooxml
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.pptx_text import picture_of, text_of, unwrap
 from ingest.loaders.reasons import because
 from ingest.loaders.xml_safe import parse_xml
 from ingest.types import Block, LoadFailure, ParsedDocument
@@ -35,6 +36,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
         try:
             if problem:
                 raise DocumentError(problem)
+            unwrap(slide._element)
             title = _title(slide)
             blocks += _read_slide(slide, number, title, height)
             first_title = first_title or title
@@ -91,7 +93,7 @@ def _slides(deck: Any, limits: LoadLimits) -> Iterator[tuple[Any, str]]:  # noqa
 
 def _title(slide: Any) -> str:  # noqa: ANN401
     shape = slide.shapes.title
-    return " ".join(shape.text_frame.text.split()) if shape is not None else ""
+    return " ".join(text_of(shape._element).split()) if shape is not None else ""
 
 
 def _read_slide(slide: Any, number: int, title: str, height: int) -> list[Block]:  # noqa: ANN401
@@ -123,9 +125,9 @@ def _add_shapes(outline: Outline, shapes: Iterable[Shape], height: int, depth: i
             outline.add(table_text(_chart_rows(shape.chart)), "table")
         elif getattr(shape, "has_text_frame", False):
             if not _is_furniture(shape):
-                outline.prose(_lines(shape.text_frame.text))
+                outline.prose(_lines(text_of(shape._element)))
         else:
-            outline.prose("\n".join(_diagram_texts(shape)))
+            outline.prose("\n".join(_diagram_texts(shape)) or picture_of(shape._element))
 
 
 def _place(shape: Shape, height: int) -> tuple[int, int]:
@@ -150,7 +152,7 @@ def _lines(text: str) -> str:
 
 
 def _rows(table: Any) -> list[list[str]]:  # noqa: ANN401
-    return [[cell.text for cell in row.cells if not cell.is_spanned] for row in table.rows]
+    return [[text_of(cell._tc) for cell in row.cells if not cell.is_spanned] for row in table.rows]
 
 
 def _chart_rows(chart: Any) -> list[list[str]]:  # noqa: ANN401
