@@ -8,6 +8,7 @@ from typing import Any
 
 from core.errors import DocumentError
 from ingest.loaders import ooxml
+from ingest.loaders.charts import chart_rows
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import Outline, table_text
 from ingest.loaders.pptx_text import picture_of, text_of, unwrap
@@ -122,7 +123,7 @@ def _add_shapes(outline: Outline, shapes: Iterable[Shape], height: int, depth: i
         elif getattr(shape, "has_table", False):
             outline.add(table_text(_rows(shape.table)), "table")
         elif getattr(shape, "has_chart", False):
-            outline.add(table_text(_chart_rows(shape.chart)), "table")
+            outline.add(table_text(chart_rows(shape.chart_part._element)), "table")
         elif getattr(shape, "has_text_frame", False):
             if not _is_furniture(shape):
                 outline.prose(_lines(text_of(shape._element)))
@@ -153,19 +154,6 @@ def _lines(text: str) -> str:
 
 def _rows(table: Any) -> list[list[str]]:  # noqa: ANN401
     return [[text_of(cell._tc) for cell in row.cells if not cell.is_spanned] for row in table.rows]
-
-
-def _chart_rows(chart: Any) -> list[list[str]]:  # noqa: ANN401
-    """Return the numbers that a chart draws, a row per category."""
-    titled = chart.has_title and chart.chart_title.has_text_frame
-    rows = [[chart.chart_title.text_frame.text]] if titled else []
-    for plot in chart.plots:
-        series = list(plot.series)
-        rows.append(["", *(str(one.name) for one in series)])
-        for at, category in enumerate(plot.categories):
-            values = [one.values[at] if at < len(one.values) else "" for one in series]
-            rows.append([str(category), *("" if v is None else f"{v:g}" for v in values)])
-    return rows
 
 
 def _diagram_texts(shape: Shape) -> list[str]:

@@ -12,6 +12,7 @@ from ingest.loaders.xml_tree import attribute, child, children, local_name
 
 # Elements of lxml, which has no types.
 Element = Any
+_SHOWN = frozenset("sp grpSp graphicFrame cxnSp pic m r br fld".split())
 
 
 def unwrap(slide: Element) -> None:
@@ -21,9 +22,13 @@ def unwrap(slide: Element) -> None:
         if chosen is None or around is None:
             continue
         at = around.index(choice)
-        for offset, part in enumerate(list(chosen)):
+        shown = [part for part in chosen if local_name(part) in _SHOWN]
+        for offset, part in enumerate(shown):
             around.insert(at + offset, part)
         around.remove(choice)
+    # Ink: python-pptx takes it for a shape and fails.
+    for ink in [e for e in slide.iter() if local_name(e) == "contentPart"]:
+        ink.getparent().remove(ink)
 
 
 def text_of(holder: Element) -> str:
