@@ -9,7 +9,8 @@ from functools import lru_cache
 
 from core.language.analysis import content_terms
 from core.types import Evidence
-from reasoning.rules.field_words import HAN, Word, forms, kind_of, scan, words_of
+from reasoning.rules.field_table import HAN, Word, forms, words_of
+from reasoning.rules.field_words import kind_of, scan
 from reasoning.rules.topic import QUOTED
 
 # A title of which the question says this share is like the one that is meant.

@@ -115,8 +115,8 @@ def test_labels_of_every_language(label: str, field: str) -> None:
 
 
 def test_a_verb_counts_by_the_kind_that_is_wanted() -> None:
-    for question, field in (("Who published it?", "publisher"), ("When was it published?", "published"),
-                            ("Where was it published?", "place")):  # fmt: skip
+    for asked, field in (("Who", "publisher"), ("When", "published"), ("Where", "place")):
+        question = f"{asked} was it published?"
         assert scan(question, kind_of(question)).verbs == {field}
 
 
