@@ -41,7 +41,7 @@ class Entry:
     text: str
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=65536)
 def forms(word: str) -> Forms:
     """Return the terms of a word under each language that its script may be of."""
     if HAN.search(word):

@@ -69,6 +69,7 @@ def _field_of(label: str) -> str:
     return next(iter(found.nouns)) if len(found.nouns) == 1 and not found.left else ""
 
 
+@lru_cache(maxsize=4096)
 def scan(text: str, kind: str = "", *, label: bool = False) -> Scanned:
     """Find the names of fields in a text; a verb counts by the kind of answer that is wanted."""
     found = _Found()
@@ -165,6 +166,7 @@ def _steering(language: str) -> frozenset[str]:
     return frozenset(part for entry in listed for part in entry.casefold().split())
 
 
+@lru_cache(maxsize=1024)
 def kind_of(text: str) -> str:
     """Return the kind of answer that a question wants under any language it may be in.
 
