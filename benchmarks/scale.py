@@ -218,11 +218,12 @@ def forget(data: Path, given: argparse.Namespace) -> Iterator[Line]:
 
 def made(data: Path, work: Path, size: str) -> Path:
     """Return the directory of a size, made when it is not there yet."""
-    folder = work / size
-    if not (folder / "seal.json").exists():
+    folder, whole = work / size, work / f"{size}.made"
+    if not whole.exists():
         shutil.rmtree(folder, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=work) as corpus:
             fill(data, folder, Path(corpus), **SIZES[size])
+        whole.touch()
     return folder
 
 
