@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
+import importlib
 import json
 import os
 import signal
+import sys
 import time
 import zlib
 from collections.abc import Callable, Sequence
@@ -16,6 +20,7 @@ from core.auth import AuthContext
 from core.errors import CarrelError
 
 DIED, HUNG = "died", "hung"
+TRACEBACK = "TRACEBACK"
 
 
 @dataclass
@@ -25,6 +30,8 @@ class Seen:
     results: list[Any] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    parts: dict[str, Any] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     error: str = ""
     end: str = ""
     seconds: float = 0.0
@@ -36,6 +43,7 @@ def forked(work: Callable[[], dict[str, Any]], limit_s: float) -> Seen:
     started = time.monotonic()
     child = os.fork()
     if child == 0:
+        faulthandler.dump_traceback_later(limit_s * 0.9)  # says where it hangs
         _run(work, reader, writer)
     os.close(writer)
     data, end = b"", ""
@@ -71,7 +79,7 @@ def _run(work: Callable[[], dict[str, Any]], reader: int, writer: int) -> None:
         except CarrelError as error:
             found = {"error": str(error)}
         except BaseException as error:
-            found = {"end": "", "error": f"TRACEBACK {type(error).__name__}: {error}"}
+            found = {"end": "", "error": f"{TRACEBACK} {type(error).__name__}: {error}"}
         with os.fdopen(writer, "w") as file:
             json.dump(found, file)
     except BaseException:
@@ -80,32 +88,51 @@ def _run(work: Callable[[], dict[str, Any]], reader: int, writer: int) -> None:
         os._exit(code)
 
 
+def with_modules(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Do the work of a child and give the names of its modules as its problems."""
+    return {**work(), "problems": sorted(sys.modules)}
+
+
+def preload(names: Sequence[str]) -> None:
+    """Import modules here, so that each fork has them; what has threads is opened in forks."""
+    for name in names:
+        with contextlib.suppress(Exception):  # some can be imported by their package alone
+            importlib.import_module(name)
+
+
 def asked(folder: Path, questions: Sequence[str], given: dict[str, Any]) -> dict[str, Any]:
     """Open the directory and put every question as a search and, every fourth, as a question."""
     from cli.options import opened
     from core.settings import load_settings
+
+    settings = load_settings({"data": folder, **given})[0]
+    with opened(settings) as session:
+        results, said = put(session, questions)
+    return {"results": results, "said": said}
+
+
+def put(session: Any, questions: Sequence[str]) -> tuple[list[Any], list[str]]:  # noqa: ANN401
+    """Return the results of questions to an open session, and the warnings with them."""
     from serve.searching import searched
 
     results: list[Any] = []
     said: list[str] = []
-    settings = load_settings({"data": folder, **given})[0]
     callers = (
         AuthContext(tenant="default", user="reader"),
         AuthContext(tenant="default", user="reader", roles=frozenset({"staff"})),
     )
-    with opened(settings) as session:
-        for number, question in enumerate(questions):
-            auth = callers[number % 2]
-            reply = searched(session, auth, question, "main", "hybrid", 8)
-            results.append(
-                [(item["chunk_id"], item["document_id"], _sum(item)) for item in reply["results"]]
-            )
-            said += reply["warnings"]
-            if number % 4 == 0:
-                run = session.ask(question, auth, "main")
-                results.append([run.result["answer"], run.result["refused"]])
-                said += run.result["warnings"]
-    return {"results": results, "said": sorted(set(said))}
+    for number, question in enumerate(questions):
+        auth = callers[number % 2]
+        reply = searched(session, auth, question, "main", "hybrid", 8)
+        results.append(
+            [(item["chunk_id"], item["document_id"], _sum(item)) for item in reply["results"]]
+        )
+        said += reply["warnings"]
+        if number % 4 == 0:
+            run = session.ask(question, auth, "main")
+            results.append([run.result["answer"], run.result["refused"]])
+            said += run.result["warnings"]
+    return results, sorted(set(said))
 
 
 def _sum(item: dict[str, Any]) -> int:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.damage import questions_of
-from benchmarks.damage_child import Seen, asked, examined, forked
+from benchmarks.damage_child import Seen, asked, examined, forked, preload, with_modules
 
 LIMIT_S = 300.0
 RECOVERED_S = 60.0
@@ -124,13 +124,15 @@ def main() -> int:
         sys.exit("mounting a disk takes root")
     with tempfile.TemporaryDirectory() as work:
         data = Path(work) / "data"
-        made = forked(lambda: ingested(data, given.corpus), LIMIT_S)
+        made = forked(lambda: with_modules(lambda: ingested(data, given.corpus)), LIMIT_S)
         if made.error or made.end:
             sys.exit(f"the corpus could not be ingested: {made.error or made.end}")
+        preload(made.problems)
         questions = questions_of(data, given.questions, 1)
         whole = forked(lambda: asked(data, questions, BASE), LIMIT_S)
         size = sum(path.stat().st_size for path in data.rglob("*") if path.is_file()) // 1024
     steps = [64 + n * 2 * size // given.sizes for n in range(given.sizes)]
+    print(f"the directory takes {size} kB; sizes {steps[0]} to {steps[-1]} kB", flush=True)
     cases = []
     for kilobytes in steps:
         found = case(kilobytes, given.corpus, questions, whole)

@@ -13,9 +13,9 @@ from rich.markup import escape
 from cli.output import check_interrupted, stderr
 from cli.running import host, placed
 from core.errors import CallerError
-from core.settings import PATHS, Settings, load_settings
 
 if TYPE_CHECKING:
+    from core.settings import Settings
     from graph.session import Session
     from stores.database import Database
     from stores.lock import OwnerLock
@@ -70,6 +70,8 @@ def settings_from(
     data: Path | None, changes: list[str] | None = None, stream: str | None = None
 ) -> Settings:
     """Return the settings that flags and environment give."""
+    from core.settings import load_settings
+
     return load_settings({**flags_from(data, changes), "stream": stream})[0]
 
 
@@ -174,6 +176,8 @@ def storable(text: str) -> str:
 
 def flags_from(data: Path | None, changes: list[str] | None) -> dict[str, Any]:
     """Return the settings given as flags."""
+    from core.settings import PATHS, Settings
+
     flags: dict[str, Any] = {"data": data}
     for change in changes or []:
         name, separator, value = change.partition("=")

@@ -26,6 +26,11 @@ from stores.conversations import Conversation, KeptTurn, Waiting
 from stores.database import damaged
 from stores.store import Store
 
+LOST = (
+    "the state of this conversation was damaged or gone: it went on from its kept turns, without a"
+    " question that waited for a reply"
+)
+
 
 @dataclass
 class Asked:
@@ -38,6 +43,7 @@ class Asked:
     on_stream: Callable[[StreamEvent], None] | None = None
     trail: list[Step] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
+    lost: bool = False  # what its conversation knew
 
     def step(self, step: Step) -> None:
         """Note a step and show it."""
@@ -77,9 +83,17 @@ class Asking:
         """
         name = conversation.id
         self.threads.keep(name, conversation.checkpoint_id)
-        waiting = conversation.waiting if self.threads.latest(name) else None
-        said = asked.question
-        given: Any = {"messages": [HumanMessage(said)]} if waiting is None else Command(resume=said)
+        waiting, said = conversation.waiting, asked.question
+        lost = bool(conversation.checkpoint_id) and not self.threads.whole(
+            name, waits=waiting is not None
+        )
+        given: Any
+        if lost or waiting is None or not self.threads.latest(name):
+            waiting = None
+            given = {"messages": [*self._kept(conversation, lost=lost), HumanMessage(said)]}
+        else:
+            given = Command(resume=said)
+        asked.lost = lost
         graph = self._graph.copy(update={"checkpointer": self.threads.saver})
         try:
             state = followed(graph, given, asked, name)
@@ -95,6 +109,14 @@ class Asking:
             raise
         finally:
             self._tidy(conversation)
+
+    def _kept(self, conversation: Conversation, *, lost: bool) -> list[AnyMessage]:
+        """Return what was said by the kept turns, where the state that knew it is lost."""
+        messages: list[AnyMessage] = []
+        for turn in self._store.conversations.turns(conversation) if lost else ():
+            if turn["answer"]:
+                messages += [HumanMessage(turn["question"]), AIMessage(turn["answer"])]
+        return messages
 
     def _not_kept(self, name: str, asked: Asked, reason: str) -> RunRecord:
         """Return an answer that its conversation could not take in: it is worth more."""
@@ -124,6 +146,8 @@ class Asking:
             asked.question, reply = waiting.question, asked.question
         run = self._record(asked, state, waiting.run_id if waiting else "")
         run.result["conversation_id"] = name
+        if asked.lost:
+            run.result["warnings"].append(LOST)
         redacted = self._save(run)
         if redacted:  # of a document that was deleted meanwhile; the state has its text too
             self.threads.delete(name)

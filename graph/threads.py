@@ -10,7 +10,12 @@ from pathlib import Path
 
 from langchain_core.messages import AnyMessage
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.base import ChannelVersions, Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.base import (
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from core.errors import OperatorError
@@ -25,6 +30,10 @@ MESSAGES = 200  # of one thread that are kept, newest last; more than any histor
 
 # What a state knows from documents, word for word.
 FOUND = frozenset({"evidence", "registers", "chosen"})
+
+
+class StateDamagedError(OperatorError):
+    """Say that one stored state is not what was written."""
 
 
 class ThreadSaver(SqliteSaver):
@@ -47,6 +56,21 @@ class ThreadSaver(SqliteSaver):
         """Give the one way to the file, whose errors say what the operator must do."""
         with explained_threads(self._path), super().cursor(transaction) as cursor:
             yield cursor
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """Return a state; raises OperatorError when it is not what was written."""
+        try:
+            found = super().get_tuple(config)
+            if found is None or isinstance(found.metadata.get("step"), int):
+                return found
+            reason = "its metadata"
+        except (ValueError, TypeError, AttributeError) as error:
+            reason = str(error)
+        raise StateDamagedError(
+            "the state of this conversation is damaged",
+            value=f"{self._path} ({reason})",
+            hint="ask again: it goes on from its kept turns",
+        )
 
     def put(
         self,
@@ -110,6 +134,22 @@ class Threads:
             )
             return cursor.fetchone()[0] or ""
 
+    def whole(self, name: str, *, waits: bool) -> bool:
+        """Tell whether a thread has a state that can be gone on from; a damaged one is deleted.
+
+        With `waits` it must have the question that it waits with.
+        """
+        try:
+            found = self.saver.get_tuple({"configurable": {"thread_id": name}})
+        except StateDamagedError:
+            found = None
+        if found is not None:
+            asks = any(write[1] == INTERRUPT for write in found.pending_writes or ())
+            if asks or not waits:
+                return True
+        self.delete(name)
+        return False
+
     def keep(self, name: str, checkpoint_id: str) -> None:
         """Drop all states of a thread but one, and what a run has written on top of that one.
 
@@ -149,10 +189,12 @@ def explained_threads(path: Path) -> Iterator[None]:
     except sqlite3.ProgrammingError:
         raise  # a mistake in this code, not in the file
     except sqlite3.DatabaseError as error:
+        if "decode to UTF-8" in str(error):
+            raise ValueError(str(error)) from None
         if "malformed" not in str(error) and "not a database" not in str(error):
             raise damaged(path, error) from error
         raise OperatorError(
             "the file of conversations is damaged",
             value=f"{path} ({error})",
-            hint="move it away: questions and answers stay, but are no history any more",
+            hint="move it away: conversations go on from their kept turns",
         ) from error

@@ -14,6 +14,7 @@ from stores.embeddings import Vector, store_sentences, store_vectors
 from stores.journal import Entry, forget_unfinished, note
 from stores.left_out import LeftOutRow, replace_left_out
 from stores.rows import DocumentRow, FileRow
+from stores.sums_records import sign
 from stores.writer import bump, remove_document, replace_document
 
 PAGE = 500
@@ -97,6 +98,8 @@ class Batches:
                 "UPDATE files SET path = ? WHERE collection_id = ? AND relative = ?",
                 [(path, collection.id, name) for name, path in changes.moved.items()],
             )
+            for name in changes.moved:
+                _sign_file(connection, collection.id, name)
             if changed:
                 bump(connection)
             fault("indexed.before")
@@ -115,10 +118,11 @@ def unswept(connection: sqlite3.Connection) -> None:
 def _begin(connection: sqlite3.Connection, collection_id: int, name: str, path: str) -> None:
     """Note that the documents of a file are no longer those of its fingerprint."""
     connection.execute(
-        """INSERT INTO files VALUES (?, ?, ?, '', '[]')
+        """INSERT INTO files VALUES (?, ?, ?, '', '[]', NULL)
            ON CONFLICT (collection_id, relative) DO UPDATE SET fingerprint = ''""",
         (collection_id, name, path),
     )
+    _sign_file(connection, collection_id, name)
 
 
 def _remove(connection: sqlite3.Connection, collection_id: int, document_id: str) -> None:
@@ -139,7 +143,7 @@ def finish_file(connection: sqlite3.Connection, collection_id: int, finished: Fi
     forget_unfinished(connection, collection_id, file.relative)
     replace_left_out(connection, collection_id, file.relative, finished.left_out)
     connection.execute(
-        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, NULL)",
         (
             collection_id,
             file.relative,
@@ -148,7 +152,12 @@ def finish_file(connection: sqlite3.Connection, collection_id: int, finished: Fi
             json.dumps(file.failures, ensure_ascii=False),
         ),
     )
+    _sign_file(connection, collection_id, file.relative)
     return bool(gone)
+
+
+def _sign_file(connection: sqlite3.Connection, collection_id: int, relative: str) -> None:
+    sign(connection, "files", "f.collection_id = ? AND f.relative = ?", collection_id, relative)
 
 
 def drop_documents(

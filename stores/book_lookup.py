@@ -9,6 +9,7 @@ from typing import Any
 
 from core.auth import AuthContext
 from stores.permissions import permission_filter
+from stores.sums_records import LINK
 
 
 def books_of_texts(
@@ -24,7 +25,7 @@ def books_of_texts(
         f"""SELECT t.key AS text, d.key, d.document_id, d.title, d.source, d.metadata
             FROM json_each(:keys) wanted CROSS JOIN documents t ON t.key = wanted.value
             CROSS JOIN book_texts b ON b.text = t.id CROSS JOIN documents d ON d.id = b.book
-            WHERE {condition}""",
+            WHERE {condition} AND b.sum IS {LINK}""",
         {**parameters, "keys": json.dumps(list(dict.fromkeys(keys)))},
     )
     return {row["text"]: _book(row) for row in rows}
@@ -42,9 +43,9 @@ def texts_of_book(
         f"""SELECT d.key, d.document_id, d.title, d.source,
                 (SELECT c.chunk_id FROM chunks c WHERE c.document = d.id
                  ORDER BY c.ordinal LIMIT 1) AS chunk_id
-            FROM documents b CROSS JOIN book_texts l ON l.book = b.id
-            CROSS JOIN documents d ON d.id = l.text
-            WHERE b.key = :key AND {condition} ORDER BY d.document_id""",
+            FROM documents record CROSS JOIN book_texts b ON b.book = record.id
+            CROSS JOIN documents d ON d.id = b.text
+            WHERE record.key = :key AND {condition} AND b.sum IS {LINK} ORDER BY d.document_id""",
         {**parameters, "key": key},
     )
     return [dict(row) for row in rows]

@@ -10,6 +10,7 @@ from typing import Any
 
 from stores.catalogue import Collection
 from stores.database import Database
+from stores.sums_records import LINK, sign
 
 # The rules, the surest first. A text of which several books are said by one rule belongs to none.
 FILE, ID, ISBN, TITLE = 1, 2, 3, 4
@@ -122,9 +123,9 @@ def _store(connection: sqlite3.Connection, collection_id: int) -> int:
     connection.execute(f"CREATE TEMP TABLE new_links AS {surest}")
     try:
         gone = connection.execute(
-            """DELETE FROM book_texts AS b WHERE collection_id = ? AND NOT EXISTS (
-                SELECT 1 FROM temp.new_links n
-                WHERE n.text = b.text AND n.book IS b.book AND n.rule = b.rule)""",
+            f"""DELETE FROM book_texts AS b WHERE collection_id = ? AND (b.sum IS NOT {LINK}
+                OR NOT EXISTS (SELECT 1 FROM temp.new_links n
+                    WHERE n.text = b.text AND n.book IS b.book AND n.rule = b.rule))""",
             (collection_id,),
         )
         made = connection.execute(
@@ -133,6 +134,7 @@ def _store(connection: sqlite3.Connection, collection_id: int) -> int:
                WHERE text NOT IN (SELECT text FROM book_texts)""",
             (collection_id,),
         )
+        sign(connection, "book_texts", "b.collection_id = ? AND b.sum IS NULL", collection_id)
         return gone.rowcount + made.rowcount
     finally:
         connection.execute("DROP TABLE temp.new_links")

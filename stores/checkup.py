@@ -17,12 +17,14 @@ from core.errors import CarrelError
 from stores import canary
 from stores.catalogue import Collection
 from stores.chroma import TORN
+from stores.conversations import THREADS
 from stores.findings import (
     damage_problems,
     damaged_parts,
     dead_but_alive,
     fulltext_findings,
     structure_problems,
+    threads_problem,
 )
 from stores.fulltext_rebuild import rebuild_fulltext
 from stores.put_off import PutOff
@@ -30,13 +32,14 @@ from stores.samples import vector_sample
 from stores.seal import SealReport
 from stores.selfcheck import self_check
 from stores.sums import Damage, find_damage
+from stores.sums_records import find_damaged_records
 from stores.writer import bump
 
 if TYPE_CHECKING:
     from core.settings import Settings
     from stores.store import Store
 
-CATALOGUE, CONVERSATIONS = "catalogue.sqlite3", "conversations.sqlite3"
+CATALOGUE = "catalogue.sqlite3"
 CHANGED = "{} was changed by something else since the data directory was closed"
 
 
@@ -54,6 +57,7 @@ class Checkup:
         self._lock = threading.Lock()
         self.repaired: list[str] = []
         self.damage = Damage()
+        self.threads_damaged = False
         self.probe_s = settings.check_probe_s
         self._later = later
         self._put_off = PutOff(store, self._missed)
@@ -110,8 +114,7 @@ class Checkup:
         if self.pending:
             return None
         damage, store = self.damage, self._store
-        rows = damage.documents or damage.chunks or damage.vectors or damage.collections
-        if rows or damage.keys or self._condition.malformed:
+        if damage.any or self.threads_damaged or self._condition.malformed:
             return None
         found = {"chroma": store.chroma.doubted} if store.chroma.doubted else {}
         if store.seal.moved("segments"):
@@ -196,7 +199,15 @@ class Checkup:
                 self._fulltext(collection)
         if not self._condition.malformed:
             self._segments()
+        if report.touched(THREADS) or report.touched(f"{THREADS}-wal"):
+            self._threads()
         return bool(self.repaired)
+
+    def _threads(self) -> None:
+        """Check the file of conversations' states; what it has lost is known to their turns."""
+        if problem := threads_problem(self._store.folder / THREADS):
+            self.threads_damaged = True
+            self._condition.report("threads", problem)
 
     def _structure(self) -> None:
         """Check the structure; indexes and full text are repaired, else nothing is written more."""
@@ -229,6 +240,7 @@ class Checkup:
         self._condition.clear("rows ")
         try:
             damage = find_damage(database.read())
+            damage.records.update(find_damaged_records(database.read()))
             known = {row[0] for row in database.read().execute("SELECT document FROM quarantine")}
             if known != damage.documents.keys():
                 with database.write() as connection:

@@ -9,9 +9,11 @@ import uuid
 from dataclasses import dataclass
 from typing import Any
 
-from core.errors import AbsentError
+from core.errors import AbsentError, OperatorError
 from core.types import Clarification
 from stores.database import Database
+from stores.runs import DAMAGED as RUNS_DAMAGED
+from stores.sums_records import CONVERSATION, RUN, TURN, sign
 
 THREADS = "conversations.sqlite3"  # what the graph knows of them, beside the catalogue
 
@@ -62,8 +64,14 @@ class KeptTurn:
     reply: str = ""
 
 
-COLUMNS = """c.*, (SELECT count(*) FROM conversation_turns t WHERE t.conversation = c.id) AS turns
-    FROM conversations c WHERE c.tenant = :tenant AND c.user = :user"""
+OWN = "FROM conversations v WHERE v.tenant = :tenant AND v.user = :user"
+COLUMNS = f"""v.*, (SELECT count(*) FROM conversation_turns t WHERE t.conversation = v.id) AS turns
+    {OWN} AND v.sum IS {CONVERSATION}"""
+# Counted in answers and in health; `carrel doctor` says what to do.
+DAMAGED = (
+    "records conversations",
+    "conversations or their turns are damaged and withheld; run `carrel doctor`",
+)
 
 
 class Conversations:
@@ -78,50 +86,69 @@ class Conversations:
         name, now = uuid.uuid4().hex, _now()
         with self._database.write() as connection:
             connection.execute(
-                "INSERT INTO conversations VALUES (?, ?, ?, ?, '', ?, ?, '', '')",
+                "INSERT INTO conversations VALUES (?, ?, ?, ?, '', ?, ?, '', '', NULL)",
                 (name, tenant, user, collection, now, now),
             )
+            sign(connection, "conversations", "v.id = ?", name)
         return self.load(tenant, user, name)
 
     def load(self, tenant: str, user: str, name: str) -> Conversation:
-        """Return a conversation by its whole id; raises AbsentError."""
-        row = (
-            self._database.read()
-            .execute(
-                f"SELECT {COLUMNS} AND c.id = :id", {"tenant": tenant, "user": user, "id": name}
-            )
-            .fetchone()
-        )
+        """Return a conversation by its whole id; raises AbsentError, OperatorError for damage."""
+        given = {"tenant": tenant, "user": user, "id": name}
+        reader = self._database.read()
+        row = reader.execute(f"SELECT {COLUMNS} AND v.id = :id", given).fetchone()
         if row is None:
+            if reader.execute(f"SELECT 1 {OWN} AND v.id = :id", given).fetchone():
+                self._database.condition.report(*DAMAGED)
+                raise OperatorError(
+                    "this conversation is damaged in the catalogue",
+                    value=name,
+                    hint="restore a backup, or begin another",
+                )
             raise AbsentError("there is no such conversation of yours", value=name)
         return _conversation(row)
 
     def newest(self, tenant: str, user: str, limit: int, before: str = "") -> list[Conversation]:
         """List conversations, last used first; `before` is the id of the last one seen."""
         given: dict[str, Any] = {"tenant": tenant, "user": user, "limit": limit}
+        damaged = f"SELECT 1 {OWN} AND v.sum IS NOT {CONVERSATION} LIMIT 1"
+        if self._database.read().execute(damaged, given).fetchone():
+            self._database.condition.report(*DAMAGED)
         condition = ""
         if before:
             last = self.load(tenant, user, before)
             given |= {"time": last.updated_at, "id": last.id}
-            condition = "AND (c.updated_at, c.id) < (:time, :id)"
+            condition = "AND (v.updated_at, v.id) < (:time, :id)"
         rows = self._database.read().execute(
-            f"SELECT {COLUMNS} {condition} ORDER BY c.updated_at DESC, c.id DESC LIMIT :limit",
+            f"SELECT {COLUMNS} {condition} ORDER BY v.updated_at DESC, v.id DESC LIMIT :limit",
             given,
         )
         return [_conversation(row) for row in rows]
 
     def turns(self, conversation: Conversation) -> list[dict[str, Any]]:
-        """Return the turns, oldest first, each with what its run answered."""
-        rows = self._database.read().execute(
-            """SELECT t.run_id, t.question, t.created_at, t.clarification, t.reply,
+        """Return the turns, oldest first, each with what its run answered.
+
+        Damaged ones are left out, and answers whose run is damaged.
+        """
+        rows = (
+            self._database.read()
+            .execute(
+                f"""SELECT t.run_id, t.question, t.created_at, t.clarification, t.reply,
                    coalesce(json_extract(r.result, '$.answer'), '') AS answer,
                    json_extract(r.result, '$.refused') AS refused,
                    coalesce(json_extract(r.result, '$.stop_reason'), '') AS stop_reason
                FROM conversation_turns t LEFT JOIN runs r
                    ON r.run_id = t.run_id AND r.tenant = :tenant AND r.user = :user
-               WHERE t.conversation = :id ORDER BY t.id""",
-            {"id": conversation.id, "tenant": conversation.tenant, "user": conversation.user},
+                       AND r.sum IS {RUN}
+               WHERE t.conversation = :id AND t.sum IS {TURN} ORDER BY t.id""",
+                {"id": conversation.id, "tenant": conversation.tenant, "user": conversation.user},
+            )
+            .fetchall()
         )
+        if len(rows) < conversation.turns:
+            self._database.condition.report(*DAMAGED)
+        if any(row["refused"] is None for row in rows):
+            self._missing_runs(conversation.id)
         return [
             {
                 "run_id": row["run_id"],
@@ -136,12 +163,20 @@ class Conversations:
             for row in rows
         ]
 
+    def _missing_runs(self, name: str) -> None:
+        """Tell runs of a conversation that are damaged from those that are gone."""
+        query = f"""SELECT 1 FROM conversation_turns t JOIN runs r ON r.run_id = t.run_id
+            WHERE t.conversation = ? AND r.sum IS NOT {RUN} LIMIT 1"""
+        if self._database.read().execute(query, (name,)).fetchone():
+            self._database.condition.report(*RUNS_DAMAGED)
+
     def rename(self, conversation: Conversation, title: str) -> None:
         """Give a conversation another title."""
         with self._database.write() as connection:
             connection.execute(
                 "UPDATE conversations SET title = ? WHERE id = ?", (title, conversation.id)
             )
+            sign(connection, "conversations", "v.id = ?", conversation.id)
 
     def save_turn(
         self,
@@ -174,6 +209,9 @@ class Conversations:
                        title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ?""",
                 (now, checkpoint_id, held, title, conversation.id),
             )
+            which = "(t.conversation, t.run_id) = (?, ?)"
+            sign(connection, "conversation_turns", which, conversation.id, turn.run_id)
+            sign(connection, "conversations", "v.id = ?", conversation.id)
 
     def delete(self, conversation: Conversation) -> None:
         """Delete a conversation with its turns and their runs; nothing of them stays in the file.

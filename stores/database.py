@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import stores.migrations_audit  # noqa: F401 - registers a migration
 import stores.migrations_erasure  # noqa: F401 - registers a migration
 import stores.migrations_journal  # noqa: F401 - registers a migration
 import stores.migrations_quality  # noqa: F401 - registers a migration
+import stores.migrations_records  # noqa: F401 - registers a migration
 import stores.migrations_sums  # noqa: F401 - registers a migration
 from core.errors import OperatorError
 from stores.compaction import compact, empty_log

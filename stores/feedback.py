@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from stores.database import Database
+from stores.sums_records import OPINION, RUN, sign
 
 Rating = Literal["up", "down"]
 PAGE = 500
@@ -31,6 +32,14 @@ class FeedbackNotes:
                        created_at = excluded.created_at""",
                 (run_id, tenant, user, rating, comment, now),
             )
+            sign(
+                connection,
+                "feedback",
+                "(n.run_id, n.tenant, n.user) = (?, ?, ?)",
+                run_id,
+                tenant,
+                user,
+            )
 
     def exported(self, tenant: str, user: str | None) -> Iterator[dict[str, Any]]:
         """Yield the opinions of one user, or with None of the whole tenant, with their questions.
@@ -48,12 +57,12 @@ class FeedbackNotes:
         return (
             self._database.read()
             .execute(
-                """SELECT f.id, f.run_id, f.user, f.rating, f.comment, f.created_at, r.question,
+                f"""SELECT n.id, n.run_id, n.user, n.rating, n.comment, n.created_at, r.question,
                        r.collection, json_extract(r.result, '$.answer') AS answer
-                   FROM feedback f LEFT JOIN runs r ON r.run_id = f.run_id
-                       AND r.tenant = f.tenant AND r.user = f.user
-                   WHERE f.tenant = :tenant AND (:user IS NULL OR f.user = :user)
-                       AND f.id > :after ORDER BY f.id LIMIT :page""",
+                   FROM feedback n LEFT JOIN runs r ON r.run_id = n.run_id
+                       AND r.tenant = n.tenant AND r.user = n.user AND r.sum IS {RUN}
+                   WHERE n.tenant = :tenant AND (:user IS NULL OR n.user = :user)
+                       AND n.id > :after AND n.sum IS {OPINION} ORDER BY n.id LIMIT :page""",
                 {"tenant": tenant, "user": user, "after": after, "page": PAGE},
             )
             .fetchall()

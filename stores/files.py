@@ -11,9 +11,11 @@ from stores.batches import Finished, drop_documents, finish_file, forget_file
 from stores.catalogue import Collection
 from stores.database import Database
 from stores.rows import FileRow
+from stores.sums_records import FILE
 from stores.writer import bump
 
 PAGE = 500
+SOUND = f"f.sum IS {FILE}"  # of a damaged row nothing is known: the file is read anew
 
 
 class Files:
@@ -44,14 +46,15 @@ class Files:
 
     def get(self, collection: Collection, relative: str) -> FileRow | None:
         """Return what is known of one file."""
-        query = "SELECT * FROM files WHERE collection_id = ? AND relative = ?"
+        query = f"SELECT * FROM files f WHERE collection_id = ? AND relative = ? AND {SOUND}"
         row = self._database.read().execute(query, (collection.id, relative)).fetchone()
         return _file(row) if row else None
 
     def with_fingerprint(self, collection: Collection, fingerprint: str) -> list[FileRow]:
         """Return the files of the same bytes, read under the same settings, by name."""
         rows = self._database.read().execute(
-            "SELECT * FROM files WHERE collection_id = ? AND fingerprint = ? ORDER BY relative",
+            f"""SELECT * FROM files f WHERE collection_id = ? AND fingerprint = ? AND {SOUND}
+                ORDER BY relative""",
             (collection.id, fingerprint),
         )
         return [_file(row) for row in rows]
@@ -59,7 +62,7 @@ class Files:
     def all(self, collection: Collection) -> dict[str, FileRow]:
         """Return the ingested files of a collection by relative path."""
         rows = self._database.read().execute(
-            "SELECT * FROM files WHERE collection_id = ?", (collection.id,)
+            f"SELECT * FROM files f WHERE collection_id = ? AND {SOUND}", (collection.id,)
         )
         return {row["relative"]: _file(row) for row in rows}
 
@@ -69,7 +72,8 @@ class Files:
         while (
             rows := self._database.read()
             .execute(
-                """SELECT relative FROM files WHERE collection_id = :c AND relative > :last
+                f"""SELECT relative FROM files f
+                    WHERE collection_id = :c AND relative > :last AND {SOUND}
                UNION SELECT file FROM documents WHERE collection_id = :c AND file > :last
                UNION SELECT file FROM journal WHERE collection_id = :c AND file > :last
                ORDER BY 1 LIMIT :page""",

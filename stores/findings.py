@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from stores.database import Database
 from stores.fulltext import table
@@ -13,6 +15,18 @@ from stores.sums import Damage
 
 TREE = re.compile(r"(?:On tree page|Tree) (\d+)")
 INDEX_SIGNS = ("missing from index", "entries in index", "non-unique entry in index")
+RECORDS = {
+    "runs": "records of runs are damaged and withheld; restore a backup",
+    "feedback": "opinions are damaged and withheld; restore a backup",
+    "conversations": "conversations are damaged and withheld; restore a backup",
+    "conversation_turns": "turns of conversations are damaged and withheld; restore a backup",
+    "jobs": "jobs are damaged and not taken up; restore a backup, or send the uploads again",
+    "files": "entries of ingested files are damaged: the next ingest reads these files anew; run"
+    " `carrel doctor --repair`",
+    "book_texts": "links of books are damaged and not followed; run `carrel doctor --repair`, then"
+    " ingest again",
+}
+BUSY_S = 5.0
 LINES = 20  # of SQLite's own check that are read
 
 
@@ -44,6 +58,24 @@ def structure_problems(connection: sqlite3.Connection) -> list[str]:
     except sqlite3.DatabaseError as error:
         found = [str(error)]
     return found
+
+
+def threads_problem(path: Path) -> str:
+    """Return in words what is wrong with the file of conversations' states, "" for nothing."""
+    if not path.exists():
+        return ""
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)) as connection:
+            rows = connection.execute(f"PRAGMA integrity_check({LINES})").fetchall()
+        found = next((str(row[0]) for row in rows if row[0] != "ok"), "")
+    except sqlite3.DatabaseError as error:
+        found = str(error)
+    if not found:
+        return ""
+    return (
+        f"the file of conversations is damaged ({found.splitlines()[-1]}); move {path.name} away:"
+        " conversations go on from their kept turns"
+    )
 
 
 def damaged_parts(connection: sqlite3.Connection, problems: list[str]) -> set[str] | None:
@@ -146,6 +178,8 @@ def damage_problems(damage: Damage, *, named: bool) -> list[str]:
         )
     if damage.keys:
         found.append(f"keys are damaged and not accepted{some(damage.keys)}; make new ones")
+    for name, count in damage.records.items():
+        found.append(f"{count} {RECORDS[name]}")
     return found
 
 

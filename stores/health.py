@@ -8,7 +8,8 @@ from typing import Any
 
 from stores import canary
 from stores.catalogue import Collection
-from stores.findings import damage_problems, fulltext_findings, structure_problems
+from stores.conversations import THREADS
+from stores.findings import damage_problems, fulltext_findings, structure_problems, threads_problem
 from stores.inventory import disk_space, orphan_files, versions
 from stores.samples import vector_sample
 from stores.store import Store
@@ -53,6 +54,8 @@ def examine(store: Store) -> dict[str, Any]:
     orphans = orphan_files(store)
     problems += [f"{path} belongs to nothing; run `carrel doctor --repair`" for path in orphans]
     problems += store.checkup.sample()
+    if broken := threads_problem(store.folder / THREADS):
+        problems.append(broken)
     known = {*problems, *damage_problems(damaged, named=False)}
     problems += [line for line in store.database.condition.warnings() if line not in known]
     return {

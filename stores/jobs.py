@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from stores.database import Database
+from stores.sums_records import JOB, sign
 
 Kind = Literal["upload", "deletion"]
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
@@ -16,6 +17,10 @@ COLUMNS = (
     *("id", "kind", "tenant", "user", "collection", "name", "roles", "bytes", "state", "error"),
     *("attempts", "documents", "chunks", "notes"),
 )
+
+
+# A damaged job is none: the roles of its document may be others than it was given.
+SOUND = f"j.sum IS {JOB}"
 
 
 @dataclass(eq=False)
@@ -83,18 +88,21 @@ class JobRows:
                 values,
             ).fetchone()
             row.created_at, row.updated_at = times
+            sign(connection, "jobs", "j.id = ?", row.id)
             if row.ended:
                 self._forget_oldest(connection, row.tenant)
 
     def find(self, job_id: str) -> JobRow | None:
         """Return the job of this id, None when there is none."""
-        rows = self._database.read().execute("SELECT * FROM jobs WHERE id = ?", (job_id,))
+        rows = self._database.read().execute(
+            f"SELECT * FROM jobs j WHERE id = ? AND {SOUND}", (job_id,)
+        )
         return next(map(_row, rows), None)
 
     def newest(self, tenant: str, user: str | None, limit: int) -> list[JobRow]:
         """List the newest jobs of a user, or of the whole tenant, the newest first."""
         rows = self._database.read().execute(
-            "SELECT * FROM jobs WHERE tenant = :t AND (:u IS NULL OR user = :u)"
+            f"SELECT * FROM jobs j WHERE tenant = :t AND (:u IS NULL OR user = :u) AND {SOUND}"
             " ORDER BY number DESC LIMIT :limit",
             {"t": tenant, "u": user, "limit": limit},
         )
@@ -103,7 +111,8 @@ class JobRows:
     def open(self) -> list[JobRow]:
         """List what waits or was at work when the last server ended, the oldest first."""
         rows = self._database.read().execute(
-            "SELECT * FROM jobs WHERE state IN ('waiting', 'running') ORDER BY number"
+            "SELECT * FROM jobs j WHERE state IN ('waiting', 'running')"
+            f" AND {SOUND} ORDER BY number"
         )
         return [_row(row) for row in rows]
 

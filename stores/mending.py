@@ -6,6 +6,7 @@ import sqlite3
 
 from stores.database import Database
 from stores.sums import CHUNK, DOCUMENT, SENTENCES, VECTOR
+from stores.sums_records import DERIVED, drop_damaged, sign
 from stores.writer import bump
 
 
@@ -25,6 +26,7 @@ def drop_vectors(connection: sqlite3.Connection) -> int:
 def read_anew(database: Database) -> int:
     """Make the next ingest read the files of damaged documents; return how many these are."""
     with database.write() as connection:
+        drop_damaged(connection, *DERIVED)
         rows = connection.execute(
             f"""SELECT DISTINCT d.id FROM documents d LEFT JOIN chunks c ON c.document = d.id
                 WHERE d.sum IS NOT {DOCUMENT} OR (c.id IS NOT NULL AND c.sum IS NOT {CHUNK})"""
@@ -37,4 +39,5 @@ def read_anew(database: Database) -> int:
                 (row[0],),
             )
             connection.execute("UPDATE documents SET content_hash = '' WHERE id = ?", (row[0],))
+        sign(connection, "files", "f.fingerprint = ''")
     return len(rows)

@@ -9,6 +9,7 @@ from typing import Any
 
 from stores.catalogue import Collection
 from stores.database import Database
+from stores.sums_records import FILE
 
 # What the records of a library have, and how the truth says that one lacks it.
 _LACKS = {
@@ -121,7 +122,8 @@ class QualityCounts:
         total = 0
         examples: list[str] = []
         rows = self._reader.execute(
-            """SELECT failures FROM files WHERE collection_id = ? AND failures <> '[]'
+            f"""SELECT failures FROM files f WHERE collection_id = ? AND f.sum IS {FILE}
+                   AND failures <> '[]'
                ORDER BY relative""",
             (self._id,),
         )

@@ -6,11 +6,15 @@ import json
 import sqlite3
 from copy import deepcopy
 
-from core.errors import CallerError
+from core.errors import CallerError, OperatorError
 from core.trace import RunRecord, Step
 from stores.database import Database
 from stores.erasure.redaction import nowhere, redacted
 from stores.erasure.words import said_in
+from stores.sums_records import RUN, sign
+
+# Counted in answers and in health; `carrel doctor` says what to do.
+DAMAGED = ("records runs", "records of runs are damaged and withheld; run `carrel doctor`")
 
 
 class Runs:
@@ -34,7 +38,7 @@ class Runs:
             elsewhere = said_in(connection, _collection_id(connection, run)) if gone else nowhere
             hidden = redacted(result, trail, gone, elsewhere)
             connection.execute(
-                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
                 (
                     run.run_id,
                     run.tenant,
@@ -48,6 +52,7 @@ class Runs:
                     json.dumps(trail, ensure_ascii=False),
                 ),
             )
+            sign(connection, "runs", "r.run_id = ?", run.run_id)
         return hidden is not None
 
     def load(self, tenant: str, user: str, run_id: str) -> RunRecord:
@@ -57,26 +62,41 @@ class Runs:
         if run_id != "last":
             pattern = "".join("\\" + c if c in "\\%_" else c for c in run_id) + "%"
         rows = connection.execute(
-            "SELECT * FROM runs WHERE tenant = ? AND user = ? AND run_id LIKE ? ESCAPE '\\'"
-            " ORDER BY created_at DESC, rowid DESC LIMIT 2",
-            (tenant, user, pattern),
+            f"""SELECT r.rowid, r.sum IS {RUN} AS sound, r.run_id = ? AS exact FROM runs r
+                WHERE tenant = ? AND user = ? AND run_id LIKE ? ESCAPE '\\'
+                ORDER BY created_at DESC, rowid DESC LIMIT 2""",
+            (run_id, tenant, user, pattern),
         ).fetchall()
-        if not rows or (len(rows) > 1 and run_id not in ("last", rows[0]["run_id"])):
+        if not rows or (len(rows) > 1 and run_id != "last" and not rows[0]["exact"]):
             raise CallerError(
                 "a run is named by its id, the beginning of one id, or 'last'",
                 value=run_id,
                 hint="`carrel trace` without a run lists the newest",
             )
-        return _run(rows[0])
+        if not rows[0]["sound"]:
+            self._database.condition.report(*DAMAGED)
+            raise OperatorError(
+                "the record of this run is damaged in the catalogue",
+                value=run_id,
+                hint="restore a backup, or ask again",
+            )
+        return self._run(rows[0]["rowid"])
 
     def newest(self, tenant: str, user: str, limit: int) -> list[RunRecord]:
-        """List the newest runs of a user."""
+        """List the newest runs of a user, without those whose record is damaged."""
         rows = self._database.read().execute(
-            "SELECT * FROM runs WHERE tenant = ? AND user = ?"
-            " ORDER BY created_at DESC, rowid DESC LIMIT ?",
+            f"""SELECT r.rowid, r.sum IS {RUN} AS sound FROM runs r
+                WHERE tenant = ? AND user = ? ORDER BY created_at DESC, rowid DESC LIMIT ?""",
             (tenant, user, limit),
         )
-        return [_run(row) for row in rows]
+        found = rows.fetchall()
+        if not all(row["sound"] for row in found):
+            self._database.condition.report(*DAMAGED)
+        return [self._run(row["rowid"]) for row in found if row["sound"]]
+
+    def _run(self, row_id: int) -> RunRecord:
+        query = "SELECT * FROM runs WHERE rowid = ?"
+        return _run(self._database.read().execute(query, (row_id,)).fetchone())
 
 
 def _deleted(connection: sqlite3.Connection, run: RunRecord) -> set[str]:

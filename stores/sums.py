@@ -37,7 +37,7 @@ def register(connection: sqlite3.Connection) -> None:
     connection.create_function(FUNCTION, -1, row_sum, deterministic=True)
 
 
-def _of(alias: str, texts: str, others: str = "", *more: str) -> str:
+def sum_of(alias: str, texts: str, others: str = "", *more: str) -> str:
     """Return the SQL of a row's sum; texts go as bytes, for a damaged one may be no text."""
     columns = [f"CAST({alias}.{name} AS BLOB)" for name in texts.split()]
     columns += [f"{alias}.{name}" for name in others.split()]
@@ -45,10 +45,13 @@ def _of(alias: str, texts: str, others: str = "", *more: str) -> str:
 
 
 # Sums of sums, as rows that belong to a document have no order of their own.
-_ACL_ROW, _FIELD_ROW = _of("a", "principal"), _of("f", "name value folded", "collection_id number")
+_ACL_ROW, _FIELD_ROW = (
+    sum_of("a", "principal"),
+    sum_of("f", "name value folded", "collection_id number"),
+)
 _ACL = f"(SELECT coalesce(sum({_ACL_ROW}), 0) FROM document_acl a WHERE a.document = d.id)"
 _FIELDS = f"(SELECT coalesce(sum({_FIELD_ROW}), 0) FROM record_fields f WHERE f.document = d.id)"
-DOCUMENT = _of(
+DOCUMENT = sum_of(
     "d",
     "key tenant document_id file source title format language version updated_at content_hash"
     " metadata",
@@ -56,15 +59,15 @@ DOCUMENT = _of(
     _ACL,
     _FIELDS,
 )
-CHUNK = _of(
+CHUNK = sum_of(
     "c",
     "chunk_id text kind section content_hash context",
     "document collection_id ordinal page tokens",
 )
-VECTOR = _of("e", "content_hash model", "vector")
-SENTENCES = _of("s", "content_hash model", "vectors")
-COLLECTION = _of("o", "tenant name profile", "id")
-KEY = _of(
+VECTOR = sum_of("e", "content_hash model", "vector")
+SENTENCES = sum_of("s", "content_hash model", "vectors")
+COLLECTION = sum_of("o", "tenant name profile", "id")
+KEY = sum_of(
     "k", "id digest tenant user roles created_at expires_at revoked_at", "rate tokens_per_day"
 )
 
@@ -116,7 +119,8 @@ def sign_all(connection: sqlite3.Connection) -> None:
 class Damage:
     """Hold the rows that are not what was written: documents by row id, others by their names.
 
-    `vectors` are text hashes and models, of texts and of sentences alike.
+    `vectors` are text hashes and models, of texts and of sentences alike; `records` are counts of
+    what `stores.sums_records` looks after, by table.
     """
 
     documents: dict[int, str] = field(default_factory=dict)
@@ -124,6 +128,12 @@ class Damage:
     vectors: set[tuple[str, str]] = field(default_factory=set)
     collections: list[str] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
+    records: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def any(self) -> bool:
+        """Tell whether any row is damaged."""
+        return self != Damage()
 
 
 def find_damage(connection: sqlite3.Connection) -> Damage:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,9 @@ from ingest.loaders.ole import is_ole, kind_of
 from ingest.loaders.zip_safe import SafeZip
 
 _OLD = {"doc": ".doc", "ppt": ".ppt", "xls": ".xls"}
+_RELATIONS = "_rels/.rels"
+_STRICT_SIGN = b"http://purl.oclc.org/ooxml/"
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
 _NOBODY = {"python-docx", "openpyxl", "python-pptx"}
 
 
@@ -38,6 +44,21 @@ def check(path: Path, name: str, limits: LoadLimits, main_part: str) -> None:
             raise DocumentError(f"a ZIP container that is no {name}: it has no folder {main_part}/")
 
 
+def opened(path: Path) -> Path | BytesIO:
+    """Return what the libraries can open: they know none of the names of "Strict Open XML"."""
+    with zipfile.ZipFile(path) as source:
+        if _RELATIONS not in source.namelist() or _STRICT_SIGN not in source.read(_RELATIONS):
+            return path
+        out = BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
+            for name in source.namelist():
+                part = source.read(name)
+                if name.lower().endswith((".xml", ".rels")):
+                    part = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", part)
+                target.writestr(name, part)
+    return out
+
+
 def described(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libraries)
     """Return the metadata in the property sheet of a document; a damaged sheet gives none."""
     try:
@@ -48,6 +69,7 @@ def described(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libr
             "language": properties.language,
             "version": properties.version,
             "subject": properties.subject,
+            "created": properties.created,
             "updated_at": properties.modified,
         }
     except Exception:  # any part of a damaged property sheet; the text is what matters

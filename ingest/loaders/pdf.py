@@ -140,7 +140,13 @@ def _described(info: dict[str, Any]) -> dict[str, Any]:
     names = {"Title": "title", "Author": "authors", "Keywords": "keywords", "Subject": "subject"}
     found = {names[key]: str(value) for key, value in info.items() if key in names}
     found = {key: value for key, value in found.items() if value.strip().lower() not in _USELESS}
-    changed = str(info.get("ModDate") or info.get("CreationDate") or "").removeprefix("D:")
-    if changed[:8].isdigit() and len(changed) >= 8:
-        found["updated_at"] = f"{changed[:4]}-{changed[4:6]}-{changed[6:8]}"
+    created, changed = _day(info.get("CreationDate")), _day(info.get("ModDate"))
+    found |= {"created": created, "updated_at": changed or created}
     return metadata.normalise(found)
+
+
+def _day(written: object) -> str:
+    """Return "D:20240131…" as 2024-01-31, what is no date as ""."""
+    digits = str(written or "").removeprefix("D:")[:8]
+    whole = len(digits) == len("20240131") and digits.isdigit()
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if whole else ""

@@ -63,7 +63,8 @@ def _open(path: Path) -> Any:  # noqa: ANN401
     from pptx import Presentation
 
     try:
-        return Presentation(str(path))
+        opened = ooxml.opened(path)
+        return Presentation(str(opened) if isinstance(opened, Path) else opened)
     except MemoryError:
         raise
     except Exception as error:  # damaged files raise anything

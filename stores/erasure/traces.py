@@ -12,6 +12,7 @@ from stores.catalogue import Collection
 from stores.erasure.documents import Gone
 from stores.erasure.redaction import Elsewhere, Hidden, hide_names, literal_names, redacted
 from stores.erasure.words import said_in
+from stores.sums_records import CONVERSATION, TRACES, drop_damaged, sign
 
 # Few names are looked for as they are written, before a run is read as JSON.
 FEW = 20
@@ -32,6 +33,7 @@ def redact_traces(
 
     A conversation with a redacted run goes on from nothing: what the graph knew of it goes.
     """
+    _drop_damaged(connection)
     ids = {one.document_id for one in documents}
     names = literal_names(name for one in documents for name in one.names)
     elsewhere = said_in(connection, collection.id)
@@ -46,6 +48,15 @@ def redact_traces(
         counts["conversations"] += 1
     counts["jobs"] = _forget_jobs(connection, collection, ids | {one.file for one in documents})
     return counts
+
+
+def _drop_damaged(connection: sqlite3.Connection) -> None:
+    """Delete damaged rows: nobody can say whether they speak of these documents."""
+    connection.execute(
+        f"""INSERT OR IGNORE INTO erasure_leftovers SELECT 'thread', v.id FROM conversations v
+            WHERE v.sum IS NOT {CONVERSATION}"""
+    )
+    drop_damaged(connection, *TRACES)
 
 
 def _redact_runs(
@@ -75,6 +86,7 @@ def _redact_runs(
             "UPDATE runs SET question = ?, result = ?, trail = ? WHERE run_id = ?",
             (hidden.text(row["question"]), _json(result), _json(trail), row["run_id"]),
         )
+        sign(connection, "runs", "r.run_id = ?", row["run_id"])
     return touched
 
 
@@ -90,6 +102,7 @@ def _redact_feedback(
         comment = hidden.text(row["comment"])
         if comment != row["comment"]:
             connection.execute("UPDATE feedback SET comment = ? WHERE id = ?", (comment, row["id"]))
+            sign(connection, "feedback", "n.id = ?", row["id"])
             changed += 1
     return changed
 
@@ -137,11 +150,13 @@ def _redact_conversation(
             "UPDATE conversation_turns SET question = ?, clarification = ?, reply = ? WHERE id = ?",
             (hide(row["question"]), _json(asks) if asks else "", hide(row["reply"]), row["id"]),
         )
+    sign(connection, "conversation_turns", "t.conversation = ?", name)
     title = connection.execute("SELECT title FROM conversations WHERE id = ?", (name,)).fetchone()
     connection.execute(
         "UPDATE conversations SET title = ?, checkpoint_id = '', waiting = '' WHERE id = ?",
         (hide(title[0]), name),
     )
+    sign(connection, "conversations", "v.id = ?", name)
     connection.execute("INSERT OR IGNORE INTO erasure_leftovers VALUES ('thread', ?)", (name,))
 
 
@@ -149,7 +164,7 @@ def _forget_jobs(
     connection: sqlite3.Connection, collection: Collection, names: AbstractCollection[str]
 ) -> int:
     """Take the names of uploads out of the list of jobs, unless their file has other documents."""
-    return connection.execute(
+    changed = connection.execute(
         """UPDATE jobs SET name = '', error = '', notes = '[]' WHERE tenant = :t
            AND collection = :c AND state NOT IN ('waiting', 'running')
            AND name IN (SELECT value FROM json_each(:names)) AND NOT EXISTS (
@@ -161,6 +176,9 @@ def _forget_jobs(
             "id": collection.id,
         },
     ).rowcount
+    if changed:
+        sign(connection, "jobs", "j.name = ''")
+    return changed
 
 
 def _json(value: object) -> str:

@@ -288,7 +288,8 @@ def test_a_forged_state_runs_nothing(session: Session, tmp_path: Path) -> None:
         )
         with closing(sqlite3.connect(session.store.folder / THREADS)) as connection, connection:
             connection.execute(
-                "UPDATE checkpoints SET checkpoint = ? WHERE thread_id = ?", (forged, name)
+                "UPDATE checkpoints SET type = 'msgpack', checkpoint = ? WHERE thread_id = ?",
+                (forged, name),
             )
         saver = session.asking.threads.saver
         read = saver.get_tuple({"configurable": {"thread_id": name}})
@@ -312,7 +313,8 @@ def test_a_damaged_file_is_explained(opened: Callable[[], Session]) -> None:
     assert not session.ask(SAID[0], AUTH, "main").result["refused"]  # the rest goes on
     path.unlink()
     moved = say(session, name, "and who maintains it?")
-    assert moved.trail[0].arguments["history"] == 0
+    assert moved.trail[0].arguments["history"] == 1  # of its kept turns
+    assert any("damaged or gone" in warning for warning in moved.result["warnings"])
     session.asking.close()
     path.write_bytes(whole)
 

@@ -18,7 +18,7 @@ TABLES = {
     "migrations": ["name", "applied_at"],
     "meta": ["key", "value"],
     "collections": ["id", "tenant", "name", "profile", "created_at", "sum"],
-    "files": ["collection_id", "relative", "path", "fingerprint", "failures"],
+    "files": ["collection_id", "relative", "path", "fingerprint", "failures", "sum"],
     "documents": [
         "id",
         "key",
@@ -74,6 +74,7 @@ TABLES = {
         "index_version",
         "result",
         "trail",
+        "sum",
     ],
     "api_keys": [
         "id",
@@ -90,25 +91,26 @@ TABLES = {
     ],
     "audit": ["seq", "at", "kind", "tenant", "user", "facts", "previous", "hash"],
     "spending": ["tenant", "user", "hour", "tokens"],
-    "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at"],
+    "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at", "sum"],
     "jobs": [
         *("number", "id", "kind", "tenant", "user", "collection", "name", "roles", "bytes"),
         *("state", "error", "attempts", "documents", "chunks", "notes"),
-        *("created_at", "updated_at"),
+        *("created_at", "updated_at", "sum"),
     ],
     "conversations": [
         *("id", "tenant", "user", "collection", "title", "created_at", "updated_at"),
-        *("checkpoint_id", "waiting"),
+        *("checkpoint_id", "waiting", "sum"),
     ],
     "conversation_turns": [
         *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
+        "sum",
     ],
     "erasures": ["id", "collection_id", "documents", "at"],
     "erasure_leftovers": ["kind", "name"],
     "kept_out": ["key", "at"],
     "left_out": ["collection_id", "file", "source", "document_id", "reason"],
     "chunk_prints": ["chunk", "collection_id", "print", "place"],
-    "book_texts": ["text", "book", "collection_id", "rule"],
+    "book_texts": ["text", "book", "collection_id", "rule", "sum"],
     "quarantine": ["document", "reason"],
     "embedders": ["model", "dimension"],
 }
@@ -127,6 +129,8 @@ NAMES = [
     "m012_journal",
     "m013_quality",
     "m014_erasure",
+    "m015_audit_names",
+    "m016_record_sums",
 ]
 
 

@@ -1,0 +1,102 @@
+"""A conversation whose state is damaged or gone goes on from its kept turns, and says so."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from fakes import FakeEmbedder, document, write
+
+import graph.session
+from core.auth import AuthContext
+from core.errors import OperatorError
+from core.settings import Settings, load_settings
+from core.trace import RunRecord
+from graph.session import Session
+from graph.state_types import state_serializer
+from stores.conversations import THREADS
+from stores.store import Store
+
+AUTH = AuthContext(tenant="default", user="ann")
+LOST = "damaged or gone"
+
+
+@pytest.fixture
+def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
+    embedder = FakeEmbedder()
+    with Store(Settings(data=tmp_path / "data"), embedder.model_id, create=True) as store:
+        collection = store.writer.open_collection("default", "main", None)
+        rows = [
+            document(collection, "team.md", "The refund API is maintained by the Payments team.")
+        ]
+        write(store, collection, rows, embedder)
+    monkeypatch.setattr(graph.session, "open_embedder", lambda settings: FakeEmbedder())
+    settings = load_settings({"data": tmp_path / "data", "reasoner": "rules"})[0]
+    with Session(settings) as opened:
+        yield opened
+
+
+def say(session: Session, name: str, text: str) -> RunRecord:
+    return session.ask(text, AUTH, "", conversation=name)
+
+
+def begun(session: Session) -> str:
+    name = session.store.conversations.create("default", "ann", "main").id
+    say(session, name, "Who maintains the refund API?")
+    return name
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE checkpoints SET checkpoint = zeroblob(length(checkpoint))",
+        "UPDATE checkpoints SET checkpoint = CAST(substr(checkpoint, 1, 40) AS BLOB)",
+        "UPDATE checkpoints SET type = 'mshpack'",
+        "UPDATE checkpoints SET type = replace(type, ':', ';')",
+        "UPDATE checkpoints SET type = CAST(x'ff41' AS TEXT)",
+        "UPDATE checkpoints SET metadata = 'no JSON'",
+        """UPDATE checkpoints SET metadata = '{"step": "x"}'""",
+        "UPDATE checkpoints SET checkpoint_id = 'x' || checkpoint_id",
+        "UPDATE checkpoints SET thread_id = 'x' || thread_id",
+        "DELETE FROM checkpoints",
+    ],
+)
+def test_a_damaged_state_is_said_and_its_turns_are_known(session: Session, damage: str) -> None:
+    name = begun(session)
+    session.asking.close()
+    with closing(sqlite3.connect(session.store.folder / THREADS)) as connection, connection:
+        connection.execute(damage)
+    told = say(session, name, "and where?")
+    assert any(LOST in warning for warning in told.result["warnings"])
+    assert told.trail[0].arguments["history"] == 1
+    after = say(session, name, "and where?")  # once is enough
+    assert not any(LOST in warning for warning in after.result["warnings"])
+    assert after.trail[0].arguments["history"] == 2
+
+
+def test_a_whole_state_says_nothing(session: Session) -> None:
+    told = say(session, begun(session), "and where?")
+    assert told.result["warnings"] == [] and told.trail[0].arguments["history"] == 1
+
+
+@pytest.mark.parametrize("value", [None, b"bytes", "text", {"a": [1, 2.5]}])
+def test_values_come_back_and_changed_ones_do_not(value: object) -> None:
+    serializer = state_serializer()
+    kind, data = serializer.dumps_typed(value)
+    assert serializer.loads_typed((kind, data)) == value
+    plain = kind.partition("+")[0]
+    assert serializer.loads_typed((plain, data)) == value  # as an earlier version wrote it
+    for other in ((kind, data + b"x"), (kind[:-1] + "g", data), ("x" + kind, data), ("x", data)):
+        with pytest.raises(ValueError, match="a stored state is"):
+            serializer.loads_typed(other)
+
+
+def test_a_saver_explains_what_it_cannot_read(session: Session) -> None:
+    name = begun(session)
+    with session.asking.threads.saver.cursor() as cursor:
+        cursor.execute("UPDATE checkpoints SET checkpoint = x'00'")
+    with pytest.raises(OperatorError, match="state of this conversation is damaged.*kept turns"):
+        session.asking.threads.saver.get_tuple({"configurable": {"thread_id": name}})
