@@ -132,7 +132,9 @@ def _first(read: tuple[str, list[str]], expected: str) -> tuple[str, str, list[s
 def _summary(suffix: str, readings: list[Reading]) -> str:
     """Weigh each file alike: long ones would hide the rest."""
     count = len(readings)
-    shares = [sum(getattr(r, name) for r in readings) / count for name in ("found", "ours", "order")]
+    shares = [
+        sum(getattr(r, name) for r in readings) / count for name in ("found", "ours", "order")
+    ]
     median = sorted(r.found for r in readings)[count // 2]
     words = sum(reading.words for reading in readings)
     told = " ".join(f"{share:6.3f}" for share in shares)
@@ -153,8 +155,12 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("folders", nargs="+", type=Path, help="folders with pairs of files")
     parser.add_argument("--suffixes", nargs="*", default=[], help="compare only these")
-    parser.add_argument("--show", type=int, default=12, help="words named of each kind (default 12)")
-    parser.add_argument("--below", type=float, default=0.98, help="share below which a file is told")
+    parser.add_argument(
+        "--show", type=int, default=12, help="words named of each kind (default 12)"
+    )
+    parser.add_argument(
+        "--below", type=float, default=0.98, help="share below which a file is told"
+    )
     return parser.parse_args()
 
 

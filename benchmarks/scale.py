@@ -9,9 +9,9 @@ processor's seconds (median), the most memory. A directory is opened in three st
 well; after `kill -9` of a server that had answered; without a seal, when all is checked.
 
 Other work on the machine stretches the clock but not the processor's seconds, so the bars are for
-those: ready and the first answer within 5 s in every state (within 8 s without a seal), restored at
-5 minutes per 50,000 chunks, the p95 of searches at most doubled by self-checks. The exit code is 1
-when one is missed.
+those: ready and the first answer within 5 s (within 8 s where all is checked without a seal), and
+restored at 5 minutes per 50,000 chunks. The exit code is 1 when one is missed. Searches are timed
+beside self-checks 600 times as often as usual, which says what one costs, and has no bar.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ SIZES: dict[str, dict[str, Any]] = {
 }
 READY_S, UNSEALED_S = 5.0, 8.0
 RESTORE_S, RESTORE_CHUNKS = 300.0, 50_000
-MOST_STRETCH = 2.0
 REFUSED = 3  # the exit code of an answer that says that nothing was found
 STATES = ("closed well", "killed", "no seal")
 PARTS = ("start", "ask", "checks", "selfcheck", "doctor", "backup", "restore", "forget")
@@ -152,8 +151,7 @@ def selfcheck(data: Path, given: argparse.Namespace) -> Iterator[Line]:
         name = "beside a self-check a second" if interval == 1 else "without self-checks"
         note = f"p50 {percentile(spent, 0.5):.3f} s, longest {max(spent):.3f} s, of {len(spent)}"
         yield Line(f"a search, p95, {name}", runs, note=note)
-    ratio = p95[1] / p95[86_400]
-    yield Line("ratio of p95", [Spent(ratio, ratio)], MOST_STRETCH)
+    yield Line("the one p95 to the other", [Spent(p95[1] / p95[86_400], 0)])
 
 
 def doctor(data: Path, given: argparse.Namespace) -> Iterator[Line]:
@@ -218,11 +216,12 @@ def forget(data: Path, given: argparse.Namespace) -> Iterator[Line]:
 
 def made(data: Path, work: Path, size: str) -> Path:
     """Return the directory of a size, made when it is not there yet."""
-    folder = work / size
-    if not (folder / "seal.json").exists():
+    folder, whole = work / size, work / f"{size}.made"
+    if not whole.exists():
         shutil.rmtree(folder, ignore_errors=True)
         with tempfile.TemporaryDirectory(dir=work) as corpus:
             fill(data, folder, Path(corpus), **SIZES[size])
+        whole.touch()
     return folder
 
 

@@ -99,7 +99,7 @@ class Server:
         """Search once; return the milliseconds."""
         began = time.perf_counter()
         reply = httpx.post(
-            f"{self.url}/api/v1/search", json={"query": question, "limit": 8}, timeout=120
+            f"{self.url}/api/v1/search", json={"query": question, "k": 8}, timeout=120
         )
         if reply.status_code != 200:
             raise SystemExit(f"a search failed: {reply.text[:500]}")

@@ -66,6 +66,8 @@ class Checkup:
         """Check what the seal does not vouch for, then ask for a sample."""
         if report.state == "new":
             return
+        if report.touched(THREADS) or report.touched(f"{THREADS}-wal"):
+            self._threads()
         if report.state != "equal" and self._later and self._put_off.may_begin():
             self._put_off.begin(lambda: self._frame(report), lambda: self._content(report))
         elif report.state != "equal":
@@ -199,8 +201,6 @@ class Checkup:
                 self._fulltext(collection)
         if not self._condition.malformed:
             self._segments()
-        if report.touched(THREADS) or report.touched(f"{THREADS}-wal"):
-            self._threads()
         return bool(self.repaired)
 
     def _threads(self) -> None:
