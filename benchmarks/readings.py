@@ -2,7 +2,7 @@
 
     python -m benchmarks.readings FOLDER... [--suffixes .pdf .docx] [--show 12] [--below 0.98]
 
-Beside each FILE stands FILE.expected.txt (UTF-8): its text by other hands, of a person or of another
+Beside each FILE stands FILE.expected.txt (UTF-8): its text by other hands, of a person or another
 program. Prints a line per file below --below, with the words that are missing and those too many,
 then a row per format: the share of the expected words that are there (as often as expected), the
 share of ours that are expected, and the share of expected pairs of neighbours that are neighbours.
@@ -62,7 +62,10 @@ def compared(name: str, read: str, expected: str, reasons: Iterable[str] = ()) -
     ours, theirs = words_of(read), words_of(expected)
     have, want = Counter(ours), Counter(theirs)
     common = (have & want).total()
-    pairs, wanted = Counter(zip(ours, ours[1:])), Counter(zip(theirs, theirs[1:]))
+    pairs, wanted = (
+        Counter(zip(ours, ours[1:], strict=False)),
+        Counter(zip(theirs, theirs[1:], strict=False)),
+    )
     return Reading(
         name=name,
         words=len(theirs),
@@ -100,7 +103,10 @@ def text_of(path: Path, limits: LoadLimits, sandbox: Sandbox) -> tuple[str, list
 def _opened(before: str, section: str) -> Iterator[str]:
     """Yield the headings that a section opens; a heading without text is a block already."""
     old, new = before.split(" › "), section.split(" › ")
-    same = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
+    same = next(
+        (i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b),
+        min(len(old), len(new)),
+    )
     yield from new[same:]
 
 
