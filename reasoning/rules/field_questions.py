@@ -96,7 +96,10 @@ def _meant(item: Evidence, words: list[Word], names: list[Word], *, whole: bool)
 
 def without_title(question: str, title: str) -> tuple[str, bool]:
     """Take a title out of a question; tells whether it was all there, in any form of its words."""
+    low = question.casefold()
     for shown in (title, _SUBTITLE.split(title)[0]):
+        if not all(word.text.casefold() in low for word in words_of(shown)[:1]):
+            continue  # a pattern takes long to make
         pattern = _title_pattern(shown)
         if pattern is not None and (found := pattern.search(question)):
             return f"{question[: found.start()]} {question[found.end() :]}", True
