@@ -46,8 +46,19 @@ class FieldQuestion:
     clear: bool
 
 
+NOTHING = FieldQuestion(
+    frozenset(), Meant.unknown, frozenset(), frozenset(), frozenset(), clear=False
+)
+
+
 def field_question(question: str, item: Evidence) -> FieldQuestion:
-    """Return what a question asks of the document of a piece of evidence."""
+    """Return what a question asks of the document of a piece of evidence.
+
+    Nothing, at once, where it names no field and the evidence is no record: looking up every word
+    of a text takes long.
+    """
+    if item.kind not in RECORD_KINDS and not scan(question).mentioned:
+        return NOTHING
     rest, whole = without_title(question, item.title)
     spans = [match.span(1) for match in QUOTED.finditer(rest)]
     outside = QUOTED.sub(" ", rest)
@@ -60,10 +71,7 @@ def field_question(question: str, item: Evidence) -> FieldQuestion:
     names = [*quoted, *(word for word in left if _is_name(word, first))]
     nouns = plain.nouns - {"published"} if any(map(_is_year, left)) else plain.nouns
     fields = frozenset() if kind == "yesno" else nouns or plain.verbs
-    if fields or item.kind in RECORD_KINDS:
-        meant = _meant(item, [*quoted, *left], names, whole=whole)
-    else:  # nothing hangs on more, and looking up every word of a text takes long
-        meant = Meant.named if whole else Meant.unknown
+    meant = _meant(item, [*quoted, *left], names, whole=whole)
     if plain.parts and fields:
         meant = Meant.other
     if meant is Meant.unknown and fields and _like(question, item.title):
@@ -88,7 +96,10 @@ def _meant(item: Evidence, words: list[Word], names: list[Word], *, whole: bool)
 
 def without_title(question: str, title: str) -> tuple[str, bool]:
     """Take a title out of a question; tells whether it was all there, in any form of its words."""
+    low = question.casefold()
     for shown in (title, _SUBTITLE.split(title)[0]):
+        if not all(word.text.casefold() in low for word in words_of(shown)[:1]):
+            continue  # a pattern takes long to make
         pattern = _title_pattern(shown)
         if pattern is not None and (found := pattern.search(question)):
             return f"{question[: found.start()]} {question[found.end() :]}", True
