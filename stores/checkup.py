@@ -242,7 +242,7 @@ class Checkup:
             damage = find_damage(database.read())
             damage.records.update(find_damaged_records(database.read()))
             known = {row[0] for row in database.read().execute("SELECT document FROM quarantine")}
-            if known != damage.documents.keys():
+            if known != damage.documents.keys() and not self._condition.malformed:
                 with database.write() as connection:
                     connection.execute("DELETE FROM quarantine")
                     connection.executemany(

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from core.errors import OperatorError
 from stores.database import Database
 from stores.fulltext import table
 from stores.sums import Damage
@@ -141,7 +142,7 @@ def fulltext_findings(database: Database, collection_id: int) -> FulltextFinding
         connection.execute(f"SELECT doc FROM {name}_terms LIMIT 1").fetchone()
         with database.write() as writer:
             writer.execute(f"INSERT INTO {name} ({name}) VALUES ('integrity-check')")
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, OperatorError) as error:  # a damaged catalogue is not written
         return FulltextFindings(error=str(error))
     return FulltextFindings(len(rows), sorted(chunks - rows), sorted(rows - chunks))
 

@@ -234,3 +234,17 @@ def test_a_damaged_file_of_states_is_said_until_it_is_gone(
         opened.close()
     path.unlink()
     assert open_store().database.condition.warnings() == []
+
+
+def test_the_doctor_looks_at_a_catalogue_that_is_not_written_any_more(filled: Store) -> None:
+    filled.database.condition.malformed = "a page is damaged"
+    change_directly(filled, "UPDATE documents SET title = 'x' WHERE document_id = 'text'")
+    problems = examine(filled)["problems"]
+    assert any("a page is damaged" in line for line in problems)
+    assert any("1 documents are damaged" in line for line in problems)
+
+
+def change_directly(store: Store, statement: str) -> None:
+    with sqlite3.connect(store.database.path) as direct:
+        direct.execute(statement)
+    direct.close()
