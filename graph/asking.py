@@ -100,10 +100,12 @@ class Asking:
             if self.threads.latest(name) == conversation.checkpoint_id:
                 return self._not_kept(name, asked, "its state could not be written")
             return self._turn(conversation, waiting, asked, state)
-        except sqlite3.OperationalError as error:
+        except (sqlite3.OperationalError, OperatorError) as error:
             if asked.state.get("answer") is None:
                 raise
-            return self._not_kept(name, asked, str(damaged(self._store.folder, error)))
+            if isinstance(error, sqlite3.Error):
+                error = damaged(self._store.folder, error)
+            return self._not_kept(name, asked, str(error))
         except (KeyboardInterrupt, ModelCancelled):
             self._cancelled(asked)
             raise

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
 from ingest.loaders import ooxml
+from ingest.loaders.charts import chart_rows
 from ingest.loaders.docx_numbers import BULLET, Numbers
 from ingest.loaders.docx_styles import Styles
 from ingest.loaders.docx_text import (
     CONTAINERS,
+    charts,
     is_contents,
     note_names,
     notes,
@@ -75,6 +77,7 @@ class _Reader:
         self._styles = Styles(part_of(document, "styles"))
         self._numbers = Numbers(part_of(document, "numbering"), self._styles)
         self._notes = notes(document)
+        self._document = document
 
     def read(self, container: Any, depth: int) -> None:  # noqa: ANN401 (elements of lxml)
         """Add the paragraphs and tables of an element in reading order."""
@@ -102,6 +105,8 @@ class _Reader:
             label = label or (BULLET if self._styles.is_list(element) else "")
             is_item = bool(text.strip() and label)
             self.outline.prose(f"{label} {text}" if is_item else text, tight=is_item)
+        for chart in charts(element, self._document):
+            self.outline.add(table_text(chart_rows(chart)), "table")
         if depth < _MAX_NESTING:
             for box in text_boxes(element):
                 self.read(box, depth + 1)

@@ -29,6 +29,7 @@ _GREEK = dict(
     )
 )
 _SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"
 _NOTE_KINDS = ("footnote", "endnote")
 _CONTENTS = "table of contents"
 _MAX_DEPTH = 20
@@ -181,3 +182,14 @@ def note_names(element: Element, known: Mapping[str, str]) -> Iterable[str]:
         kind = local_name(part).removesuffix("Reference")
         if kind in _NOTE_KINDS and (name := f"{kind} {attribute(part, 'id')}") in known:
             yield name
+
+
+def charts(element: Element, document: Document) -> Iterator[Element]:
+    """Yield the roots of the charts in a paragraph; damaged ones are left out."""
+    for part in element.iter(_CHART):
+        related = document.part.rels.get(attribute(part, "id"))
+        if related is not None and not related.is_external:
+            try:
+                yield parse_xml(related.target_part.blob)
+            except (DocumentError, KeyError):
+                continue

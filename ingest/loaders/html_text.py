@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from ingest.loaders.html_math import math_text
 from ingest.loaders.raised import raised
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ def text_of(node: LexborNode) -> str:
             parts.append("\n")
         elif found.tag == "sup":
             parts.append(raised(found.text(deep=True)))
+            return False
+        elif found.tag == "math":
+            parts.append(math_text(found))
             return False
         return (found.tag or "-")[0] != "-" and found.tag not in _NOT_READ
 

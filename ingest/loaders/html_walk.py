@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from ingest.loaders.html_math import math_text
 from ingest.loaders.html_text import DROPPED, rows_of, text_of, visit
 from ingest.loaders.ordinals import ordinal
 from ingest.loaders.outline import Outline, table_text
@@ -75,6 +76,8 @@ class HtmlWalk:
             self._words.append(raised(node.text(deep=True)))
         elif tag == "img":
             self._words.append(f" {node.attributes.get('alt') or ''} ")
+        elif tag == "math":
+            self._words.append(f" {math_text(node)} ")
         elif tag == "a":
             return text_of(node).strip() not in _PERMALINKS
         elif tag == "li":

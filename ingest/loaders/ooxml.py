@@ -16,8 +16,25 @@ from ingest.loaders.zip_safe import SafeZip
 
 _OLD = {"doc": ".doc", "ppt": ".ppt", "xls": ".xls"}
 _RELATIONS = "_rels/.rels"
-_STRICT_SIGN = b"http://purl.oclc.org/ooxml/"
+_TYPES = "[Content_Types].xml"
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
+_OPEN = rb"application/vnd.openxmlformats-officedocument."
+_KINDS = (
+    (
+        re.compile(
+            rb"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.template"
+            rb"|ms-word\.[\w.]+)\.main\+xml"
+        ),
+        _OPEN + rb"wordprocessingml.document.main+xml",
+    ),
+    (
+        re.compile(
+            rb"application/vnd\.(?:openxmlformats-officedocument\.presentationml\.(?:slideshow"
+            rb"|template)|ms-powerpoint\.[\w.]+)\.main\+xml"
+        ),
+        _OPEN + rb"presentationml.presentation.main+xml",
+    ),
+)
 _NOBODY = {"python-docx", "openpyxl", "python-pptx"}
 
 
@@ -45,18 +62,30 @@ def check(path: Path, name: str, limits: LoadLimits, main_part: str) -> None:
 
 
 def opened(path: Path) -> Path | BytesIO:
-    """Return what the libraries can open: they know none of the names of "Strict Open XML"."""
+    """Return what the libraries can open.
+
+    They know neither the names of "Strict Open XML" nor the types of templates, slide shows and
+    files with macros, which are otherwise the same.
+    """
     with zipfile.ZipFile(path) as source:
-        if _RELATIONS not in source.namelist() or _STRICT_SIGN not in source.read(_RELATIONS):
+        names = source.namelist()
+        heads = [source.read(name) for name in (_RELATIONS, _TYPES) if name in names]
+        if all(_as_known(head) == head for head in heads):
             return path
         out = BytesIO()
-        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as target:
-            for name in source.namelist():
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:
+            for name in names:
                 part = source.read(name)
-                if name.lower().endswith((".xml", ".rels")):
-                    part = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", part)
-                target.writestr(name, part)
+                is_xml = name.lower().endswith((".xml", ".rels"))
+                target.writestr(name, _as_known(part) if is_xml else part)
     return out
+
+
+def _as_known(part: bytes) -> bytes:
+    part = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", part)
+    for kind, main in _KINDS:
+        part = kind.sub(main, part)
+    return part
 
 
 def described(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libraries)

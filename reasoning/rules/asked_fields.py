@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -9,10 +10,11 @@ from core.language.analysis import content_terms
 from core.types import Evidence
 from reasoning.rules.field_questions import FieldQuestion, Meant, field_question, said_in
 from reasoning.rules.field_words import field_of, scan
-from reasoning.rules.plan import wants_value
 from reasoning.rules.record_values import RECORD_KINDS, Field, fields
 from reasoning.rules.sentences import RECORD_LABEL, Sentence
 from reasoning.rules.wanted import Wanted
+
+_BY = re.compile(r"\bby\s+[^\W\d_a-z]")
 
 
 def with_asked_fields(wanted: Wanted, item: Evidence, sentences: list[Sentence]) -> list[Sentence]:
@@ -29,7 +31,7 @@ def with_asked_fields(wanted: Wanted, item: Evidence, sentences: list[Sentence])
         _marked(one)
         if _holds(one, asked)
         else _lowered(one)
-        if _beside(wanted, one, question, record=record) or _known(wanted, one, question)
+        if _beside(one, question, record=record) or _known(wanted, one, question)
         else one
         for one in sentences
     ]
@@ -82,7 +84,7 @@ def _holds(sentence: Sentence, among: Iterable[Field]) -> bool:
     return any(sentence.start <= field.start < sentence.end for field in among)
 
 
-def _beside(wanted: Wanted, sentence: Sentence, question: FieldQuestion, *, record: bool) -> bool:
+def _beside(sentence: Sentence, question: FieldQuestion, *, record: bool) -> bool:
     """Tell whether a sentence says nothing of what is asked for, well as it names the document."""
     if not question.fields:
         unsaid = question.meant is Meant.named and record and question.left
@@ -94,11 +96,14 @@ def _beside(wanted: Wanted, sentence: Sentence, question: FieldQuestion, *, reco
     if question.meant is Meant.other:
         return True
     named = question.names <= said_in(sentence.text)[0]
-    if named and sentence.has_kind and wants_value(wanted.wants):
-        return False  # "Candles, by Ann Wick"
-    if named and question.meant is not Meant.named:
+    if named and (question.meant is not Meant.named or _signed(sentence.text, question)):
         return False
     return not _speaks_of(sentence.text, question)
+
+
+def _signed(text: str, question: FieldQuestion) -> bool:
+    """Tell whether a text names an author as title pages do: "Candles, by Ann Wick"."""
+    return "author" in question.fields and _BY.search(text) is not None
 
 
 def _beside_in_record(sentence: Sentence, question: FieldQuestion) -> bool:

@@ -9,7 +9,9 @@ from functools import lru_cache
 
 from core.language.analysis import content_terms
 from core.types import Evidence
-from reasoning.rules.field_words import HAN, Word, forms, kind_of, scan, words_of
+from reasoning.rules.field_table import HAN, Word, forms, words_of
+from reasoning.rules.field_words import kind_of, scan
+from reasoning.rules.record_values import RECORD_KINDS
 from reasoning.rules.topic import QUOTED
 
 # A title of which the question says this share is like the one that is meant.
@@ -58,7 +60,10 @@ def field_question(question: str, item: Evidence) -> FieldQuestion:
     names = [*quoted, *(word for word in left if _is_name(word, first))]
     nouns = plain.nouns - {"published"} if any(map(_is_year, left)) else plain.nouns
     fields = frozenset() if kind == "yesno" else nouns or plain.verbs
-    meant = _meant(item, [*quoted, *left], names, whole=whole)
+    if fields or item.kind in RECORD_KINDS:
+        meant = _meant(item, [*quoted, *left], names, whole=whole)
+    else:  # nothing hangs on more, and looking up every word of a text takes long
+        meant = Meant.named if whole else Meant.unknown
     if plain.parts and fields:
         meant = Meant.other
     if meant is Meant.unknown and fields and _like(question, item.title):

@@ -6,32 +6,25 @@ import re
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
-import yaml
-
 from core.language.analysis import terms
 from core.language.stopwords import stopwords
-from reasoning.rules.lexicon import FOLDER, LANGUAGES, lexicon
+from reasoning.rules.field_table import (
+    CYRILLIC,
+    CYRILLIC_LANGUAGES,
+    HAN,
+    PARTS,
+    STEERING,
+    Entry,
+    Word,
+    han_entries,
+    listed_forms,
+    spaced_entries,
+    words_of,
+)
+from reasoning.rules.lexicon import LANGUAGES, lexicon
 
-HAN = re.compile(r"[\u3400-\u9fff]")
-CYRILLIC = re.compile(r"[\u0400-\u04ff]")
-_WORD = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+(?:['’ʼ-][^\W_\u3400-\u9fff]+)*")
-_CYRILLIC_LANGUAGES = ("ru", "uk")
-_STEERING = ("question", "auxiliary", "filler", "joiner", "recommend")
 _BY_KIND = {"date": "when", "place": "where", "person": "by", "text": "by", "list": "by"}
 _KINDS = ("date", "place", "person", "number", "yesno", "list", "text")
-_WORKS, _PARTS = "works", "parts"
-
-# Ways to write a word as a term: those of each language of its script.
-Forms = frozenset[str]
-
-
-@dataclass(frozen=True)
-class Word:
-    """Hold a word of a text that no list explains; a Han word has no blanks around it."""
-
-    text: str
-    start: int
-    forms: Forms
 
 
 @dataclass(frozen=True)
@@ -49,16 +42,6 @@ class Scanned:
     parts: bool = False
 
 
-@dataclass(frozen=True)
-class _Entry:
-    """Hold a phrase: the list it is in ("works", "parts", "nouns", "labels", "by" …), its field."""
-
-    kind: str
-    name: str
-    words: tuple[Forms, ...]
-    text: str
-
-
 @dataclass
 class _Found:
     nouns: set[str] = field(default_factory=set)
@@ -66,35 +49,13 @@ class _Found:
     mentioned: set[str] = field(default_factory=set)
     parts: bool = False
 
-    def add(self, entry: _Entry, verb: str) -> None:
+    def add(self, entry: Entry, verb: str) -> None:
         if entry.kind in ("nouns", "labels"):
             self.nouns.add(entry.name)
         elif entry.kind == verb:
             self.verbs.add(entry.name)
         self.mentioned |= {entry.name} - {""}
-        self.parts = self.parts or entry.kind == _PARTS
-
-
-@lru_cache(maxsize=8192)
-def forms(word: str) -> Forms:
-    """Return the terms of a word under each language that its script may be of."""
-    if HAN.search(word):
-        return frozenset({word})
-    languages = _CYRILLIC_LANGUAGES if CYRILLIC.search(word) else ("en",)
-    found = {term for language in languages for term in terms(word, language)}
-    return frozenset(found or {word.casefold()})
-
-
-def _listed(word: str) -> Forms:
-    """Return the forms under which a word is listed: "publisher" and "published" are two."""
-    if HAN.search(word) or CYRILLIC.search(word):
-        return forms(word)
-    return frozenset({word.casefold()})
-
-
-def words_of(text: str) -> list[Word]:
-    """Return the words of a text, each run of Han characters as one."""
-    return [Word(m.group(), m.start(), forms(m.group())) for m in _WORD.finditer(text)]
+        self.parts = self.parts or entry.kind == PARTS
 
 
 def field_of(label: str) -> str:
@@ -108,6 +69,7 @@ def _field_of(label: str) -> str:
     return next(iter(found.nouns)) if len(found.nouns) == 1 and not found.left else ""
 
 
+@lru_cache(maxsize=4096)
 def scan(text: str, kind: str = "", *, label: bool = False) -> Scanned:
     """Find the names of fields in a text; a verb counts by the kind of answer that is wanted."""
     found = _Found()
@@ -136,11 +98,11 @@ def scan(text: str, kind: str = "", *, label: bool = False) -> Scanned:
     )
 
 
-def _at(words: list[Word], place: int, verb: str, *, label: bool) -> list[_Entry]:
+def _at(words: list[Word], place: int, verb: str, *, label: bool) -> list[Entry]:
     """Return the entries of the longest phrase at a place: one word may be in several lists."""
-    best: list[_Entry] = []
-    for form in _listed(words[place].text):
-        for entry in _spaced().get(form, ()):
+    best: list[Entry] = []
+    for form in listed_forms(words[place].text):
+        for entry in spaced_entries().get(form, ()):
             if entry.kind == "labels" and not label:
                 continue
             if not _follows(entry, words[place : place + len(entry.words)]):
@@ -152,15 +114,17 @@ def _at(words: list[Word], place: int, verb: str, *, label: bool) -> list[_Entry
     return best
 
 
-def _follows(entry: _Entry, words: list[Word]) -> bool:
-    pairs = zip(words, entry.words, strict=False)
-    return len(words) == len(entry.words) and all(_listed(w.text) & forms for w, forms in pairs)
+def _follows(entry: Entry, words: list[Word]) -> bool:
+    if len(words) < len(entry.words):
+        return False
+    pairs = zip(words, entry.words, strict=True)
+    return all(listed_forms(word.text) & wanted for word, wanted in pairs)
 
 
 def _scan_han(word: Word, found: _Found, verb: str, *, label: bool) -> list[Word]:
     """Take the known phrases out of a run of Han characters; return what is left of it."""
     text = word.text
-    pattern, entries = _han()
+    pattern, entries = han_entries()
     rest = []
     end = 0
     cut = frozenset(terms(text, "zh"))
@@ -188,7 +152,7 @@ def _is_common(word: Word) -> bool:
         return True
     low = word.text.casefold()
     if CYRILLIC.search(low):
-        return any(_common(language, low) for language in _CYRILLIC_LANGUAGES)
+        return any(_common(language, low) for language in CYRILLIC_LANGUAGES)
     return _common("en", low)
 
 
@@ -198,47 +162,11 @@ def _common(language: str, word: str) -> bool:
 
 @cache
 def _steering(language: str) -> frozenset[str]:
-    listed = lexicon(language).any_of(*_STEERING, "person", "date", "place", "number")
+    listed = lexicon(language).any_of(*STEERING, "person", "date", "place", "number")
     return frozenset(part for entry in listed for part in entry.casefold().split())
 
 
-@cache
-def _entries() -> tuple[_Entry, ...]:
-    loaded = yaml.safe_load((FOLDER / "fields.yaml").read_text(encoding="utf-8"))
-    lists = [(kind, "", loaded[kind]) for kind in (_WORKS, _PARTS)]
-    for name, ways in loaded["fields"].items():
-        lists += [(kind, name, listed) for kind, listed in ways.items()]
-    return tuple(
-        _Entry(kind, name, tuple(_listed(word.text) for word in words_of(str(text))), str(text))
-        for kind, name, listed in lists
-        for text in listed
-    )
-
-
-@cache
-def _spaced() -> dict[str, tuple[_Entry, ...]]:
-    """Return the phrases of scripts with blanks by each form of their first word."""
-    found: dict[str, list[_Entry]] = {}
-    for entry in _entries():
-        if not HAN.search(entry.text):
-            for form in entry.words[0]:
-                found.setdefault(form, []).append(entry)
-    return {form: tuple(listed) for form, listed in found.items()}
-
-
-@cache
-def _han() -> tuple[re.Pattern[str], dict[str, tuple[_Entry, ...]]]:
-    found: dict[str, list[_Entry]] = {}
-    for entry in _entries():
-        if HAN.search(entry.text):
-            found.setdefault(entry.text, []).append(entry)
-    chinese = lexicon("zh")
-    steering = chinese.any_of(*_STEERING, "person", "date", "place", "number")
-    listed = sorted({*found, *steering}, key=len, reverse=True)
-    pattern = re.compile("|".join(map(re.escape, listed)))
-    return pattern, {text: tuple(entries) for text, entries in found.items()}
-
-
+@lru_cache(maxsize=1024)
 def kind_of(text: str) -> str:
     """Return the kind of answer that a question wants under any language it may be in.
 

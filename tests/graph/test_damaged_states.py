@@ -100,3 +100,20 @@ def test_a_saver_explains_what_it_cannot_read(session: Session) -> None:
         cursor.execute("UPDATE checkpoints SET checkpoint = x'00'")
     with pytest.raises(OperatorError, match="state of this conversation is damaged.*kept turns"):
         session.asking.threads.saver.get_tuple({"configurable": {"thread_id": name}})
+
+
+def test_a_catalogue_that_is_not_written_any_more_answers_and_says_so(session: Session) -> None:
+    name = begun(session)
+    session.store.database.condition.malformed = "a page is damaged"
+    told = say(session, name, "Who maintains the refund API?")
+    assert not told.result["refused"]
+    assert any("does not know this turn" in warning for warning in told.result["warnings"])
+    session.store.database.condition.malformed = ""
+    assert (
+        len(
+            session.store.conversations.turns(
+                session.store.conversations.load("default", "ann", name)
+            )
+        )
+        == 1
+    )

@@ -87,3 +87,33 @@ def test_items_have_the_numbers_that_a_browser_shows() -> None:
     assert read(page).split("\n") == [
         "3. three", "a. a", "b. b", "4. four", "9. nine", "10. ten", "- dot", "1. one",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("math", "shown"),
+    [
+        ("<math alttext='a+b'><mi>x</mi></math>", "a+b"),
+        (
+            "<math><semantics><mi>x</mi><annotation encoding='application/x-tex'>x^2</annotation>"
+            "</semantics></math>",
+            "x^2",
+        ),
+        (
+            "<math><msup><mi>x</mi><mn>2</mn></msup><mo>=</mo><mfrac><mrow><mi>a</mi><mo>+</mo>"
+            "<mn>1</mn></mrow><mi>b</mi></mfrac></math>",
+            "x² = (a+1)/b",
+        ),
+        (
+            "<math><munderover><mo>∑</mo><mi>i</mi><mi>n</mi></munderover><msqrt><mi>i</mi></msqrt>"
+            "<msub><mi>k</mi><mn>1</mn></msub><mroot><mi>y</mi><mn>3</mn></mroot></math>",
+            "∑_i^n√ik_1³√y",
+        ),
+        (
+            "<math><mtable><mtr><mtd>1</mtd><mtd>2</mtd></mtr><mtr><mtd>3</mtd></mtr></mtable></math>",
+            "[1, 2; 3]",
+        ),
+    ],
+)
+def test_formulas_stand_in_their_line(math: str, shown: str) -> None:
+    assert read(f"<p>so {math} holds</p>") == f"so {shown} holds"
+    assert read(f"<h2>{math}</h2>") == shown

@@ -13,6 +13,8 @@ import docx
 import openpyxl
 import pptx
 from loading import loaded, only, reason, texts
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
 
 
 def rewritten(raw: bytes, change: Callable[[str, bytes], bytes]) -> bytes:
@@ -69,3 +71,47 @@ def test_a_workbook_that_is_damaged_stays_so(tmp_path: Path) -> None:
         return part[:100] if "styles" in name else part
 
     assert "damaged" in reason(tmp_path / "c.xlsx", rewritten(workbook(), cut))
+
+
+def retyped(raw: bytes, main: bytes, other: bytes) -> bytes:
+    assert main in zipfile.ZipFile(io.BytesIO(raw)).read("[Content_Types].xml")
+    return rewritten(raw, lambda _, part: part.replace(main, other))
+
+
+def test_templates_slide_shows_and_files_with_macros_are_read(tmp_path: Path) -> None:
+    letter, deck, out, slides = docx.Document(), pptx.Presentation(), io.BytesIO(), io.BytesIO()
+    letter.add_paragraph("Words of a letter")
+    letter.save(out)
+    deck.slides.add_slide(deck.slide_layouts[5]).shapes.title.text = "Words of a slide"
+    deck.save(slides)
+    start, word = b"application/vnd.", b"openxmlformats-officedocument.wordprocessingml."
+    for name, kind in (
+        ("a.docm", b"ms-word.document.macroEnabled"),
+        ("a.dotx", word + b"template"),
+        ("a.dotm", b"ms-word.template.macroEnabledTemplate"),
+    ):
+        raw = retyped(out.getvalue(), start + word + b"document.main", start + kind + b".main")
+        assert texts(only(tmp_path / name, raw)) == ["Words of a letter"]
+    show = b"openxmlformats-officedocument.presentationml."
+    for name, kind in (
+        ("a.pptm", b"ms-powerpoint.presentation.macroEnabled"),
+        ("a.ppsx", show + b"slideshow"),
+        ("a.ppsm", b"ms-powerpoint.slideshow.macroEnabled"),
+        ("a.potx", show + b"template"),
+    ):
+        raw = retyped(
+            slides.getvalue(), start + show + b"presentation.main", start + kind + b".main"
+        )
+        assert only(tmp_path / name, raw).title == "Words of a slide"
+
+
+def test_charts_of_kinds_that_the_library_does_not_know(tmp_path: Path) -> None:
+    data = CategoryChartData()
+    data.categories = [datetime.date(2024, 1, 1), datetime.date(2024, 2, 1)]
+    data.add_series("Sales", (1.5, 2))
+    deck, out = pptx.Presentation(), io.BytesIO()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    slide.shapes.add_chart(XL_CHART_TYPE.AREA, 0, 0, 999, 999, data)
+    deck.save(out)
+    raw = rewritten(out.getvalue(), lambda _, part: part.replace(b"c:areaChart", b"c:area3DChart"))
+    assert texts(only(tmp_path / "c.pptx", raw)) == [" | Sales\n2024-01-01 | 1.5\n2024-02-01 | 2"]

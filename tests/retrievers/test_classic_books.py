@@ -11,6 +11,7 @@ from retrievers.classic import classic_search
 from retrievers.types import Index, Query
 from stores.catalogue import Collection
 from stores.store import Store
+from stores.sums_records import sign
 
 ACME = AuthContext(tenant="acme")
 
@@ -25,10 +26,11 @@ def filled(store: Store, collection: Collection, embedder: FakeEmbedder, acl: st
     write(store, collection, rows, embedder)
     with store.database.write() as connection:
         connection.execute(
-            """INSERT INTO book_texts SELECT t.id, b.id, b.collection_id, '1'
+            """INSERT INTO book_texts SELECT t.id, b.id, b.collection_id, '1', NULL
                FROM documents t, documents b
                WHERE t.document_id LIKE '%.txt' AND b.document_id = 'b1'"""
         )
+        sign(connection, "book_texts", "1")
         connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
 
 
