@@ -194,8 +194,10 @@ def refusal(
         command = [*command, "--data", str(data)]
     found = [ended(data, command) for _ in range(times)]
     if what == "a second server":
+        before = _busy()
         found_together = together(data, command, at_once)
-        line, good = _line(f"{what}, {at_once} at once", found_together, owner, bar=False)
+        busy = _busy() - before
+        line, good = _line(f"{what}, {at_once} at once", found_together, owner, of_all=busy)
         first, also = _line(what, found, owner)
         return f"{first}\n{line}", good and also
     return _line(what, found, owner)
@@ -210,14 +212,18 @@ def together(data: Path, command: Sequence[str], count: int) -> list[Done]:
         return list(pool.map(run, range(count)))
 
 
-def _line(what: str, found: Sequence[Done], owner: Owner, *, bar: bool = True) -> tuple[str, bool]:
+def _line(
+    what: str, found: Sequence[Done], owner: Owner, *, of_all: float | None = None
+) -> tuple[str, bool]:
+    """Return a row; processes at once share the processor's seconds `of_all` and have no bar."""
     named = [one.code != 0 and all(name in one.said for name in owner.names) for one in found]
     seconds = [one.seconds for one in found]
-    busy = f"{median(one.busy for one in found):.2f}" if bar else ""  # at once it is nobody's own
+    own = f"{median(one.busy for one in found):.2f}"
+    busy = own if of_all is None else f"{of_all:.2f} of all"
     line = f"| {what} | {len(found)} | {sum(named)} |"
     line += f" {median(seconds):.2f} | {max(seconds):.2f} | {busy} |"
     print(line, file=sys.stderr, flush=True)
-    return line, all(named) and (not bar or max(seconds) <= BAR_S)
+    return line, all(named) and (of_all is not None or max(seconds) <= BAR_S)
 
 
 def command_runs(data: Path, command: Sequence[str], times: int) -> list[Done]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 
 from cli.output import stderr, stdout, warn
 from core.places import place_of
-from core.streaming import StreamEvent
+
+if TYPE_CHECKING:
+    from core.streaming import StreamEvent
 
 
 class AnswerPrinter:

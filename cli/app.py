@@ -1,4 +1,7 @@
-"""The `carrel` command."""
+"""The `carrel` command: it says how a command ended, in one line and an exit code.
+
+Commands are loaded in `run`, since a second server is to be turned away before that.
+"""
 
 from __future__ import annotations
 
@@ -6,86 +9,19 @@ import io
 import os
 import sqlite3
 import sys
-from importlib import metadata
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from cli import (
-    ask,
-    audit,
-    backup,
-    chat,
-    config,
-    conversations,
-    demo,
-    doctor,
-    forget,
-    ingest,
-    keys,
-    llm,
-    models,
-    plan,
-    quality,
-    reindex,
-    restore,
-    search,
-    serve,
-    trace,
-)
-from cli import eval as evaluation
 from cli.output import fail
-from cli.remote import ServerOwns, run_there
 from cli.running import host
+from cli.second import refuse_server
 from core.environment import variables
 from core.errors import CarrelError
 
+if TYPE_CHECKING:
+    import typer
+
 INTERRUPTED = 130
 WRONG_USE = 2
-
-app = typer.Typer(
-    name="carrel",
-    help="Ask your own documents and get a cited answer, or an honest refusal.",
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("demo")(demo.demo)
-app.command("ingest")(ingest.ingest)
-app.command("ask")(ask.ask)
-app.command("plan")(plan.plan)
-app.command("chat")(chat.chat)
-app.command("search")(search.search)
-app.command("trace")(trace.trace)
-app.command("quality")(quality.quality)
-app.command("doctor")(doctor.doctor)
-app.command("config")(config.config)
-app.command("reindex")(reindex.reindex)
-app.command("forget")(forget.forget)
-app.command("backup")(backup.backup)
-app.command("restore")(restore.restore)
-app.command("serve")(serve.serve)
-app.add_typer(conversations.app, name="conversations")
-app.add_typer(keys.app, name="keys")
-app.add_typer(audit.app, name="audit")
-app.add_typer(evaluation.app, name="eval")
-app.add_typer(models.app, name="models")
-app.add_typer(llm.app, name="llm")
-
-
-def _version(asked: bool) -> None:
-    if asked:
-        typer.echo(f"carrel {metadata.version('carrel')}")
-        raise typer.Exit
-
-
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Ask your own documents and get a cited answer, or an honest refusal."""
 
 
 def main() -> None:
@@ -100,13 +36,9 @@ def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
+        refuse_server(given)
         code = _done(given or ["--help"])
         sys.stdout.flush()
-    except typer.TyperException as error:
-        fail(_usage(error))
-        return error.exit_code
-    except typer.Abort:
-        return INTERRUPTED
     except BrokenPipeError:
         return _reader_left()
     except SystemExit as error:  # Typer's way out of a broken pipe
@@ -117,7 +49,7 @@ def run(arguments: list[str] | None = None) -> int:
         fail(str(error))
         return error.exit_code
     except Exception as error:  # the last door: a traceback never reaches a user
-        return _unexpected(error)
+        return _ended(error)
     if code == INTERRUPTED:  # Typer turns a KeyboardInterrupt into this
         fail("interrupted; what was finished is kept. Run it again to go on.")
     if not given:
@@ -127,10 +59,23 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _done(arguments: list[str]) -> object:
     """Do a command here, or where a server owns the data directory, there."""
+    from cli.commands import app
+    from cli.remote import ServerOwns, run_there
+
     try:
         return app(arguments, prog_name="carrel", standalone_mode=False)
     except ServerOwns as found:
         return run_there(found, arguments)
+
+
+def _ended(error: Exception) -> int:
+    """Return the exit code of a command that Typer ended, or that nobody expected to end."""
+    import typer
+
+    if isinstance(error, typer.TyperException):
+        fail(_usage(error))
+        return error.exit_code
+    return INTERRUPTED if isinstance(error, typer.Abort) else _unexpected(error)
 
 
 def _usage(error: typer.TyperException) -> str:

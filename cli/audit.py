@@ -63,6 +63,12 @@ def list_rows(
     kind: Annotated[
         str, typer.Option("--kind", help="Of this kind alone.", show_default="all")
     ] = "",
+    document: Annotated[
+        str,
+        typer.Option(
+            "--document", help="Of the document, or file, of this name.", show_default="all"
+        ),
+    ] = "",
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, max=100_000)] = 50,
     data: Data = None,
     as_json: Json = False,
@@ -70,6 +76,7 @@ def list_rows(
     """List the newest rows."""
     with _opened(data) as log:
         given: dict[str, Any] = {"kind": storable(kind) or None, "limit": limit}
+        given["document"] = storable(document) or None
         found = log.newest(storable(tenant) or None, **given)
     if as_json:
         print_json({"events": found})

@@ -25,9 +25,10 @@ def config(
     as_json: Json = False,
 ) -> None:
     """Show every setting with its value, origin and meaning."""
+    from core.environment import PREFIX
     from core.live import LIVE
     from core.profile import load_profile
-    from core.settings import PREFIX, Settings, load_settings
+    from core.settings import Settings, load_settings
     from core.settings_file import VARIABLE
 
     loaded = load_profile(profile).settings if profile else None

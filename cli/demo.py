@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
@@ -13,8 +14,11 @@ from cli.draw import path_picture, step_line
 from cli.ingest import print_summary, run_ingest
 from cli.options import DEFAULT_TENANT, Data, settings_from
 from cli.output import stdout
+from cli.second import refuse_second
 from core.errors import OperatorError
-from core.trace import Step
+
+if TYPE_CHECKING:
+    from core.trace import Step
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 CORPORA = ("xpay", "library")
@@ -43,6 +47,7 @@ def demo(data: Data = None) -> None:
     folder = data or settings_from(None).data / "demo"
     out = stdout()
     out.print("[bold]1. Ingest the sample corpora[/bold]")
+    refuse_second(folder)
     for name in CORPORA:
         summary = run_ingest(
             [EXAMPLES / name],

@@ -58,7 +58,7 @@ def with_models(text: str) -> str:
 
 def cli_page() -> str:
     """Return the help of every command."""
-    from cli.app import app
+    from cli.commands import app
 
     os.environ["COLUMNS"] = str(WIDTH)
     command: Any = typer.main.get_command(app)
@@ -86,8 +86,9 @@ def named_commands(title: str, command: Any) -> list[tuple[str, Any]]:  # noqa: 
 
 def settings_page() -> str:
     """Return every setting with its default and meaning."""
+    from core.environment import PREFIX
     from core.live import LIVE
-    from core.settings import PREFIX, Settings
+    from core.settings import Settings
 
     lines = [
         "# Settings",

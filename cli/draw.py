@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.markup import escape
 from rich.table import Table
 
-from core.trace import Step
+if TYPE_CHECKING:
+    from core.trace import Step
+
 
 NODES = (
     "understand",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
 from core.errors import shorten
-from core.types import Plan, SubQuestion
+
+if TYPE_CHECKING:
+    from core.types import Plan, SubQuestion
 
 WIDEST, NARROWEST, GAP = 32, 12, 2
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8

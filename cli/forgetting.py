@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 from cli.options import DEFAULT_COLLECTION, DEFAULT_TENANT, storable
 from cli.output import asks, confirm
 from cli.recording import record
+from cli.running import host
 from core.errors import AbsentError, CallerError
 
 if TYPE_CHECKING:
     from graph.session import Session
+    from stores.audit import AuditLog
     from stores.catalogue import Collection
     from stores.erasure.documents import Gone
 
@@ -90,11 +92,10 @@ def _chosen(
 
 def _record(session: Session, collection: Collection, found: Sequence[Gone]) -> None:
     """Have the audit log name documents by pseudonyms, before they are gone."""
-    from stores.audit import AuditLog
-
     settings, database = session.settings, session.store.database
+    _strike(session)
     if settings.audit:
-        log = AuditLog(database, settings)
+        log = _log(session)
         names = [log.pseudonym(one.document_id) for one in found[:NAMED]]
         facts = {"collection": collection.name, "documents": len(found), "hashes": names}
         record(database, settings, "deletion", collection.tenant, **facts)
@@ -109,8 +110,25 @@ def _whole_tenant(session: Session, tenant: str, yes: bool) -> Counter[str]:
         hint = f"there are {', '.join(known)}" if known else "there is none"
         raise AbsentError("the tenant must have something", value=tenant, hint=hint)
     _ask(f"erase everything of tenant '{tenant}' for good?", yes)
+    _strike(session)
     record(session.store.database, session.settings, "deletion", tenant, everything=True)
     return session.store.erasure.forget_tenant(tenant)
+
+
+def _strike(session: Session) -> None:
+    """Strike names out of audit rows that an earlier version wrote."""
+    from stores.audit_names import named_rows
+
+    if named_rows(session.store.database.read()):
+        _log(session).strike()
+
+
+def _log(session: Session) -> AuditLog:
+    from stores.audit import AuditLog
+
+    here = host()  # a server's log has the server's key
+    settings = session.settings if here is None else here.session.settings
+    return AuditLog(session.store.database, settings)
 
 
 def _ask(question: str, yes: bool) -> None:

@@ -10,9 +10,9 @@ from rich.markup import escape
 
 from cli.options import Json, Set, flags_from
 from cli.output import print_json, stderr, stdout, warn
-from core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from core.settings import Settings
     from models.llama.plan import ServePlan
     from models.llama.server_state import ServerState
 
@@ -48,6 +48,7 @@ def serve(
     changes: Set = None,
 ) -> None:
     """Start a server for a model, wait until it is healthy, and keep it alive."""
+    from core.settings import load_settings
     from models.llama.control import prepare
 
     flags = flags_from(None, changes)
@@ -103,6 +104,7 @@ def _report(state: ServerState, settings: Settings, as_json: bool) -> None:
 @app.command()
 def status(as_json: Json = False, changes: Set = None) -> None:
     """Say how the server is; exit code 0 when it is healthy, else 1."""
+    from core.settings import load_settings
     from models.llama.control import inspect
 
     how, state = inspect(load_settings(flags_from(None, changes))[0])
@@ -124,6 +126,7 @@ def status(as_json: Json = False, changes: Set = None) -> None:
 @app.command()
 def stop(as_json: Json = False, changes: Set = None) -> None:
     """Stop the server, by force when it does not listen; nothing to stop is no error."""
+    from core.settings import load_settings
     from models.llama.control import stop as stop_server
 
     stopped = stop_server(load_settings(flags_from(None, changes))[0])

@@ -13,9 +13,9 @@ from rich.markup import escape
 from cli.output import check_interrupted, stderr
 from cli.running import host, placed
 from core.errors import CallerError
-from core.settings import PATHS, Settings, load_settings
 
 if TYPE_CHECKING:
+    from core.settings import Settings
     from graph.session import Session
     from stores.database import Database
     from stores.lock import OwnerLock
@@ -70,18 +70,26 @@ def settings_from(
     data: Path | None, changes: list[str] | None = None, stream: str | None = None
 ) -> Settings:
     """Return the settings that flags and environment give."""
+    from core.settings import load_settings
+
     return load_settings({**flags_from(data, changes), "stream": stream})[0]
 
 
 @contextmanager
 def opened(
-    settings: Settings, *, create: bool = False, needs_embedder: bool = False, alone: bool = False
+    settings: Settings,
+    *,
+    create: bool = False,
+    needs_embedder: bool = False,
+    alone: bool = False,
+    check_later: bool = False,
 ) -> Iterator[Session]:
     """Give a session whose SQLite errors name this data directory and what to do.
 
     Where a server owns the directory, the command leaves this process here, and the server runs it
     from its beginning: nothing may have been printed before. Not so with `alone`: such a command
-    needs the directory for itself and is refused. In the server the session is its own, lent.
+    needs the directory for itself and is refused. In the server the session is its own, lent. With
+    `check_later` the caller sees to the store's `checkup.finish`.
     """
     if (here := host()) is not None:
         from cli.hosting import lent
@@ -97,7 +105,13 @@ def opened(
         from stores.database import explained
 
         with (
-            Session(settings, create=create, needs_embedder=needs_embedder, lock=lock) as session,
+            Session(
+                settings,
+                create=create,
+                needs_embedder=needs_embedder,
+                lock=lock,
+                check_later=check_later,
+            ) as session,
             explained(session.store.database.path),
         ):
             yield session
@@ -162,6 +176,8 @@ def storable(text: str) -> str:
 
 def flags_from(data: Path | None, changes: list[str] | None) -> dict[str, Any]:
     """Return the settings given as flags."""
+    from core.settings import PATHS, Settings
+
     flags: dict[str, Any] = {"data": data}
     for change in changes or []:
         name, separator, value = change.partition("=")

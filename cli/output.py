@@ -6,7 +6,6 @@ import json
 import sys
 from typing import Any, TextIO
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 
@@ -59,6 +58,8 @@ def read_line() -> str:
 
 def confirm(question: str) -> None:
     """Ask a person, and end the command without a yes."""
+    import typer
+
     if running() is None:
         typer.confirm(question, abort=True, err=True)
         return

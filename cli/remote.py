@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from cli.output import fail, stderr, stdout
-from core.settings import PATHS, PREFIX, SECRETS
+from core.environment import PREFIX
 from core.settings_file import VARIABLE
 from serve.frames import LOOPBACK, Channel, Frame, FrameError, enter
 from stores.owner import OwnedError, Owner
@@ -39,7 +39,7 @@ class ServerOwns(Exception):
 def run_there(found: ServerOwns, arguments: list[str]) -> int:
     """Have the server run a command, and return its exit code; raises OwnedError."""
     try:
-        channel = _entered(found.owner)
+        channel = entered(found.owner)
     except (OSError, FrameError):
         raise found.refusal from None
     with channel_closed(channel):
@@ -55,7 +55,8 @@ def channel_closed(channel: Channel) -> Iterator[None]:
         channel.close()
 
 
-def _entered(owner: Owner) -> Channel:
+def entered(owner: Owner) -> Channel:
+    """Return a talk with the server that owns a directory; raises OSError, FrameError."""
     connection = socket.create_connection((LOOPBACK, owner.port), timeout=SECONDS)
     channel = Channel(connection, most_bytes=MOST_BYTES, seconds=SECONDS)
     try:
@@ -170,6 +171,8 @@ def _terminal(console: Console) -> dict[str, Any]:
 
 def _variables() -> dict[str, str]:
     """Return what this process is told by variables, but for secrets, with whole paths."""
+    from core.settings import PATHS, SECRETS
+
     secret = {PREFIX + name.upper() for name in SECRETS}
     paths = {PREFIX + name.upper() for name in PATHS}
     found = {}

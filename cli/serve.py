@@ -10,9 +10,9 @@ import typer
 from cli.options import Data, Set, flags_from, opened
 from cli.output import stderr, stdout, warn
 from core.errors import CallerError, OperatorError
-from core.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from core.settings import Settings
     from graph.session import Session
     from serve.desk import Desk
 
@@ -50,6 +50,8 @@ def serve(
 ) -> None:
     """Serve the data directory over HTTP; Ctrl-C stops it."""
     _check_installed()
+    from core.settings import load_settings
+
     flags = flags_from(data, changes) | _given(serve_host=host, serve_port=port, serve_mode=mode)
     if log:
         flags["serve_log_level"] = "info"
@@ -72,18 +74,18 @@ def serve(
 def _run(settings: Settings, load: Callable[[], Settings], *, allow_anonymous: bool) -> int:
     from cli.app import run
     from cli.hosting import run_for
+    from serve.listening import address_of, listening_socket
     from serve.logs import log_to_stderr, use_level
-    from serve.modes import check_mode
-    from serve.server import address_of, listening_socket
-    from serve.server import serve as serve_app
 
     bound = listening_socket(settings.serve_host, settings.serve_port)
     try:
         log_to_stderr(settings)
-        with opened(settings, create=True, alone=True) as session:
+        with opened(settings, create=True, alone=True, check_later=True) as session:
             from serve.app import make_app
             from serve.control import Control
             from serve.desk import make_desk
+            from serve.modes import check_mode
+            from serve.server import serve as serve_app
             from serve.warming import warm_up
 
             desk = make_desk(session, allow_anonymous=allow_anonymous, load=load)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.live import Live
 from rich.markup import escape
@@ -14,8 +14,10 @@ from cli.answer import AnswerPrinter
 from cli.draw import shortened, step_line
 from cli.output import check_interrupted, stderr
 from cli.running import running
-from core.streaming import StreamEvent
-from core.trace import Step
+
+if TYPE_CHECKING:
+    from core.streaming import StreamEvent
+    from core.trace import Step
 
 NEXT = {
     "understand": "searching",

@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
+
+PREFIX = "CARREL_"
 
 _given: ContextVar[Mapping[str, str] | None] = ContextVar("environment", default=None)
 
@@ -14,6 +17,13 @@ def variables() -> Mapping[str, str]:
     """Return the variables that hold here."""
     given = _given.get()
     return os.environ if given is None else given
+
+
+def default_data() -> Path:
+    """Return the data directory where no setting names one."""
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("carrel"))
 
 
 @contextmanager

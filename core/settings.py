@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from pydantic import SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, model_validator
 
 from core.budget import Budget
-from core.environment import variables
+from core.environment import PREFIX, variables
 from core.errors import CallerError
 from core.fields.budget import BudgetFields
 from core.fields.caching import CacheFields
@@ -39,7 +38,6 @@ from core.fields.serving import ServingFields
 from core.fields.studio import StudioFields
 from core.settings_file import file_values, mode_values
 
-PREFIX = "CARREL_"
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 Origin = Literal["flag", "environment", "file", "profile", "mode", "default"]
 
@@ -67,13 +65,15 @@ class Settings(  # pydantic lists the fields of the last base first
     IngestFields,
     ModelFields,
     PlaceFields,
-    BaseSettings,
+    BaseModel,
 ):
     """Hold all settings; each field's description is its documentation."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, extra="forbid", frozen=True, validate_default=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+
+    if TYPE_CHECKING:  # every field has a default, which type checkers do not see in `Field`
+
+        def __init__(self, **values: object) -> None: ...
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -86,18 +86,6 @@ class Settings(  # pydantic lists the fields of the last base first
         if self.weight_vector + self.weight_text == 0:
             raise ValueError("weight_vector and weight_text cannot both be 0")
         return self
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Read the environment through `load_settings` alone, which knows the profile's place."""
-        return (init_settings,)
 
     def budget(self) -> Budget:
         """Return the budget of one run."""

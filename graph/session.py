@@ -46,10 +46,12 @@ class Session:
         create: bool = False,
         needs_embedder: bool = False,
         lock: OwnerLock | None = None,
+        check_later: bool = False,
     ) -> None:
         """Open the directory; without `needs_embedder` a broken model leaves keyword search.
 
-        `lock` is the directory's, when it is held already; the session gives it back.
+        `lock` is the directory's, when it is held already; the session gives it back. With
+        `check_later` the caller sees to the store's `checkup.finish`.
         """
         self.settings = settings
         self._warnings: list[str] = []
@@ -57,7 +59,9 @@ class Session:
         try:
             self.embedder = self._embedder(needs_embedder)
             model_id = self.embedder.model_id if self.embedder else NO_MODEL
-            self.store = Store(settings, model_id, create=create, lock=lock)
+            self.store = Store(
+                settings, model_id, create=create, lock=lock, check_later=check_later
+            )
         except BaseException:
             lock.release()
             raise

@@ -22,6 +22,12 @@ _HIDDEN = (
 )
 _SPACE = "\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000"
 _LINE_END = "\r\x0c\x85\u2028\u2029"
+# Control characters where Windows has quotes and dashes: what stands there in mail, PDF and HTML.
+_WINDOWS = {
+    code: bytes([code]).decode("cp1252")
+    for code in range(0x80, 0xA0)
+    if code not in (0x81, 0x85, 0x8D, 0x8F, 0x90, 0x9D)
+}
 _INVISIBLE = re.compile(f"[{_HIDDEN}]")
 _SPACES = re.compile(f"[{_SPACE}]")
 _LINE_ENDS = re.compile(f"\r\n|[{_LINE_END}]")
@@ -106,7 +112,7 @@ def _characters(text: str) -> str:
         odd = bool(_ODD.search(text))
     if not odd:
         return text
-    text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text))
+    text = _INVISIBLE.sub("", _LINE_ENDS.sub("\n", text.translate(_WINDOWS)))
     # Again: what an invisible character kept apart may now compose.
     return unicodedata.normalize("NFC", _SPACES.sub(" ", text))
 

@@ -106,7 +106,7 @@ def enrich(
     body = body_hash(document, chunkers.key, context)
     content_hash = document_hash(document.document_id, document.source, document.title, body, acl)
     version = str(document.metadata.get("version") or "")
-    language = _language(document)
+    language = language_of(document)
     title = embedded_title(document.title, document.document_id)
     chunks = []
     for chunk in split_document(document, chunkers.choose(language)):
@@ -153,7 +153,8 @@ def enrich(
     )
 
 
-def _language(document: ParsedDocument) -> str:
+def language_of(document: ParsedDocument) -> str:
+    """Return the language that a document declares, or else the one its text is in."""
     declared = str(document.metadata.get("language") or "").lower().replace("_", "-")
     if (code := declared.split("-")[0]) in ISO_CODES:
         return code

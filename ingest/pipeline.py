@@ -37,7 +37,7 @@ from stores.journal import pending
 from stores.store import Store
 from stores.sweep import sweep
 
-FORMAT_VERSION = 5  # raise it when loaders, cleaning or splitting change what is stored
+FORMAT_VERSION = 6  # raise it when loaders, cleaning or splitting change what is stored
 
 Progress = Callable[[str, int, int], None]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from core.language.analysis import terms
 from core.settings import Settings
+from ingest.card import with_card
 from ingest.clean import clean_document
 from ingest.discover import SourceFile
 from ingest.enrich import document_key
@@ -69,7 +70,7 @@ class Usable:
             document = clean_document(item, plain=self._reading.settings.drop_links)
             problem = self._unusable(document, file)
             if not problem:
-                yield document
+                yield with_card(document)
                 continue
             failure = LoadFailure(path=document.source, reason=problem)
             if problem.startswith("left out"):

@@ -29,7 +29,7 @@ class SelfChecks:
         self._settings = settings
 
     def start(self) -> None:
-        """Begin; the first check comes after one interval, since opening has made one."""
+        """Begin with what opening has put off; the next check comes after one interval."""
         self._thread = threading.Thread(target=self._run, name="self-checks", daemon=True)
         self._thread.start()
 
@@ -56,5 +56,7 @@ class SelfChecks:
         return problems
 
     def _run(self) -> None:
+        if self._store.checkup.pending:
+            self.check()
         while not self._ended.wait(self._settings.check_interval_s):
             self.check()

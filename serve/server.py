@@ -1,9 +1,8 @@
-"""The server process: one socket, one uvicorn, and a graceful end."""
+"""The server process: one uvicorn, and a graceful end."""
 
 from __future__ import annotations
 
 import asyncio
-import errno
 import math
 import signal
 import socket
@@ -15,38 +14,10 @@ from typing import Any
 import uvicorn
 from starlette.types import ASGIApp
 
-from core.errors import OperatorError
 from core.settings import Settings
 from serve.connections import timed_protocol
 
 HEADER_BYTES = 65_536
-
-
-def listening_socket(host: str, port: int) -> socket.socket:
-    """Return a socket bound to the address, which refuses connections until the server is ready.
-
-    Raises OperatorError when the address cannot be had.
-    """
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise _unusable(host, port, error) from None
-    family, kind, protocol, _, address = found[0]
-    bound = socket.socket(family, kind, protocol)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind(address)
-    except OSError as error:
-        bound.close()
-        raise _unusable(host, port, error) from None
-    bound.set_inheritable(True)
-    return bound
-
-
-def address_of(bound: socket.socket, host: str) -> str:
-    """Return the URL of a socket, with the port it really has."""
-    name = f"[{host}]" if ":" in host else host
-    return f"http://{name}:{bound.getsockname()[1]}"
 
 
 class Server(uvicorn.Server):
@@ -139,14 +110,3 @@ def make_server(
         "limit_concurrency": settings.serve_connections,
     }
     return Server(uvicorn.Config(app, **options), ready, end, settings.serve_stop_seconds)
-
-
-def _unusable(host: str, port: int, error: OSError) -> OperatorError:
-    if error.errno == errno.EADDRINUSE:
-        hint = "give another one with --port, or end the program that has it"
-        return OperatorError("the port must be free", value=f"{host}:{port}", hint=hint)
-    return OperatorError(
-        "the server must be able to listen on its address",
-        value=f"{host}:{port} ({error.strerror or error})",
-        hint="give another one with --host and --port",
-    )

@@ -17,6 +17,7 @@ from core.settings import Settings
 from stores.audit_chain import (
     CHECKPOINT,
     FIELDS,
+    STRUCK,
     TAMPERED,
     ChainCheck,
     Head,
@@ -25,6 +26,7 @@ from stores.audit_chain import (
     signed,
 )
 from stores.audit_key import audit_key, read_head, write_head
+from stores.audit_names import HASH, digest, named_rows, strike, struck_rows
 from stores.database import Database
 from stores.keys import Now, utc_now
 
@@ -102,11 +104,27 @@ class AuditLog:
             self._note(head)
             return removed
 
+    def strike(self) -> int:
+        """Put pseudonyms in the place of documents that rows of earlier versions name.
+
+        Returns how many rows were struck. The chain stays whole, and so do heads noted elsewhere.
+        """
+        with self._lock:
+            with self._database.write() as connection:
+                if not (rows := named_rows(connection)):
+                    return 0
+                head = self._intact(connection)
+                for facts in strike(connection, rows, self.pseudonym):
+                    head = self._insert(connection, head, Entry(STRUCK, None, facts, self._now()))
+            self._note(head)
+            return len(rows)
+
     def verify(self, *expected: Head) -> Verdict:
         """Walk the whole chain; `expected` are last rows of earlier times, noted elsewhere."""
         noted = read_head(self._folder)  # before the rows: those are added to meanwhile
         known = expected if noted is None else (*expected, noted)
-        check = ChainCheck(self._key, known)
+        struck = struck_rows(self._database.read(), self._key)
+        check = ChainCheck(self._key, known, lambda row: struck.get(row["seq"]) == digest(row))
         try:
             verdict = check.walk(self.rows())
         except sqlite3.OperationalError:  # bytes that are no text
@@ -121,16 +139,31 @@ class AuditLog:
         yield from ({name: row[name] for name in FIELDS} for row in cursor)
 
     def newest(
-        self, tenant: str | None, *, before: int | None = None, kind: str | None = None, limit: int
+        self,
+        tenant: str | None,
+        *,
+        before: int | None = None,
+        kind: str | None = None,
+        document: str | None = None,
+        limit: int,
     ) -> list[dict[str, Any]]:
-        """List rows of one tenant, or with None of all, the newest first."""
+        """List rows of one tenant, or with None of all, the newest first.
+
+        With `document` only those that stand for the document, or file, of this name.
+        """
+        named = None if document is None else self.pseudonym(document)
         rows = self._database.read().execute(
             """SELECT seq, at, kind, tenant, user, facts FROM audit
                WHERE (:tenant IS NULL OR tenant = :tenant) AND (:kind IS NULL OR kind = :kind)
-                   AND (:before IS NULL OR seq < :before) ORDER BY seq DESC LIMIT :limit""",
-            {"tenant": tenant, "kind": kind, "before": before, "limit": limit},
+                   AND (:before IS NULL OR seq < :before)
+                   AND (:named IS NULL OR instr(facts, :named)) ORDER BY seq DESC LIMIT :limit""",
+            {"tenant": tenant, "kind": kind, "before": before, "named": named, "limit": limit},
         )
         return [dict(row) | {"facts": json.loads(row["facts"])} for row in rows]
+
+    def document(self, name: str) -> dict[str, str]:
+        """Return what a row's facts hold of a document, or a file, of this name."""
+        return {HASH: self.pseudonym(name)}
 
     def pseudonym(self, text: str) -> str:
         """Return a keyed hash of a text, which only who has the key can compare with another."""

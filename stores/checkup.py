@@ -1,8 +1,10 @@
 """Check a data directory when it is opened and while it is, and repair what is derived.
 
 After a clean close only a sample is asked for. Otherwise the structure of the catalogue, the sums
-of its rows, the full-text index and the segments are checked before the first answer. Chroma is
-proved by a child process before this one opens it: a damaged index can end the process that does.
+of its rows, the full-text index and the segments are checked before the first answer, or `later`:
+then a first look decides, answers say that the check is under way, and nothing is written before
+the structure is known. Chroma is proved by a child process before this one opens it: a damaged
+index can end the process that does.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from stores.findings import (
     threads_problem,
 )
 from stores.fulltext_rebuild import rebuild_fulltext
+from stores.put_off import PutOff
 from stores.samples import vector_sample
 from stores.seal import SealReport
 from stores.selfcheck import self_check
@@ -43,8 +46,11 @@ CHANGED = "{} was changed by something else since the data directory was closed"
 class Checkup:
     """Check one open store."""
 
-    def __init__(self, store: Store, settings: Settings) -> None:
-        """Report to the condition of the store's database."""
+    def __init__(self, store: Store, settings: Settings, *, later: bool = False) -> None:
+        """Report to the condition of the store's database.
+
+        With `later`, `finish` or `again` is called soon after the opening.
+        """
         self._store = store
         self._settings = settings
         self._condition = store.database.condition
@@ -53,13 +59,20 @@ class Checkup:
         self.damage = Damage()
         self.threads_damaged = False
         self.probe_s = settings.check_probe_s
+        self._later = later
+        self._put_off = PutOff(store, self._missed)
 
     def opened(self, report: SealReport) -> None:
         """Check what the seal does not vouch for, then ask for a sample."""
         if report.state == "new":
             return
-        if report.state != "equal":
-            self._full(report)
+        if report.touched(THREADS) or report.touched(f"{THREADS}-wal"):
+            self._threads()
+        if report.state != "equal" and self._later and self._put_off.may_begin():
+            self._put_off.begin(lambda: self._frame(report), lambda: self._content(report))
+        elif report.state != "equal":
+            self._frame(report)
+            self._content(report)
         elif "segments" in report.left_out:
             self._segments()
         if report.touched("chroma") or "chroma" in report.left_out:
@@ -71,7 +84,17 @@ class Checkup:
                 self._store.chroma.condemn(reason)
             else:
                 self._store.chroma.distrust(self.probe)
-        self.sample()
+        if not self.pending:
+            self.sample()
+
+    @property
+    def pending(self) -> bool:
+        """Tell whether the full check has still to end."""
+        return self._put_off.pending
+
+    def finish(self) -> None:
+        """Do the full check that was put off at the opening; answers go on beside it."""
+        self._put_off.finish()
 
     def again(self) -> list[str]:
         """Check while the store is in use; repair what is derived; return the problems.
@@ -79,6 +102,8 @@ class Checkup:
         A vector index that has still to be proved is proved now, and made anew if it must.
         """
         store = self._store
+        self._condition.clear("mended")
+        self.finish()
         with store.ingesting:
             problems = self.sample()
             if reason := store.chroma.unsound():
@@ -87,7 +112,9 @@ class Checkup:
         return problems
 
     def left_out(self) -> dict[str, str] | None:
-        """Return what a seal does not vouch for, None where the truth is damaged."""
+        """Return what a seal does not vouch for, None where the truth is damaged or unchecked."""
+        if self.pending:
+            return None
         damage, store = self.damage, self._store
         if damage.any or self.threads_damaged or self._condition.malformed:
             return None
@@ -153,24 +180,28 @@ class Checkup:
         self._condition.clear(f"repair {collection.id}")
         self.repaired.append(f"the indexes of '{collection.name}' were made anew ({why})")
 
-    def _full(self, report: SealReport) -> None:
-        """Check everything that may have changed, the truth before what is derived from it."""
+    def _frame(self, report: SealReport) -> None:
+        """Check the structure of the catalogue, before anything is written to it."""
         self._condition.clear("changed ")
-        truth = any(one.startswith(CATALOGUE) for one in report.files) or report.state == "none"
-        if truth:
+        if _truth(report):
             self._structure()
-        if truth and not self._condition.malformed:
+        if report.state == "changed":
+            for name in report.files:
+                if not name.startswith(("chroma/", "segments/")):
+                    self._condition.report(f"changed {name}", CHANGED.format(name))
+
+    def _content(self, report: SealReport) -> bool:
+        """Check all else that may have changed, the truth before what is derived from it.
+
+        Returns whether anything was made anew, here or when the structure was checked.
+        """
+        if _truth(report) and not self._condition.malformed:
             self.rows()
             for collection in self._collections():
                 self._fulltext(collection)
         if not self._condition.malformed:
             self._segments()
-        if report.touched(THREADS) or report.touched(f"{THREADS}-wal"):
-            self._threads()
-        if report.state == "changed":
-            for name in report.files:
-                if not name.startswith(("chroma/", "segments/")):
-                    self._condition.report(f"changed {name}", CHANGED.format(name))
+        return bool(self.repaired)
 
     def _threads(self) -> None:
         """Check the file of conversations' states; what it has lost is known to their turns."""
@@ -229,7 +260,7 @@ class Checkup:
 
     def settled(self) -> None:
         """Forget what was said of repairs and changes that are done and checked by now."""
-        for beginning in ("changed ", "full text ", "segment ", "repair "):
+        for beginning in ("changed ", "full text ", "segment ", "repair ", "mended"):
             self._condition.clear(beginning)
         self.repaired.clear()
 
@@ -276,3 +307,7 @@ class Checkup:
         if report["missed"] > self._settings.check_missed_share * report["asked"]:
             return f"it does not find {report['missed']} of {report['asked']} of its own vectors"
         return ""
+
+
+def _truth(report: SealReport) -> bool:
+    return report.state == "none" or any(one.startswith(CATALOGUE) for one in report.files)

@@ -25,6 +25,8 @@ else:
     Vector = Any
 
 OVERFETCH = 4
+# Chroma asks SQLite for all that it found with one variable for each; SQLite allows 32,766.
+MOST = 30_000
 TORN, UNPROVED = "torn", "unproved"
 DAMAGED = "the vector index is damaged or cannot be written"
 REBUILD = "the documents are safe in the catalogue; check free disk, then `carrel reindex`"
@@ -190,7 +192,8 @@ class ChromaVectors:
         """Return (chunk id, cosine) pairs of visible documents, best first.
 
         Filters inside Chroma cost 250 to 460 ms at 100,000 vectors, so more is fetched than asked
-        for and filtered here, doubling until enough is visible or everything has been seen.
+        for and filtered here, doubling until enough is visible or everything has been seen. Raises
+        OperatorError where that would be too much.
         """
         if not visible or limit < 1:
             return []
@@ -199,11 +202,33 @@ class ChromaVectors:
             total = collection.count()
             wanted = limit * OVERFETCH
             while True:
-                wanted = min(wanted, total)
+                wanted = min(wanted, total, MOST)
                 pairs = _visible_pairs(collection, vector, wanted, visible) if wanted else []
                 if len(pairs) >= limit or wanted == total:
                     return sorted(pairs, key=lambda pair: (-pair[1], pair[0]))[:limit]
+                if wanted == MOST:
+                    raise OperatorError(
+                        "the vector index is asked where many of the nearest vectors may be seen",
+                        value=f"{len(pairs)} of {MOST}",
+                    )
                 wanted *= 2
+        except Exception as error:
+            raise _rebuildable(error) from error
+
+    def knows(self, collection_id: int, vector: Vector, chunk_id: str) -> bool:
+        """Tell whether a chunk is found by its own vector, looking further where others are near.
+
+        An approximate index may miss what is nearest among few, but not among many.
+        """
+        try:
+            collection = self._collection(collection_id)
+            most, wanted = min(collection.count(), MOST), 0
+            while wanted < most:
+                wanted = min(max(1, wanted) * OVERFETCH, most)
+                found = collection.query(query_embeddings=[vector], n_results=wanted, include=[])
+                if chunk_id in found["ids"][0]:
+                    return True
+            return False
         except Exception as error:
             raise _rebuildable(error) from error
 

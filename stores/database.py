@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+import stores.migrations_audit  # noqa: F401 - registers a migration
 import stores.migrations_erasure  # noqa: F401 - registers a migration
 import stores.migrations_journal  # noqa: F401 - registers a migration
 import stores.migrations_quality  # noqa: F401 - registers a migration
@@ -18,6 +19,7 @@ import stores.migrations_sums  # noqa: F401 - registers a migration
 from core.errors import OperatorError
 from stores.compaction import compact, empty_log
 from stores.condition import Condition
+from stores.gate import Gate
 from stores.migrations import apply_migrations
 from stores.permissions import MATCHES
 from stores.sums import register
@@ -32,6 +34,7 @@ class Database:
         """Open or create the file and bring its schema up to date."""
         self.path = path
         self.condition = Condition()
+        self.gate = Gate()
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()
         self._readers_lock = threading.Lock()
@@ -79,6 +82,7 @@ class Database:
 
         Raises OperatorError when the file was found malformed: writing would make it worse.
         """
+        self.gate.passed()
         if self.condition.malformed:
             raise malformed(self.path, self.condition.malformed)
         with self._write_lock:

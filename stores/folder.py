@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from core.errors import OperatorError
-from core.settings import Settings
+
+if TYPE_CHECKING:
+    from core.settings import Settings
 
 CATALOGUE = "catalogue.sqlite3"
 PRIVATE = 0o700
@@ -14,8 +17,13 @@ OTHERS = 0o077
 
 
 def data_folder(settings: Settings) -> Path:
-    """Return the data directory; child processes work elsewhere, so the path is whole."""
-    return settings.data.expanduser().absolute()
+    """Return the data directory of these settings."""
+    return whole(settings.data)
+
+
+def whole(folder: Path) -> Path:
+    """Return a data directory's whole path; child processes work elsewhere."""
+    return folder.expanduser().absolute()
 
 
 def check_folder(folder: Path, *, create: bool) -> None:

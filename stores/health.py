@@ -23,6 +23,7 @@ def examine(store: Store) -> dict[str, Any]:
     `ok` is False when anything is missing or damaged; each problem says what to do. What was
     repaired when the directory was opened is a problem as well, once.
     """
+    store.checkup.finish()
     connection = store.database.read()
     problems = [f"{line}" for line in store.checkup.repaired]
     damage = structure_problems(connection)

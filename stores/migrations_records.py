@@ -9,7 +9,7 @@ from stores.migrations import migration
 
 
 @migration
-def m015_record_sums(connection: sqlite3.Connection) -> None:
+def m016_record_sums(connection: sqlite3.Connection) -> None:
     """Give runs, opinions, conversations, jobs, files and book links their sums."""
     for table in sums_records.SUMS:
         connection.execute(f"ALTER TABLE {table} ADD COLUMN sum INTEGER")

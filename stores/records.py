@@ -7,6 +7,7 @@ allows reads of the named tables alone, and a progress handler ends what takes t
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,9 @@ READABLE = {"documents", "document_acl", "record_fields", "quarantine"}
 FUNCTIONS = {"count", "min", "max", "glob", "instr", MATCHES}
 PROGRESS_STEPS = 10_000
 EXAMPLES = 200
+REMEMBERED = 64  # descriptions of fields, by who asks and of what
+
+Described = tuple[int, AuthContext, int, tuple[str, ...]]
 
 Operator = Literal["=", "contains", "<", "<=", ">", ">="]
 
@@ -43,6 +47,8 @@ class Records:
         """Give each query at most `timeout_s` seconds."""
         self._database = database
         self._timeout_s = timeout_s
+        self._described: dict[Described, list[FieldInfo]] = {}
+        self._lock = threading.Lock()
 
     def find(
         self,
@@ -89,10 +95,30 @@ class Records:
     def fields(
         self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
     ) -> list[FieldInfo]:
-        """Describe the fields of the records the caller may see, with example values."""
+        """Describe the fields of the records the caller may see, with example values.
+
+        That takes as long as the collection has fields, so it is remembered until the index
+        changes. No question makes it slower, so no limit of time ends one over it.
+        """
+        version = self._database.read().execute(
+            "SELECT value FROM meta WHERE key = 'index_version'"
+        )
+        key = (int(version.fetchone()[0]), auth, collection_id, tuple(sources))
+        with self._lock:
+            known = self._described.get(key)
+        if known is None:
+            known = self._describe(auth, collection_id, sources)
+            with self._lock:
+                kept = [old for old in self._described if old[0] == key[0]][1 - REMEMBERED :]
+                self._described = {old: self._described[old] for old in kept} | {key: known}
+        return list(known)
+
+    def _describe(
+        self, auth: AuthContext, collection_id: int, sources: Sequence[str]
+    ) -> list[FieldInfo]:
         visible, parameters = permission_filter(auth, collection_id, sources)
         join = f"FROM record_fields f JOIN documents d ON d.id = f.document WHERE {visible}"
-        with self._caged() as connection:
+        with self._caged(limited=False) as connection:
             rows = connection.execute(
                 f"""SELECT f.name, count(DISTINCT f.value) AS n, count(*) = count(f.number) AS num
                     {join} GROUP BY f.name ORDER BY f.name""",
@@ -116,10 +142,11 @@ class Records:
         return described
 
     @contextmanager
-    def _caged(self) -> Iterator[sqlite3.Connection]:
+    def _caged(self, *, limited: bool = True) -> Iterator[sqlite3.Connection]:
         connection = self._database.read()
         deadline = time.monotonic() + self._timeout_s
-        connection.set_progress_handler(lambda: time.monotonic() > deadline, PROGRESS_STEPS)
+        if limited:
+            connection.set_progress_handler(lambda: time.monotonic() > deadline, PROGRESS_STEPS)
         connection.set_authorizer(_authorize)
         try:
             yield connection

@@ -24,8 +24,8 @@ def vector_sample(
     sample: dict[str, Any] = {}
     for collection in collections:
         rows = connection.execute(
-            """SELECT chunk_id, document FROM (
-                 SELECT chunk_id, document, row_number() OVER (ORDER BY id) - 1 AS place,
+            """SELECT chunk_id FROM (
+                 SELECT chunk_id, row_number() OVER (ORDER BY id) - 1 AS place,
                         count(*) OVER () AS total FROM chunks
                  WHERE collection_id = ? AND chunk_id NOT IN (SELECT chunk_id FROM outbox))
                WHERE place % max(1, total / ?) = 0 LIMIT ?""",
@@ -35,7 +35,6 @@ def vector_sample(
         sample[str(collection.id)] = [
             {
                 "chunk_id": row["chunk_id"],
-                "document": row["document"],
                 "vector": np.frombuffer(stored[row["chunk_id"]], dtype="<f4").tolist(),
             }
             for row in rows

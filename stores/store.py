@@ -60,9 +60,11 @@ class Store:
         *,
         create: bool = False,
         lock: OwnerLock | None = None,
+        check_later: bool = False,
     ) -> None:
         """Open the directory and own it; without `create` it must exist already.
 
+        With `check_later` the caller sees to `checkup.finish`, and is asked meanwhile.
         `lock` is one that is held already; it is given back with the store. `ingesting` is for work
         that changes many documents or makes indexes anew: one after the other.
         """
@@ -103,7 +105,7 @@ class Store:
         self.erasure = Erasure(folder, self.database, self.hot, vectors, wait_s)
         self.verifier = Verifier(self.database, self.chroma, model_id, batch=settings.vector_batch)
 
-        self.checkup = Checkup(self, settings)
+        self.checkup = Checkup(self, settings, later=check_later)
         try:
             self.checkup.opened(self.sealed)
         except BaseException as error:

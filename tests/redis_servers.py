@@ -12,7 +12,7 @@ import pytest
 
 REDIS = shutil.which("redis-server")
 MISSING = "redis-server is not installed"
-SECONDS = 10
+SECONDS = 60
 
 
 class RunningRedis:

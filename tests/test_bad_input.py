@@ -86,7 +86,7 @@ def test_questions_that_are_none(
     done.failed(2, word)
     assert len(done.err) < 400
     assert done.out == ""
-    assert time.monotonic() - began < 10  # refused, not waited for
+    assert time.monotonic() - began < 60  # refused, not waited for
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_files_that_cannot_be_read_are_named_and_the_others_are_not_held_up(
         huge.truncate(200 << 20)
     began = time.monotonic()
     done = carrel("ingest", corpus, "--json", data=copy)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert (done.code, done.err) == (0, "")
     summary = done.json
     reasons = {failure["path"]: failure["reason"] for failure in summary["failed"]}
@@ -389,7 +389,7 @@ def test_a_second_process_is_named(
         assert owner.stdout.readline() == "held\n"
         began = time.monotonic()
         carrel("ask", HEIGHT, "--json", data=copy).failed(4, f"process {owner.pid} ", "--data")
-        assert 1 < time.monotonic() - began < 10
+        assert 1 < time.monotonic() - began < 60
         monkeypatch.setenv("CARREL_LOCK_WAIT_S", "0.1")
         corpus = write_files(copy.parent / "c", {"a.md": "# A\n\nText.\n"})
         for arguments in (

@@ -7,9 +7,7 @@ from pathlib import Path
 import platformdirs
 from pydantic import BaseModel, Field
 
-
-def _data_dir() -> Path:
-    return Path(platformdirs.user_data_dir("carrel"))
+from core.environment import default_data
 
 
 def _cache_dir() -> Path:
@@ -19,7 +17,7 @@ def _cache_dir() -> Path:
 class PlaceFields(BaseModel):
     """Say where things are kept."""
 
-    data: Path = Field(default_factory=_data_dir, description="Data directory.")
+    data: Path = Field(default_factory=default_data, description="Data directory.")
     cache: Path = Field(default_factory=_cache_dir, description="Cache for exported models.")
     lock_wait_s: float = Field(
         1.0, ge=0, le=60, description="How long to wait for a data directory another process owns."

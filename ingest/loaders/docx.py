@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
 from ingest.loaders import ooxml
+from ingest.loaders.charts import chart_rows
+from ingest.loaders.docx_numbers import BULLET, Numbers
+from ingest.loaders.docx_styles import Styles
 from ingest.loaders.docx_text import (
     CONTAINERS,
+    charts,
     is_contents,
     note_names,
     notes,
+    part_of,
     rows_of,
     text_boxes,
     text_of,
@@ -26,11 +30,7 @@ from ingest.types import ParsedDocument
 
 if TYPE_CHECKING:
     from docx.document import Document
-    from docx.text.paragraph import Paragraph
 
-_HEADING_STYLE = re.compile(r"heading\s*(\d)", re.I)
-_LIST_STYLE = re.compile(r"list", re.I)
-_MAX_DEPTH = 5
 _MAX_NESTING = 50
 
 
@@ -60,7 +60,8 @@ def _open(path: Path, limits: LoadLimits) -> Document:
     try:
         import docx
 
-        return docx.Document(str(path))
+        opened = ooxml.opened(path)
+        return docx.Document(str(opened) if isinstance(opened, Path) else opened)
     except MemoryError:
         raise
     except Exception as error:
@@ -73,8 +74,10 @@ class _Reader:
     def __init__(self, document: Document) -> None:
         self.outline = Outline()
         self.title = ""
-        self._parent = document._body
+        self._styles = Styles(part_of(document, "styles"))
+        self._numbers = Numbers(part_of(document, "numbering"), self._styles)
         self._notes = notes(document)
+        self._document = document
 
     def read(self, container: Any, depth: int) -> None:  # noqa: ANN401 (elements of lxml)
         """Add the paragraphs and tables of an element in reading order."""
@@ -83,41 +86,36 @@ class _Reader:
             if name == "p":
                 self._paragraph(element, depth)
             elif name == "tbl":
-                self.outline.add(table_text(rows_of(element)), "table")
+                self.outline.add(table_text(rows_of(element, self._in_cell)), "table")
             elif name in CONTAINERS and depth < _MAX_NESTING and not is_contents(element):
                 self.read(element, depth + 1)
 
     def _paragraph(self, element: Any, depth: int) -> None:  # noqa: ANN401
-        from docx.text.paragraph import Paragraph
-
-        paragraph = Paragraph(element, self._parent)
         text = text_of(element)
-        level = _heading_level(paragraph)
+        level = self._styles.heading_level(element)
+        label = self._numbers.label(element)
         if level:
-            self.outline.heading(level, text)
-        elif (paragraph.style and paragraph.style.name) == "Title":
+            is_numbered = label not in ("", BULLET) and text.strip()
+            self.outline.heading(level, f"{label} {text}" if is_numbered else text)
+        elif self._styles.name(element) == "Title":
             self.title = self.title or text
             self.outline.prose(text)
         else:
-            text += "".join(f" [{self._notes[name]}]" for name in note_names(element, self._notes))
-            properties = element.pPr
-            listed = properties is not None and properties.numPr is not None
-            named = paragraph.style is not None and _LIST_STYLE.match(paragraph.style.name or "")
-            is_item = bool(text.strip()) and (listed or bool(named))
-            self.outline.prose(f"- {text}" if is_item else text, tight=is_item)
+            text += self._notes_of(element)
+            label = label or (BULLET if self._styles.is_list(element) else "")
+            is_item = bool(text.strip() and label)
+            self.outline.prose(f"{label} {text}" if is_item else text, tight=is_item)
+        for chart in charts(element, self._document):
+            self.outline.add(table_text(chart_rows(chart)), "table")
         if depth < _MAX_NESTING:
             for box in text_boxes(element):
                 self.read(box, depth + 1)
 
+    def _in_cell(self, element: Any) -> str:  # noqa: ANN401
+        """Return a paragraph of a table; a column of numbers may have nothing but labels."""
+        label = self._numbers.label(element)
+        text = text_of(element) + self._notes_of(element)
+        return f"{label} {text}" if label not in ("", BULLET) else text
 
-def _heading_level(paragraph: Paragraph) -> int | None:
-    """Return 1-9 for a heading; in other languages only the style's id or parent is "Heading"."""
-    style: Any = paragraph.style
-    for _ in range(_MAX_DEPTH):
-        if style is None:
-            return None
-        match = _HEADING_STYLE.match(style.name or "") or _HEADING_STYLE.match(style.style_id or "")
-        if match:
-            return int(match.group(1))
-        style = style.base_style
-    return None
+    def _notes_of(self, element: Any) -> str:  # noqa: ANN401
+        return "".join(f" [{self._notes[name]}]" for name in note_names(element, self._notes))

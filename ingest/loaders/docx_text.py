@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
+from ingest.loaders.docx_math import linear
 from ingest.loaders.outline import table_text
+from ingest.loaders.pictures import picture_text
+from ingest.loaders.raised import raised
 from ingest.loaders.xml_safe import parse_xml
-from ingest.loaders.xml_tree import attribute, local_name
+from ingest.loaders.xml_tree import attribute, child, local_name
 
 if TYPE_CHECKING:
     from docx.document import Document
@@ -18,7 +21,15 @@ Element = Any
 # Content controls and marks of changes stand around paragraphs as well as in them.
 CONTAINERS = frozenset(("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
 _UNSEEN = frozenset(("del", "moveFrom", "Fallback", "txbxContent", "pPr", "rPr", "sdtPr", "tbl"))
+_GREEK = dict(
+    zip(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz\xa3\xb3\xb9\xb1\xb4\xb8\xae\xb0\xa5\xbb",
+        "ΑΒΧΔΕΦΓΗΙϑΚΛΜΝΟΠΘΡΣΤΥςΩΞΨΖαβχδεφγηιϕκλμνοπθρστυϖωξψζ≤≥≠±×÷→°∞≈",
+        strict=True,
+    )
+)
 _SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}chart"
 _NOTE_KINDS = ("footnote", "endnote")
 _CONTENTS = "table of contents"
 _MAX_DEPTH = 20
@@ -39,10 +50,33 @@ def _pieces(element: Element) -> Iterator[str]:
         name = local_name(part)
         if name == "t":
             yield part.text or ""
+        elif name == "oMath":
+            yield linear(part)
+        elif name == "r" and _is_raised(part):
+            yield raised("".join(_pieces(part)))
+        elif name == "sym":
+            yield _symbol(part)
+        elif name == "docPr":
+            yield picture_text(attribute(part, "descr"))
         elif name in _SIGNS:
             yield _SIGNS[name]
         elif name and name not in _UNSEEN:
             waiting.append(iter(part))
+
+
+def _is_raised(run: Element) -> bool:
+    aligned = child(run, "rPr", "vertAlign")
+    return aligned is not None and attribute(aligned, "val") == "superscript"
+
+
+def _symbol(element: Element) -> str:
+    """Return a letter of the Symbol font as Greek; other signs of symbol fonts have no text."""
+    code = attribute(element, "char").lower().removeprefix("f0")
+    try:
+        letter = chr(int(code, 16))
+    except (ValueError, OverflowError):
+        return ""
+    return _GREEK.get(letter, "") if attribute(element, "font") == "Symbol" else ""
 
 
 def text_boxes(element: Element) -> Iterator[Element]:
@@ -66,8 +100,10 @@ def is_contents(element: Element) -> bool:
     return any(attribute(part, "val").lower() == _CONTENTS for part in galleries)
 
 
-def rows_of(table: Element, depth: int = 0) -> list[list[str]]:
-    """Return the cells of a table.
+def rows_of(
+    table: Element, said: Callable[[Element], str] = text_of, depth: int = 0
+) -> list[list[str]]:
+    """Return the cells of a table; `said` gives the text of a paragraph.
 
     A cell over several columns is told once, one over several rows in each of them.
     """
@@ -82,7 +118,7 @@ def rows_of(table: Element, depth: int = 0) -> list[list[str]]:
             if merged and attribute(merged[0], "val") != "restart":
                 cells.append(above.get(column, ""))
             else:
-                cells.append(_cell(cell, depth))
+                cells.append(_cell(cell, said, depth))
                 above[column] = cells[-1]
             column += max(1, sum(_number(part, "gridSpan") for part in properties))
         rows.append(cells)
@@ -103,11 +139,22 @@ def _number(element: Element, name: str) -> int:
     return min(int(value), 100) if value.isdigit() else 0
 
 
-def _cell(cell: Element, depth: int) -> str:
-    parts = [text_of(paragraph) for paragraph in _all(cell, "p")]
+def _cell(cell: Element, said: Callable[[Element], str], depth: int) -> str:
+    parts = [said(paragraph) for paragraph in _all(cell, "p")]
     if depth < _MAX_DEPTH:
-        parts += [table_text(rows_of(inner, depth + 1)) for inner in _all(cell, "tbl")]
+        parts += [table_text(rows_of(inner, said, depth + 1)) for inner in _all(cell, "tbl")]
     return "; ".join(part for part in parts if part.strip())
+
+
+def part_of(document: Document, kind: str) -> Element | None:
+    """Return the root of the styles or the numbering, or None where it is missing or damaged."""
+    for relation in document.part.rels.values():
+        if not relation.is_external and relation.reltype.endswith(f"/{kind}"):
+            try:
+                return parse_xml(relation.target_part.blob)
+            except (DocumentError, KeyError, ValueError):
+                return None
+    return None
 
 
 def notes(document: Document) -> dict[str, str]:
@@ -124,7 +171,7 @@ def notes(document: Document) -> dict[str, str]:
         for note in root:
             # The lines that part notes from the text are notes of another type.
             if local_name(note) == kind and not attribute(note, "type"):
-                text = " ".join(text_of(note).split())
+                text = " ".join(" ".join(text_of(part) for part in note).split())
                 found[f"{kind} {attribute(note, 'id')}"] = text
     return {name: text for name, text in found.items() if text}
 
@@ -135,3 +182,14 @@ def note_names(element: Element, known: Mapping[str, str]) -> Iterable[str]:
         kind = local_name(part).removesuffix("Reference")
         if kind in _NOTE_KINDS and (name := f"{kind} {attribute(part, 'id')}") in known:
             yield name
+
+
+def charts(element: Element, document: Document) -> Iterator[Element]:
+    """Yield the roots of the charts in a paragraph; damaged ones are left out."""
+    for part in element.iter(_CHART):
+        related = document.part.rels.get(attribute(part, "id"))
+        if related is not None and not related.is_external:
+            try:
+                yield parse_xml(related.target_part.blob)
+            except (DocumentError, KeyError):
+                continue

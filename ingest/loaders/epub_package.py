@@ -103,15 +103,17 @@ def _metadata(found: Element | None) -> dict[str, Any]:
         )
         if text := words(element) or element.get("content") or "":
             texts.setdefault(name, []).append(text)
-    dates = texts.get("date") or texts.get("meta:dcterms:modified") or []
+    dates = texts.get("date", [])
+    changed = texts.get("meta:dcterms:modified", [])
     isbn = [text for text in texts.get("identifier", []) if "isbn" in text.lower()]
     return metadata.normalise(
         {
             "title": next(iter(texts.get("title", [])), ""),
             "authors": texts.get("creator", []),
             "language": next(iter(texts.get("language", [])), ""),
-            "updated_at": dates[0] if dates else "",
-            "year": next(iter(texts.get("date", [])), ""),
+            "updated_at": next(iter(dates or changed), ""),
+            "published": next(iter(dates), ""),
+            "year": next(iter(dates), ""),
             "publisher": next(iter(texts.get("publisher", [])), ""),
             "keywords": texts.get("subject", []),
             "description": next(iter(texts.get("description", [])), ""),

@@ -15,8 +15,8 @@ from ingest.types import Block, ParsedDocument
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_MAIN = "main, [role=main], article"
-_MIN_MAIN_SHARE = 0.3
+# A part is the main one when it has this share of the words.
+_MAIN = {"main, [role=main]": 0.3, "article": 0.5}
 _MAX_DEPTH = 2000
 # Tags whose end may be left out, and those that have none, say nothing about the depth.
 _OPTIONAL_END = (
@@ -39,12 +39,23 @@ _META_NAMES = {
     "author": "authors",
     "article:author": "authors",
     "dc.creator": "authors",
-    "date": "updated_at",
-    "dcterms.date": "updated_at",
+    "citation_author": "authors",
+    "publisher": "publisher",
+    "dc.publisher": "publisher",
+    "dcterms.publisher": "publisher",
+    "citation_publisher": "publisher",
+    "dc.language": "language",
+    "citation_isbn": "isbn",
+    "date": "published",
+    "dc.date": "published",
+    "dcterms.date": "published",
+    "dcterms.issued": "published",
+    "citation_publication_date": "published",
+    "citation_date": "published",
     "dcterms.modified": "updated_at",
     "last-modified": "updated_at",
     "article:modified_time": "updated_at",
-    "article:published_time": "updated_at",
+    "article:published_time": "published",
     "og:url": "url",
     "version": "version",
 }
@@ -91,22 +102,38 @@ def _tree(text: str) -> LexborHTMLParser:
 
 
 def _blocks(tree: LexborHTMLParser) -> tuple[list[Block], str]:
-    """Prefer the main part of a page; a page that is all furniture is read whole."""
+    """Prefer the main parts of a page; a page that is all furniture is read whole."""
     root = tree.body or tree.root
     if root is None:
         return [], ""
-    whole, heading = _walk(root)
-    main = tree.css(_MAIN)
-    if main:
-        part, part_heading = _walk(main[0])
-        if _size(part) >= _MIN_MAIN_SHARE * _size(whole):
+    whole, heading = _walk([root])
+    for selector, share in _MAIN.items():
+        part, part_heading = _walk(_outermost(tree.css(selector)), is_part=True)
+        if part and _size(part) >= share * _size(whole):
             return part, part_heading or heading
-    return (whole, heading) if whole else _walk(root, keep_furniture=True)
+    return (whole, heading) if whole else _walk([root], keep_furniture=True)
 
 
-def _walk(root: LexborNode, *, keep_furniture: bool = False) -> tuple[list[Block], str]:
+def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
+    """Leave out the nodes that stand in another of them: a page may have an article per post."""
+    found = {node.mem_id for node in nodes}
+    return [node for node in nodes if not any(above.mem_id in found for above in _above(node))]
+
+
+def _above(node: LexborNode) -> Iterator[LexborNode]:
+    above = node.parent
+    while above is not None:
+        yield above
+        above = above.parent
+
+
+def _walk(
+    roots: list[LexborNode], *, keep_furniture: bool = False, is_part: bool = False
+) -> tuple[list[Block], str]:
     outline = Outline()
-    HtmlWalk(outline, keep_furniture=keep_furniture).run(root)
+    walk = HtmlWalk(outline, keep_furniture=keep_furniture, is_part=is_part)
+    for root in roots:
+        walk.run(root)
     return outline.finish(), outline.first_heading
 
 

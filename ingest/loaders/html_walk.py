@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from ingest.loaders.html_math import math_text
+from ingest.loaders.html_text import DROPPED, rows_of, text_of, visit
+from ingest.loaders.ordinals import ordinal
 from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.raised import raised
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-_DROPPED = frozenset(
-    "script style noscript template svg canvas iframe object embed button select input textarea "
-    "dialog head title meta link math-renderer audio video map".split()
-)
 _FURNITURE = frozenset("nav header footer aside form menu".split())
 _FURNITURE_ROLES = frozenset("navigation banner contentinfo search complementary".split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -26,32 +25,42 @@ _CODE_INLINE = frozenset(("code", "tt", "kbd", "samp"))
 _PERMALINKS = frozenset(("¶", "#", "🔗", "[source]", "[edit]", "[]"))
 # What generators (MediaWiki, Sphinx, MkDocs, blogs) call the parts around the text.
 _FURNITURE_CLASS = re.compile(
-    r"\b(?:navbox|navbar|breadcrumbs?|catlinks|noprint|mw-portlet|mw-editsection|mw-jump-link|"
+    r"(?<![\w-])(?:navbox|navbar|breadcrumbs?|catlinks|noprint|mw-portlet|mw-editsection|mw-jump-link|"
     r"vector-(?:menu|dropdown|toc)[\w-]*|toc|toctree-wrapper|sidebar|sphinxsidebar|skip-link|"
     r"cookie[\w-]*|pagination|social-share|share-buttons|headerlink|screen-reader-text)(?![\w-])"
 )
+_MIN_PARAGRAPHS = 3
+_MAX_DIGITS = 10
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 
 
 class HtmlWalk:
     """Turn a subtree into the blocks of an outline."""
 
-    def __init__(self, outline: Outline, *, keep_furniture: bool = False) -> None:
-        """Drop navigation, page headers and the like unless told to keep them."""
+    def __init__(
+        self, outline: Outline, *, keep_furniture: bool = False, is_part: bool = False
+    ) -> None:
+        """Drop navigation, page headers and the like unless told to keep them.
+
+        `is_part`: what is walked is the main part of a page, whose headers are its own.
+        """
         self._outline = outline
         self._keep_furniture = keep_furniture
+        self._is_part = is_part
         self._words: list[str] = []
         self._item = ""
+        self._label = ""
+        self._counts: dict[int, int] = {}
 
     def run(self, root: LexborNode) -> None:
         """Visit every node below `root` in reading order."""
-        for tag, entering in _visit(root, self._enter):
+        for tag, entering in visit(root, self._enter):
             if tag in _CODE_INLINE:
                 self._words.append("`")
             elif tag not in _INLINE:
                 self._flush()
                 if entering and tag == "li":
-                    self._item = "- "
+                    self._item = self._label
         self._flush()
 
     def _enter(self, node: LexborNode) -> bool:
@@ -63,10 +72,17 @@ class HtmlWalk:
             pass
         elif tag == "br":
             self._words.append("\x00")
+        elif tag == "sup":
+            self._words.append(raised(node.text(deep=True)))
         elif tag == "img":
             self._words.append(f" {node.attributes.get('alt') or ''} ")
+        elif tag == "math":
+            self._words.append(f" {math_text(node)} ")
         elif tag == "a":
             return text_of(node).strip() not in _PERMALINKS
+        elif tag == "li":
+            self._label = self._label_of(node)
+            return True
         elif tag in _HEADINGS:
             self._flush()
             self._outline.heading(_HEADINGS[tag], text_of(node).rstrip("¶# \n"))
@@ -79,21 +95,39 @@ class HtmlWalk:
             return True
         return False
 
+    def _label_of(self, item: LexborNode) -> str:
+        """Return what stands before an item; call it once for each, in order."""
+        around = item.parent
+        if around is None or around.tag != "ol":
+            return "- "
+        given = _number(item, "value")
+        if given is None:
+            start = _number(around, "start")
+            given = self._counts.get(around.mem_id, 0 if start is None else start - 1) + 1
+        self._counts[around.mem_id] = given
+        kind = item.attributes.get("type") or around.attributes.get("type") or "1"
+        return f"{ordinal(given, kind)}. "
+
     def _enter_table(self, node: LexborNode) -> bool:
         """Take a table of data as rows; a table that only lays out the page is walked through."""
         nested = any(found.mem_id != node.mem_id for found in node.css("table"))
         if nested or node.css_first("pre, h1, h2, h3") is not None:
             return True
-        rows = [[text_of(cell) for cell in row.css("td, th")] for row in node.css("tr")]
+        rows = rows_of(node)
         if max((sum(bool(cell.strip()) for cell in row) for row in rows), default=0) < 2:
             return True
         self._flush()
+        caption = node.css_first("caption")
+        if caption is not None:
+            self._outline.prose(" ".join(text_of(caption).split()))
         self._outline.add(table_text(rows), "table")
         return False
 
     def _is_dropped(self, node: LexborNode, tag: str) -> bool:
-        if tag in _DROPPED or not (tag[:1].isalpha()):
+        if tag in DROPPED or not (tag[:1].isalpha()):
             return True
+        if tag == "noscript":  # a sentence about JavaScript, or the page itself
+            return len(node.css("p")) < _MIN_PARAGRAPHS
         attributes = node.attributes
         if (
             "hidden" in attributes
@@ -107,11 +141,12 @@ class HtmlWalk:
             return True
         # Some sites wrap the whole page in one form, and a heading in a header is the title.
         if tag in ("form", "header"):
-            return node.css_first("h1, p, article") is None
+            is_own = self._is_part and tag == "header"
+            return not is_own and node.css_first("h1, p, article") is None
         named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
         if _FURNITURE_CLASS.search(named) and tag not in ("body", "main", "article"):
             return node.css_first("h1") is None
-        return tag in _FURNITURE
+        return tag in _FURNITURE and node.css_first("h1") is None
 
     def _flush(self) -> None:
         text = "".join(self._words)
@@ -124,34 +159,6 @@ class HtmlWalk:
             self._item = ""
 
 
-def text_of(node: LexborNode) -> str:
-    """Return all text below a node; blocks and <br> end lines, dropped elements hold none."""
-    parts: list[str] = []
-
-    def enter(found: LexborNode) -> bool:
-        if found.tag == "-text":
-            parts.append(found.text_content or "")
-        elif found.tag == "br":
-            parts.append("\n")
-        return (found.tag or "-")[0] != "-" and found.tag not in _DROPPED
-
-    for tag, entering in _visit(node, enter):
-        if tag in ("p", "div", "li", "td") and not entering:
-            parts.append("\n")
-    return "".join(parts)
-
-
-def _visit(root: LexborNode, enter: Callable[[LexborNode], bool]) -> Iterator[tuple[str, bool]]:
-    """Yield the tag of each node that was entered, before (True) and after its children."""
-    path: list[LexborNode] = []
-    node = root.first_child
-    while node is not None or path:
-        if node is None:
-            node = path.pop()
-            yield node.tag or "", False
-        elif enter(node):
-            yield node.tag or "", True
-            path.append(node)
-            node = node.first_child
-            continue
-        node = node.next
+def _number(node: LexborNode, name: str) -> int | None:
+    value = (node.attributes.get(name) or "").strip()
+    return int(value) if value.isdecimal() and len(value) < _MAX_DIGITS else None

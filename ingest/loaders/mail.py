@@ -14,8 +14,8 @@ from typing import Any
 
 from core.errors import DocumentError
 from ingest.loaders import html, metadata
-from ingest.loaders.encoding import decode
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.mail_parts import guessed, parts_of
 from ingest.loaders.members import is_document, parse_member
 from ingest.loaders.text import text_blocks
 from ingest.types import Block, LoadFailure, ParsedDocument
@@ -25,7 +25,10 @@ _HEADERS = re.compile(
     rb"^(?:from|to|subject|date|received|message-id|mime-version|return-path):", re.I | re.M
 )
 _HEAD = 8192
-_MAX_PARTS = 1000
+_TNEF = b"\x78\x9f\x3e\x22"
+_TNEF_REASON = (
+    "Outlook's own packing of a message (winmail.dat) is not read; save it as .msg or .eml"
+)
 
 
 @dataclass
@@ -35,6 +38,7 @@ class Mail:
     subject: str = ""
     sender: str = ""
     to: str = ""
+    cc: str = ""
     date: str = ""
     blocks: list[Block] = field(default_factory=list)
     attachments: list[tuple[str, bytes]] = field(default_factory=list)
@@ -70,12 +74,21 @@ def documents(mail: Mail, relative: str, format_name: str, limits: LoadLimits) -
         metadata=described,
     )
     for name, data in attached:
+        if data.startswith(_TNEF):
+            yield LoadFailure(path=f"{relative}/{name}", reason=_TNEF_REASON)
+            continue
         yield from parse_member(f"{relative}/{name}", data, limits)
 
 
 def _heading(mail: Mail) -> str:
     """Write the headers as text too: "who wrote about X, and when" is asked of mail."""
-    named = {"Subject": mail.subject, "From": mail.sender, "To": mail.to, "Date": mail.date}
+    named = {
+        "Subject": mail.subject,
+        "From": mail.sender,
+        "To": mail.to,
+        "Cc": mail.cc,
+        "Date": mail.date,
+    }
     return "\n".join(f"{name}: {value}" for name, value in named.items() if value)
 
 
@@ -86,21 +99,13 @@ def read(raw: bytes) -> Mail:
         subject=_header(message, "subject"),
         sender=_header(message, "from"),
         to=_header(message, "to"),
+        cc=_header(message, "cc"),
         date=_date(message),
     )
-    texts: list[tuple[str, str]] = []
-    for part in _leaves(message):
-        kind = part.get_content_type()
-        name = _filename(part)
-        if kind in ("text/plain", "text/html") and not name:
-            texts.append((kind, _text(part)))
-        elif data := _data(part):
-            mail.attachments.append((name, data))
-    plain = [text for kind, text in texts if kind == "text/plain" and text.strip()]
-    marked = [text for kind, text in texts if kind == "text/html" and text.strip()]
-    mail.blocks = [block for text in plain for block in text_blocks(text)]
-    if not plain:
-        mail.blocks = [block for text in marked for block in html_blocks(text)]
+    parts = parts_of(message)
+    mail.attachments = parts.attachments
+    for kind, text in parts.texts:
+        mail.blocks += html_blocks(text) if kind == "html" else text_blocks(text)
     names: dict[str, int] = {}
     for at, (name, data) in enumerate(mail.attachments):
         names[name] = names.get(name, 0) + 1
@@ -113,28 +118,11 @@ def html_blocks(text: str) -> list[Block]:
     return [block for document in html.load("mail", text) for block in document.blocks]
 
 
-def _leaves(message: Message) -> Iterator[Message]:
-    """Yield the parts that hold something; a message within this one is a part too."""
-    waiting: list[Message] = [message]
-    for _ in range(_MAX_PARTS):
-        if not waiting:
-            return
-        part = waiting.pop(0)
-        if part.get_content_type() == "message/rfc822":
-            yield part
-        elif part.is_multipart():
-            waiting = [
-                inner for inner in part.get_payload() if isinstance(inner, Message)
-            ] + waiting
-        else:
-            yield part
-
-
 def _header(message: Message, name: str) -> str:
     raw = next((str(value) for key, value in message.raw_items() if key.lower() == name), "")
     if any("\udc80" <= c <= "\udcff" for c in raw):
         # Bytes above ASCII that no encoding was named for.
-        return " ".join(_guessed(raw.encode("utf-8", "surrogateescape")).split())
+        return " ".join(guessed(raw.encode("utf-8", "surrogateescape")).split())
     try:
         value = str(message.get(name) or "")
     except Exception:  # the header parser raises anything on malformed ones
@@ -149,46 +137,3 @@ def _date(message: Message) -> str:
     except Exception:
         when = None
     return when.isoformat() if when is not None else ""
-
-
-def _filename(part: Message) -> str:
-    try:
-        name = part.get_filename() or ""
-    except Exception:
-        name = ""
-    # A name is shown and stored, never opened: only its last part counts.
-    name = re.split(r"[/\\]", str(name))[-1].replace("\x00", "").strip()
-    if part.get_content_type() == "message/rfc822" and not name.lower().endswith(".eml"):
-        return f"{name or 'message'}.eml"
-    return name
-
-
-def _data(part: Message) -> bytes:
-    payload: Any = None
-    try:
-        payload = part.get_payload(decode=True)
-        if part.get_content_type() == "message/rfc822":
-            payload = b"".join(bytes(inner) for inner in part.get_payload())  # type: ignore[arg-type]
-    except Exception:  # broken encodings raise anything
-        return b""
-    return payload if isinstance(payload, bytes) else b""
-
-
-def _text(part: Message) -> str:
-    data = _data(part)
-    if not data.strip():
-        return ""
-    named = part.get_content_charset() or ""
-    try:
-        # The declared one may be wrong or made up; strict, to notice it.
-        text = data.decode(named)
-    except (LookupError, UnicodeDecodeError, ValueError):
-        text = _guessed(data)
-    return text.replace("\r\n", "\n")
-
-
-def _guessed(data: bytes) -> str:
-    try:
-        return decode(data, ".eml")
-    except DocumentError:
-        return data.decode("latin-1")

@@ -22,7 +22,8 @@ _ENTRY = 12
 _BLOCK = 1 << 20
 _MAX_RECORD = 1 << 22
 _SAMPLE = 1 << 20
-_LEADER_SHAPE = re.compile(rb"\d{5}[\x20-\x7e]{7}\d{5}[\x20-\x7e]{3}[\x20-\x7e]{4}")
+# The places that mean nothing hold anything but a line end, also control characters.
+_LEADER_SHAPE = re.compile(rb"\d{5}[^\n\r\x80-\xff]{7}\d{5}[^\n\r\x80-\xff]{7}")
 # UNIMARC 100$a positions 26-29 name the character set; these are RUSMARC's code pages.
 _UNIMARC_SETS = {"79": "cp866", "89": "cp1251", "99": "koi8-r"}
 _WORD_OF_HIGH_BYTES = re.compile(rb"[\x80-\xff]{4}")

@@ -13,8 +13,10 @@ _SYNONYMS = {
     "year": ("pubyear", "pub_year", "publication_year", "published_year", "год", "рік", "年份"),
     "language": ("lang", "locale", "язык", "мова", "语言"),
     "version": ("release",),
-    "updated_at": (
-        "updated", "date", "modified", "last_modified", "last_updated", "lastmod", "last_push",
+    "updated_at": ("updated", "modified", "last_modified", "last_updated", "lastmod", "last_push"),
+    "published": (
+        "date", "pubdate", "pub_date", "published_at", "published_on", "publication_date",
+        "date_published", "datepublished", "published_date", "release_date",
     ),
     "url": ("link", "href", "homepage", "canonical"),
     "udc": ("udk", "удк"),
@@ -36,6 +38,8 @@ def normalise(raw: Mapping[str, Any]) -> dict[str, Any]:
         value = _value(name, raw[key])
         if value not in (None, "", []) and name not in found:
             found[name] = value
+    if "published" in found:
+        found.setdefault("updated_at", found["published"])
     return found
 
 
@@ -50,7 +54,7 @@ def _value(name: str, value: object) -> object:
         return int(match.group()) if match else None
     if isinstance(value, date):  # datetime too
         return value.isoformat()
-    if name in {"title", "language", "version", "updated_at", "url", "udc"}:
+    if name in {"title", "language", "version", "updated_at", "published", "url", "udc"}:
         return " ".join(str(value).split()) if isinstance(value, str | int | float) else None
     if isinstance(value, list):
         return [item for item in value if isinstance(item, str | int | float)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.odf_numbers import Numbers
 from ingest.loaders.odf_sheets import sheets
 from ingest.loaders.odf_text import add_blocks, text_of
 from ingest.loaders.outline import Outline
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _MANIFEST = "META-INF/manifest.xml"
 _CONTENT = "content.xml"
 _META = "meta.xml"
+_STYLES = "styles.xml"
 _FURNITURE = {"date-time", "footer", "header", "page-number"}
 
 
@@ -42,7 +44,11 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
             described = _metadata(parse_xml(container.read(_META))) if _META in names else {}
         except DocumentError:  # the text is what matters
             described = {}
-    yield from documents(root, described, relative, limits)
+        try:
+            styles = parse_xml(container.read(_STYLES)) if _STYLES in names else None
+        except DocumentError:
+            styles = None
+    yield from documents(root, described, relative, limits, styles)
 
 
 def load_flat(
@@ -53,9 +59,13 @@ def load_flat(
 
 
 def documents(
-    root: Element, described: dict[str, Any], relative: str, limits: LoadLimits
+    root: Element,
+    described: dict[str, Any],
+    relative: str,
+    limits: LoadLimits,
+    styles: Element | None = None,
 ) -> Iterator[ParsedDocument | LoadFailure]:
-    """Yield what the body of a content.xml holds."""
+    """Yield what the body of a content.xml holds; `styles` are those beside it."""
     body = child(root, "body")
     if (book := child(body, "spreadsheet")) is not None:
         workbook = Workbook(relative, "ods", limits)
@@ -66,7 +76,7 @@ def documents(
         format_name, blocks = "odp", _slides(deck)
     elif (text := child(body, "text")) is not None:
         outline = Outline()
-        add_blocks(outline, text)
+        add_blocks(outline, text, Numbers(root, styles))
         format_name, blocks, heading = "odt", outline.finish(), outline.first_heading
     else:
         raise DocumentError("an OpenDocument file that is no text, spreadsheet or presentation")
@@ -123,6 +133,7 @@ def _metadata(root: Element) -> dict[str, Any]:
             "language": "".join(said.get("language", [])),
             "subject": "".join(said.get("subject", [])),
             "description": "".join(said.get("description", [])),
+            "created": next(iter(said.get("creation-date", [])), ""),
             "updated_at": next(iter(said.get("date", []) + said.get("creation-date", [])), ""),
         }
     )

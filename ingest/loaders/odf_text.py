@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ingest.loaders.odf_numbers import BULLET, Numbers
 from ingest.loaders.outline import Outline, table_text
 from ingest.loaders.xml_tree import attribute, children, local_name
 
@@ -20,23 +21,34 @@ _MAX_DEPTH = 200
 _MAX_SPACES = 100
 
 
-def add_blocks(outline: Outline, root: Element, depth: int = 0) -> None:
-    """Add everything below an element in reading order."""
+def add_blocks(
+    outline: Outline, root: Element, numbers: Numbers | None = None, depth: int = 0
+) -> None:
+    """Add everything below an element in reading order; `numbers` counts lists and headings."""
+    numbers = numbers or Numbers()
     for element in root:
         name = local_name(element)
         if name in _DROPPED or not name or depth > _MAX_DEPTH:
             continue
         if name == "h":
-            level = attribute(element, "outline-level")
-            outline.heading(int(level) if level.isdigit() else 1, text_of(element))
+            _add_heading(outline, element, numbers)
         elif name == "p":
             _add_paragraph(outline, element, depth)
         elif name == "list":
-            _add_list(outline, element, 0)
+            _add_list(outline, element, numbers)
         elif name == "table":
             outline.add(table_text(_rows(element, depth)), "table")
         else:  # sections, frames, text boxes, groups
-            add_blocks(outline, element, depth + 1)
+            add_blocks(outline, element, numbers, depth + 1)
+
+
+def _add_heading(outline: Outline, element: Element, numbers: Numbers) -> None:
+    said = attribute(element, "outline-level")
+    level = int(said) if said.isdecimal() else 1
+    text = text_of(element)
+    if text.strip() and attribute(element, "is-list-header") != "true":
+        text = f"{numbers.heading(level)} {text}".strip()
+    outline.heading(level, text)
 
 
 def _add_paragraph(outline: Outline, element: Element, depth: int) -> None:
@@ -47,19 +59,29 @@ def _add_paragraph(outline: Outline, element: Element, depth: int) -> None:
         outline.add(table_text(_rows(table, depth)), "table")
 
 
-def _add_list(outline: Outline, element: Element, depth: int) -> None:
-    if depth > _MAX_DEPTH:
+def _add_list(
+    outline: Outline, element: Element, numbers: Numbers, style: str = "", level: int = 1
+) -> None:
+    if level > _MAX_DEPTH:
         return
+    style = attribute(element, "style-name") or style
+    if not (attribute(element, "continue-list") or attribute(element, "continue-numbering")):
+        numbers.begin(style, level)
     for item in children(element, "list-item", "list-header"):
+        label = ""
         for part in item:
             name = local_name(part)
             if name == "list":
-                _add_list(outline, part, depth + 1)
+                _add_list(outline, part, numbers, style, level + 1)
             elif name == "h":  # a numbered heading
-                level = attribute(part, "outline-level")
-                outline.heading(int(level) if level.isdigit() else 1, text_of(part))
+                _add_heading(outline, part, numbers)
             elif text := text_of(part).strip():
-                outline.prose(f"{'  ' * min(depth, 8)}- {text}", tight=True)
+                if not label:
+                    is_item = local_name(item) == "list-item"
+                    start = attribute(item, "start-value")
+                    label = numbers.item(style, level, start) if is_item else BULLET
+                    text = f"{label} {text}"
+                outline.prose(f"{'  ' * min(level - 1, 8)}{text}", tight=True)
 
 
 def _rows(table: Element, depth: int) -> list[list[str]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import zipfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,26 @@ from ingest.loaders.ole import is_ole, kind_of
 from ingest.loaders.zip_safe import SafeZip
 
 _OLD = {"doc": ".doc", "ppt": ".ppt", "xls": ".xls"}
+_RELATIONS = "_rels/.rels"
+_TYPES = "[Content_Types].xml"
+_STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
+_OPEN = rb"application/vnd.openxmlformats-officedocument."
+_KINDS = (
+    (
+        re.compile(
+            rb"application/vnd\.(?:openxmlformats-officedocument\.wordprocessingml\.template"
+            rb"|ms-word\.[\w.]+)\.main\+xml"
+        ),
+        _OPEN + rb"wordprocessingml.document.main+xml",
+    ),
+    (
+        re.compile(
+            rb"application/vnd\.(?:openxmlformats-officedocument\.presentationml\.(?:slideshow"
+            rb"|template)|ms-powerpoint\.[\w.]+)\.main\+xml"
+        ),
+        _OPEN + rb"presentationml.presentation.main+xml",
+    ),
+)
 _NOBODY = {"python-docx", "openpyxl", "python-pptx"}
 
 
@@ -38,6 +61,33 @@ def check(path: Path, name: str, limits: LoadLimits, main_part: str) -> None:
             raise DocumentError(f"a ZIP container that is no {name}: it has no folder {main_part}/")
 
 
+def opened(path: Path) -> Path | BytesIO:
+    """Return what the libraries can open.
+
+    They know neither the names of "Strict Open XML" nor the types of templates, slide shows and
+    files with macros, which are otherwise the same.
+    """
+    with zipfile.ZipFile(path) as source:
+        names = source.namelist()
+        heads = [source.read(name) for name in (_RELATIONS, _TYPES) if name in names]
+        if all(_as_known(head) == head for head in heads):
+            return path
+        out = BytesIO()
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:
+            for name in names:
+                part = source.read(name)
+                is_xml = name.lower().endswith((".xml", ".rels"))
+                target.writestr(name, _as_known(part) if is_xml else part)
+    return out
+
+
+def _as_known(part: bytes) -> bytes:
+    part = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", part)
+    for kind, main in _KINDS:
+        part = kind.sub(main, part)
+    return part
+
+
 def described(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libraries)
     """Return the metadata in the property sheet of a document; a damaged sheet gives none."""
     try:
@@ -48,6 +98,7 @@ def described(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libr
             "language": properties.language,
             "version": properties.version,
             "subject": properties.subject,
+            "created": properties.created,
             "updated_at": properties.modified,
         }
     except Exception:  # any part of a damaged property sheet; the text is what matters

@@ -8,6 +8,7 @@ from ingest.types import Block, BlockKind
 
 SECTION_SEPARATOR = " › "
 _MAX_SECTION = 300
+_MAX_HEADING = 200
 
 
 class Outline:
@@ -34,9 +35,12 @@ class Outline:
         self._flush()
         if self._bare and self._path and level <= self._path[-1][0]:
             self._append(self._path[-1][1], "text")
-        self._path = [entry for entry in self._path if entry[0] < level] + [(level, text)]
+        name = text if len(text) <= _MAX_HEADING else text[:_MAX_HEADING].rsplit(" ", 1)[0] + "…"
+        self._path = [entry for entry in self._path if entry[0] < level] + [(level, name)]
         self._bare = True
-        self.first_heading = self.first_heading or text
+        self.first_heading = self.first_heading or name
+        if name != text:  # a paragraph that was given the style of a heading
+            self.prose(text)
 
     def prose(self, text: str, *, tight: bool = False) -> None:
         """Add a paragraph; a tight one (list item) follows the previous line directly."""
@@ -67,7 +71,10 @@ class Outline:
             self._prose = []
 
     def _append(self, text: str, kind: BlockKind) -> None:
-        section = SECTION_SEPARATOR.join(name for _, name in self._path)[:_MAX_SECTION]
+        names = [name for _, name in self._path]
+        while len(names) > 1 and len(SECTION_SEPARATOR.join(names)) > _MAX_SECTION:
+            del names[0]  # the innermost say what the text is about
+        section = SECTION_SEPARATOR.join(names)
         self._blocks.append(Block(text=text, kind=kind, section=section, page=self._page))
 
 

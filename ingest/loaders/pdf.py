@@ -11,26 +11,36 @@ from typing import Any
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.pdf_columns import with_tabs
 from ingest.loaders.pdf_forms import filled_in
 from ingest.loaders.pdf_layout import page_texts
+from ingest.loaders.pdf_text_layer import check_readable, ranges
 from ingest.loaders.reasons import because
 from ingest.loaders.text import first_short_line
-from ingest.types import Block, ParsedDocument
+from ingest.types import Block, LoadFailure, ParsedDocument
 
 _PASSWORD = "the PDF is password-protected; remove the password and ingest again"
+# The pages' texts, the metadata, and the numbers of the pages that are pictures.
+_Read = tuple[list[str], dict[str, Any], list[int]]
+_MAX_FORM_DEPTH = 3
+_NO_TEXT = "no text layer; OCR it first"
 _USELESS = {"(anonymous)", "anonymous", "(unspecified)", "unspecified", "unknown", "none", "user"}
 _USELESS_TITLE = ("untitled", "microsoft word -", "document", "layout 1")
 
 
-def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument]:
-    """Yield the one document of a PDF file; call it in a child process."""
-    raw, described = _read(path, limits)
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield the one document of a PDF file, and name the pages that are pictures."""
+    raw, described, pictures = _read(path, limits)
     pages = page_texts(raw)
     blocks = [
         Block(text=text, page=number) for number, text in enumerate(pages, start=1) if text.strip()
     ]
     if not blocks:
-        raise DocumentError("no text layer; OCR it first")
+        raise DocumentError(_NO_TEXT)
+    check_readable(pages)
+    if pictures:
+        named = f"page{'s' if len(pictures) > 1 else ''} {ranges(pictures)}"
+        yield LoadFailure(path=f"{relative}: {named}", reason=_NO_TEXT)
     title = str(described.get("title") or "")
     if title.lower().startswith(_USELESS_TITLE) or not any(c.isalpha() for c in title):
         described.pop("title", None)
@@ -45,22 +55,22 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     )
 
 
-def _read(path: Path, limits: LoadLimits) -> tuple[list[str], dict[str, Any]]:
+def _read(path: Path, limits: LoadLimits) -> _Read:
     """Try both libraries; the second also when the first finds no words."""
     failures: list[str] = []
     pages: list[str] | None = None
     for reader in (_with_pdfium, _with_pypdf):
         try:
-            pages, described = reader(path, limits.max_pages)
+            pages, described, pictures = reader(path, limits.max_pages)
         except (DocumentError, MemoryError):
             raise
         except Exception as error:  # damaged files raise anything
             failures.append(because(error))
             continue
         if any(page.strip() for page in pages):
-            return pages, described
+            return pages, described, pictures
     if pages is not None:
-        return pages, {}
+        return pages, {}, []
     raise DocumentError(f"the PDF is damaged; neither parser can open it{failures[-1]}")
 
 
@@ -71,7 +81,7 @@ def _check_pages(count: int, max_pages: int) -> None:
         )
 
 
-def _with_pdfium(path: Path, max_pages: int) -> tuple[list[str], dict[str, Any]]:
+def _with_pdfium(path: Path, max_pages: int) -> _Read:
     import pypdfium2  # type: ignore[import-untyped]
 
     try:
@@ -82,12 +92,14 @@ def _with_pdfium(path: Path, max_pages: int) -> tuple[list[str], dict[str, Any]]
         raise
     try:
         _check_pages(len(document), max_pages)
-        pages = []
+        pages, pictures = [], []
         for index in range(len(document)):
             page = document[index]
             text_page = page.get_textpage()
             pages.append(_text(text_page))
             text_page.close()
+            if not pages[-1].strip() and _has_picture(page):
+                pictures.append(index + 1)
             page.close()
         info = document.get_metadata_dict(skip_empty=True)
         has_form = document.get_formtype() != pypdfium2.raw.FORMTYPE_NONE
@@ -96,17 +108,25 @@ def _with_pdfium(path: Path, max_pages: int) -> tuple[list[str], dict[str, Any]]
     for index, text in (filled_in(path) if has_form else {}).items():
         if index < len(pages):
             pages[index] = f"{pages[index]}\n\n{text}".strip()
-    return pages, _described(info)
+    return pages, _described(info), [at for at in pictures if not pages[at - 1].strip()]
+
+
+def _has_picture(page: Any) -> bool:  # noqa: ANN401 (a page of pypdfium2)
+    from pypdfium2 import raw
+
+    found = page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_FORM_DEPTH)
+    return next(iter(found), None) is not None
 
 
 def _text(page: Any) -> str:  # noqa: ANN401 (a text page of pypdfium2)
     """Return the text within the page; PDFium's other reading has more of the line ends."""
     inside = str(page.get_text_bounded())
     whole = str(page.get_text_range())
-    return whole if "".join(whole.split()) == "".join(inside.split()) else inside
+    same = "".join(whole.split()) == "".join(inside.split())
+    return with_tabs(page, whole) if same else inside
 
 
-def _with_pypdf(path: Path, max_pages: int) -> tuple[list[str], dict[str, Any]]:
+def _with_pypdf(path: Path, max_pages: int) -> _Read:
     from pypdf import PdfReader
     from pypdf.errors import FileNotDecryptedError
 
@@ -124,7 +144,7 @@ def _with_pypdf(path: Path, max_pages: int) -> tuple[list[str], dict[str, Any]]:
             raise DocumentError(_PASSWORD) from error
         finally:
             reader.close()
-    return pages, _described(info)
+    return pages, _described(info), []
 
 
 def _page_text(page: Any) -> str:  # noqa: ANN401 (a pypdf page)
@@ -140,7 +160,13 @@ def _described(info: dict[str, Any]) -> dict[str, Any]:
     names = {"Title": "title", "Author": "authors", "Keywords": "keywords", "Subject": "subject"}
     found = {names[key]: str(value) for key, value in info.items() if key in names}
     found = {key: value for key, value in found.items() if value.strip().lower() not in _USELESS}
-    changed = str(info.get("ModDate") or info.get("CreationDate") or "").removeprefix("D:")
-    if changed[:8].isdigit() and len(changed) >= 8:
-        found["updated_at"] = f"{changed[:4]}-{changed[4:6]}-{changed[6:8]}"
+    created, changed = _day(info.get("CreationDate")), _day(info.get("ModDate"))
+    found |= {"created": created, "updated_at": changed or created}
     return metadata.normalise(found)
+
+
+def _day(written: object) -> str:
+    """Return "D:20240131…" as 2024-01-31, what is no date as ""."""
+    digits = str(written or "").removeprefix("D:")[:8]
+    whole = len(digits) == len("20240131") and digits.isdigit()
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if whole else ""

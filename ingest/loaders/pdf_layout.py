@@ -10,6 +10,8 @@ _EDGE_LINES = 2
 _MIN_PAGES = 4
 _DIGITS = re.compile(r"\d+")
 _BULLET = re.compile(r"(?:[•‣▪●○◦–*-]|\d{1,3}[.)]|[a-zа-я]\))\s", re.I)
+_MARK = re.compile(r"\W{1,2}|\W?(?:\d{1,3}(?:\.\d{1,3})*|[a-zа-я]|[ivx]+)\W?", re.I)
+CELL = " | "
 _SENTENCE_END = re.compile(r"[.!?…。！？:;]['\"”»)\]]*$")
 _GOES_ON = frozenset(",.;:)]}»”、，。；：）")
 _CJK = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
@@ -19,7 +21,7 @@ _HYPHEN_MARKS = re.compile("[\ufffe\x02]\\s*")
 
 def page_texts(pages: list[str]) -> list[str]:
     """Return the text of each page as paragraphs parted by blank lines."""
-    lines = [_lines(page) for page in pages]
+    lines = [_with_rows(_lines(page)) for page in pages]
     running = _running_lines(lines)
     return [_paragraphs(_without_running(page, running)) for page in lines]
 
@@ -27,6 +29,22 @@ def page_texts(pages: list[str]) -> list[str]:
 def _lines(page: str) -> list[str]:
     text = _HYPHEN_MARKS.sub("-\n", page.replace("\r\n", "\n").replace("\r", "\n"))
     return [line.strip() for line in text.split("\n")]
+
+
+def _with_rows(lines: list[str]) -> list[str]:
+    """Write the rows of tables as "a | b"; a line with a gap that stands alone is none."""
+    cells = [_cells(line) for line in lines]
+    counts = [0, *(len(found) for found in cells), 0]
+    return [
+        CELL.join(found) if len(found) > 1 and max(before, after) > 1 else " ".join(found)
+        for found, before, after in zip(cells, counts, counts[2:], strict=False)
+    ]
+
+
+def _cells(line: str) -> list[str]:
+    """Part a line at its gaps, but for the one behind the sign or number of an item."""
+    first, *rest = line.split("\t")
+    return [f"{first} {rest[0]}", *rest[1:]] if rest and _MARK.fullmatch(first) else [first, *rest]
 
 
 def _shape(line: str) -> str:
@@ -61,7 +79,14 @@ def _paragraphs(lines: list[str]) -> str:
     paragraphs: list[str] = []
     previous = ""
     for line in lines:
-        if line and previous and not _starts_paragraph(previous, line, full):
+        if CELL in line and CELL in previous:
+            paragraphs[-1] += f"\n{line}"
+        elif (
+            line
+            and previous
+            and CELL not in line + previous
+            and not _starts_paragraph(previous, line, full)
+        ):
             paragraphs[-1] = _joined(paragraphs[-1], line)
         elif line:
             paragraphs.append(line)

@@ -8,8 +8,10 @@ from typing import Any
 
 from core.errors import DocumentError
 from ingest.loaders import ooxml
+from ingest.loaders.charts import chart_rows
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.pptx_text import picture_of, text_of, unwrap
 from ingest.loaders.reasons import because
 from ingest.loaders.xml_safe import parse_xml
 from ingest.types import Block, LoadFailure, ParsedDocument
@@ -35,6 +37,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
         try:
             if problem:
                 raise DocumentError(problem)
+            unwrap(slide._element)
             title = _title(slide)
             blocks += _read_slide(slide, number, title, height)
             first_title = first_title or title
@@ -63,7 +66,8 @@ def _open(path: Path) -> Any:  # noqa: ANN401
     from pptx import Presentation
 
     try:
-        return Presentation(str(path))
+        opened = ooxml.opened(path)
+        return Presentation(str(opened) if isinstance(opened, Path) else opened)
     except MemoryError:
         raise
     except Exception as error:  # damaged files raise anything
@@ -90,7 +94,7 @@ def _slides(deck: Any, limits: LoadLimits) -> Iterator[tuple[Any, str]]:  # noqa
 
 def _title(slide: Any) -> str:  # noqa: ANN401
     shape = slide.shapes.title
-    return " ".join(shape.text_frame.text.split()) if shape is not None else ""
+    return " ".join(text_of(shape._element).split()) if shape is not None else ""
 
 
 def _read_slide(slide: Any, number: int, title: str, height: int) -> list[Block]:  # noqa: ANN401
@@ -119,12 +123,12 @@ def _add_shapes(outline: Outline, shapes: Iterable[Shape], height: int, depth: i
         elif getattr(shape, "has_table", False):
             outline.add(table_text(_rows(shape.table)), "table")
         elif getattr(shape, "has_chart", False):
-            outline.add(table_text(_chart_rows(shape.chart)), "table")
+            outline.add(table_text(chart_rows(shape.chart_part._element)), "table")
         elif getattr(shape, "has_text_frame", False):
             if not _is_furniture(shape):
-                outline.prose(_lines(shape.text_frame.text))
+                outline.prose(_lines(text_of(shape._element)))
         else:
-            outline.prose("\n".join(_diagram_texts(shape)))
+            outline.prose("\n".join(_diagram_texts(shape)) or picture_of(shape._element))
 
 
 def _place(shape: Shape, height: int) -> tuple[int, int]:
@@ -149,20 +153,7 @@ def _lines(text: str) -> str:
 
 
 def _rows(table: Any) -> list[list[str]]:  # noqa: ANN401
-    return [[cell.text for cell in row.cells if not cell.is_spanned] for row in table.rows]
-
-
-def _chart_rows(chart: Any) -> list[list[str]]:  # noqa: ANN401
-    """Return the numbers that a chart draws, a row per category."""
-    titled = chart.has_title and chart.chart_title.has_text_frame
-    rows = [[chart.chart_title.text_frame.text]] if titled else []
-    for plot in chart.plots:
-        series = list(plot.series)
-        rows.append(["", *(str(one.name) for one in series)])
-        for at, category in enumerate(plot.categories):
-            values = [one.values[at] if at < len(one.values) else "" for one in series]
-            rows.append([str(category), *("" if v is None else f"{v:g}" for v in values)])
-    return rows
+    return [[text_of(cell._tc) for cell in row.cells if not cell.is_spanned] for row in table.rows]
 
 
 def _diagram_texts(shape: Shape) -> list[str]:

@@ -118,7 +118,7 @@ def _blocks(fields: Fields, title: str, labels: Mapping[str, str]) -> list[Block
     lines: list[str] = []
     texts: list[Block] = []
     for name, value in fields.items():
-        shown = _shown(value)
+        shown = shown_value(value)
         longest = max(map(len, map(str, value)), default=0) if isinstance(value, list) else 0
         if max(longest, len(value) if isinstance(value, str) else 0) > LONG:
             texts.append(Block(text=shown, kind=_kind(name)))
@@ -128,7 +128,7 @@ def _blocks(fields: Fields, title: str, labels: Mapping[str, str]) -> list[Block
             lines.append(f"{labels.get(name) or humanise(name)}: {shown}")
     named = find_title(fields)
     if named and str(fields[named]).strip() == title and len(title) <= LONG:
-        line = f"{labels.get(named) or humanise(named)}: {_shown(fields[named])}"
+        line = f"{labels.get(named) or humanise(named)}: {shown_value(fields[named])}"
         lines = [line, *(other for other in lines if other != line)]
     elif title not in fields.values():
         lines.insert(0, f"title: {title}")
@@ -146,7 +146,8 @@ def is_annotation_line(text: str) -> bool:
     return any(humanise(name) in names for name in _TEXT_NAMES - _BODY_NAMES)
 
 
-def _shown(value: Scalar | list[Scalar]) -> str:
+def shown_value(value: Scalar | list[Scalar]) -> str:
+    """Write the value of a field as text."""
     if not isinstance(value, list):
         return str(value).lower() if isinstance(value, bool) else str(value)
     if any(len(str(item)) > LONG for item in value):

@@ -14,6 +14,7 @@ from ingest.loaders.outline import Outline
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*")
 _DIRECTIVE = re.compile(r"\.\.\s+([\w:-]+?)::\s*(.*)")
 _EXPLICIT = re.compile(r"\.\.(?:\s|$)")
+_FOOTNOTE = re.compile(r"\.\.\s+(\[[^\]\n]+\])(?:\s+(.*))?$")
 _ROLE = re.compile(r":[A-Za-z][\w:+-]*:`~?([^`<]+)`")
 _TITLED_ROLE = re.compile(r":[A-Za-z][\w:+-]*:`([^`<]+?)\s*<[^`>]*>`")
 _LINK = re.compile(r"`([^`<]+?)\s*<[^`>]+>`_{1,2}")
@@ -43,6 +44,10 @@ def add_restructured(outline: Outline, text: str, *, depth: int = 0) -> None:
             level = levels.setdefault(style, len(levels) + 1)
             outline.heading(level, _inline(name).replace("`", ""))
             at += used
+        elif footnote := _FOOTNOTE.match(line.strip()):
+            body, at = _indented(lines, at + 1, _indent(line))
+            first = f"{footnote[1]} {footnote[2] or ''}".rstrip()
+            add_restructured(outline, "\n".join([first, *body]), depth=depth + 1)
         elif directive or _EXPLICIT.match(line.strip()):
             body, at = _indented(lines, at + 1, _indent(line))
             name, argument = directive.groups() if directive else ("comment", "")

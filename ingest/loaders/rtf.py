@@ -10,6 +10,7 @@ from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.reasons import because
+from ingest.loaders.rtf_groups import opened, with_notes
 from ingest.loaders.text import first_short_line, text_blocks
 from ingest.types import ParsedDocument
 
@@ -43,7 +44,7 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
 
     convert: Callable[[str, str, str], str] = rtf_to_text
     # RTF is ASCII; bytes above it stand for the document's code page and are written as such.
-    source = _escaped(_EMBEDDED.sub(b"", raw))
+    source = _escaped(_EMBEDDED.sub(b"", opened(raw)))
     if len(source) > limits.max_characters * 20:
         raise DocumentError(
             f"{len(source)} characters of RTF; the limit is 20 times {limits.max_characters}"
@@ -63,7 +64,8 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
         found["authors"] = author
     # Emoji are written as two halves.
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    lines = (line.strip() for line in text.replace("\r", "\n").split("\n"))
+    text = with_notes(text.replace("\r", "\n"))
+    lines = (line.strip() for line in text.split("\n"))
     return "\n\n".join(line for line in lines if line), metadata.normalise(found)
 
 

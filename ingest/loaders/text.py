@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from ingest.loaders.outline import Outline
+from ingest.loaders.text_header import text_header
 from ingest.types import Block, ParsedDocument
 
 _MAX_TITLE = 80
@@ -25,12 +26,15 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument]:
         add_org(outline, text)
     else:
         outline.prose(text)
+    described = {} if suffix in (".rst", ".org") else text_header(text)
+    title = described.get("title") or outline.first_heading or first_short_line(text)
     yield ParsedDocument(
         document_id=relative,
         source=relative,
-        title=outline.first_heading or first_short_line(text) or PurePosixPath(relative).stem,
+        title=str(title or PurePosixPath(relative).stem),
         format="text",
         blocks=outline.finish(),
+        metadata=described,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from ingest.loaders.ole import is_ole, kind_of
 from ingest.loaders.reasons import because
 from ingest.loaders.sheets import Row, Sheet, Workbook
 from ingest.loaders.xls import load as load_xls
+from ingest.loaders.xlsx_styles import without_looks
 from ingest.types import LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
@@ -41,10 +43,8 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
 def _documents(
     path: Path, relative: str, limits: LoadLimits
 ) -> Iterator[ParsedDocument | LoadFailure]:
-    import openpyxl
-
     try:
-        book = openpyxl.load_workbook(path, read_only=True, data_only=True, keep_links=False)
+        book = _opened(ooxml.opened(path))
     except MemoryError:
         raise
     except Exception as error:
@@ -58,6 +58,19 @@ def _documents(
         raise DocumentError(f"a sheet of the XLSX is damaged{because(error)}") from error
     finally:
         book.close()
+
+
+def _opened(source: Path | BytesIO) -> Book:
+    import openpyxl
+
+    def load(file: Path | BytesIO) -> Book:
+        return openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+
+    try:
+        return load(source)
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+        # Of the colours and fonts that other programs write, more than one is an error to openpyxl.
+        return load(without_looks(source))
 
 
 def _sheets(book: Book) -> Iterator[Sheet]:

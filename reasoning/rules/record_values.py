@@ -11,7 +11,7 @@ from core.language.analysis import terms
 from core.language.stopwords import stopwords
 from core.types import Evidence
 from reasoning.rules.lexicon import Lexicon
-from reasoning.rules.sentences import RECORD_LABEL, SENTENCE_MARKS
+from reasoning.rules.sentences import RECORD_LABEL, reads_as_sentence
 
 RECORD_KINDS = ("record", "annotation")
 LABELS = "en"  # labels are names of fields, whatever the language of a record
@@ -39,7 +39,7 @@ def fields(text: str) -> tuple[Field, ...]:
         if match is None:
             continue
         start, said = line.start() + match.end(), line.group()[match.end() :].rstrip()
-        if len(said) <= MOST_VALUE and not said.endswith(SENTENCE_MARKS):
+        if len(said) <= MOST_VALUE and not reads_as_sentence(said):
             label = match.group().rstrip(": ")
             found += [Field(label, a, b) for a, b in _items(said, start)]
     return tuple(found)

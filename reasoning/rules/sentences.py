@@ -18,6 +18,7 @@ from reasoning.rules.wanted import Wanted
 IN_SENTENCE, IN_HEADING, IN_CHUNK = 1.0, 0.8, 0.5
 SYNONYM_WEIGHT = 0.8
 RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}: (?=\S)")
+LEAST_SENTENCE = 12
 SENTENCE_MARKS = (".", "!", "?", "。", "！", "？", "…")
 
 
@@ -144,6 +145,10 @@ def _spans(text: str, kind: str) -> tuple[tuple[int, int], ...]:
 def _label_length(line: str) -> int:
     """Return the length of a record line's label when its value is a sentence by itself."""
     match = RECORD_LABEL.match(line)
-    if match is None or not line.rstrip().endswith(SENTENCE_MARKS):
-        return 0
-    return match.end()
+    return match.end() if match is not None and reads_as_sentence(line[match.end() :]) else 0
+
+
+def reads_as_sentence(value: str) -> bool:
+    """Tell whether what stands behind a label is a sentence, and no "240 p." or "Smith, J."."""
+    shown = value.rstrip()
+    return len(shown) >= LEAST_SENTENCE and shown.endswith(SENTENCE_MARKS)

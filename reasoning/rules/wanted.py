@@ -34,7 +34,8 @@ class Wanted:
     The first `own` groups are the sub-question's own words, the others its carried topic's;
     `absent` is the share of the own words' weight that the whole collection never uses, and
     `focus_absent` tells that the first thing the question names is among them. `subject` holds the
-    terms of the phrase the question is about ("the Acme payments API"), `said` all of its words.
+    terms of the phrase the question is about ("the Acme payments API"), `said` all of its words,
+    and `text` is the question as written, with the topic it leaves out.
     """
 
     groups: tuple[Group, ...]
@@ -47,6 +48,7 @@ class Wanted:
     vector: Vector | None
     language: str
     wants: AnswerKind
+    text: str
 
     @property
     def total(self) -> float:
@@ -101,6 +103,7 @@ def analyse(
         vector=_vector(question, embedder),
         language=question.language,
         wants=question.wants,
+        text=f"{question.text} {question.about}".strip(),
     )
 
 

@@ -81,7 +81,8 @@ async def upload(
     try:
         if not await _written(request, path):
             raise Refused(400, "empty", "an upload has at least one byte", value=name)
-        facts = {"job": job.id, "collection": collection, "name": job.name, "readers": role or []}
+        facts = {"job": job.id, "collection": collection, "readers": role or []}
+        facts |= parts.audit.log.document(job.name)
         await parts.runner.do(auth, lambda: parts.audit.record("upload", auth, **facts))
     except BaseException:
         parts.jobs.discard(job)
@@ -110,8 +111,8 @@ async def passages(
         span = around - before, around + after
         listed = parts.listing.passages(auth, found, document_id, *span)
         given = {"evidence": [one["chunk_id"] for one in listed], "filter": auth.describe()}
-        facts = {"tool": "passages", "collection": collection, "document": document_id, **given}
-        parts.audit.record("retrieval", auth, **facts)
+        facts = {"tool": "passages", "collection": collection, **given}
+        parts.audit.record("retrieval", auth, **facts, **parts.audit.log.document(document_id))
         return {"document": document, "passages": listed}
 
     return await parts.runner.do(auth, read)
@@ -128,9 +129,11 @@ async def delete(
 
     def erase() -> None:
         found = _found(parts, auth, collection, document_id)
+        log = parts.audit.log
+        log.strike()
         if not parts.session.store.erasure.erase(auth, found, document_id):
             raise _missing(document_id)
-        parts.audit.record("deletion", auth, collection=collection, document=document_id)
+        parts.audit.record("deletion", auth, collection=collection, **log.document(document_id))
         parts.jobs.after_deletion(auth, collection)
 
     await parts.runner.do(auth, erase)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,12 @@ from commands import (
     write_files,
 )
 from scanning import encoded, holding
+
+from core.auth import AuthContext
+from core.settings import load_settings
+from stores.audit import AuditLog, Entry
+from stores.audit_names import NAMED_UPTO
+from stores.database import Database
 
 
 @pytest.fixture
@@ -46,6 +53,27 @@ def test_a_document_is_forgotten_with_what_was_asked_about_it(carrel: Carrel, da
     (event,) = carrel("audit", "list", "--kind", "deletion", "--json", data=data).json["events"]
     assert event["facts"]["documents"] == 1 and len(event["facts"]["hashes"]) == 1
     assert carrel("audit", "verify", data=data).code == 0
+
+
+@pytest.mark.parametrize("by", [("guide/candle.md",), ("--tenant", "default", "--yes")])
+@pytest.mark.parametrize("audit", ["true", "false"])
+def test_rows_of_an_earlier_version_name_it_no_more(
+    carrel: Carrel, data: Path, by: tuple[str, ...], audit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "guide/candle.md"
+    with closing(Database(data / "catalogue.sqlite3")) as database:
+        log = AuditLog(database, load_settings()[0])
+        facts = {"collection": "default", "document": name}
+        head = log.append([Entry("deletion", AuthContext(tenant="default", user="ann"), facts)])
+        with database.write() as connection:
+            note = (NAMED_UPTO, str(head.seq))
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", note)
+    monkeypatch.setenv("CARREL_AUDIT", audit)
+    assert carrel("forget", *by, "--json", data=data).json["erased"]["documents"]
+    assert holding(data, encoded("candle.md")) == []
+    assert carrel("audit", "verify", "--expect", head, data=data).code == 0
+    rows = carrel("audit", "list", "--document", name, "--json", data=data).json["events"]
+    assert head.seq in [row["seq"] for row in rows]
 
 
 def test_a_source_a_tenant_and_nothing(carrel: Carrel, data: Path) -> None:

@@ -27,7 +27,7 @@ from models.llama.control import stop
 from models.llama.processes import birth
 from models.llama.server_state import LOCK, ServerState, read_state, write_state
 
-PATIENCE = 30.0  # until something is called missing, on a busy machine
+PATIENCE = 60.0  # until something is called missing, on a busy machine
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def gone(*pids: int | None) -> bool:
 
 
 def asked(port: int, key: str = "") -> int:
-    connection = HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     connection.request("GET", "/v1/models", headers=headers)
     code = connection.getresponse().status

@@ -42,17 +42,17 @@ def serving(data: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[s
         finally:
             if child.poll() is None:
                 child.send_signal(signal.SIGTERM)
-                child.wait(30)
+                child.wait(60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_it_answers_until_it_is_told_to_stop(data: Path, number: signal.Signals) -> None:
     with serving(data, "--allow-anonymous") as (url, child):
         assert httpx.get(f"{url}/api/v1/health").json() == {"status": "ok"}
-        run = httpx.post(f"{url}/api/v1/chat", json=BODY, timeout=30).json()
+        run = httpx.post(f"{url}/api/v1/chat", json=BODY, timeout=60).json()
         assert "42 mm" in run["answer"]
         child.send_signal(number)
-        assert child.wait(30) == 0
+        assert child.wait(60) == 0
         assert child.stderr is not None
         errors = child.stderr.read()
     assert "need no key" in errors and "Traceback" not in errors
@@ -66,7 +66,7 @@ def test_keys_are_made_and_revoked_while_it_runs(data: Path) -> None:
         assert httpx.post(f"{url}/api/v1/chat", json=BODY).status_code == 401
         made = process("keys", "create", "--tenant", "default", "--json", data=data).json
         header = {"Authorization": f"Bearer {made['key']}"}
-        answer = httpx.post(f"{url}/api/v1/chat", json=BODY, headers=header, timeout=30)
+        answer = httpx.post(f"{url}/api/v1/chat", json=BODY, headers=header, timeout=60)
         assert "42 mm" in answer.json()["answer"]
         assert process("keys", "revoke", made["id"], "--json", data=data).json["revoked_at"]
         assert httpx.get(f"{url}/api/v1/runs", headers=header).status_code == 401
@@ -133,7 +133,7 @@ def test_wrong_use_of_keys(
 def stopped(child: subprocess.Popen[str]) -> str:
     """Stop a server and return the rest of its log."""
     child.send_signal(signal.SIGTERM)
-    return child.communicate(timeout=30)[1]
+    return child.communicate(timeout=60)[1]
 
 
 def test_settings_are_read_again_on_a_signal(data: Path, tmp_path: Path) -> None:

@@ -6,13 +6,16 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 from commands import (
     DOCUMENTS,
@@ -25,6 +28,7 @@ from commands import (
     in_process,
     process,
 )
+from scanning import encoded, holding
 
 from stores.lock import OwnerLock
 
@@ -61,6 +65,20 @@ class Server:
     def owner(self) -> dict[str, object]:
         found: dict[str, object] = json.loads((self.data / "owner.json").read_text())
         return found
+
+    def works_on(self, collection: str) -> bool:
+        """Wait until the server reads files into a collection; tell whether it does."""
+        query = (
+            "SELECT count(*) FROM documents d, collections c"
+            " WHERE d.collection_id = c.id AND c.name = ?"
+        )
+        until = time.monotonic() + SECONDS
+        while time.monotonic() < until:
+            with closing(sqlite3.connect(self.data / "catalogue.sqlite3")) as catalogue:
+                if catalogue.execute(query, [collection]).fetchone()[0]:
+                    return True
+            time.sleep(0.05)
+        return False
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> str:
         if self.child.poll() is None:
@@ -265,6 +283,29 @@ def test_forget_and_backup_go_through_it(server: Server, run: Carrel, tmp_path: 
     assert secret not in (tmp_path / "all.backup").read_bytes()
 
 
+def test_an_upload_that_was_forgotten_is_in_no_file(server: Server, run: Carrel) -> None:
+    name, needles = "Zyxplover.md", encoded("Zyxplover") | encoded("plovers wade")
+    with httpx.Client(base_url=server.url, timeout=SECONDS) as client:
+        params = {"name": name, "collection": "birds"}
+        job = client.post("/api/v1/documents", params=params, content=b"# Birds\n\nplovers wade")
+        where = f"/api/v1/jobs/{job.json()['id']}"
+        wait_for(lambda: client.get(where).json()["state"] in ("done", "failed"))
+        assert client.get(where).json()["state"] == "done"
+    assert holding(server.data, needles)
+    assert run("forget", name, "-c", "birds", "--json").json["erased"]["documents"] == 1
+    assert holding(server.data, needles) == []
+    asked = run("audit", "list", "--document", name, "--json").json["events"]
+    assert [row["kind"] for row in asked] == ["deletion", "upload"]
+    assert run("audit", "verify").code == 0
+
+
+def wait_for(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_two_clients_at_once(server: Server) -> None:
     children = [server.start("search", word, "--json") for word in ("wax", "walrus")]
     with children[0], children[1]:
@@ -288,7 +329,7 @@ def test_long_work_waits_its_turn_and_can_be_interrupted(
 ) -> None:
     first = server.start("ingest", str(many), "-c", "one")
     lines_until(first, "through the server")
-    time.sleep(0.5)  # it is at work, and the next finds it so
+    assert server.works_on("one")
     second = server.start("ingest", str(many / "1.md"), "-c", "two")
     lines_until(second, "waiting for ingest into one")
     assert run("search", "wax", "--json").json["results"]  # which waits for nobody
@@ -305,7 +346,7 @@ def test_a_client_that_is_killed_leaves_nobody_waiting(
 ) -> None:
     first = server.start("ingest", str(many), "-c", "three")
     lines_until(first, "through the server")
-    time.sleep(0.5)
+    assert server.works_on("three")
     first.kill()
     ended(first)
     done = run("ingest", many / "2.md", "-c", "four", "--json")
@@ -329,13 +370,15 @@ def test_a_server_that_ends_ends_its_commands(
     server = Server(copied(alone, tmp_path / "data"), "--set", "serve_stop_seconds=50")
     command = server.start("ingest", str(many), "-c", "one")
     lines_until(command, "through the server")
-    time.sleep(0.5)
+    assert server.works_on("one")
     errors = server.stop(number)
     said = ended(command)
     assert command.returncode == 4
     assert ("server was stopped" if number == signal.SIGTERM else "ended before") in said
     assert "Traceback" not in errors + said
-    doctor = carrel("doctor", "--json", data=server.data)  # by itself again, whatever note was left
+    done = carrel("ingest", many / "1.md", "-c", "two", "--json", data=server.data)
+    assert (done.code, done.err) == (0, "")  # by itself again, whatever note was left
+    doctor = carrel("doctor", "--json", data=server.data)  # what was in the middle is whole now
     assert (doctor.code, doctor.err) == (0, "")
     assert doctor.json["documents"] >= DOCUMENTS
 

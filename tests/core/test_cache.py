@@ -181,7 +181,7 @@ def test_two_threads_never_make_the_same_at_once(kind: str) -> None:
 
     def slow() -> bytes:
         started.set()
-        assert go.wait(30)
+        assert go.wait(60)
         return b"slow"
 
     def never() -> bytes:
@@ -189,10 +189,10 @@ def test_two_threads_never_make_the_same_at_once(kind: str) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         first = pool.submit(ask, slow)
-        assert started.wait(30)
+        assert started.wait(60)
         others = [pool.submit(ask, never) for _ in range(3)]
         go.set()
-        assert [one.result(30) for one in (first, *others)] == [b"slow"] * 4
+        assert [one.result(60) for one in (first, *others)] == [b"slow"] * 4
 
 
 @pytest.mark.parametrize("kind", ["fails", "keeps nothing", "is late"])
@@ -201,26 +201,26 @@ def test_who_waits_in_vain_makes_it(kind: str) -> None:
 
     def first() -> bytes | None:
         started.set()
-        assert go.wait(30)
+        assert go.wait(60)
         if kind == "fails":
             raise OSError("no")
         return None if kind == "keeps nothing" else b"first"
 
     with ThreadPoolExecutor(2) as pool:
         running = pool.submit(cache.once, "k", first)
-        assert started.wait(30)
+        assert started.wait(60)
         if kind == "is late":
             assert cache.once("k", lambda: b"second", time.monotonic() - 1) == b"second"
             go.set()
         else:
             other = pool.submit(cache.once, "k", lambda: b"second", time.monotonic() + 30)
             go.set()
-            assert other.result(30) == b"second"
+            assert other.result(60) == b"second"
         if kind == "fails":
             with pytest.raises(OSError, match="no"):
-                running.result(30)
+                running.result(60)
         else:
-            running.result(30)
+            running.result(60)
 
 
 def test_a_failure_in_many_is_nobody_elses() -> None:

@@ -158,7 +158,7 @@ def test_a_chain_of_three_uses_the_confirmed_value(tools: Toolbox) -> None:
 
 def test_independent_operations_run_side_by_side(tools: Toolbox) -> None:
     """Each search waits until another one has begun: one after the other would never end."""
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=60)
     honest = tools.run
 
     def waiting(*arguments: Any) -> Any:  # noqa: ANN401

@@ -100,7 +100,7 @@ def serving(cwd: Path, data: Path, **variables: str) -> Iterator[Server]:
         finally:
             process.send_signal(signal.SIGINT)
             try:
-                process.wait(10)
+                process.wait(60)
             except subprocess.TimeoutExpired:
                 process.kill()
 

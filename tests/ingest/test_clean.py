@@ -97,3 +97,7 @@ def test_document_loses_empty_blocks_and_repeated_annotations() -> None:
     assert [block.text for block in cleaned.blocks] == ["About ships", "x =  1"]
     assert cleaned.title == "T"
     assert cleaned.fields == {"n": 1, "name": "ab", "many": ["cd"]}
+
+
+def test_windows_signs_in_the_place_of_controls_are_read_as_such() -> None:
+    assert clean_text("it\x92s \x93so\x94 \x96 5\x80\x81") == "it’s “so” – 5€"

@@ -58,7 +58,8 @@ def test_the_spine_in_order_under_its_titles(tmp_path: Path) -> None:
     assert document.title == "Кобзар"
     assert document.metadata == {
         "title": "Кобзар", "authors": ["Тарас Шевченко"], "language": "uk", "year": 1840,
-        "updated_at": "1840-04-26", "keywords": ["Поезія"], "isbn": "9660300001",
+        "updated_at": "1840-04-26", "published": "1840-04-26", "keywords": ["Поезія"],
+        "isbn": "9660300001",
     }  # fmt: skip
 
 

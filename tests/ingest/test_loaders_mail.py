@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loading import LIMITS, loaded, only, reason, texts
 
+DOCX = "vnd.openxmlformats-officedocument.wordprocessingml.document"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
@@ -121,6 +122,85 @@ def test_files_that_are_no_mail(tmp_path: Path) -> None:
     assert "no mailbox" in reason(tmp_path / "t.mbox", b"just text\n")
     assert "no Outlook message" in reason(tmp_path / "t.msg", b"proc msgcat {} {}\n")
     assert "damaged" in reason(tmp_path / "d.msg", OLE + bytes(2000))
+
+
+def bodies(*parts: EmailMessage, kind: str = "mixed") -> EmailMessage:
+    mail = message()
+    mail.set_content("")
+    mail.clear_content()
+    mail["Content-Type"] = f"multipart/{kind}"
+    for part in parts:
+        mail.attach(part)
+    return mail
+
+
+def text_part(text: str, subtype: str = "plain", **headers: str) -> EmailMessage:
+    part = EmailMessage()
+    part.set_content(text, subtype=subtype)
+    for name, value in headers.items():
+        part[name] = value
+    return part
+
+
+def test_a_plain_footer_does_not_hide_the_text(tmp_path: Path) -> None:
+    mail = bodies(text_part("<p>The <b>whole</b> letter</p>", "html"), text_part("A list footer"))
+    assert texts(only(tmp_path / "f.eml", bytes(mail)))[1:] == ["The whole letter", "A list footer"]
+
+
+def test_the_same_text_twice_is_read_once(tmp_path: Path) -> None:
+    mail = bodies(text_part("Words of the letter"), text_part("<p>Words of the letter", "html"))
+    assert texts(only(tmp_path / "t.eml", bytes(mail)))[1:] == ["Words of the letter"]
+
+
+def test_an_alternative_that_says_nothing(tmp_path: Path) -> None:
+    long = "<style>p {color: red}</style><p>" + "The text of the letter in many words. " * 3
+    mail = bodies(text_part("Open in a browser"), text_part(long, "html"), kind="alternative")
+    assert "many words" in texts(only(tmp_path / "s.eml", bytes(mail)))[1]
+    within = bodies(text_part(long, "html"), text_part("<i>and its end</i>", "html"))
+    outer = bodies(text_part("see HTML"), within, kind="alternative")
+    assert texts(only(tmp_path / "o.eml", bytes(outer)))[2] == "and its end"
+
+
+def test_western_is_said_of_whatever_was_written(tmp_path: Path) -> None:
+    head = b"Subject: x\nMIME-Version: 1.0\nContent-Type: text/plain; charset=ISO-8859-1\n\n"
+    for encoding, text in (
+        ("cp1252", "It’s “quoted” – for €5"),
+        ("utf-8", "Grüße aus Köln, naïve café"),
+        ("cp1251", "Сообщение об ошибке в договоре поставки"),
+        ("latin-1", "Grüße aus Köln, naïve café"),
+    ):
+        content = head + text.encode(encoding)
+        assert texts(only(tmp_path / "w.eml", content))[1] == text, encoding
+
+
+def test_attachments_with_odd_names_or_none(tmp_path: Path) -> None:
+    mail = message()
+    mail.add_attachment("a note", filename="README")
+    mail.add_attachment(report(), maintype="application", subtype=DOCX)
+    tnef = b"\x78\x9f\x3e\x22" + bytes(50)
+    mail.add_attachment(tnef, maintype="application", subtype="ms-tnef", filename="winmail.dat")
+    documents, failures = loaded(tmp_path / "n.eml", bytes(mail))
+    assert [document.document_id for document in documents] == [
+        "n.eml", "n.eml/README.txt", "n.eml/attachment.docx",
+    ]  # fmt: skip
+    assert "Outlook" in failures["n.eml/winmail.dat"]
+
+
+def test_a_message_attached_in_base64(tmp_path: Path) -> None:
+    inner = base64.encodebytes(bytes(message("Inner", "inner text")))
+    content = (
+        b"Subject: x\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=q\n\n--q\n"
+        b"Content-Type: message/rfc822\nContent-Transfer-Encoding: base64\n\n" + inner + b"--q--\n"
+    )
+    documents, failures = loaded(tmp_path / "b.eml", content)
+    assert not failures and documents[1].title == "Inner"
+
+
+def test_parts_within_parts_without_end(tmp_path: Path) -> None:
+    mail = text_part("innermost")
+    for _ in range(60):
+        mail = bodies(mail)
+    assert only(tmp_path / "p.eml", bytes(mail)).title == "Привет"
 
 
 def test_a_mailbox(tmp_path: Path) -> None:

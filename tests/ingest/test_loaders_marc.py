@@ -225,3 +225,10 @@ def test_a_long_file_is_read_a_part_at_a_time(tmp_path: Path) -> None:
     junk.write_bytes(marc21("1").as_marc() + b"0" * (5 << 20))
     documents, failures = loaded(junk, limits=LIMITS)
     assert isinstance(documents[0], ParsedDocument) and failures
+
+
+def test_a_leader_with_control_characters_where_nothing_is_said(tmp_path: Path) -> None:
+    raw = bytearray(marc21().as_marc())
+    raw[9:10], raw[19:20] = b"\x14", b"\x02"
+    assert only(tmp_path / "l.mrc", bytes(raw)).is_record
+    assert not marc_iso2709.looks_like_marc(b"12345\nabcdef12345abcdefg")

@@ -72,7 +72,7 @@ def test_markdown(tmp_path: Path) -> None:
     assert document.title == "The Guide"
     assert document.metadata == {
         "title": "The Guide", "keywords": ["a", "b"], "authors": ["Doe, John"],
-        "updated_at": "2024-05-01",
+        "updated_at": "2024-05-01", "published": "2024-05-01",
     }  # fmt: skip
     deep = "Guide › Limits › Deep"
     assert shape(document) == [

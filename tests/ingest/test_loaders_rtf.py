@@ -50,3 +50,23 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_a_cut_file_gives_what_is_there(tmp_path: Path) -> None:
     content = (HEAD % (1251, 204)) + b"first\\par second\\par {\\b third"
     assert texts(only(tmp_path / "c.rtf", content)) == ["first\n\nsecond\n\nthird"]
+
+
+def test_notes_text_boxes_list_numbers_and_binary_pictures(tmp_path: Path) -> None:
+    picture = rb"{\pict\wmetafile8\bin7 {}\f0}x}"
+    box = rb"{\shp{\*\shpinst\shpleft1{\sp{\sn a}{\sv b}}{\shptxt \pard boxed\par}}{\shprslt old}}"
+    content = (
+        (HEAD % (1252, 0))
+        + rb"a claim{\super 1}{\footnote\ftnalt \pard the {\b note}\par more\par} goes on\par "
+        + picture
+        + rb"{\pntext 1.\tab}item\par "
+        + box
+        + rb"}"
+    )
+    (text,) = texts(only(tmp_path / "n.rtf", content))
+    assert text.split("\n\n") == ["a claim1 [the note more] goes on", "1.\titem", "boxed"]
+
+
+def test_a_note_without_end_and_a_lie_about_length(tmp_path: Path) -> None:
+    content = (HEAD % (1252, 0)) + rb"a{\footnote b\bin99999999999 c"
+    assert texts(only(tmp_path / "x.rtf", content)) == ["a b"]

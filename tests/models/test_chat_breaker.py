@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
 
+import purgatory.domain.model
 import pytest
 from chat_doubles import scripted_chat
 
@@ -24,20 +24,40 @@ from models.chat.types import (
 REQUEST = ChatRequest((Message("user", "Hello?"),), 64)
 
 
+class Clock:
+    """A clock that a test moves on."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def time(self) -> float:
+        return self.now
+
+    def passes(self, seconds: float) -> None:
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    moved = Clock()
+    monkeypatch.setattr(purgatory.domain.model, "time", moved)
+    return moved
+
+
 def fail(breaker: Breaker, error: ModelError) -> None:
     with pytest.raises(type(error)), breaker.watched():
         raise error
 
 
-def test_it_opens_after_failures_in_a_row_and_closes_again() -> None:
-    breaker = Breaker("url", 3, 0.05)
+def test_it_opens_after_failures_in_a_row_and_closes_again(clock: Clock) -> None:
+    breaker = Breaker("url", 3, 60)
     for _ in range(3):
         assert not breaker.is_open
         fail(breaker, ModelTimeout("late"))
     assert breaker.is_open
     with pytest.raises(ModelUnavailable, match="left alone"), breaker.watched():
         pytest.fail("an open breaker lets nothing pass")
-    time.sleep(0.06)
+    clock.passes(61)
     with breaker.watched():
         pass
     assert not breaker.is_open
@@ -45,19 +65,19 @@ def test_it_opens_after_failures_in_a_row_and_closes_again() -> None:
     assert not breaker.is_open
 
 
-def test_it_opens_at_once_when_the_trial_fails() -> None:
-    breaker = Breaker("url", 3, 0.05)
+def test_it_opens_at_once_when_the_trial_fails(clock: Clock) -> None:
+    breaker = Breaker("url", 3, 60)
     for _ in range(3):
         fail(breaker, ModelUnavailable("gone"))
-    time.sleep(0.06)
+    clock.passes(61)
     fail(breaker, ModelUnavailable("gone"))
     assert breaker.is_open
 
 
-def test_only_one_call_tries_a_server_again() -> None:
-    breaker = Breaker("url", 1, 0.05)
+def test_only_one_call_tries_a_server_again(clock: Clock) -> None:
+    breaker = Breaker("url", 1, 60)
     fail(breaker, ModelUnavailable("gone"))
-    time.sleep(0.06)
+    clock.passes(61)
     with breaker.watched():
         with pytest.raises(ModelUnavailable, match="left alone"), breaker.watched():
             pytest.fail("two trials at once")

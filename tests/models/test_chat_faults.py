@@ -9,6 +9,7 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from stub_llm import MODEL, Connection, read_request, stub_llm
@@ -16,6 +17,7 @@ from stub_llm import MODEL, Connection, read_request, stub_llm
 from core.errors import ModelError
 from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
+from models.chat.faults import NoConnection
 from models.chat.guarded import GuardedChat
 from models.chat.openai_chat import server_chat
 from models.chat.types import (
@@ -32,8 +34,9 @@ from models.chat.types import (
 
 CAN = Capabilities(kind="openai-compatible", model=MODEL, context=4096)
 REQUEST = ChatRequest((Message("system", "Be brief."), Message("user", "Hello?")), max_tokens=64)
-SHORT = {"llm_first_token_seconds": 0.3, "llm_gap_seconds": 0.3, "llm_connect_seconds": 0.5}
-LATE = 10  # seconds: only a deadline that is not kept takes so long, since stubs hang for 30
+AMPLE = {"llm_first_token_seconds": 60, "llm_gap_seconds": 60, "llm_connect_seconds": 60}
+SHORT = {"llm_first_token_seconds": 1, "llm_gap_seconds": 1}  # where lateness is the fault
+LATE = 20  # seconds: only a deadline that is not kept takes so long, since stubs hang for 30
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ def ledger() -> Iterator[Ledger]:
 
 
 def chat_at(url: str, **settings: object) -> GuardedChat:
-    return server_chat(Settings(**{"llm_url": url, "llm_retries": 0, **SHORT, **settings}), CAN, "")
+    return server_chat(Settings(**{"llm_url": url, "llm_retries": 0, **AMPLE, **settings}), CAN, "")
 
 
 def ask(chat: GuardedChat) -> ChatReply:
@@ -96,7 +99,7 @@ def test_a_fault_ends_typed_recorded_and_with_its_connection_closed(
     began = time.monotonic()
     with stub_llm(behaviour) as stub:
         with pytest.raises(ModelError) as caught:
-            ask(chat_at(stub.url))
+            ask(chat_at(stub.url, **(SHORT if error is ModelTimeout else {})))
         assert time.monotonic() - began < LATE
         assert stub.closed()
         assert len(stub.requests) == 1
@@ -122,13 +125,11 @@ def test_no_server_is_said_with_what_to_do(ledger: Ledger) -> None:
     assert ledger.lost
 
 
-def test_a_server_that_comes_back_is_found_by_the_retry(ledger: Ledger) -> None:
-    with stub_llm() as gone:
-        port = int(gone.url.split(":")[2].split("/")[0])
-    back: list[socket.socket] = []
-
-    def serve() -> None:
-        sock, _ = back[0].accept()
+def test_a_server_that_comes_back_is_found_by_the_retry(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def serve(listener: socket.socket) -> None:
+        sock, _ = listener.accept()
         with sock:
             read_request(sock)  # what is left unread would reset the connection
             event = (
@@ -136,19 +137,25 @@ def test_a_server_that_comes_back_is_found_by_the_retry(ledger: Ledger) -> None:
             )
             sock.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + event + b"\n\n")
 
-    def return_later() -> None:
-        time.sleep(0.05)
-        back.append(socket.create_server(("127.0.0.1", port)))
-        serve()
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))  # refuses connections until it listens
+        chat = chat_at(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", llm_retries=2)
+        thread = threading.Thread(target=serve, args=[listener], daemon=True)
+        receive = chat._receive
 
-    thread = threading.Thread(target=return_later)
-    thread.start()
-    try:
-        assert ask(chat_at(gone.url, llm_retries=2)).text == "back"
-    finally:
-        thread.join(5)
-        for listener in back:
-            listener.close()
+        def refused_once(*arguments: Any) -> Any:
+            try:
+                return receive(*arguments)
+            except NoConnection:
+                if not thread.ident:
+                    listener.listen()
+                    thread.start()
+                raise
+
+        monkeypatch.setattr(chat, "_receive", refused_once)
+        assert ask(chat).text == "back"
+        assert thread.ident
+        thread.join(60)
 
 
 def test_the_total_deadline_cuts_a_stream_of_tokens(ledger: Ledger) -> None:
@@ -160,14 +167,14 @@ def test_the_total_deadline_cuts_a_stream_of_tokens(ledger: Ledger) -> None:
 
     with stub_llm(trickle) as stub:
         with pytest.raises(ModelTimeout, match="llm_call_seconds"):
-            ask(chat_at(stub.url, llm_call_seconds=0.4))
+            ask(chat_at(stub.url, llm_call_seconds=2))
         assert stub.closed()
     assert ledger.calls[0].completion_tokens > 0
     assert ledger.calls[0].reply.startswith("0 1")
 
 
 def test_the_run_ends_its_calls(ledger: Ledger) -> None:
-    ledger.deadline = time.monotonic() + 0.3
+    ledger.deadline = time.monotonic() + 1
     with stub_llm("silent") as stub:
         with pytest.raises(ModelTimeout, match="the run's own time"):
             ask(chat_at(stub.url, llm_first_token_seconds=30))
@@ -176,10 +183,8 @@ def test_the_run_ends_its_calls(ledger: Ledger) -> None:
 
 @pytest.mark.parametrize("behaviour", ["silent", "gap", "comments"])
 def test_a_caller_who_gives_up_closes_the_connection(behaviour: str, ledger: Ledger) -> None:
-    gave_up = threading.Event()
-    threading.Timer(0.2, gave_up.set).start()
-    ledger.cancelled = gave_up.is_set
     with stub_llm(behaviour) as stub:
+        ledger.cancelled = lambda: bool(stub.requests)
         with pytest.raises(ModelCancelled):
             ask(chat_at(stub.url, llm_first_token_seconds=30, llm_gap_seconds=30))
         assert stub.closed()

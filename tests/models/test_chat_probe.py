@@ -157,21 +157,22 @@ def test_a_server_too_slow_to_be_tried_out_is_tried_again(tmp_path: Path) -> Non
             it.hang()
 
     with stub_llm(once) as stub:
-        found = probe(at(stub.url, tmp_path, llm_check_seconds=0.3))
+        found = probe(at(stub.url, tmp_path, llm_check_seconds=1.5))
         assert (found.structured, found.switches) == ("none", False)
         assert len(stub.requests) == 2
-        probe(at(stub.url, tmp_path, llm_check_seconds=0.3))
+        probe(at(stub.url, tmp_path, llm_check_seconds=1.5))
         assert len(stub.requests) == 4
 
 
-@pytest.mark.parametrize(("behaviour", "said"), [("silent", "0.2 s"), ("loading", "HTTP 503")])
+@pytest.mark.parametrize(
+    ("behaviour", "seconds", "said"), [("silent", 1, "1 s"), ("loading", 30, "HTTP 503")]
+)
 def test_a_server_without_a_first_reply_is_not_waited_for(
-    behaviour: str, said: str, tmp_path: Path
+    behaviour: str, seconds: int, said: str, tmp_path: Path
 ) -> None:
     with stub_llm(behaviour) as stub:
-        model, warning = open_chat(
-            at(stub.url, tmp_path, llm_check_seconds=0.2).model_copy(update={"reasoner": "llm"})
-        )
+        values = at(stub.url, tmp_path, llm_check_seconds=seconds)
+        model, warning = open_chat(values.model_copy(update={"reasoner": "llm"}))
     assert model is None
     assert said in warning
     assert len(stub.requests) == 1

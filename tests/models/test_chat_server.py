@@ -86,7 +86,7 @@ def test_a_cancelled_call_frees_its_slot(chat: GuardedChat, llama_server: Runnin
     opened.cancelled = lambda: len(heard) > 3
     with opened_ledger(opened), pytest.raises(ModelCancelled):
         chat.complete(asked("Tell.", max_tokens=8000), verb="write", on_text=heard.append)
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while busy(llama_server) and time.monotonic() < until:
         time.sleep(0.01)
     assert not busy(llama_server)
@@ -95,7 +95,7 @@ def test_a_cancelled_call_frees_its_slot(chat: GuardedChat, llama_server: Runnin
 def busy(server: RunningServer) -> bool:
     address = server.url.removesuffix("/v1") + "/slots"
     request = urllib.request.Request(address, headers={"Authorization": f"Bearer {server.key}"})
-    with urllib.request.urlopen(request, timeout=5) as reply:
+    with urllib.request.urlopen(request, timeout=60) as reply:
         return any(slot["is_processing"] for slot in json.load(reply))
 
 

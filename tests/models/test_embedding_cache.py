@@ -83,7 +83,7 @@ def test_threads_embed_each_text_once_between_them() -> None:
 
     def work(thread: int) -> bool:
         mine = texts[thread * 10 :] + texts[: thread * 10]
-        begin.wait(30)
+        begin.wait(60)
         parts = [mine[start : start + 7] for start in range(0, 60, 7)]
         rows = [row for part in parts for row in cached.embed_documents(part)]
         return bool((np.array(rows) == FakeEmbedder().embed_documents(mine)).all())

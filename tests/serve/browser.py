@@ -42,7 +42,7 @@ FLAGS = [
     "--disable-sync",
     "--no-first-run",
 ]
-MILLISECONDS = 15_000
+MILLISECONDS = 60_000
 expect.set_options(timeout=MILLISECONDS)
 PHONE: dict[str, Any] = {"viewport": {"width": 375, "height": 720}}
 LOCAL = ("data:", "blob:")

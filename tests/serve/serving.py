@@ -8,11 +8,15 @@ for as long as a test wants.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -23,13 +27,14 @@ from graph.session import Session
 from models.chat.types import ModelCancelled
 from serve.app import make_app
 from serve.desk import Desk, make_desk
+from serve.listening import address_of, listening_socket
 from serve.metrics import Metrics
 from serve.runner import SessionRunner
-from serve.server import address_of, listening_socket, make_server
+from serve.server import make_server
 from stores.store import Store
 
 HOST = "127.0.0.1"
-SECONDS = 20
+SECONDS = 60
 
 
 @contextmanager
@@ -134,3 +139,15 @@ def eventually(true: Callable[[], bool]) -> None:
             return
         pause.wait(0.01)
     pytest.fail("it never came true")
+
+
+def leave(
+    url: str, body: dict[str, Any], when: Callable[[], Any], headers: dict[str, str] | None = None
+) -> None:
+    """Post a body and hang up as soon as something is true, with the answer unread."""
+    parts = urlsplit(url)
+    connection = HTTPConnection(parts.netloc, timeout=SECONDS)
+    with contextlib.closing(connection):
+        given = {"Content-Type": "application/json", **(headers or {})}
+        connection.request("POST", parts.path, json.dumps(body), given)
+        eventually(when)

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langserve.lzstring import LZString
 from protocol_servers import ANSWER, QUESTION, Server, examples_session, serving, until
+from serving import leave
 
 from core.errors import CallerError, CarrelError, ModelError, OperatorError
 from graph.session import Session
@@ -250,17 +251,7 @@ def test_a_client_that_leaves_frees_its_run(http: httpx.Client, server: Server, 
     server.runner.after_step = wait
     body = {"inputs": [ASKED] * 3} if route == "batch" else {"input": ASKED}
 
-    def ask() -> None:
-        with suppress(httpx.HTTPError), httpx.Client(headers=server.headers) as client:
-            url = f"{server.url}/agent/{route}"
-            with client.stream("POST", url, json=body, timeout=0.5) as reply:
-                for _ in reply.iter_lines():
-                    pass
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    assert begun.wait(60)
-    asking.join()  # it has lost patience, and its connection is closed
+    leave(f"{server.url}/agent/{route}", body, begun.is_set, server.headers)
     go_on.set()
     until(lambda: server.runner.at_work == 0)
     assert server.runner.given_up == len(server.runner.asked)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from protocol_servers import ANSWER, QUESTION, Server, examples_session, serving, until
+from serving import leave
 
 from core.errors import ModelError
 from graph.session import Session
@@ -212,17 +212,7 @@ def test_a_client_that_leaves_frees_its_run(
 
     server.runner.after_step = wait
 
-    def ask() -> None:
-        with suppress(httpx.HTTPError), httpx.Client(headers=server.headers) as client:
-            url = f"{server.url}/v1/{PATH}"
-            with client.stream("POST", url, json=body(stream=stream), timeout=0.5) as reply:
-                for _ in reply.iter_lines():
-                    pass
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    assert begun.wait(60)
-    asking.join()
+    leave(f"{server.url}/v1/{PATH}", body(stream=stream), begun.is_set, server.headers)
     go_on.set()
     until(lambda: server.runner.at_work == 0)
     assert server.runner.given_up == len(server.runner.asked)

@@ -104,14 +104,14 @@ def test_stop_ends_the_run_and_it_can_be_asked_again(held: tuple[Page, HeldSessi
     page.keyboard.press("Enter")
     expect(page.locator(".steps")).to_contain_text("Reads the question")
     page.get_by_role("button", name="Stop").click()
-    assert holding.cancelled.acquire(timeout=20)
+    assert holding.cancelled.acquire(timeout=60)
     expect(page.get_by_role("alert")).to_contain_text("You stopped this question")
     expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
     page.get_by_role("button", name="Ask again").click()
     expect(page.locator(".steps")).to_contain_text("Reads the question")
     assert len(holding.asked) == 2
     page.get_by_role("button", name="Stop").click()
-    assert holding.cancelled.acquire(timeout=20)
+    assert holding.cancelled.acquire(timeout=60)
 
 
 def test_a_draft_is_shown_apart_from_what_is_verified(held: tuple[Page, HeldSession]) -> None:
@@ -129,7 +129,7 @@ def test_a_draft_is_shown_apart_from_what_is_verified(held: tuple[Page, HeldSess
     expect(page.locator(".answer.live")).to_have_text("It stands on a rock. [1]")
     expect(page.locator(".answer.draft")).to_have_text("Perhaps it")
     page.get_by_role("button", name="Stop").click()
-    assert holding.cancelled.acquire(timeout=20)
+    assert holding.cancelled.acquire(timeout=60)
     expect(page.locator(".answer.draft")).to_have_text("It stands on a rock. [1]")
 
 

@@ -155,10 +155,19 @@ def test_uploads_deletions_and_passages_are_recorded(desk: Desk, url: str) -> No
         "retrieval",
         "deletion",
     ]
-    facts = {"job": job.json()["id"], "collection": "audited", "name": "fern.md"}
+    named = desk.audit.log.document("fern.md")  # by its pseudonym: the row outlives the document
+    assert "fern" not in str(named) and set(named) == {"document_hash"}
+    facts = {"job": job.json()["id"], "collection": "audited", **named}
     assert upload["facts"] == {**facts, "readers": ["editor"]}
     assert reading["facts"]["evidence"] == [one["chunk_id"] for one in read] != []
-    assert deletion["facts"] == {"collection": "audited", "document": "fern.md"}
+    assert reading["facts"]["document_hash"] == named["document_hash"]
+    assert deletion["facts"] == {"collection": "audited", **named}
+    with Caller(desk, url, "asks", "admin").http as client:
+        wanted = {"document": "fern.md", "limit": 9}
+        found = client.get("/api/v1/audit", params=wanted).json()["events"]
+        other = client.get("/api/v1/audit", params={"document": "fern"}).json()["events"]
+    assert [row["kind"] for row in found] == ["deletion", "retrieval", "upload"]
+    assert other == []
 
 
 def test_wrong_keys_are_recorded_without_them(desk: Desk, url: str) -> None:

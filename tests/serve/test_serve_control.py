@@ -19,7 +19,7 @@ from serve.frames import LOOPBACK, Channel, FrameError, enter
 
 SECRET = "5" * 64
 REQUEST: dict[str, Any] = {"arguments": ["ask", "x"], "folder": "/"}
-SECONDS = 20
+SECONDS = 60
 
 
 @contextmanager

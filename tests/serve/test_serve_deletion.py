@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scanning import encoded
+from scanning import holding as scanned
 from serving import Served, error_of, eventually
 from uploading import uploaded
 
@@ -89,8 +91,37 @@ def test_a_deleted_document_is_nowhere(served: Served) -> None:
     assert delete(served, "stoat.txt").status_code == 404
     with served.client("admin") as client:
         noted = client.get("/api/v1/audit", params={"kind": "deletion"}).json()["events"]
-    assert noted[0]["facts"] == {"collection": "burrow", "document": "stoat.txt"}
+    named = served.desk.audit.log.document("stoat.txt")
+    assert noted[0]["facts"] == {"collection": "burrow", **named}
     eventually(lambda: not holding(folder, secret.encode()))
+
+
+def test_no_file_names_a_document_that_was_deleted(served: Served) -> None:
+    name, other = "Zyxtern-91.txt", "Зюкстерн-91.txt"
+    for one in (name, other):
+        uploaded(served, one, f"A tern is {len(one)} cm long.", collection="burrow")
+        assert passages(served, one).status_code == 200
+    with served.client("admin") as client:
+        question = {"question": "How long is a tern?", "collection": "burrow"}
+        assert client.post("/api/v1/chat", json=question).status_code == 200
+    folder = served.desk.session.store.folder
+    needles = {one for each in ("Zyxtern", "Зюкстерн") for one in encoded(each)}
+    assert found_in(folder, needles)
+    assert delete(served, name).status_code == delete(served, other).status_code == 204
+    eventually(lambda: not found_in(folder, needles))
+    assert served.desk.audit.log.verify().problem == ""
+    with served.client("admin") as client:
+        params = {"document": name, "kind": "deletion"}
+        assert len(client.get("/api/v1/audit", params=params).json()["events"]) == 1
+
+
+def found_in(folder: Path, needles: set[bytes]) -> list[object]:
+    """Return where needles are; files that are replaced meanwhile are looked at again."""
+    while True:
+        try:
+            return [one for one in scanned(folder, needles) if not one[0].startswith("models")]
+        except FileNotFoundError:
+            continue
 
 
 def holding(folder: Path, needle: bytes) -> list[Path]:

@@ -6,6 +6,7 @@ import json
 import logging
 import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import httpx
@@ -111,17 +112,14 @@ def test_named_origins_alone_get_cors(session: Session) -> None:
             assert (answer.status_code == 200) == (allowed is not None)
 
 
-@pytest.fixture
-def small(session: Session) -> Iterator[str]:
-    """Serve with small limits, and a route that is broken."""
+SIZES = {"serve_body_bytes": 2000, "serve_upload_bytes": 3000}
+HASTE = {"serve_body_seconds": 1.5, "serve_header_seconds": 1.5, "serve_idle_seconds": 2}
+
+
+@contextmanager
+def limited(session: Session, changes: dict[str, float]) -> Iterator[str]:
+    """Serve with other limits, and a route that is broken."""
     desk = make_desk(session, allow_anonymous=True)
-    changes = {
-        "serve_body_bytes": 2000,
-        "serve_upload_bytes": 3000,
-        "serve_body_seconds": 0.3,
-        "serve_header_seconds": 0.3,
-        "serve_idle_seconds": 1,
-    }
     object.__setattr__(desk, "settings", session.settings.model_copy(update=changes))
     broken = APIRouter()
 
@@ -130,6 +128,20 @@ def small(session: Session) -> Iterator[str]:
         raise RuntimeError("secret place /home/me")
 
     with running(desk, routers=[*ROUTERS, broken]) as url:
+        yield url
+
+
+@pytest.fixture
+def small(session: Session) -> Iterator[str]:
+    """Serve small bodies only."""
+    with limited(session, SIZES) as url:
+        yield url
+
+
+@pytest.fixture
+def hasty(session: Session) -> Iterator[str]:
+    """Serve only those who send at once."""
+    with limited(session, HASTE) as url:
         yield url
 
 
@@ -155,8 +167,8 @@ def test_an_upload_has_a_limit_of_its_own(small: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/chat", "/api/v1/documents?name=a.txt"])
-def test_a_body_that_never_ends_is_cut(small: str, path: str) -> None:
-    parts = urlsplit(small)
+def test_a_body_that_never_ends_is_cut(hasty: str, path: str) -> None:
+    parts = urlsplit(hasty)
     with socket.create_connection((parts.hostname, parts.port), timeout=SECONDS) as raw:
         raw.sendall(
             f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -170,8 +182,8 @@ def test_a_body_that_never_ends_is_cut(small: str, path: str) -> None:
 
 
 @pytest.mark.parametrize("sent", ["", "GET /api/v1/health HT", "GET / HTTP/1.1\r\nHost: local"])
-def test_a_head_that_never_ends_is_cut(small: str, sent: str) -> None:
-    parts = urlsplit(small)
+def test_a_head_that_never_ends_is_cut(hasty: str, sent: str) -> None:
+    parts = urlsplit(hasty)
     whole = "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.create_connection((parts.hostname, parts.port), timeout=SECONDS) as raw:
         raw.sendall(sent.encode())

@@ -153,7 +153,7 @@ def test_the_names_of_failed_uploads_are_text(served: Served) -> None:
 
 
 def test_a_hundred_megabytes_are_refused_unread(served: Served, uploads: Path) -> None:
-    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=60)
     connection.putrequest("POST", "/api/v1/documents?name=big.txt")
     for name, value in {**served.headers["writer"], "Content-Length": "100000000"}.items():
         connection.putheader(name, value)

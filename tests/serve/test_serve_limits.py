@@ -241,6 +241,21 @@ def test_servers_count_together_in_redis_and_alone_without(
     assert counted(Windows(settings), 1) == [True]  # one that starts meanwhile
 
 
+def test_nothing_in_redis_names_who_is_counted(redis: RunningRedis) -> None:
+    from redis import Redis
+
+    windows = Windows(load_settings({"cache_redis_url": redis.url})[0])
+    owners = [("Zyxacme", "ann"), ("Zyxacme", "ann/b"), ("Zyxacme/ann", "b"), ("192.0.2.77",)]
+    for owner in owners:
+        assert asyncio.run(windows.hit("ask", owner, 1)).allowed
+        assert not asyncio.run(windows.hit("ask", owner, 1)).allowed
+    with Redis.from_url(redis.url) as client:
+        keys = client.keys()
+        dumped = b"".join([*keys, *(client.dump(key) for key in keys)])
+    assert len(keys) == len(owners)
+    assert not [one for one in (b"Zyxacme", b"ann", b"192.0") if one in dumped]
+
+
 def test_redis_with_a_password_or_none_at_the_port() -> None:
     given = {"cache_redis_url": "redis://127.0.0.1:1/0", "cache_redis_password": "walrus"}
     windows = Windows(load_settings(given)[0])

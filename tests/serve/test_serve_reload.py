@@ -160,11 +160,11 @@ def test_what_runs_ends_as_it_began(session: Session) -> None:
         answers: list[Any] = []
         thread = threading.Thread(
             target=lambda: answers.append(
-                httpx.post(f"{url}/api/v1/chat", json={"question": "long one"}, timeout=20)
+                httpx.post(f"{url}/api/v1/chat", json={"question": "long one"}, timeout=60)
             )
         )
         thread.start()
-        assert held.started.acquire(timeout=20)
+        assert held.started.acquire(timeout=60)
         desk.reload.now(desk, None)
         held.released.set()
         thread.join()

@@ -23,7 +23,7 @@ def test_the_connection_of_a_thread_ends_with_it(store: Store) -> None:
     for _ in range(3):
         thread = Thread(target=work)
         thread.start()
-        thread.join(30)
+        thread.join(60)
     assert len(seen) == 3
     assert mine not in seen
     for connection in seen:

@@ -25,10 +25,10 @@ def test_one_after_the_other_and_who_waits_is_told_of_whom() -> None:
     with lock.turn("the first", waiting):
         thread = threading.Thread(target=second)
         thread.start()
-        assert told.acquire(timeout=20)
+        assert told.acquire(timeout=60)
         with lock, lock.turn("a part of the first", waiting):  # again, by its own thread
             done.append("first")
-    thread.join(20)
+    thread.join(60)
     assert done == ["first", "second"]
     assert set(heard) == {"the first"}
     go.set()
@@ -51,7 +51,7 @@ def test_what_is_raised_while_waiting_ends_the_wait() -> None:
     with pytest.raises(ZeroDivisionError), lock.turn("the first", waiting):
         thread = threading.Thread(target=second)
         thread.start()
-        thread.join(20)
+        thread.join(60)
         raise ZeroDivisionError
     assert str(ended[0]) == "the first"
     with lock:  # free again, both times

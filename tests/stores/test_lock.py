@@ -76,7 +76,7 @@ def test_a_killed_owner_owns_nothing(owner: subprocess.Popen[str], tmp_path: Pat
     with pytest.raises(DataLockedError):
         lock.acquire()
     owner.send_signal(signal.SIGKILL)
-    owner.wait(timeout=10)
+    owner.wait(timeout=60)
     with lock:
         assert str(os.getpid()) in (tmp_path / "owner.json").read_text()
     assert not (tmp_path / "owner.json").exists()
@@ -175,18 +175,18 @@ def test_a_forked_child_neither_owns_nor_holds_the_directory(tmp_path: Path) -> 
         told.put(lock.held)
         lock.release()  # as every `with` that it inherited would
         told.put((tmp_path / "owner.json").exists())
-        go.wait(30)
+        go.wait(60)
 
     process = context.Process(target=child)
     process.start()
-    assert (told.get(timeout=30), told.get(timeout=30)) == (False, True)
+    assert (told.get(timeout=60), told.get(timeout=60)) == (False, True)
     with pytest.raises(DataLockedError, match="this process"):
         OwnerLock(tmp_path, wait_s=0).acquire()
     lock.release()
     with OwnerLock(tmp_path, wait_s=0):  # though the child lives on
         assert process.is_alive()
     go.set()
-    process.join(30)
+    process.join(60)
     told.close()
 
 

@@ -129,7 +129,8 @@ NAMES = [
     "m012_journal",
     "m013_quality",
     "m014_erasure",
-    "m015_record_sums",
+    "m015_audit_names",
+    "m016_record_sums",
 ]
 
 

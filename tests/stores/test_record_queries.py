@@ -230,6 +230,28 @@ def test_a_query_that_takes_too_long_is_ended(
     assert store.database.read().execute("SELECT count(*) FROM chunks").fetchone()[0] == 600
 
 
+def test_fields_are_described_however_long_that_takes(
+    open_store: Callable[..., Store], embedder: FakeEmbedder
+) -> None:
+    store = open_store(sql_timeout_s=1e-9)
+    collection = store.writer.open_collection("acme", "main", None)
+    rows = [document(collection, f"d{n}", "t", fields={"n": n, "m": -n}) for n in range(600)]
+    write(store, collection, rows, embedder)
+    assert [info.values for info in store.records.fields(ANN, collection.id)] == [600, 600]
+
+
+def test_what_is_remembered_of_fields_is_of_one_caller_and_one_index(
+    store: Store, books: Collection, embedder: FakeEmbedder
+) -> None:
+    boss = AuthContext(tenant="acme", user="boss", roles=frozenset({"boss"}))
+    for _ in range(2):
+        assert "secret" not in {info.name for info in store.records.fields(ANN, books.id)}
+        assert "secret" in {info.name for info in store.records.fields(boss, books.id)}
+    more = document(books, "more", "More.", fields={"shelf": "A"})
+    write(store, books, [more], embedder)
+    assert "shelf" in {info.name for info in store.records.fields(ANN, books.id)}
+
+
 def test_fields_are_described_as_the_caller_may_see_them(store: Store, books: Collection) -> None:
     fields = {info.name: info for info in store.records.fields(ANN, books.id)}
     assert list(fields) == ["author", "tags", "title", "year"]

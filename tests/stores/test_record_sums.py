@@ -212,7 +212,7 @@ def test_an_older_directory_gets_its_sums(filled: Store, open_store: Opener) -> 
     with sqlite3.connect(filled.database.path) as direct:
         for name in SUMS:
             direct.execute(f"ALTER TABLE {name} DROP COLUMN sum")
-        direct.execute("DELETE FROM migrations WHERE name = 'm015_record_sums'")
+        direct.execute("DELETE FROM migrations WHERE name = 'm016_record_sums'")
     direct.close()
     store = open_store()
     assert damaged(store) == {}

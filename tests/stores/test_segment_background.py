@@ -105,7 +105,7 @@ def test_closing_cancels_a_build(
 
     monkeypatch.setattr(build.Rows, "extend", endless)
     store.hot.refresh_in_background(collection)
-    assert begun.wait(30)
+    assert begun.wait(60)
     store.close()
     left = store.folder / "segments" / str(collection.id)
     assert list(left.iterdir()) == []
@@ -116,7 +116,7 @@ def test_asking_twice_builds_once_and_after_closing_never() -> None:
     gate = threading.Event()
 
     def refresh(collection_id, progress, pause) -> bool:
-        gate.wait(30)
+        gate.wait(60)
         asked.append(collection_id)
         return True
 

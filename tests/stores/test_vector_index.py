@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from fakes import DIMENSION, FakeEmbedder, document, remove, write
 
+from core.errors import OperatorError
 from core.settings import Settings
 from stores.catalogue import Collection
 from stores.store import Store, VectorIndex
@@ -176,6 +177,38 @@ def test_filtered_recall(
         hits += len({key for key, _ in found} & set(exact))
         assert len(found) == len(exact)
     assert hits / (20 * min(10, len(keys))) >= LEAST_RECALL[kind]
+
+
+@pytest.fixture
+def forty(store: Store, collection: Collection, embedder: FakeEmbedder) -> list[str]:
+    rows = [document(collection, f"d{n:02}", f"word{n}") for n in range(40)]
+    write(store, collection, rows, embedder)
+    store.outbox.drain()
+    return chunks(*rows)
+
+
+def test_no_more_is_asked_for_than_chroma_can_look_up(
+    store: Store,
+    collection: Collection,
+    embedder: FakeEmbedder,
+    forty: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = embedder.embed_query("word7")
+    far = {max(row_ids(store, collection))}
+    assert len(store.chroma.search(collection.id, asked, 2, far, 0)) == 1
+    monkeypatch.setattr("stores.chroma.MOST", 4)
+    with pytest.raises(OperatorError, match="0 of 4|1 of 4"):
+        store.chroma.search(collection.id, asked, 2, far, 0)
+
+
+def test_the_index_knows_every_vector_it_was_given_and_no_other(
+    store: Store, collection: Collection, embedder: FakeEmbedder, forty: list[str]
+) -> None:
+    for number, chunk_id in enumerate(forty):
+        vector = embedder.embed_query(f"word{number}")
+        assert store.chroma.knows(collection.id, vector, chunk_id)
+    assert not store.chroma.knows(collection.id, vector, "another")
 
 
 def test_a_damaged_chroma_folder_is_one_line_that_says_what_to_do(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_a_call_that_is_being_answered_is_waited_for() -> None:
 
     def slow() -> ToolResult:
         started.set()
-        assert go.wait(30)
+        assert go.wait(60)
         return ToolResult(notes=["slow"])
 
     def never() -> ToolResult:
@@ -174,11 +174,11 @@ def test_a_call_that_is_being_answered_is_waited_for() -> None:
 
     with ThreadPoolExecutor(THREADS) as pool:
         first = pool.submit(cache.result, key, time.monotonic() + 60, slow)
-        assert started.wait(30)
+        assert started.wait(60)
         others = [pool.submit(cache.result, key, time.monotonic() + 60, never) for _ in range(3)]
         go.set()
-        assert first.result(30).notes == ["slow"]
-        assert [other.result(30).notes for other in others] == [[REMEMBERED, "slow"]] * 3
+        assert first.result(60).notes == ["slow"]
+        assert [other.result(60).notes for other in others] == [[REMEMBERED, "slow"]] * 3
 
 
 def test_who_waits_for_a_call_that_fails_makes_it() -> None:
@@ -187,18 +187,18 @@ def test_who_waits_for_a_call_that_fails_makes_it() -> None:
 
     def fails() -> ToolResult:
         started.set()
-        assert go.wait(30)
+        assert go.wait(60)
         raise ToolError("the time of this run is used up", value="search")
 
     with ThreadPoolExecutor(THREADS) as pool:
         first = pool.submit(cache.result, key, time.monotonic() + 60, fails)
-        assert started.wait(30)
+        assert started.wait(60)
         made = ToolResult(notes=["made"])
         other = pool.submit(cache.result, key, time.monotonic() + 60, lambda: made)
         go.set()
         with pytest.raises(ToolError):
-            first.result(30)
-        assert other.result(30).notes == ["made"]
+            first.result(60)
+        assert other.result(60).notes == ["made"]
 
 
 def test_four_threads_find_what_one_finds(
@@ -231,7 +231,7 @@ def test_four_threads_find_what_one_finds(
     shared, begin = Toolbox(index()), Barrier(THREADS)
 
     def work(thread: int) -> list[list[str]]:
-        begin.wait(30)
+        begin.wait(60)
         order = [(place + 31 * thread) % len(asked) for place in range(len(asked))]
         found = {place: names(shared.run(*asked[place], time.monotonic() + 60)) for place in order}
         return [found[place] for place in range(len(asked))]

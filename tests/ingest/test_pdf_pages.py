@@ -1,0 +1,99 @@
+"""PDF: pages that are pictures, and text layers that are no text."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from loading import loaded, texts
+from pypdf import PdfWriter
+from pypdf.generic import DictionaryObject, NameObject, StreamObject
+
+from core.errors import DocumentError
+from ingest.loaders.pdf_text_layer import check_readable, ranges
+
+PICTURE = b"q 100 0 0 100 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
+
+
+def text_at(*lines: tuple[int, int, str]) -> bytes:
+    """Return the content of a page with texts at (x, y)."""
+    shown = (f"BT /F1 12 Tf {x} {y} Td ({text}) Tj ET" for x, y, text in lines)
+    return "\n".join(shown).encode("latin-1")
+
+
+def pdf(*contents: bytes) -> bytes:
+    writer = PdfWriter()
+    font = DictionaryObject(
+        {
+            NameObject("/Type"): NameObject("/Font"),
+            NameObject("/Subtype"): NameObject("/Type1"),
+            NameObject("/BaseFont"): NameObject("/Helvetica"),
+        }
+    )
+    for content in contents:
+        page = writer.add_blank_page(600, 800)
+        fonts = DictionaryObject({NameObject("/F1"): writer._add_object(font)})
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+        stream = StreamObject()
+        stream.set_data(content)
+        page[NameObject("/Contents")] = writer._add_object(stream)
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def test_pages_that_are_pictures_are_named(tmp_path: Path) -> None:
+    words = text_at((50, 700, "Words of a page"))
+    content = pdf(PICTURE, words, PICTURE, PICTURE, b"", PICTURE)
+    documents, failures = loaded(tmp_path / "s.pdf", content)
+    assert texts(documents[0]) == ["Words of a page"] and documents[0].blocks[0].page == 2
+    assert failures == {"s.pdf: pages 1, 3-4, 6": "no text layer; OCR it first"}
+    assert list(loaded(tmp_path / "o.pdf", pdf(PICTURE, words))[1]) == ["o.pdf: page 1"]
+
+
+def test_a_picture_beside_words_is_no_failure(tmp_path: Path) -> None:
+    documents, failures = loaded(
+        tmp_path / "w.pdf", pdf(PICTURE + text_at((9, 9, "Caption of it")))
+    )
+    assert documents and not failures
+
+
+@pytest.mark.parametrize("numbers", [[], [4], [1, 2], [1, 3, 4, 5, 9]])
+def test_ranges(numbers: list[int]) -> None:
+    shown = {0: "", 1: "4", 2: "1-2", 5: "1, 3-5, 9"}
+    assert ranges(numbers) == shown[len(numbers)]
+
+
+def test_words_of_mixed_scripts_are_no_text() -> None:
+    with pytest.raises(DocumentError) as refused:
+        check_readable(["ଋҩǥƹ ୡȥဎ ҩဌʾဎಱ"] * 4)
+    assert "OCR" in refused.value.rule
+    check_readable(["ଋҩǥƹ ୡȥဎ"])  # too little to tell
+    check_readable(["Ελληνικά и русские слова with English ones and 中文日本語カタカナ"] * 9)
+    check_readable(["αβx yδz μmol Δtemp"] * 9)
+
+
+def test_rows_of_a_table_keep_their_cells(tmp_path: Path) -> None:
+    rows = [("Name", "Price", "Note"), ("Bread", "5", "fresh"), ("Old milk", "7", "none")]
+    cells = [
+        (x, 700 - 20 * at, cell)
+        for at, row in enumerate(rows)
+        for x, cell in zip((50, 200, 350), row, strict=True)
+    ]
+    before = (50, 720, "A line of words above the table ends here.")
+    content = pdf(b"\n".join(text_at(line) for line in (before, *cells)))
+    (document,), _ = loaded(tmp_path / "t.pdf", content)
+    assert texts(document) == [
+        "A line of words above the table ends here.\n\n"
+        "Name | Price | Note\nBread | 5 | fresh\nOld milk | 7 | none"
+    ]
+
+
+def test_a_gap_that_stands_alone_or_follows_a_number_is_none(tmp_path: Path) -> None:
+    lines = [(50, 700, "1."), (90, 700, "First item"), (50, 680, "2."), (90, 680, "Second item")]
+    lines += [(50, 640, "Words of a line that is as long as others are"), (50, 600, "Left")]
+    lines += [(300, 600, "Right"), (50, 560, "More words of a line that is as long as others")]
+    content = pdf(b"\n".join(text_at(line) for line in lines))
+    (document,), _ = loaded(tmp_path / "g.pdf", content)
+    assert " | " not in texts(document)[0] and "Left Right" in texts(document)[0]
