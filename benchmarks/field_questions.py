@@ -6,8 +6,8 @@ Every name is made up from the seed, so that nothing can be made to fit. A quest
 `right` when the wanted value is in the answer and only the right work is cited, else `wrong` or
 `refused`. Unanswerable ones ask for a field that the file of a work lacks (`missing`), of a work
 that differs in one word from one there is (`near`), or of no work at all (`unknown`); right is to
-refuse. Questions in another language than the work's are `across`. Figures of wordings that were
-kept back while the rules were written stand under `kept_back`. Prints one JSON object.
+refuse. Questions in another language than the work's are `across`. Names are new with each seed,
+wordings are not: they were known when the rules were written. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Question:
     field: str
     work: Work
     value: str
-    kept_back: bool
+    later: bool
 
 
 def questions(draw: random.Random, works: Sequence[Work]) -> list[Question]:
@@ -119,7 +119,7 @@ def main() -> None:
                 named = f"{question.kind} {question.field} {work.language} {work.format}"
                 if given.show and outcome != RIGHT:
                     sys.stderr.write(f"{outcome} {named}: {question.text} → {answer}\n")
-                kept = "kept_back" if question.kept_back else "seen"
+                kept = "later" if question.later else "earlier"
                 answerable = "answerable" if question.value else "unanswerable"
                 groups = [question.kind, f"{answerable} {kept}", answerable]
                 groups += [f"{answerable} {name}" for name in (work.language, work.format)]

@@ -1,7 +1,6 @@
 """Words for made-up works and for questions about their fields, in four languages.
 
-Of each list of wordings the first half is for looking at what goes wrong, the second is kept back
-and is what `field_questions` reports apart. "{t}" is the title.
+`field_questions` reports the first half of each list apart from the second. "{t}" is the title.
 """
 
 from __future__ import annotations
