@@ -71,7 +71,7 @@ def doctor(data: Data = None, repair: Repair = False, as_json: Json = False) -> 
     with opened(settings_from(data)) as session:
         done: list[str] = []
         if repair:
-            done = [*session.store.checkup.repaired, *_repaired(session, as_json)]
+            done = [*session.store.checkup.parts.repaired, *_repaired(session, as_json)]
         report = examine(session.store)
         report["repaired"] = done or report["repaired"]
         report["models"] = {"embedder": session.store.model_id, **_others(session)}

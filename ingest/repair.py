@@ -33,7 +33,7 @@ def repair(
         if count:
             done.append(f"{count} texts without a sound vector were embedded again")
     done += [*_index(store, progress), *_segments(store), *_orphans(store)]
-    store.checkup.rows()
+    store.checkup.parts.rows()
     store.checkup.sample()
     store.checkup.settled()
     return done
@@ -41,7 +41,7 @@ def repair(
 
 def _vectors(store: Store) -> list[str]:
     """Drop damaged vectors, so that they are made anew."""
-    damaged = store.checkup.rows().vectors
+    damaged = store.checkup.parts.rows().vectors
     if not damaged:
         return []
     with store.database.write() as connection:

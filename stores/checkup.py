@@ -18,22 +18,12 @@ from stores import canary
 from stores.catalogue import Collection
 from stores.chroma import TORN
 from stores.conversations import THREADS
-from stores.findings import (
-    damage_problems,
-    damaged_parts,
-    dead_but_alive,
-    fulltext_findings,
-    structure_problems,
-    threads_problem,
-)
 from stores.fulltext_rebuild import rebuild_fulltext
+from stores.part_checks import PartChecks
 from stores.put_off import PutOff
 from stores.samples import vector_sample
 from stores.seal import SealReport
 from stores.selfcheck import self_check
-from stores.sums import Damage, find_damage
-from stores.sums_records import find_damaged_records
-from stores.writer import bump
 
 if TYPE_CHECKING:
     from core.settings import Settings
@@ -55,9 +45,7 @@ class Checkup:
         self._settings = settings
         self._condition = store.database.condition
         self._lock = threading.Lock()
-        self.repaired: list[str] = []
-        self.damage = Damage()
-        self.threads_damaged = False
+        self.parts = PartChecks(store)
         self.probe_s = settings.check_probe_s
         self._later = later
         self._put_off = PutOff(store, self._missed)
@@ -67,14 +55,14 @@ class Checkup:
         if report.state == "new":
             return
         if report.touched(THREADS) or report.touched(f"{THREADS}-wal"):
-            self._threads()
+            self.parts.threads()
         if report.state != "equal" and self._later and self._put_off.may_begin():
             self._put_off.begin(lambda: self._frame(report), lambda: self._content(report))
         elif report.state != "equal":
             self._frame(report)
             self._content(report)
         elif "segments" in report.left_out:
-            self._segments()
+            self.parts.segments()
         if report.touched("chroma") or "chroma" in report.left_out:
             changed = report.state == "changed" and report.touched("chroma")
             reason = CHANGED.format("the vector index") if changed else ""
@@ -108,15 +96,15 @@ class Checkup:
             problems = self.sample()
             if reason := store.chroma.unsound():
                 store.rebuild_vectors()
-                self.repaired.append(f"the vector index was made anew ({reason})")
+                self.parts.repaired.append(f"the vector index was made anew ({reason})")
         return problems
 
     def left_out(self) -> dict[str, str] | None:
         """Return what a seal does not vouch for, None where the truth is damaged or unchecked."""
         if self.pending:
             return None
-        damage, store = self.damage, self._store
-        if damage.any or self.threads_damaged or self._condition.malformed:
+        damage, store = self.parts.damage, self._store
+        if damage.any or self.parts.threads_damaged or self._condition.malformed:
             return None
         found = {"chroma": store.chroma.doubted} if store.chroma.doubted else {}
         if store.seal.moved("segments"):
@@ -131,17 +119,10 @@ class Checkup:
     def sample(self) -> list[str]:
         """Ask every collection for a sample; rebuild what does not find it; return the problems."""
         with self._lock:
-            found = [(one, self._sampled(one)) for one in self._collections()]
+            found = [(one, self._sampled(one)) for one in self.parts.collections()]
             problems = [f"'{one.name}' of '{one.tenant}': {why}" for one, why in found if why]
             self._condition.distrusted = next((why for _, why in found if why), "")
             return problems
-
-    def _collections(self) -> list[Collection]:
-        try:
-            return self._store.catalogue.collections()
-        except (sqlite3.DatabaseError, CarrelError) as error:
-            self._condition.malformed = self._condition.malformed or str(error)
-            return []
 
     def _sampled(self, collection: Collection) -> str:
         name = f"sample {collection.id}"
@@ -178,13 +159,13 @@ class Checkup:
             self._condition.report(f"repair {collection.id}", f"a repair failed: {error}")
             return
         self._condition.clear(f"repair {collection.id}")
-        self.repaired.append(f"the indexes of '{collection.name}' were made anew ({why})")
+        self.parts.repaired.append(f"the indexes of '{collection.name}' were made anew ({why})")
 
     def _frame(self, report: SealReport) -> None:
         """Check the structure of the catalogue, before anything is written to it."""
         self._condition.clear("changed ")
         if _truth(report):
-            self._structure()
+            self.parts.structure()
         if report.state == "changed":
             for name in report.files:
                 if not name.startswith(("chroma/", "segments/")):
@@ -196,109 +177,23 @@ class Checkup:
         Returns whether anything was made anew, here or when the structure was checked.
         """
         if _truth(report) and not self._condition.malformed:
-            self.rows()
-            for collection in self._collections():
-                self._fulltext(collection)
+            self.parts.rows()
+            for collection in self.parts.collections():
+                self.parts.fulltext(collection)
         if not self._condition.malformed:
-            self._segments()
-        return bool(self.repaired)
-
-    def _threads(self) -> None:
-        """Check the file of conversations' states; what it has lost is known to their turns."""
-        if problem := threads_problem(self._store.folder / THREADS):
-            self.threads_damaged = True
-            self._condition.report("threads", problem)
-
-    def _structure(self) -> None:
-        """Check the structure; indexes and full text are repaired, else nothing is written more."""
-        database = self._store.database
-        problems = structure_problems(database.read())
-        if not problems:
-            return
-        try:
-            parts = damaged_parts(database.read(), problems)
-            if parts is None:  # the tables themselves: nothing is written that could be rescued
-                self._condition.malformed = problems[0]
-                return
-            if "fulltext" in parts:
-                for collection in self._collections():
-                    rebuild_fulltext(database, collection.id)
-            if "indexes" in parts:
-                with database.write() as connection:
-                    connection.execute("REINDEX")
-            left = structure_problems(database.read())
-        except (sqlite3.DatabaseError, CarrelError) as error:
-            left = [*problems, str(error)]
-        if left:
-            self._condition.malformed = left[0]
-        else:
-            self.repaired.append(f"indexes in the catalogue were made anew ({problems[0]})")
-
-    def rows(self) -> Damage:
-        """Check the sums of all rows, keep damaged documents out of sight, and return them."""
-        database = self._store.database
-        self._condition.clear("rows ")
-        try:
-            damage = find_damage(database.read())
-            damage.records.update(find_damaged_records(database.read()))
-            known = {row[0] for row in database.read().execute("SELECT document FROM quarantine")}
-            if known != damage.documents.keys() and not self._condition.malformed:
-                with database.write() as connection:
-                    connection.execute("DELETE FROM quarantine")
-                    connection.executemany(
-                        "INSERT INTO quarantine VALUES (?, 'sum')",
-                        [(row_id,) for row_id in damage.documents],
-                    )
-                    bump(connection)
-        except sqlite3.DatabaseError as error:
-            self._condition.malformed = str(error)
-            return Damage()
-        for number, problem in enumerate(damage_problems(damage, named=False)):
-            self._condition.report(f"rows {number}", problem)
-        self.damage = damage
-        return damage
+            self.parts.segments()
+        return bool(self.parts.repaired)
 
     def settled(self) -> None:
         """Forget what was said of repairs and changes that are done and checked by now."""
         for beginning in ("changed ", "full text ", "segment ", "repair ", "mended"):
             self._condition.clear(beginning)
-        self.repaired.clear()
-
-    def _fulltext(self, collection: Collection) -> None:
-        problem = fulltext_findings(self._store.database, collection.id).problem()
-        if not problem:
-            return
-        try:
-            rebuild_fulltext(self._store.database, collection.id)
-        except (sqlite3.DatabaseError, CarrelError) as error:
-            self._condition.report(f"full text {collection.id}", f"full text: {error}")
-            return
-        self.repaired.append(f"full text of '{collection.name}' was made anew ({problem})")
-
-    def _segments(self) -> None:
-        store = self._store
-        stale = set(dead_but_alive(store.database.read()))
-        for collection in self._collections():
-            problems = store.hot.problems([collection])
-            if not problems and collection.id not in stale:
-                continue
-            try:
-                if collection.id in stale:
-                    with store.database.write() as connection:
-                        connection.execute(
-                            "DELETE FROM dead_chunks WHERE collection_id = ?", (collection.id,)
-                        )
-                store.hot.rebuild(collection)
-            except (sqlite3.DatabaseError, CarrelError) as error:
-                self._condition.report(f"segment {collection.id}", str(error))
-                continue
-            why = problems[0] if problems else "its list of dead chunks was damaged"
-            self.repaired.append(f"the search segment of '{collection.name}' was made anew ({why})")
+        self.parts.repaired.clear()
 
     def probe(self) -> str:
         """Ask the vector index in a child process for what it must know; return what is wrong."""
         store = self._store
-        sample = vector_sample(store.database.read(), self._collections(), store.model_id)
+        sample = vector_sample(store.database.read(), self.parts.collections(), store.model_id)
         report = canary.probe(
             store.folder / "chroma", store.model_id, sample, timeout_s=self.probe_s
         )

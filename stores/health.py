@@ -25,10 +25,10 @@ def examine(store: Store) -> dict[str, Any]:
     """
     store.checkup.finish()
     connection = store.database.read()
-    problems = [f"{line}" for line in store.checkup.repaired]
+    problems = [f"{line}" for line in store.checkup.parts.repaired]
     damage = structure_problems(connection)
     problems += [f"the catalogue is damaged ({line}); restore a backup" for line in damage]
-    damaged = store.checkup.rows()
+    damaged = store.checkup.parts.rows()
     problems += damage_problems(damaged, named=True)
     collections = store.catalogue.collections()
     sets = {one.id: _sets(store, connection, one) for one in collections}
@@ -74,7 +74,7 @@ def examine(store: Store) -> dict[str, Any]:
         "disk": disk_space(store.folder),
         "versions": versions(connection),
         "seal": {"state": store.sealed.state, "changed": list(store.sealed.files)},
-        "repaired": list(store.checkup.repaired),
+        "repaired": list(store.checkup.parts.repaired),
     }
 
 

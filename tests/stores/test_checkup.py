@@ -55,7 +55,7 @@ def direct(folder: Path) -> Iterator[sqlite3.Connection]:
 def test_a_sound_directory_says_nothing(folder: Path, open_store: Opener) -> None:
     store = open_store(**LOW)
     assert store.sealed.state == "equal"
-    assert store.database.condition.warnings() == store.checkup.repaired == []
+    assert store.database.condition.warnings() == store.checkup.parts.repaired == []
     assert not store.chroma.doubted
 
 
@@ -88,7 +88,7 @@ def test_what_is_derived_is_made_anew_before_the_first_answer(
         connection.execute(damage)
     store = open_store(**LOW)
     assert found(store) == expected
-    assert store.checkup.repaired
+    assert store.checkup.parts.repaired
     assert any("changed by something else" in one for one in store.database.condition.warnings())
     assert examine(store)["problems"]
     store.close()
@@ -105,7 +105,9 @@ def test_an_index_that_differs_from_its_table_is_made_anew(
             "UPDATE sqlite_schema SET sql = ? WHERE name = 'chunks_document'", (sql,)
         )
     store = open_store(**LOW)
-    assert any("indexes in the catalogue were made anew" in one for one in store.checkup.repaired)
+    assert any(
+        "indexes in the catalogue were made anew" in one for one in store.checkup.parts.repaired
+    )
     assert store.database.condition.malformed == ""
 
 
@@ -179,7 +181,7 @@ def test_a_segment_that_lies_is_noticed_and_made_anew(folder: Path, open_store: 
     assert found(store) != expected or store.checkup.sample() == []
     assert store.checkup.again() == []
     assert found(store) == expected
-    assert store.checkup.repaired
+    assert store.checkup.parts.repaired
     assert store.database.condition.distrusted == ""
 
 

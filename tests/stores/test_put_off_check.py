@@ -78,7 +78,7 @@ def test_answers_say_that_the_check_is_under_way_until_it_ends(
     before = store.catalogue.index_version()
     assert store.checkup.again() == []
     assert not store.checkup.pending
-    assert store.database.condition.warnings() == store.checkup.repaired == []
+    assert store.database.condition.warnings() == store.checkup.parts.repaired == []
     assert store.catalogue.index_version() > before  # what was remembered said "under way"
     store.close()
     assert open_store(**LOW).sealed.state == "equal"
@@ -105,7 +105,7 @@ def test_an_index_that_the_first_look_missed_is_told_after_it_was_made_anew(
     assert store.database.condition.warnings() == [UNDER_WAY]
     store.checkup.finish()
     assert store.database.condition.warnings() == [MENDED]
-    assert any("full text" in line for line in store.checkup.repaired)
+    assert any("full text" in line for line in store.checkup.parts.repaired)
     store.checkup.again()
     assert store.database.condition.warnings() == []
 

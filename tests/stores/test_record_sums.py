@@ -121,7 +121,7 @@ def test_a_change_behind_its_back_is_found_and_said(
     direct.close()
     store = open_store()
     assert damaged(store) == {name: 1}
-    said = damage_problems(store.checkup.damage, named=False)
+    said = damage_problems(store.checkup.parts.damage, named=False)
     assert len(said) == 1 and said[0] in store.database.condition.warnings()
     assert said[0] in examine(store)["problems"]
     store.close()

@@ -87,7 +87,7 @@ def test_a_damaged_document_is_withheld_from_everyone(
         connection.execute("UPDATE documents SET is_open = 1 WHERE document_id = 'a'")
     chunks = ids(filled, "a")
     assert filled.catalogue.evidence(ANN, collection.id, chunks) == {}  # before any check
-    filled.checkup.rows()
+    filled.checkup.parts.rows()
     assert len(filled.catalogue.visible_documents(ANN, collection.id)) == 1
     staff = AuthContext(tenant="acme", roles=frozenset({"staff"}))
     assert len(filled.catalogue.visible_documents(staff, collection.id)) == 1

@@ -94,7 +94,7 @@ def test_a_damaged_segment_is_named_and_made_anew(
     expected = ids(store, collection)
     damage(folder(store, collection) / name)
     store = reopened(store, open_store)
-    [repair] = store.checkup.repaired
+    [repair] = store.checkup.parts.repaired
     assert "search segment of 'main'" in repair
     found = search(store, collection)
     assert (found.source, found.notes, set(found.chunk_ids)) == ("segment", (), expected)
