@@ -19,6 +19,7 @@ import stores.migrations_sums  # noqa: F401 - registers a migration
 from core.errors import OperatorError
 from stores.compaction import compact, empty_log
 from stores.condition import Condition
+from stores.cursors import Connection
 from stores.gate import Gate
 from stores.migrations import apply_migrations
 from stores.permissions import MATCHES
@@ -55,7 +56,11 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path, isolation_level=None, check_same_thread=False, timeout=BUSY_MS / 1000
+            self.path,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=BUSY_MS / 1000,
+            factory=Connection,
         )
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA foreign_keys=ON")

@@ -132,7 +132,8 @@ def fulltext_findings(database: Database, collection_id: int) -> FulltextFinding
     name = table(collection_id)
     connection = database.read()
     try:
-        rows = {row[0] for row in connection.execute(f"SELECT rowid FROM {name}")}
+        found = connection.execute(f"SELECT rowid FROM {name}").fetchall()
+        rows = {row[0] for row in found}
         chunks = {
             row[0]
             for row in connection.execute(

@@ -359,10 +359,15 @@ def test_a_damaged_vector_index(
         assert carrel("doctor", "--json", data=copy).json["ok"]
 
 
+# A structure of FTS5 that asks for more memory than there is.
+ENDLESS = "f8a44816454eff62d33efdbfa2aa1a1488eb4f134358cfa83068d733704a"
+
+
 @pytest.mark.parametrize(
     "damage",
     [
         "UPDATE fts_1_data SET block = randomblob(30)",
+        f"UPDATE fts_1_data SET block = x'{ENDLESS}' WHERE id = 10",
         "DELETE FROM fts_1_data",
         "DROP TABLE fts_1_config",
         "DROP TABLE fts_1_terms",
