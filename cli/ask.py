@@ -71,7 +71,7 @@ def ask(
 ) -> None:
     """Answer a question from a collection; exit code 3 says it was refused."""
     from core.auth import AuthContext
-    from graph.context import checked_question
+    from core.question import checked_question
 
     path = _checked(pipeline, plan)
     settings = settings_from(data, changes, stream)

@@ -64,7 +64,7 @@ def chat(
     """
     from core.auth import AuthContext
     from core.errors import CallerError
-    from graph.context import checked_question
+    from core.question import checked_question
 
     auth = caller(AuthContext, tenant, user, role)
     with opened(settings_from(data, changes, stream)) as session:

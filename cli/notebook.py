@@ -141,7 +141,7 @@ class Library:
         self, query: str, collection: str, *, pipeline: SearchName = "hybrid", k: int = 10
     ) -> EvidenceList:
         """Return passages, best first; nothing is graded and nothing is answered."""
-        from graph.context import checked_question
+        from core.question import checked_question
 
         if pipeline not in SEARCHES:
             raise CallerError(f"pipeline is one of {', '.join(SEARCHES)}", value=pipeline)

@@ -62,7 +62,7 @@ def plan(
 ) -> None:
     """Show the plan of a question, or check a plan file, without running it."""
     from core.auth import AuthContext
-    from graph.context import checked_question
+    from core.question import checked_question
 
     if question is None and file is None:
         raise CallerError("a question or --file is needed", hint='try `carrel plan "…"`')

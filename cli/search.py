@@ -46,7 +46,7 @@ def search(
 ) -> None:
     """Find passages, best first."""
     from core.auth import AuthContext
-    from graph.context import checked_question
+    from core.question import checked_question
     from serve.searching import SEARCHES, searched
 
     if pipeline not in SEARCHES:

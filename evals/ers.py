@@ -13,10 +13,10 @@ from typing import Any, Literal
 
 from core.auth import AuthContext
 from core.errors import CallerError
+from core.question import checked_question
 from evals.corpus import Progress
 from evals.lines import read_lines, read_objects
 from evals.sheets import sheet_text
-from graph.context import checked_question
 from graph.session import Session
 from ingest.enrich import digest
 

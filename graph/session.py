@@ -9,12 +9,13 @@ from types import TracebackType
 from core.auth import AuthContext
 from core.cache.caches import open_caches
 from core.errors import CallerError, ModelError
+from core.question import checked_question
 from core.settings import Settings, load_settings
 from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
 from graph.asking import Asked, Asking
 from graph.build import build_graph
-from graph.context import Context, PipelineName, checked_question, make_context, never
+from graph.context import Context, PipelineName, make_context, never
 from models.chat.types import ChatModel
 from models.embedding_cache import CachedEmbedder
 from models.embeddings import Embedder

@@ -10,9 +10,10 @@ from langgraph.types import Overwrite
 
 from core.budget import Usage
 from core.language.detect import detect_language
+from core.question import checked_question
 from core.trace import Step
 from core.types import Clarification, Plan, Understanding
-from graph.context import Context, checked_question
+from graph.context import Context
 from graph.reading import STANDS_FOR
 from graph.state import Path, State, Update
 from reasoning.clarifying import recent, unclear

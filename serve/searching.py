@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from core.auth import AuthContext
-from graph.context import checked_question
+from core.question import checked_question
 
 if TYPE_CHECKING:
     from graph.session import Session

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from cli.commands import app
 from cli.second import FLAGS, GIVEN, data_meant, refuse_second, refuse_server
 from core.settings import Settings
 from serve.control import Control
+from stores.database import Database
 from stores.lock import OwnerLock
 from stores.owner import OWNER_FILE, OwnedError
 
@@ -59,6 +60,31 @@ def test_a_second_server_is_refused_before_anything_heavy_is_loaded(tmp_path: Pa
     assert done.returncode == 4, done.stderr
     assert f"in use by process {os.getpid()} " in done.stderr and URL in done.stderr
     assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("command", ["ask", "search"])
+def test_a_question_is_refused_before_an_index_is_loaded(tmp_path: Path, command: str) -> None:
+    heavy = ("numpy", "chromadb", "langgraph", "stores.store", "tools.toolbox")
+    code = (
+        "import sys; from cli.app import run; code = run(sys.argv[1:])\n"
+        f"print([name for name in {heavy} if name in sys.modules])\n"
+        "sys.exit(code)"
+    )
+    with closing(Database(tmp_path / "catalogue.sqlite3")):
+        pass
+    variables = {"CARREL_DATA": str(tmp_path), "CARREL_LOCK_WAIT_S": "0"}
+    with OwnerLock(tmp_path, wait_s=0):
+        done = subprocess.run(
+            [sys.executable, "-c", code, command, "How high is the flame?"],
+            cwd=ROOT,
+            env=os.environ | variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 4, done.stderr
+    assert f"in use by process {os.getpid()} " in done.stderr
     assert done.stdout == "[]\n"
 
 
