@@ -40,23 +40,30 @@ def announced(folder: Path) -> Iterator[OwnerLock]:
             control.close()
 
 
-def test_a_second_server_is_refused_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
+def loading(
+    heavy: tuple[str, ...], variables: dict[str, str], *given: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process that prints which of these modules it has loaded."""
     code = (
         "import sys; from cli.app import run; code = run(sys.argv[1:])\n"
-        f"print([name for name in {HEAVY} if name in sys.modules])\n"
+        f"print([name for name in {heavy} if name in sys.modules])\n"
         "sys.exit(code)"
     )
+    return subprocess.run(
+        [sys.executable, "-c", code, *given],
+        cwd=ROOT,
+        env=os.environ | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_second_server_is_refused_before_anything_heavy_is_loaded(tmp_path: Path) -> None:
     given = ["serve", "--port", "0", "--allow-anonymous", "--host=127.0.0.1"]
     variables = {"CARREL_DATA": str(tmp_path / "data")}
     with announced(tmp_path / "data"):
-        done = subprocess.run(
-            [sys.executable, "-c", code, *given],
-            cwd=ROOT,
-            env=os.environ | variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = loading(HEAVY, variables, *given)
     assert done.returncode == 4, done.stderr
     assert f"in use by process {os.getpid()} " in done.stderr and URL in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -66,23 +73,11 @@ def test_a_second_server_is_refused_before_anything_heavy_is_loaded(tmp_path: Pa
 @pytest.mark.parametrize("command", ["ask", "search"])
 def test_a_question_is_refused_before_an_index_is_loaded(tmp_path: Path, command: str) -> None:
     heavy = ("numpy", "chromadb", "langgraph", "stores.store", "tools.toolbox")
-    code = (
-        "import sys; from cli.app import run; code = run(sys.argv[1:])\n"
-        f"print([name for name in {heavy} if name in sys.modules])\n"
-        "sys.exit(code)"
-    )
     with closing(Database(tmp_path / "catalogue.sqlite3")):
         pass
     variables = {"CARREL_DATA": str(tmp_path), "CARREL_LOCK_WAIT_S": "0"}
     with OwnerLock(tmp_path, wait_s=0):
-        done = subprocess.run(
-            [sys.executable, "-c", code, command, "How high is the flame?"],
-            cwd=ROOT,
-            env=os.environ | variables,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = loading(heavy, variables, command, "How high is the flame?")
     assert done.returncode == 4, done.stderr
     assert f"in use by process {os.getpid()} " in done.stderr
     assert done.stdout == "[]\n"
