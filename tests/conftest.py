@@ -31,6 +31,7 @@ from core.profile import Profile
 from core.settings import PREFIX, Settings
 from retrievers.types import Index
 from serve.logs import LOGGERS
+from stores import migrations_ids
 from stores.catalogue import Collection
 from stores.store import Store
 
@@ -50,6 +51,12 @@ def no_user_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PREFIX + "REASONER", "rules")
     monkeypatch.setenv(PREFIX + "LLM_HOME", str(tmp_path / "llm"))
     monkeypatch.setenv(PREFIX + "MODEL_FOLDER", str(tmp_path / "models"))
+
+
+@pytest.fixture(autouse=True)
+def ids_that_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give all data directories made in this process one secret: their ids can be compared."""
+    monkeypatch.setattr(migrations_ids, "new_secret", lambda: "5" * 2 * migrations_ids.SECRET_BYTES)
 
 
 @pytest.fixture(autouse=True)

@@ -55,12 +55,15 @@ def test_an_older_backup_is_brought_up_to_date(carrel: Carrel, data: Path, tmp_p
     with closing(sqlite3.connect(data / "catalogue.sqlite3")) as connection:
         for name in ("erasures", "erasure_leftovers", "kept_out"):
             connection.execute(f"DROP TABLE {name}")
-        connection.execute("DELETE FROM migrations WHERE name = 'm014_erasure'")
+        later = "('m014_erasure', 'm018_id_secret')"  # the second looks at what the first makes
+        connection.execute(f"DELETE FROM migrations WHERE name IN {later}")
+        connection.execute("DELETE FROM meta WHERE key = 'id_secret'")
         connection.commit()
     older = _backup_without_opening(data, tmp_path / "b")
     there = tmp_path / "there"
     assert carrel("restore", older, "--json", data=there).json["documents"] == DOCUMENTS
     assert ("m014_erasure",) in query(there, "SELECT name FROM migrations")
+    assert query(there, "SELECT value FROM meta WHERE key = 'id_secret'") == [("",)]  # as it was
 
 
 def _backup_without_opening(data: Path, target: Path) -> Path:

@@ -166,6 +166,7 @@ def plain(text: str) -> str:
         ("doctor", "--json"),
         ("conversations", "list", "--json"),
         ("ask", HEIGHT, "-c", "nowhere"),
+        ("search", "wax", "-c", "nowhere", "--user", "ann"),
         ("ask", HEIGHT, "--set", "budget_steps=many"),
         ("trace", "0000"),
         ("ask", "???"),

@@ -18,6 +18,7 @@ EXIT_CODES = {
     "InUseError": 2,
     "OperatorError": 4,
     "DataLockedError": 4,
+    "DiskFullError": 4,
     "ModelError": 1,
     "DocumentError": 1,
 }
@@ -37,7 +38,8 @@ def test_the_tree_and_its_exit_codes() -> None:
 
 def test_only_what_others_hold_is_worth_another_try() -> None:
     kinds = [getattr(errors, name) for name in EXIT_CODES]
-    assert [kind.__name__ for kind in kinds if kind.retryable] == ["InUseError", "DataLockedError"]
+    again = [kind.__name__ for kind in kinds if kind.retryable]
+    assert again == ["InUseError", "DataLockedError", "DiskFullError"]
 
 
 @pytest.mark.parametrize(

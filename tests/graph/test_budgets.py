@@ -137,7 +137,7 @@ def test_an_interrupted_run_is_kept_as_cancelled(node: str, examples: Session) -
 
     with pytest.raises(KeyboardInterrupt):
         examples.ask(PLAIN, auth, "xpay", on_step=interrupt)
-    kept = examples.store.runs.load("default", auth.user, "last")
+    kept = examples.store.runs.load(auth, "last")
     assert kept.result["stop_reason"] == "cancelled"
     assert kept.result["refused"]
     assert kept.trail[-1].node == node

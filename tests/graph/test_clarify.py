@@ -96,7 +96,7 @@ def nodes(run: RunRecord) -> list[str]:
 
 
 def waits(session: Session, name: str) -> bool:
-    return session.store.conversations.load("default", "ann", name).waiting is not None
+    return session.store.conversations.load(AUTH, name).waiting is not None
 
 
 @pytest.mark.parametrize(("question", "reply", "answer"), NAMELESS)
@@ -114,8 +114,8 @@ def test_a_question_that_names_nothing_goes_on_with_the_reply(
     assert run.result["clarification"] is None and not waits(session, name)
     assert nodes(run)[:4] == ["understand", "clarify", "understand", "retrieve"]
     assert (run.run_id, run.question) == (asked.run_id, question)
-    kept = session.store.conversations.load("default", "ann", name)
-    (turn,) = session.store.conversations.turns(kept)
+    kept = session.store.conversations.load(AUTH, name)
+    (turn,) = session.store.conversations.turns(AUTH, kept)
     assert (turn["question"], turn["reply"]) == (question, reply)
     assert turn["clarification"] == asked.result["clarification"]
     assert turn["answer"] == run.result["answer"]
@@ -244,7 +244,7 @@ def test_a_broken_off_reply_can_be_given_again(session: Session, node: str) -> N
     with pytest.raises(ModelCancelled):
         say(session, name, "the payout API", on_step=on_step)
     assert waits(session, name)
-    assert session.store.runs.load("default", "ann", asked.run_id).result == asked.result
+    assert session.store.runs.load(AUTH, asked.run_id).result == asked.result
     run = say(session, name, "the refund API")
     assert "Payments Gateway" in run.result["answer"] and "payout" not in run.result["answer"]
 
@@ -290,6 +290,9 @@ def test_rights_that_ended_while_it_waited_show_nothing(session: Session) -> Non
     boss = AuthContext(tenant="default", user="ann", roles=frozenset({"boss"}))
     asked = say(session, name, LOGO, auth=boss)
     assert "Vault refund" in asked.result["clarification"]["options"]
-    run = say(session, name, "Vault refund")
+    kept = session.store.conversations.load(AUTH, name)
+    assert kept.waiting is not None and kept.waiting.clarification.options == []
+    run = say(session, name, "1")  # no title stands for a number any more
     assert "x.md" not in [item["source"] for item in run.result["evidence"]]
-    assert run.result["refused"]
+    assert run.result["refused"] and "Vault" not in run.model_dump_json()
+    assert any("closed to you now" in warning for warning in run.result["warnings"])

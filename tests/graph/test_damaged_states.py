@@ -109,11 +109,5 @@ def test_a_catalogue_that_is_not_written_any_more_answers_and_says_so(session: S
     assert not told.result["refused"]
     assert any("does not know this turn" in warning for warning in told.result["warnings"])
     session.store.database.condition.malformed = ""
-    assert (
-        len(
-            session.store.conversations.turns(
-                session.store.conversations.load("default", "ann", name)
-            )
-        )
-        == 1
-    )
+    kept = session.store.conversations
+    assert len(kept.turns(AUTH, kept.load(AUTH, name))) == 1

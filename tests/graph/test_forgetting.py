@@ -59,13 +59,13 @@ def test_a_conversation_forgets_and_goes_on(session: Session) -> None:
     forget(session)
     assert session.caches.results.entries == 0
     nothing_left(session)
-    kept = session.store.conversations.load("default", "ann", name)
-    (turn,) = session.store.conversations.turns(kept)
+    kept = session.store.conversations.load(ANN, name)
+    (turn,) = session.store.conversations.turns(ANN, kept)
     assert (turn["answer"], "…" in turn["question"]) == (NOTICE, True)
     again = session.ask("What is the timeout of the harbour gate?", ANN, "", conversation=name)
     assert "ten minutes" in again.result["answer"]
     assert "warnings" in again.result and not again.result["warnings"]
-    assert session.store.conversations.load("default", "ann", name).turns == 2
+    assert session.store.conversations.load(ANN, name).turns == 2
 
 
 def test_a_run_under_way_keeps_nothing_of_it(session: Session) -> None:
@@ -79,7 +79,7 @@ def test_a_run_under_way_keeps_nothing_of_it(session: Session) -> None:
 
     session.ask(QUESTION, ANN, "", conversation=name, on_step=forget_when_found)
     nothing_left(session)
-    kept = session.store.conversations.load("default", "ann", name)
+    kept = session.store.conversations.load(ANN, name)
     assert (kept.turns, kept.checkpoint_id, kept.waiting) == (1, "", None)
     again = session.ask("What is the timeout of the harbour gate?", ANN, "", conversation=name)
     assert "ten minutes" in again.result["answer"]

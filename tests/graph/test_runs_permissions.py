@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from core.auth import AuthContext
@@ -68,16 +70,16 @@ def test_a_role_opens_a_closed_collection(
     roles: list[str], pipeline: str, examples: Session
 ) -> None:
     auth = AuthContext(tenant="default", roles=frozenset(roles))
-    run = examples.ask(
-        "How many books may a reader take home?",
-        auth,
-        "closed",
-        pipeline=pipeline,  # type: ignore[arg-type]
-    )
-    assert run.result["refused"] is ("secret" not in roles)
-    if "secret" not in roles:
-        assert run.result["evidence"] == []
-        assert "guide" not in run.model_dump_json()
+    ask = partial(examples.ask, "How many books may a reader take home?", auth)
+    if "secret" in roles:
+        assert not ask("closed", pipeline=pipeline).result["refused"]  # type: ignore[arg-type]
+        return
+    said = []
+    for name in ("closed", "absent"):
+        with pytest.raises(CallerError) as error:
+            ask(name, pipeline=pipeline)  # type: ignore[arg-type]
+        said.append(str(error.value).replace(f"exist: {name}", "exist: it"))
+    assert said[0] == said[1] and "closed" not in said[0]
 
 
 def test_allowed_sources_confine_every_tool(examples: Session) -> None:
@@ -93,7 +95,7 @@ def test_allowed_sources_confine_every_tool(examples: Session) -> None:
 def test_a_run_is_found_by_its_own_user_only(examples: Session) -> None:
     auth = AuthContext(tenant="default", user="ann")
     run = examples.ask("What is the refund window?", auth, "xpay")
-    assert examples.store.runs.load("default", "ann", run.run_id).run_id == run.run_id
+    assert examples.store.runs.load(auth, run.run_id).run_id == run.run_id
     for tenant, user in (("default", "bob"), ("ypay", "ann")):
         with pytest.raises(CallerError):
-            examples.store.runs.load(tenant, user, run.run_id)
+            examples.store.runs.load(AuthContext(tenant=tenant, user=user), run.run_id)

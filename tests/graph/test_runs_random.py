@@ -47,8 +47,9 @@ def test_any_question_ends_in_an_answer_or_a_refusal(
             history=history,
             pipeline="classic" if classic else "agentic",
         )
-    except CallerError:
-        assert not any(c.isalnum() for c in question.replace("\x00", ""))
+    except CallerError as error:
+        hidden = collection == "closed" and "the collection must exist" in str(error)
+        assert hidden or not any(c.isalnum() for c in question.replace("\x00", ""))
         return
     result = run.result
     assert result["answer"]
@@ -57,10 +58,9 @@ def test_any_question_ends_in_an_answer_or_a_refusal(
     budget = examples.settings.budget()
     assert result["usage"]["steps"] <= budget.steps
     assert result["usage"]["tool_calls"] <= budget.tool_calls
+    assert collection != "closed"
     for claim in result["claims"]:
         assert claim["citations"]
-    if collection == "closed":
-        assert result["refused"]
 
 
 @pytest.mark.parametrize("question", ["", "   ", "?!", "\x00", "…", "word " * 1000], ids=range(6))

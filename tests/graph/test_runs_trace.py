@@ -88,7 +88,7 @@ def test_a_rewrite_records_its_attempt_and_similarity(examples: Session) -> None
 
 
 def test_the_stored_run_is_the_returned_run(traced: RunRecord, examples: Session) -> None:
-    stored = examples.store.runs.load("default", "tracer", traced.run_id)
+    stored = examples.store.runs.load(AUTH, traced.run_id)
     assert stored.trail == traced.trail
     assert stored.model_dump(mode="json") == traced.model_dump(mode="json")
 

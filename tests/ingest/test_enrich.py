@@ -11,10 +11,10 @@ from core.language.tokens import estimate_tokens
 from core.profile import Profile
 from core.settings import Settings
 from ingest.chunkers.choice import Chunkers
-from ingest.enrich import digest, embedded_text, enrich
+from ingest.enrich import embedded_text, enrich
 from ingest.types import Block, ParsedDocument
 from stores.catalogue import Collection
-from stores.rows import DocumentRow
+from stores.rows import DocumentRow, digest
 
 BOOKS = Collection(id=1, tenant="acme", name="books", profile=Profile(name="default"))
 

@@ -15,11 +15,12 @@ from fakes import FakeEmbedder
 from core.auth import AuthContext
 from core.errors import ModelError
 from core.settings import Settings
-from ingest.enrich import digest, embedded_text
+from ingest.enrich import embedded_text
 from ingest.pipeline import Pipeline
 from ingest.reindex import rebuild
 from ingest.summary import Summary
 from stores.catalogue import Collection
+from stores.rows import digest
 from stores.store import Store
 
 Ingest = Callable[..., Summary]

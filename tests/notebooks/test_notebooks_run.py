@@ -118,7 +118,8 @@ def test_retrieval_lab_shows_that_the_searches_differ(ran: dict[str, Any]) -> No
     (codes,) = pages(notebook, 'compared(searches("UDC')
     (found,) = [row for row in codes.css("tbody tr") if "Кобзар" in row.text()]
     vector, keyword, _ = (cell.text() for cell in found.css("td.number"))
-    assert vector == "–" and keyword.startswith("1.")
+    # Two books carry this very code: which of the equals comes first is not said.
+    assert vector == "–" and keyword[:2] in {"1.", "2."}
     told = printed(notebook, "QUESTIONS = ")
     for language in ("ru", "uk", "zh"):
         assert f"guide.{language}.md" in told

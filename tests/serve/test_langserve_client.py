@@ -23,6 +23,7 @@ from protocol_servers import (
     serving,
 )
 
+from core.auth import AuthContext
 from graph.session import Session
 from serve.langserve_schemas import AgentOutput
 
@@ -74,7 +75,7 @@ def test_invoke_returns_what_ask_json_prints(agent: Any, session: Session) -> No
     output = agent().invoke(ASKED)
     assert output["answer"] == ANSWER
     AgentOutput.model_validate(output)
-    kept = session.store.runs.load("default", "reader", output["run_id"])
+    kept = session.store.runs.load(AuthContext(tenant="default", user="reader"), output["run_id"])
     assert kept.result == output
 
 

@@ -70,7 +70,7 @@ def test_marks_belong_to_claims_and_not_to_what_only_looks_like_one(page: Page) 
 
 
 def test_a_drawing_brings_no_script_and_no_address(page: Page, browser_pages: BrowserPages) -> None:
-    browser_pages.allow("style")  # the policy objects before the drawing is cleaned
+    browser_pages.allow("style|script-src-attr")  # the policy objects before it is cleaned
     drawn = """<svg xmlns="http://www.w3.org/2000/svg" onload="x()"><script>x()</script>
     <foreignObject><b/></foreignObject><a href="https://evil.example"><text>a</text></a>
     <g class="node" data-node="plan" style="color:red"><rect fill="url(https://evil.example)"/>

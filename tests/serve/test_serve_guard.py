@@ -63,10 +63,10 @@ def test_names_of_this_machine_are_served(served: Served) -> None:
 def test_a_server_on_all_addresses_is_called_by_any_of_them() -> None:
     rule = HostRule("0.0.0.0", ["docs.example"])
     for host in ("192.0.2.7:8400", "[2001:db8::1]:80", "docs.example", "localhost"):
-        rule.check({"host": host})
+        rule.check(host)
     for host in ("evil.example", "docs.example.evil.example"):
         with pytest.raises(Refused, match="names this server"):
-            rule.check({"host": host})
+            rule.check(host)
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def test_what_was_left_is_resumed(jobs: Jobs, rows: JobRows, uploads: Path) -> N
         job = ended(jobs, job_id).describe()
         assert (job["state"], job["documents"], job["error"]) == ("done", 1, "")
     assert list(uploads.iterdir()) == []
-    again = [job.row.id for job in jobs.newest("acme", "wim", 2)]
+    again = [job.row.id for job in jobs.newest(WIM, 2)]
     assert again == ["left2", "left1"]
 
 
@@ -102,7 +102,7 @@ def test_an_upload_that_waits_can_be_cancelled(session: Session, uploads: Path) 
 
 
 def test_an_upload_at_work_can_be_cancelled(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ingest(session: Session, row: JobRow, path: Path, progress: object) -> None:
+    def ingest(session: Session, row: JobRow, path: Path, progress: object, *_: object) -> None:
         jobs.cancel(WIM, row.id)
         assert callable(progress)
         progress("files", 0, 1)

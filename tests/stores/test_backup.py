@@ -72,7 +72,7 @@ def test_all_of_the_truth_comes_back(filled: Store, tmp_path: Path, key: bytes |
         "chunks",
         "embeddings",
         "collections",
-        "meta",
+        "meta WHERE key != 'commits'",  # which the copy counts for itself
         "migrations",
         "files",
     ):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fakes import FakeEmbedder, document, write
+from fakes import FakeEmbedder, document, short_hash, write
 
 from core.auth import AuthContext
 from core.trace import ModelCall, RunRecord, Step
@@ -17,6 +17,7 @@ from stores.rows import NEXT, PREVIOUS, DocumentRow, FileRow
 from stores.store import Store
 
 ANN = AuthContext(tenant="acme", user="ann")
+BOB = AuthContext(tenant="acme", user="bob")
 
 
 def in_file(row: DocumentRow, file: str, context: str = "") -> DocumentRow:
@@ -115,21 +116,22 @@ def test_only_who_sees_a_document_can_erase_it(
 
 
 def run(run_id: str, collection: str = "main") -> RunRecord:
+    of_a, of_b = (short_hash("acme", collection, name, "", 0) for name in "ab")
     items = [
-        {"evidence_id": f"e-{name}", "document_id": name, "text": f"text of {name}",
+        {"evidence_id": of, "document_id": name, "text": f"text of {name}",
          "title": f"title of {name}", "section": "", "metadata": {"author": f"who of {name}"},
          "score": 1.0}
-        for name in ("a", "b")
+        for of, name in ((of_a, "a"), (of_b, "b"))
     ]  # fmt: skip
-    cited = {"evidence_id": "e-a", "document_id": "a", "start": 5, "end": 9, "quote": "text of a"}
-    kept = {"evidence_id": "e-b", "document_id": "b", "start": 5, "end": 9, "quote": "text of b"}
+    cited = {"evidence_id": of_a, "document_id": "a", "start": 5, "end": 9, "quote": "text of a"}
+    kept = {"evidence_id": of_b, "document_id": "b", "start": 5, "end": 9, "quote": "text of b"}
     result: dict[str, Any] = {
         "answer": "It says so.",
         "evidence": items,
         "claims": [{"text": "It says so.", "citations": [cited, kept]}],
         "plan": {
             "asked": [{"id": "q2", "text": "Where was Ångström born?"}],
-            "slots": [{"slot": "who", "value": "Ångström", "evidence_id": "e-a"}],
+            "slots": [{"slot": "who", "value": "Ångström", "evidence_id": of_a}],
         },
     }
     step = Step(
@@ -137,7 +139,7 @@ def run(run_id: str, collection: str = "main") -> RunRecord:
         reason="who = Ångström",
         arguments={"slots": {"who": ["Ångström"]}, "other": "Ångströmer"},
         calls=[ModelCall(verb="grade", prompt_hash="h", reply="text of a")],
-        evidence=[("e-a", 1.0)],
+        evidence=[(of_a, 1.0)],
     )
     return RunRecord(
         run_id=run_id, tenant="acme", user="bob", collection=collection, question="Why?",
@@ -155,20 +157,20 @@ def test_stored_runs_keep_the_answer_but_not_the_text(
     store.runs.save(run("r1"))
     store.runs.save(run("r2", "other"))
     assert store.erasure.erase(ANN, collection, "a")
-    kept = store.runs.load("acme", "bob", "r1")
+    kept = store.runs.load(BOB, "r1")
     assert (kept.result["answer"], kept.result["claims"][0]["text"]) == (NOTICE, "")
     first, second = kept.result["evidence"]
     assert (first["text"], first["title"], first["metadata"]) == ("", "", {})
-    assert (first["evidence_id"], first["score"], second["text"]) == ("e-a", 1.0, "text of b")
+    assert (first["score"], second["text"]) == (1.0, "text of b")
     gone, cited = kept.result["claims"][0]["citations"]
     assert (gone["quote"], gone["start"], gone["end"]) == ("", 0, 0)
     assert gone["document_id"] == first["document_id"] == ERASED
     assert cited["quote"] == "text of b"
     (step,) = kept.trail
-    assert step.calls[0].reply == "" and step.evidence == [("e-a", 1.0)]
+    assert step.calls[0].reply == "" and step.evidence == [(first["evidence_id"], 1.0)]
     assert step.arguments == {"slots": {"who": ["…"]}, "other": "Ångströmer"}
     assert "Ångström" not in str(kept.result["plan"]) + step.reason
-    assert store.runs.load("acme", "bob", "r2") == run("r2", "other")  # its own document "a"
+    assert store.runs.load(BOB, "r2") == run("r2", "other")  # its own document "a"
 
 
 def test_a_run_that_ends_after_the_deletion_is_kept_without_the_text(
@@ -177,7 +179,7 @@ def test_a_run_that_ends_after_the_deletion_is_kept_without_the_text(
     write(store, collection, [document(collection, "b", "text of b")], embedder)
     late = run("late")
     store.runs.save(late)
-    kept = store.runs.load("acme", "bob", "late")
+    kept = store.runs.load(BOB, "late")
     assert [item["text"] for item in kept.result["evidence"]] == ["", "text of b"]
     assert late == run("late")  # its caller still gets what was found
 

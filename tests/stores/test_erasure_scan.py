@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeEmbedder, document, write
+from fakes import FakeEmbedder, document, short_hash, write
 from scanning import encoded, holding
 
 from core.auth import AuthContext
@@ -19,6 +19,7 @@ from core.trace import ModelCall, RunRecord, Step
 from core.types import Clarification
 from stores.catalogue import Collection
 from stores.conversations import THREADS, KeptTurn
+from stores.erasure.redaction import ERASED
 from stores.erasure.targets import documents_of, named_document
 from stores.feedback import FeedbackNotes
 from stores.health import examine
@@ -46,12 +47,13 @@ def full(open_store: Callable[..., Store]) -> Store:
 
 def run_of(text: str, run_id: str, tenant: str = "acme") -> RunRecord:
     """Make a run that cites the document, says it in its trail, and reads another one."""
-    cited = {"evidence_id": "e", "document_id": NAME, "source": NAME, "chunk_id": "e",
+    own, others = (short_hash(tenant, "main", name, "", 0) for name in (NAME, "d0"))
+    cited = {"evidence_id": own, "document_id": NAME, "source": NAME, "chunk_id": own,
              "start": 0, "end": 4, "quote": text}  # fmt: skip
-    item = {"evidence_id": "e", "document_id": NAME, "source": NAME, "text": text, "title": TITLE,
+    item = {"evidence_id": own, "document_id": NAME, "source": NAME, "text": text, "title": TITLE,
             "section": "", "metadata": {"author": text}, "language": "en",
             "query": text}  # fmt: skip
-    other = item | {"evidence_id": "o", "document_id": "d0", "source": "d0",
+    other = item | {"evidence_id": others, "document_id": "d0", "source": "d0",
                     "text": STAYS, "title": "", "metadata": {}}  # fmt: skip
     result: dict[str, Any] = {
         "answer": text,
@@ -137,10 +139,10 @@ def test_no_file_holds_a_forgotten_document(
     assert examine(full)["problems"] == []
     with closing(sqlite3.connect(full.folder / THREADS)) as connection:
         assert connection.execute("SELECT count(*) FROM checkpoints").fetchone() == (0,)
-    kept = full.runs.load("acme", "ann", "r-acme")
-    assert [one["evidence_id"] for one in kept.result["evidence"]] == ["e", "o"]
+    kept = full.runs.load(ANN, "r-acme")
+    assert [one["source"] for one in kept.result["evidence"]] == [ERASED, "d0"]
     assert STAYS in str(kept.result)
-    (conversation,) = full.conversations.newest("acme", "ann", 5)
+    (conversation,) = full.conversations.newest(ANN, 5)
     assert (conversation.waiting, conversation.checkpoint_id, conversation.turns) == (None, "", 1)
 
 
@@ -196,7 +198,7 @@ def test_all_of_a_tenant_goes_and_nothing_of_another(full: Store, embedder: Fake
     assert full.erasure.tenants() == ["acme"]
     assert examine(full)["problems"] == []
     assert not upload.exists()
-    assert full.runs.load("acme", "ann", "r-acme").result["answer"] == "Another text of no secret."
+    assert full.runs.load(ANN, "r-acme").result["answer"] == "Another text of no secret."
     assert not full.erasure.forget_tenant("zoo")
 
 
@@ -218,7 +220,7 @@ def test_what_other_documents_say_too_stays_in_runs(full: Store, embedder: FakeE
     question = "Does Zyx swim near the harbour in the north?"
     full.runs.save(run_of(text, "asked").model_copy(update={"question": question}))
     full.erasure.forget(main, [named_document(full.database.read(), main, NAME)])
-    kept = full.runs.load("acme", "ann", "asked")
+    kept = full.runs.load(ANN, "asked")
     assert kept.question == "Does … near the harbour in the north?"
 
 

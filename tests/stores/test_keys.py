@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.errors import CallerError, DataLockedError
 from stores.keys import Keys
-from stores.keys_access import opened_keys
+from stores.keys_access import opened_catalogue
 from stores.store import CATALOGUE, Store
 
 START = datetime.datetime(2030, 5, 1, 12, tzinfo=datetime.UTC)
@@ -125,18 +125,18 @@ _EMPTY = Keys(_NoRows())  # type: ignore[arg-type]
 
 
 def test_keys_change_while_another_owns_the_directory(store: Store, keys: Keys) -> None:
-    with opened_keys(store.folder) as beside:
-        text, key = beside.create("acme")
+    with opened_catalogue(store.folder) as beside:
+        text, key = Keys(beside).create("acme")
     assert keys.verified(text) is not None
-    with opened_keys(store.folder) as beside:
-        beside.revoke(key.id)
+    with opened_catalogue(store.folder) as beside:
+        Keys(beside).revoke(key.id)
     assert keys.verified(text) is None
 
 
 def test_an_owner_of_another_version_is_not_written_beside(store: Store) -> None:
     with store.database.write() as connection:
         connection.execute("DELETE FROM migrations WHERE name = 'm006_serving'")
-    with pytest.raises(DataLockedError), opened_keys(store.folder):
+    with pytest.raises(DataLockedError), opened_catalogue(store.folder):
         pass
     with store.database.write() as connection:
         connection.execute("INSERT INTO migrations VALUES ('m006_serving', '')")
@@ -144,6 +144,6 @@ def test_an_owner_of_another_version_is_not_written_beside(store: Store) -> None
 
 def test_keys_can_come_before_documents(tmp_path: object) -> None:
     folder = tmp_path / "new"  # type: ignore[operator]
-    with opened_keys(folder, create=True) as keys:
-        keys.create("acme")
+    with opened_catalogue(folder, create=True) as database:
+        Keys(database).create("acme")
     assert (folder / CATALOGUE).is_file()

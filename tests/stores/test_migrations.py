@@ -95,7 +95,7 @@ TABLES = {
     "jobs": [
         *("number", "id", "kind", "tenant", "user", "collection", "name", "roles", "bytes"),
         *("state", "error", "attempts", "documents", "chunks", "notes"),
-        *("created_at", "updated_at", "sum"),
+        *("created_at", "updated_at", "sum", "caller"),
     ],
     "conversations": [
         *("id", "tenant", "user", "collection", "title", "created_at", "updated_at"),
@@ -112,6 +112,7 @@ TABLES = {
     "chunk_prints": ["chunk", "collection_id", "print", "place"],
     "book_texts": ["text", "book", "collection_id", "rule", "sum"],
     "quarantine": ["document", "reason"],
+    "aliases": ["collection_id", "kind", "stored", "alias", "sum"],
     "embedders": ["model", "dimension"],
 }
 NAMES = [
@@ -131,6 +132,8 @@ NAMES = [
     "m014_erasure",
     "m015_audit_names",
     "m016_record_sums",
+    "m017_aliases",
+    "m018_id_secret",
 ]
 
 

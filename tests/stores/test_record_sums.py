@@ -11,6 +11,7 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from core.errors import AbsentError, OperatorError
 from core.trace import RunRecord, Step
+from stores.aliases import add_alias
 from stores.book_lookup import texts_of_book
 from stores.catalogue import Collection
 from stores.conversations import KeptTurn
@@ -21,11 +22,13 @@ from stores.findings import damage_problems, threads_problem
 from stores.health import examine
 from stores.jobs import JobRow, JobRows
 from stores.mending import read_anew
+from stores.migrations_records import TABLES
 from stores.rows import FileRow
 from stores.store import Store
 from stores.sums_records import SUMS, find_damaged_records
 
 ANN = AuthContext(tenant="acme", user="ann")
+BOB = AuthContext(tenant="acme", user="bob")
 Opener = Callable[..., Store]
 
 
@@ -61,6 +64,8 @@ def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Stor
     for one in ("j1", "j2"):
         jobs.save(JobRow(one, "upload", "acme", "ann", "main", "a.txt", frozenset({"staff"})))
     store.files.finish(collection, FileRow("a.txt", "/a.txt", "print", []), set())
+    with store.database.write() as connection:
+        add_alias(connection, collection.id, "document", "text (0f)", "text")
     return store
 
 
@@ -87,7 +92,7 @@ def test_what_is_written_is_signed(filled: Store, collection: Collection) -> Non
         query = f"SELECT count(*) FROM {name} WHERE sum IS NOT NULL"
         assert filled.database.read().execute(query).fetchone()[0], name
     kept = filled.conversations
-    kept.rename(kept.newest("acme", "ann", 1)[0], "another title")
+    kept.rename(kept.newest(ANN, 1)[0], "another title")
     FeedbackNotes(filled.database).save("acme", "ann", "r1", "down", "")
     job = JobRows(filled.database, kept=10).find("j1")
     assert job is not None
@@ -110,6 +115,7 @@ def test_what_is_written_is_signed(filled: Store, collection: Collection) -> Non
         ("UPDATE jobs SET roles = '[]' WHERE id = 'j1'", "jobs"),
         ("UPDATE files SET fingerprint = 'prinu'", "files"),
         ("UPDATE book_texts SET rule = '1'", "book_texts"),
+        ("UPDATE aliases SET alias = 'tex'", "aliases"),
     ],
 )
 def test_a_change_behind_its_back_is_found_and_said(
@@ -132,33 +138,33 @@ def test_a_change_behind_its_back_is_found_and_said(
 def test_a_damaged_run_is_withheld(filled: Store, value: str) -> None:
     change(filled, f"UPDATE runs SET result = {value} WHERE run_id = 'r1'")
     with pytest.raises(OperatorError, match="record of this run is damaged.*r1.*backup"):
-        filled.runs.load("acme", "ann", "r1")
-    assert [one.run_id for one in filled.runs.newest("acme", "ann", 9)] == ["r2"]
+        filled.runs.load(ANN, "r1")
+    assert [one.run_id for one in filled.runs.newest(ANN, 9)] == ["r2"]
     assert any("runs are damaged" in line for line in filled.database.condition.warnings())
     filled.database.condition.clear("records")
-    talk = filled.conversations.newest("acme", "ann", 1)[0]
-    answers = [turn["answer"] for turn in filled.conversations.turns(talk)]
+    talk = filled.conversations.newest(ANN, 1)[0]
+    answers = [turn["answer"] for turn in filled.conversations.turns(ANN, talk)]
     assert answers == ["", "Because"]
     assert any("runs are damaged" in line for line in filled.database.condition.warnings())
-    notes = list(FeedbackNotes(filled.database).exported("acme", "ann"))
+    notes = list(FeedbackNotes(filled.database).exported(ANN))
     assert [note["answer"] for note in notes] == [None, "Because"]
 
 
 def test_a_damaged_conversation_is_withheld(filled: Store) -> None:
     kept = filled.conversations
-    talk = kept.newest("acme", "ann", 1)[0]
+    talk = kept.newest(ANN, 1)[0]
     change(filled, "UPDATE conversation_turns SET reply = 'x' WHERE run_id = 'r1'")
-    assert [turn["run_id"] for turn in kept.turns(talk)] == ["r2"]
+    assert [turn["run_id"] for turn in kept.turns(ANN, talk)] == ["r2"]
     assert any("turns are damaged" in line for line in filled.database.condition.warnings())
     change(filled, "UPDATE conversations SET title = CAST(x'ff41' AS TEXT)")
-    assert kept.newest("acme", "ann", 9) == []
+    assert kept.newest(ANN, 9) == []
     with pytest.raises(OperatorError, match="conversation is damaged"):
-        kept.load("acme", "ann", talk.id)
+        kept.load(ANN, talk.id)
     change(filled, "UPDATE conversations SET user = 'bob'")
     with pytest.raises(OperatorError, match="conversation is damaged"):  # not handed to another
-        kept.load("acme", "bob", talk.id)
+        kept.load(BOB, talk.id)
     with pytest.raises(AbsentError):
-        kept.load("acme", "ann", talk.id)
+        kept.load(ANN, talk.id)
 
 
 def test_a_damaged_job_is_not_taken_up(filled: Store) -> None:
@@ -204,19 +210,19 @@ def test_an_erasure_drops_what_nobody_can_read(filled: Store, collection: Collec
         left = connection.execute("SELECT kind FROM erasure_leftovers").fetchall()
     assert [row[0] for row in left] == ["thread"]
     assert damaged(filled) == {}
-    assert [one.run_id for one in filled.runs.newest("acme", "ann", 9)] == ["r2"]
+    assert [one.run_id for one in filled.runs.newest(ANN, 9)] == ["r2"]
 
 
 def test_an_older_directory_gets_its_sums(filled: Store, open_store: Opener) -> None:
     filled.close()
     with sqlite3.connect(filled.database.path) as direct:
-        for name in SUMS:
+        for name in TABLES:
             direct.execute(f"ALTER TABLE {name} DROP COLUMN sum")
         direct.execute("DELETE FROM migrations WHERE name = 'm016_record_sums'")
     direct.close()
     store = open_store()
     assert damaged(store) == {}
-    assert len(store.runs.newest("acme", "ann", 9)) == 2
+    assert len(store.runs.newest(ANN, 9)) == 2
 
 
 def test_a_damaged_file_of_states_is_said_until_it_is_gone(

@@ -1,0 +1,268 @@
+"""Damage below the file system, or under a running process, is not used without a word.
+
+"Rot" keeps a file's size and times: the seal's stamps are set to the file as it is, with the sum
+that it had before. What is changed is said by answers, by the condition that `/health` shows, or
+has been made anew by the next self-check.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes import FakeEmbedder, document, write
+
+from core.auth import AuthContext
+from stores.catalogue import Collection
+from stores.listing import Listing
+from stores.part_checks import WORDS as FULL_TEXT
+from stores.put_off import MENDED
+from stores.records import Condition
+from stores.seal import NAME, _packed, _stamps, _unpacked
+from stores.segments.views import FALLBACK
+from stores.store import Store
+
+ANN = AuthContext(tenant="acme", user="ann")
+LEE = AuthContext(tenant="acme", user="lee", roles=frozenset({"legal"}))
+LOW = {"segment_min_rows": 10}
+Opener = Callable[..., Store]
+ARRAYS = ("vectors", "sentence_norms", "sentences", "postings_rows", "postings_scores", "terms")
+FLIPS = int(os.environ.get("SILENT_FLIPS", "8"))
+ROWS = 120
+
+
+@pytest.fixture
+def folder(open_store: Opener, embedder: FakeEmbedder) -> Path:
+    """Hold documents in a segment, some for one role alone, closed."""
+    store = open_store(**LOW)
+    collection = store.writer.open_collection("acme", "main", None)
+    rows = [
+        document(
+            collection,
+            f"d{n:03}",
+            f"harbour tide{n} crane{n % 7} rope{n % 11}",
+            title=f"Title {n}",
+            acl=["legal"] if n % 10 == 0 else [],
+            fields={"number": float(n)} if n % 5 == 0 else None,
+        )
+        for n in range(ROWS)
+    ]
+    write(store, collection, rows, embedder)
+    hashes = [chunk.content_hash for row in rows for chunk in row.chunks]
+    sentences = {
+        key: np.stack([embedder.embed_query(f"sentence {key} {n}") for n in range(3)])
+        for key in hashes
+    }
+    store.writer.store_vectors(embedder.model_id, {}, sentences)
+    store.outbox.drain()
+    store.hot.refresh(collection)
+    store.close()
+    return store.folder
+
+
+def collection_of(store: Store) -> Collection:
+    return store.catalogue.collection("acme", "main")
+
+
+def ranked(store: Store) -> list[list[tuple[str, float, float, float]]]:
+    """Ask twelve searches and return what each found, with every score."""
+    results = []
+    for number in range(12):
+        words = f"tide{9 * number} crane{number % 7} harbour"
+        vector = FakeEmbedder().embed_query(words)
+        terms = [{word} for word in words.split()]
+        found = store.hot.candidates(ANN, 1, terms=terms, vector=vector, pool=10)
+        assert found.cosine is not None
+        scores = zip(
+            found.chunk_ids,
+            found.bm25.tolist(),
+            found.cosine.tolist(),
+            found.sentence.tolist(),
+            strict=True,
+        )
+        results.append([(key, *map(lambda one: round(one, 5), values)) for key, *values in scores])
+    return results
+
+
+def flip(path: Path, bits: int, seed: int) -> None:
+    """Flip bits in place, as a disk does it under an open file."""
+    draw = random.Random(seed)
+    with path.open("r+b") as file:
+        size = path.stat().st_size
+        for _ in range(bits):
+            place = draw.randrange(size)
+            file.seek(place)
+            [value] = file.read(1)
+            file.seek(place)
+            file.write(bytes([value ^ 1 << draw.randrange(8)]))
+
+
+def restamped(folder: Path) -> None:
+    """Make the seal of a closed directory fit files whose bytes have rotted."""
+    kept, left_out = _unpacked(folder / NAME)
+    assert kept is not None
+    now = dict(_stamps(folder))
+    stamps = {
+        name: type(one)(now[name].size, now[name].modified, now[name].entry, one.crc)
+        for name, one in kept.items()
+    }
+    (folder / NAME).write_bytes(_packed(stamps, left_out))
+
+
+@contextmanager
+def direct(folder: Path) -> Iterator[sqlite3.Connection]:
+    connection = sqlite3.connect(folder / "catalogue.sqlite3")
+    yield connection
+    connection.commit()
+    connection.close()
+
+
+def segment(folder: Path) -> Path:
+    [found] = (folder / "segments" / "1").iterdir()
+    return found
+
+
+@pytest.mark.parametrize("name", ARRAYS)
+def test_a_rotten_segment_is_made_anew_by_the_next_self_check(
+    folder: Path, open_store: Opener, name: str
+) -> None:
+    store = open_store(**LOW)
+    expected = ranked(store)
+    before = store.catalogue.index_version()
+    flip(segment(folder) / name, 64, seed=1)
+    store.checkup.again()
+    assert ranked(store) == expected
+    assert MENDED in store.database.condition.warnings()
+    assert store.catalogue.index_version() > before  # what was remembered is forgotten
+    store.checkup.again()
+    assert store.database.condition.warnings() == []
+
+
+@pytest.mark.parametrize("seed", range(FLIPS))
+def test_rot_in_a_segment_is_told_by_the_first_answer(
+    folder: Path, open_store: Opener, seed: int
+) -> None:
+    store = open_store(**LOW)
+    expected = ranked(store)
+    store.close()
+    files = sorted(path for path in segment(folder).iterdir() if path.stat().st_size)
+    flip(files[(5 * seed) % len(files)], 1, seed)
+    restamped(folder)
+    store = open_store(**LOW)
+    assert store.sealed.state == "equal"
+    told = store.database.condition.warnings() + store.checkup.parts.repaired
+    assert ranked(store) == expected or told
+    assert FALLBACK in store.database.condition.warnings() or told
+    store.checkup.again()
+    store.checkup.again()
+    assert ranked(store) == expected
+    assert store.database.condition.warnings() == []
+
+
+CHANGES = {
+    "title": "UPDATE documents SET title = 'Another' WHERE document_id = 'd003'",
+    "is_open": "UPDATE documents SET is_open = 1 WHERE document_id = 'd020'",
+    "principal": "UPDATE document_acl SET principal = 'user:ann' WHERE document ="
+    " (SELECT id FROM documents WHERE document_id = 'd020')",
+    "field": "UPDATE record_fields SET number = 5 WHERE document ="
+    " (SELECT id FROM documents WHERE document_id = 'd015')",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_row_without_its_sum_is_in_no_list_and_no_total(
+    folder: Path, open_store: Opener, change: str
+) -> None:
+    store = open_store(**LOW)
+    expected = listed(store)
+    store.close()
+    with direct(folder) as connection:
+        connection.execute(CHANGES[change])
+    restamped(folder)
+    store = open_store(**LOW)
+    assert store.sealed.state == "equal"
+    now = listed(store)
+    assert now["documents"].items() <= expected["documents"].items()
+    assert now["count"] == len(now["documents"])
+    assert set(now["records"]) <= set(expected["records"])
+    assert now["total"] == len(now["records"])
+    assert any("left out" in one for one in store.database.condition.warnings())
+    store.checkup.again()
+    assert any("1 documents are damaged" in one for one in store.database.condition.warnings())
+    assert listed(store) == now
+
+
+def listed(store: Store) -> dict[str, Any]:
+    """Return all that lists and record queries show to somebody without a role."""
+    listing, collection = Listing(store.database), collection_of(store)
+    documents = listing.documents(ANN, collection, after="", limit=500)
+    where = [Condition(field="number", op=">=", value=0)]
+    rows, total = store.records.find(ANN, 1, where, order_by=None, descending=False, limit=500)
+    assert listing.document(ANN, collection, "d020") is None
+    fields = store.records.fields(ANN, 1)
+    assert all("20" not in field.examples for field in fields)
+    return {
+        "documents": {one["document_id"]: one["title"] for one in documents},
+        "count": listing.count(ANN, collection),
+        "records": rows,
+        "total": total,
+    }
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE chunks SET text = 'harbour tide7 crame0 rope7' WHERE id = 8",
+        "UPDATE embeddings SET vector = zeroblob(128) WHERE content_hash ="
+        " (SELECT min(content_hash) FROM embeddings)",
+        "UPDATE collections SET profile = '{}'",
+    ],
+)
+def test_rows_that_rot_under_an_open_store_are_counted(
+    folder: Path, open_store: Opener, damage: str
+) -> None:
+    store = open_store(**LOW)
+    ranked(store)
+    with direct(folder) as connection:
+        connection.execute(damage)
+    assert store.database.condition.warnings() == []
+    store.checkup.again()
+    assert any("damaged" in one for one in store.database.condition.warnings())
+
+
+def test_pages_that_rot_under_an_open_store_stop_writing(folder: Path, open_store: Opener) -> None:
+    store = open_store(**LOW)
+    ranked(store)
+    with direct(folder) as connection:
+        page = connection.execute(
+            "SELECT rootpage FROM sqlite_schema WHERE name = 'chunks'"
+        ).fetchone()[0]
+    store.database.checkpoint()
+    with (folder / "catalogue.sqlite3").open("r+b") as file:
+        file.seek(4096 * (page - 1))
+        file.write(bytes(4096))
+    problems = store.checkup.again()
+    assert any("damaged" in one for one in problems)
+    assert any("catalogue is damaged" in one for one in store.database.condition.warnings())
+
+
+def test_full_text_that_rots_under_an_open_store_is_made_anew(
+    folder: Path, open_store: Opener
+) -> None:
+    store = open_store(**LOW)
+    with direct(folder) as connection:
+        connection.execute("UPDATE fts_1_content SET c3 = 'other' WHERE id = 8")
+    store.checkup.again()
+    assert MENDED in store.database.condition.warnings()
+    store.database.condition.lost = "for this test"
+    with direct(folder) as connection:
+        connection.execute("UPDATE fts_1_content SET c3 = 'other' WHERE id = 8")
+    store.checkup.again()
+    assert FULL_TEXT in store.database.condition.warnings()  # where nothing may be written
