@@ -134,13 +134,14 @@ def _answers(session: Any, questions: Sequence[str], said: list[str]) -> Any:  #
 
 def _turns(session: Any, auth: AuthContext, name: str) -> Any:  # noqa: ANN401
     kept = session.store.conversations
-    newest = [one.describe() for one in kept.newest(auth.tenant, auth.user, NEWEST)]
-    return [newest, kept.turns(kept.load(auth.tenant, auth.user, name))]
+    newest = [one.describe() for one in kept.newest(auth, NEWEST)]
+    return [newest, kept.turns(auth, kept.load(auth, name))]
 
 
 def _runs(session: Any, auth: AuthContext) -> Any:  # noqa: ANN401
     """Return the runs of the conversation; the questions of this process have made others."""
-    runs = session.store.runs.newest(auth.tenant, auth.user, NEWEST)
+    kept = session.store.runs
+    runs = [kept.load(auth, run.run_id) for run in kept.newest(auth, NEWEST)]
     return [run.model_dump(mode="json") for run in runs if "conversation_id" in run.result]
 
 
@@ -182,7 +183,9 @@ def _jobs(session: Any) -> Any:  # noqa: ANN401
 def _feedback(session: Any) -> Any:  # noqa: ANN401
     from stores.feedback import FeedbackNotes
 
-    return list(FeedbackNotes(session.store.database).exported("default", None))
+    return list(
+        FeedbackNotes(session.store.database).exported(AuthContext(tenant="default"), everyone=True)
+    )
 
 
 def _audit(session: Any, refused: dict[str, str]) -> Any:  # noqa: ANN401

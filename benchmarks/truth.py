@@ -2,8 +2,9 @@
 
 Rows are joined by what they are called, and row ids, times of writing and counters are left out:
 ids are never used again, so a document that was taken back and written anew has another one.
-Everything else is compared byte for byte: documents, readers, fields, chunks, full text, vectors,
-files, and what is left of the journal and the outbox.
+Keys of documents and ids of chunks are made with a secret of the directory: they are left out too,
+and `faults` makes them again instead. Everything else is compared byte for byte: documents,
+readers, fields, chunks, full text, vectors, files, and what is left of the journal and the outbox.
 """
 
 from __future__ import annotations
@@ -17,12 +18,19 @@ from typing import Any
 
 import numpy as np
 
+from core.profile import Profile
+from ingest.enrich import chunk_id
+from stores.catalogue import Collection
 from stores.chroma import ChromaVectors
+from stores.migrations_ids import SECRET
+from stores.rows import document_key
 from stores.verify import TOLERANCE
 
 CATALOGUE = "catalogue.sqlite3"
 VERIFIED_PENDING = "verified but not yet in Chroma"
-LEFT_OUT = {"id", "sum", "indexed_at", "created_at", "document", "collection_id"}
+LEFT_OUT = {
+    "id", "sum", "indexed_at", "created_at", "document", "collection_id", "key", "chunk_id",
+}  # fmt: skip
 OF_DOCUMENT = {
     "document_acl": "SELECT * FROM document_acl WHERE document = ? ORDER BY principal",
     "record_fields": "SELECT * FROM record_fields WHERE document = ? ORDER BY rowid",
@@ -104,11 +112,29 @@ def faults(
         ).fetchone()[0]
         if doubled:
             problems.append(f"{doubled} chunks are doubled")
+        if wrong := _wrong_ids(connection):
+            problems.append(f"{wrong} chunks have another id, or a document has, than ingest makes")
         for collection in connection.execute("SELECT id FROM collections").fetchall():
             problems += _faults_of(connection, data, model, collection["id"], pending)
     if rebuilding:
         problems = [line for line in problems if not line.endswith(VERIFIED_PENDING)]
     return problems
+
+
+def _wrong_ids(connection: sqlite3.Connection) -> int:
+    rows = connection.execute(
+        f"""SELECT o.tenant, o.name, d.key, d.document_id, d.version, d.content_hash, c.ordinal,
+                   c.chunk_id, {SECRET} AS secret
+            FROM chunks c JOIN documents d ON d.id = c.document
+            JOIN collections o ON o.id = d.collection_id"""
+    )
+    wrong = 0
+    for row in rows:
+        place = Collection(0, row["tenant"], row["name"], Profile(name="default"), row["secret"])
+        named, hashed = row["document_id"], row["content_hash"]
+        made = chunk_id(place, named, row["version"], hashed, row["ordinal"])
+        wrong += (row["key"], row["chunk_id"]) != (document_key(place, named), made)
+    return wrong
 
 
 def _faults_of(
