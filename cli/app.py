@@ -15,7 +15,7 @@ from cli.output import fail
 from cli.running import host
 from cli.second import refuse_server
 from core.environment import variables
-from core.errors import CarrelError
+from core.errors import CarrelError, disk_error
 
 if TYPE_CHECKING:
     import typer
@@ -106,11 +106,15 @@ def _unexpected(error: Exception) -> int:
         explained = damaged(load_settings()[0].data / CATALOGUE, error)
         fail(str(explained))
         return explained.exit_code
-    if isinstance(error, OSError) and error.errno == 28:  # ENOSPC
-        fail("the disk is full. Free some space and run it again.")
-        return 4
+    if isinstance(error, OSError) and (found := disk_error(error)):
+        fail(str(found))
+        return found.exit_code
     fail(
         f"something unexpected happened ({type(error).__name__}: {error}). "
         "Run it again with CARREL_DEBUG=1 to see where, and report it."
     )
     return 1
+
+
+if __name__ == "__main__":
+    main()

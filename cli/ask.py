@@ -11,6 +11,7 @@ from cli.interrupt import interruptible
 from cli.options import (
     DEFAULT_COLLECTION,
     DEFAULT_TENANT,
+    DEFAULT_USER,
     CollectionName,
     Data,
     Json,
@@ -44,7 +45,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question.", show_default=False)],
     collection: CollectionName = DEFAULT_COLLECTION,
     tenant: Tenant = DEFAULT_TENANT,
-    user: User = "local",
+    user: User = DEFAULT_USER,
     role: Roles = None,
     pipeline: Annotated[
         str,
@@ -115,5 +116,6 @@ def _given(
 
 
 def caller(kind: Any, tenant: str, user: str, roles: list[str] | None) -> Any:  # noqa: ANN401
-    """Return who is asking; the person at this machine vouches for it."""
-    return kind(tenant=tenant, user=user, roles=frozenset(roles or []))
+    """Return who is asking; the person at this machine vouches for it, and is it by default."""
+    operator = user == DEFAULT_USER and not roles
+    return kind(tenant=tenant, user=user, roles=frozenset(roles or []), operator=operator)

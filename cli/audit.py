@@ -105,7 +105,7 @@ def _opened(data: Path | None) -> Iterator[AuditLog]:
     from stores.keys_access import opened_catalogue
 
     settings = settings_from(data)
-    with opened_catalogue(settings.data) as database:
+    with opened_catalogue(settings.data, insecure=settings.insecure_permissions) as database:
         yield AuditLog(database, settings)
 
 

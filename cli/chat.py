@@ -14,6 +14,7 @@ from cli.interrupt import interruptible
 from cli.options import (
     DEFAULT_COLLECTION,
     DEFAULT_TENANT,
+    DEFAULT_USER,
     CollectionName,
     Data,
     Roles,
@@ -42,7 +43,7 @@ FORGET = "/new"
 def chat(
     collection: CollectionName = DEFAULT_COLLECTION,
     tenant: Tenant = DEFAULT_TENANT,
-    user: User = "local",
+    user: User = DEFAULT_USER,
     role: Roles = None,
     resume: Annotated[
         str | None,
@@ -108,9 +109,9 @@ def _resumed(
     err = stderr()
     kept = None
     if name is None:
-        session.store.catalogue.collection(auth.tenant, collection)
+        session.store.catalogue.visible_collection(auth, collection)
     else:
-        kept = named(session.store.conversations, auth.tenant, auth.user, name)
+        kept = named(session.store.conversations, auth, name)
         collection = collection_of(kept, "" if collection == DEFAULT_COLLECTION else collection)
         err.print(f"[dim]{escape(kept.title)}[/dim]")
     err.print(f"[dim]{collection}: ask a question; /new starts over, /quit leaves[/dim]")

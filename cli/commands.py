@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from cli import (
     ask,
@@ -29,9 +30,50 @@ from cli import (
     trace,
 )
 from cli import eval as evaluation
+from cli.options import INSECURE, insecure
+
+
+class Commands(TyperGroup):
+    """Give each command that takes a data directory the flag to take one that others can read."""
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - Typer's own
+        super().__init__(**given)
+        _add_flag(self, _flag())
+
+
+def _add_flag(group: TyperGroup, flag: Any) -> None:  # noqa: ANN401 - Typer's own
+    for command in group.commands.values():
+        if isinstance(command, TyperGroup):
+            _add_flag(command, flag)
+        elif any(one.name == "data" for one in command.params):
+            command.params.append(flag)
+
+
+def _flag() -> Any:  # noqa: ANN401 - Typer's own
+    """Return an option that sets `insecure` and is no argument of the command."""
+    single = typer.Typer(add_completion=False)
+
+    @single.command()
+    def command(
+        value: Annotated[
+            bool,
+            typer.Option(
+                INSECURE,
+                help="Use a data directory that other users of the machine can read, as it is.",
+                callback=lambda value: insecure.set(value),
+            ),
+        ] = False,
+    ) -> None:
+        """Do nothing."""
+
+    flag = typer.main.get_command(single).params[0]
+    flag.expose_value = False
+    return flag
+
 
 app = typer.Typer(
     name="carrel",
+    cls=Commands,
     help="Ask your own documents and get a cited answer, or an honest refusal.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -14,8 +14,10 @@ from cli.ask import caller
 from cli.draw import shortened
 from cli.options import (
     DEFAULT_TENANT,
+    DEFAULT_USER,
     Data,
     Json,
+    Roles,
     Tenant,
     User,
     opened_catalogue,
@@ -30,6 +32,7 @@ from core.errors import AbsentError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from core.auth import AuthContext
     from graph.threads import Threads
     from stores.conversations import Conversation, Conversations
 
@@ -45,14 +48,16 @@ Name = Annotated[str, typer.Argument(help="Its id, or 'last'.", show_default=Fal
 @app.command("list")
 def list_conversations(
     tenant: Tenant = DEFAULT_TENANT,
-    user: User = "local",
+    user: User = DEFAULT_USER,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="How many.")] = NEWEST,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
     """List the conversations of a user, last used first."""
+    from core.auth import AuthContext
+
     with _kept(data) as kept:
-        found = kept.newest(tenant, user, limit)
+        found = kept.newest(caller(AuthContext, tenant, user, None), limit)
     if as_json:
         print_json({"conversations": [one.describe() for one in found]})
         return
@@ -67,14 +72,21 @@ def list_conversations(
 def show(
     conversation: Name,
     tenant: Tenant = DEFAULT_TENANT,
-    user: User = "local",
+    user: User = DEFAULT_USER,
+    role: Roles = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show the turns of a conversation; `carrel trace RUN` shows how one was answered."""
+    """Show the turns of a conversation; `carrel trace RUN` shows how one was answered.
+
+    What the user may not see now, with these roles, is left out.
+    """
+    from core.auth import AuthContext
+
+    auth = caller(AuthContext, tenant, user, role)
     with _kept(data) as kept:
-        found = named(kept, tenant, user, conversation)
-        turns = kept.turns(found)
+        found = named(kept, auth, conversation)
+        turns = kept.turns(auth, found)
     waiting = None if found.waiting is None else found.waiting.clarification.model_dump()
     if as_json:
         print_json({**found.describe(), "turns": turns, "waiting": waiting})
@@ -99,7 +111,7 @@ def _said(turn: dict[str, Any]) -> list[str]:
 def delete(
     conversation: Name,
     tenant: Tenant = DEFAULT_TENANT,
-    user: User = "local",
+    user: User = DEFAULT_USER,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -110,8 +122,8 @@ def delete(
     settings = settings_from(data)
     with opened_catalogue(settings) as database:
         kept = Conversations(database)
-        found = named(kept, tenant, user, conversation)
         auth = caller(AuthContext, tenant, user, None)
+        found = named(kept, auth, conversation)
         with claimed(auth, found.id), _threads(database.path.parent) as threads:
             threads.delete(found.id)
             kept.delete(found)
@@ -122,11 +134,11 @@ def delete(
         stdout().print(f"{found.id} is deleted")
 
 
-def named(kept: Conversations, tenant: str, user: str, name: str) -> Conversation:
+def named(kept: Conversations, auth: AuthContext, name: str) -> Conversation:
     """Return a user's conversation by its id or as the last used one; raises AbsentError."""
     if name != LAST:
-        return kept.load(tenant, user, storable(name))
-    newest = kept.newest(tenant, user, 1)
+        return kept.load(auth, storable(name))
+    newest = kept.newest(auth, 1)
     if not newest:
         raise AbsentError("there is no conversation yet", hint="`carrel chat` begins one")
     return newest[0]

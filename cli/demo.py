@@ -12,7 +12,7 @@ from rich.markup import escape
 from cli.answer import print_answer
 from cli.draw import path_picture, step_line
 from cli.ingest import print_summary, run_ingest
-from cli.options import DEFAULT_TENANT, Data, settings_from
+from cli.options import DEFAULT_TENANT, Data, flags_from, settings_from
 from cli.output import stdout
 from cli.second import refuse_second
 from core.errors import OperatorError
@@ -56,7 +56,7 @@ def demo(data: Data = None) -> None:
             tenant=DEFAULT_TENANT,
             acl="",
             prune=True,
-            flags={"data": folder},
+            flags=flags_from(folder, None),
             quiet=False,
             alone=True,
         )

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from cli.options import Data, Json, opened, settings_from, working
 from cli.output import print_json, stdout
+from core.errors import CallerError
 
 if TYPE_CHECKING:
     from graph.session import Session
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 Repair = Annotated[
     bool,
     typer.Option("--repair", help="Make anew what is derived, drop what belongs to nothing."),
+]
+Accept = Annotated[
+    bool,
+    typer.Option("--accept-loss", help="With --repair: go on without rows that are missing."),
 ]
 
 
@@ -40,6 +45,22 @@ def _others(session: Session) -> dict[str, Any]:
     }
 
 
+def _open_to_others(session: Session) -> list[str]:
+    """Name what other users of the machine can read; opening leaves nothing without the flag."""
+    from stores.folder import open_places
+    from stores.health import NAMED
+
+    found = [
+        f"{path} (mode {status.st_mode & 0o777:o})"
+        for path, status in open_places(session.store.folder)
+    ]
+    more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
+    return [
+        f"open to other users of this machine, `chmod -R go=` closes it: {one}"
+        for one in [*found[:NAMED], *more]
+    ]
+
+
 def _shown(report: dict[str, Any]) -> dict[str, Any]:
     """Return what a person wants to know of the directory besides its problems."""
     versions = dict(report["versions"])
@@ -60,22 +81,32 @@ def _described(value: Any) -> str:  # noqa: ANN401 - what a report holds
     return "none" if value is None else str(value)
 
 
-def doctor(data: Data = None, repair: Repair = False, as_json: Json = False) -> None:
+def doctor(
+    data: Data = None, repair: Repair = False, accept_loss: Accept = False, as_json: Json = False
+) -> None:
     """Check the catalogue, the full-text index, the vectors and the files beside them.
 
     Exit code 0: all is well (or was repaired), 1: problems were found or are left, 4: the directory
     cannot be opened.
     """
     from stores.health import examine
+    from stores.loss import accept_loss as accepted
 
+    if accept_loss and not repair:
+        raise CallerError(
+            "--accept-loss goes with --repair", hint="`carrel doctor` alone says what is missing"
+        )
     with opened(settings_from(data)) as session:
         done: list[str] = []
-        if repair:
-            done = [*session.store.checkup.parts.repaired, *_repaired(session, as_json)]
+        if accept_loss:
+            done = accepted(session.store, session.settings)
+        if repair and not session.store.database.condition.lost:
+            done += [*session.store.checkup.parts.repaired, *_repaired(session, as_json)]
         report = examine(session.store)
         report["repaired"] = done or report["repaired"]
         report["models"] = {"embedder": session.store.model_id, **_others(session)}
         report["problems"] += [note for note in session.warnings if note not in report["problems"]]
+        report["problems"] += _open_to_others(session)
         report["ok"] = not report["problems"]
     if as_json:
         print_json(report)
@@ -93,5 +124,7 @@ def doctor(data: Data = None, repair: Repair = False, as_json: Json = False) -> 
         shown = {**report["models"], **_shown(report)}
         for name, value in shown.items():
             out.print(f"  [dim]{name}: {escape(_described(value))}[/dim]")
+        if repair and report["lost"]:
+            out.print("  [dim]nothing was repaired: that needs --accept-loss as well[/dim]")
     if not report["ok"]:
         raise typer.Exit(1)

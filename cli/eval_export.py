@@ -12,6 +12,7 @@ from cli.ask import caller
 from cli.options import (
     DEFAULT_COLLECTION,
     DEFAULT_TENANT,
+    DEFAULT_USER,
     CollectionName,
     Data,
     Roles,
@@ -69,7 +70,7 @@ def export_sheet(
     ] = None,
     collection: CollectionName = DEFAULT_COLLECTION,
     tenant: Tenant = DEFAULT_TENANT,
-    user: User = "local",
+    user: User = DEFAULT_USER,
     role: Roles = None,
     data: Data = None,
     changes: Set = None,

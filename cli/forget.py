@@ -92,7 +92,18 @@ def _show(report: dict[str, Any]) -> None:
     erased = report["erased"].items()
     parts = [f"{count} {name.replace('_', ' ')}" for name, count in erased if count]
     done = f"erased: {', '.join(parts)}" if parts else "the interrupted erasure is finished"
-    stdout().print(escape(f"{done}; nothing of it is left in the data directory"))
+    rows, questions = report["stays"].get("audit_rows", 0), report["stays"]["question_rows"]
+    left = "nothing of it is left in the data directory"
+    if rows or questions:
+        left = "nothing of it is left in the data directory but in the audit log"
+    stdout().print(escape(f"{done}; {left}. Backups made earlier still hold it."))
+    if rows:
+        warn(f"{rows} rows of the audit log stay, which name the tenant and its users")
+    if questions:
+        warn(
+            f"{questions} rows of the audit log stay that hold words of questions, which may be"
+            " words of it (audit_questions=text); `audit_days` removes old rows"
+        )
     still = report.get("still_there", [])
     for path in still[:SHOWN]:
         warn(f"the file is still at {path}: the next ingest of it brings the document back")

@@ -39,18 +39,19 @@ class Asked:
         if self.document is not None or self.sources:
             return self._documents(session)
         if self.tenant is not None and self.collection is None:
-            counts = _whole_tenant(session, storable(self.tenant), self.yes)
-            return {"erased": dict(sorted(counts.items()))}
+            tenant = storable(self.tenant)
+            counts = _whole_tenant(session, tenant, self.yes)
+            return _report(session, counts, tenant, whole=True)
         if session.store.erasure.pending() is None:
             raise CallerError(
                 "name what is to be forgotten",
                 hint="give a DOCUMENT, --source or --tenant; `carrel forget --help` tells more",
             )
-        return {"erased": {}}
+        return _report(session, Counter(), None)
 
     def let_in(self, session: Session) -> dict[str, Any]:
         """Take a --keep-out of the document back; raises CallerError where there is none."""
-        from ingest.enrich import document_key
+        from stores.rows import document_key
 
         if self.document is None:
             raise CallerError("--let-in takes one DOCUMENT, by its id")
@@ -76,7 +77,26 @@ class Asked:
         _record(session, collection, found)
         counts = session.store.erasure.forget(collection, found, keep_out=self.keep_out)
         still = [] if self.keep_out else _still_there(found)
-        return {"erased": dict(sorted(counts.items())), "still_there": still}
+        report = _report(session, counts, collection.tenant, files=still)
+        return {**report, "still_there": still}
+
+
+def _report(
+    session: Session,
+    counts: Counter[str],
+    tenant: str | None,
+    *,
+    files: Sequence[str] = (),
+    whole: bool = False,
+) -> dict[str, Any]:
+    """Return what was erased, and what stays and where; of a `whole` tenant all its audit rows."""
+    from stores.audit_names import staying_rows
+
+    rows, questions = staying_rows(session.store.database.read(), tenant)
+    stays: dict[str, Any] = {"audit_rows": rows} if whole else {}
+    stays |= {"question_rows": questions, "files": list(files)}
+    stays["backups"] = "those made earlier still hold it"
+    return {"erased": dict(sorted(counts.items())), "stays": stays}
 
 
 def _chosen(

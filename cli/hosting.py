@@ -96,5 +96,5 @@ def on_top(server: Settings, command: Settings) -> Settings:
 
 def _of_commands(name: str) -> bool:
     """Tell whether a setting is no matter of places, servers and secrets."""
-    others = ("data", "cache", "lock_wait_s", "audit", "audit_key")
+    others = ("data", "insecure_permissions", "cache", "lock_wait_s", "audit", "audit_key")
     return name not in others and not name.startswith(("serve_", "jwt_", "otel_", "llama_"))

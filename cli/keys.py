@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from cli.options import DEFAULT_TENANT, Data, Json, Roles, Tenant, settings_from, storable
-from cli.output import print_json, stderr, stdout
+from cli.output import print_json, stderr, stdout, warn
 from cli.recording import record
 
 if TYPE_CHECKING:
@@ -60,8 +60,14 @@ def create(
         checked_name("user", user)
     roles = frozenset(checked_name("role", one) for one in role or [])
     settings = settings_from(data)
-    with opened_catalogue(settings.data, create=True) as database:
-        text, key = Keys(database).create(
+    with opened_catalogue(
+        settings.data, create=True, insecure=settings.insecure_permissions
+    ) as database:
+        keys = Keys(database)
+        if user and (count := sum(one.auth.user == user for one in keys.listed(tenant))):
+            others = "1 other key" if count == 1 else f"{count} other keys"
+            stderr().print(f"[dim]{user} has {others}: they read what is asked with this one[/dim]")
+        text, key = keys.create(
             tenant,
             user=user,
             roles=roles,
@@ -86,10 +92,14 @@ def list_keys(
     as_json: Json = False,
 ) -> None:
     """List the keys, without their secrets."""
-    from stores.keys_access import opened_keys
+    from stores.keys import Keys
+    from stores.keys_access import opened_catalogue
 
-    with opened_keys(settings_from(data).data) as keys:
-        found = keys.listed(tenant)
+    settings = settings_from(data)
+    with opened_catalogue(settings.data, insecure=settings.insecure_permissions) as database:
+        found = Keys(database).listed(tenant)
+        for warning in database.condition.warnings():  # a revoked key may look good again
+            warn(warning)
     if as_json:
         print_json({"keys": [key.describe() for key in found]})
         return
@@ -114,7 +124,7 @@ def revoke(
     from stores.keys_access import opened_catalogue
 
     settings = settings_from(data)
-    with opened_catalogue(settings.data) as database:
+    with opened_catalogue(settings.data, insecure=settings.insecure_permissions) as database:
         key = Keys(database).revoke(storable(key_id))
         _record(database, settings, "key_revoked", key)
     if as_json:

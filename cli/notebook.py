@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reasoning.planning.files import PlanFile
 
 DEFAULT_TENANT = "default"
+DEFAULT_USER = "local"
 
 
 class Library:
@@ -37,7 +38,7 @@ class Library:
         self,
         folder: str | Path | None = None,
         *,
-        user: str = "local",
+        user: str = DEFAULT_USER,
         roles: tuple[str, ...] = (),
         tenant: str = DEFAULT_TENANT,
         **settings: Any,  # noqa: ANN401 - the value of any setting
@@ -45,7 +46,8 @@ class Library:
         """Open the directory, which is made when it is not there."""
         from graph.session import Session
 
-        self.auth = AuthContext(tenant=tenant, user=user, roles=frozenset(roles))
+        operator = user == DEFAULT_USER and not roles  # who opens it and names no caller
+        self.auth = AuthContext(tenant=tenant, user=user, roles=frozenset(roles), operator=operator)
         self._temporary = None
         if folder is None:
             self._temporary = tempfile.TemporaryDirectory(prefix="carrel-")

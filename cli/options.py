@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
-from cli.output import check_interrupted, stderr
+from cli.output import check_interrupted, stderr, warn
 from cli.running import host, placed
 from core.errors import CallerError
 
@@ -30,8 +31,12 @@ def named_path(text: str) -> Path:
     return placed(Path(text))
 
 
+INSECURE = "--insecure-permissions"
+insecure: ContextVar[bool] = ContextVar("insecure", default=False)  # as the command was given it
+
 DEFAULT_COLLECTION = "default"
 DEFAULT_TENANT = "default"
+DEFAULT_USER = "local"
 
 Data = Annotated[
     Path | None,
@@ -130,27 +135,33 @@ def opened_catalogue(settings: Settings) -> Iterator[Database]:
         from stores.database import Database, explained
 
         with explained(path), closing(Database(path)) as database:
+            if database.condition.lost:  # lists of what is kept look complete otherwise
+                warn(database.condition.warnings()[0])
             yield database
 
 
 @contextmanager
 def _owned(settings: Settings, *, create: bool = False, alone: bool = False) -> Iterator[OwnerLock]:
+    from stores.folder import private_files
     from stores.lock import locked
     from stores.owner import OwnedError
 
-    try:
-        lock = locked(settings, create=create)
-    except OwnedError as error:
-        owner = error.owner
-        if alone or owner is None or not owner.port or not owner.is_here:
-            raise
-        from cli.remote import ServerOwns
+    with private_files():
+        try:
+            lock = locked(settings, create=create)
+        except OwnedError as error:
+            owner = error.owner
+            if owner is None or not owner.port or not owner.is_here:
+                raise
+            from cli.remote import ServerOwns, asked
 
-        raise ServerOwns(error, owner) from None
-    try:
-        yield lock
-    finally:
-        lock.release()
+            if alone:
+                raise asked(error, owner) from None
+            raise ServerOwns(error, owner) from None
+        try:
+            yield lock
+        finally:
+            lock.release()
 
 
 @contextmanager
@@ -178,7 +189,7 @@ def flags_from(data: Path | None, changes: list[str] | None) -> dict[str, Any]:
     """Return the settings given as flags."""
     from core.settings import PATHS, Settings
 
-    flags: dict[str, Any] = {"data": data}
+    flags: dict[str, Any] = {"data": data, "insecure_permissions": insecure.get() or None}
     for change in changes or []:
         name, separator, value = change.partition("=")
         if not separator or name not in Settings.model_fields:

@@ -13,6 +13,7 @@ from cli.draw_plan import plan_picture
 from cli.options import (
     DEFAULT_COLLECTION,
     DEFAULT_TENANT,
+    DEFAULT_USER,
     CollectionName,
     Data,
     Json,
@@ -54,7 +55,7 @@ def plan(
         ),
     ] = None,
     tenant: Tenant = DEFAULT_TENANT,
-    user: User = "local",
+    user: User = DEFAULT_USER,
     role: Roles = None,
     data: Data = None,
     changes: Set = None,

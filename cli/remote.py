@@ -40,10 +40,24 @@ def run_there(found: ServerOwns, arguments: list[str]) -> int:
     """Have the server run a command, and return its exit code; raises OwnedError."""
     try:
         channel = entered(found.owner)
-    except (OSError, FrameError):
-        raise found.refusal from None
+    except (OSError, FrameError) as error:
+        raise _refusal(found.refusal, error) from None
     with channel_closed(channel):
         return _Talk(channel, found.owner, arguments).run()
+
+
+def asked(refusal: OwnedError, owner: Owner) -> OwnedError:
+    """Return a refusal that also says when the server that owns the directory does not answer."""
+    try:
+        entered(owner).close()
+    except (OSError, FrameError) as error:
+        return _refusal(refusal, error)
+    return refusal
+
+
+def _refusal(found: OwnedError, error: Exception) -> OwnedError:
+    late = SECONDS if isinstance(error, TimeoutError) else 0
+    return OwnedError(found.folder, found.owner, late_s=late) if late else found
 
 
 @contextmanager

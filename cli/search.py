@@ -12,6 +12,7 @@ from cli.draw import shortened
 from cli.options import (
     DEFAULT_COLLECTION,
     DEFAULT_TENANT,
+    DEFAULT_USER,
     CollectionName,
     Data,
     Json,
@@ -38,7 +39,7 @@ def search(
     ] = "hybrid",
     k: Annotated[int, typer.Option("-k", min=1, max=100, help="Results.")] = 10,
     tenant: Tenant = DEFAULT_TENANT,
-    user: User = "local",
+    user: User = DEFAULT_USER,
     role: Roles = None,
     data: Data = None,
     changes: Set = None,

@@ -11,7 +11,7 @@ from core.settings_file import VARIABLE
 
 # What `carrel serve` may be given here; with anything else it is read by Typer first.
 GIVEN = {"--host", "--port", "--mode", "--settings", "--data"}
-FLAGS = {"--allow-anonymous", "--log"}
+FLAGS = {"--allow-anonymous", "--log", "--insecure-permissions"}
 PORTS = range(65_536)
 
 

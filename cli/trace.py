@@ -16,8 +16,10 @@ from cli.ask import caller
 from cli.draw import call_table, model_table, path_picture, shortened, stage_table, step_table
 from cli.options import (
     DEFAULT_TENANT,
+    DEFAULT_USER,
     Data,
     Json,
+    Roles,
     Tenant,
     User,
     named_path,
@@ -44,7 +46,8 @@ def trace(
         typer.Argument(help="Run id, its beginning, or 'last'; none lists the newest runs."),
     ] = None,
     tenant: Tenant = DEFAULT_TENANT,
-    user: User = "local",
+    user: User = DEFAULT_USER,
+    role: Roles = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -58,17 +61,20 @@ def trace(
     data: Data = None,
     as_json: Json = False,
 ) -> None:
-    """Show the steps of a run, with the filter of every tool call, and the path it took."""
+    """Show the steps of a run, with the filter of every tool call, and the path it took.
+
+    What the user may not see now, with these roles, is left out.
+    """
     from core.auth import AuthContext
     from stores.runs import Runs
 
     page = _checked_page(run, out)
-    auth = caller(AuthContext, tenant, user, None)
+    auth = caller(AuthContext, tenant, user, role)
     settings = settings_from(data)
     with opened_catalogue(settings) as database:
         runs = Runs(database)
-        newest = runs.newest(auth.tenant, auth.user, NEWEST) if run is None else []
-        found = None if run is None else runs.load(auth.tenant, auth.user, storable(run))
+        newest = runs.newest(auth, NEWEST) if run is None else []
+        found = None if run is None else runs.load(auth, storable(run))
     if page is not None and found is not None:
         _write_page(page, found, as_json)
     elif as_json and found is None:

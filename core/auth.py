@@ -28,7 +28,8 @@ class AuthContext(Value):
 
     `allowed_sources` are source patterns (shell globs) the caller is confined to, None for all of
     the tenant's; `version_policy` is "any" or one exact document version (documents that declare
-    none are seen under both).
+    none are seen under both). `operator` is the person at the machine who names no caller: they
+    know the names of all collections of the tenant, and see no document more for it.
     """
 
     tenant: str
@@ -36,6 +37,7 @@ class AuthContext(Value):
     roles: frozenset[str] = frozenset()
     allowed_sources: tuple[str, ...] | None = None
     version_policy: str = Field(default="any", min_length=1, max_length=64)
+    operator: bool = False
 
     @field_validator("tenant", "user")
     @classmethod

@@ -6,7 +6,8 @@
     │   ├── AbsentError   it is not there, or not the caller's                   exit 2
     │   └── InUseError    another request is at work on it                       exit 2
     ├── OperatorError     whoever runs the machine: data, disk, locks            exit 4
-    │   └── DataLockedError  another process owns the data directory             exit 4
+    │   ├── DataLockedError  another process owns the data directory             exit 4
+    │   └── DiskFullError    there is no room for what is written                exit 4
     ├── ModelError        a model is missing, broken or too slow                 exit 1
     └── DocumentError     one document cannot be read; the others go on          exit 1
 
@@ -14,6 +15,11 @@ A message says the rule, the actual value and what to do next.
 """
 
 from __future__ import annotations
+
+import errno
+
+# EFBIG is `ulimit -f`, EDQUOT a quota: room for this user has run out, whatever the disk has.
+NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class CarrelError(Exception):
@@ -65,6 +71,26 @@ class DataLockedError(OperatorError):
     """Name the process that owns the data directory."""
 
     retryable = True
+
+
+class DiskFullError(OperatorError):
+    """Say that there is no room for what is written."""
+
+    retryable = True
+
+    def __init__(self, *, value: object = None) -> None:
+        """Name what could not be written."""
+        super().__init__("the disk is full", value=value, hint="free some space and run it again")
+
+
+def disk_error(error: OSError) -> OperatorError | None:
+    """Return what the operator must know when a disk is full or fails, None for another error."""
+    value = f"{error.filename or 'a file'} ({error.strerror})"
+    if error.errno in NO_ROOM:
+        return DiskFullError(value=value)
+    if error.errno == errno.EIO:
+        return OperatorError("the disk fails", value=value, hint="check it, then run it again")
+    return None
 
 
 class ModelError(CarrelError):

@@ -41,6 +41,7 @@ class Ledger:
     on_claim: Callable[[Claim], None] | None = None
     calls: list[ModelCall] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def seconds_left(self) -> float:
         """Return the seconds that calls still have; negative when late."""
@@ -70,7 +71,13 @@ class Ledger:
     @property
     def warnings(self) -> list[str]:
         """Return what a reader of the answer should know."""
-        return [f"the rules decided in the model's place: {reason}" for reason in self.degraded]
+        decided = [f"the rules decided in the model's place: {reason}" for reason in self.degraded]
+        return decided + self.notes
+
+    def note(self, text: str) -> None:
+        """Let a reader of the answer know something, once."""
+        if text not in self.notes:
+            self.notes.append(text)
 
     def degrade(self, reason: str) -> None:
         """Note that the rules decided in the model's place, and why."""

@@ -38,6 +38,7 @@ SINGLE = frozenset(
     {
         *("llm_price_prompt", "llm_price_completion"),
         *("max_file_mb", "max_pages", "max_characters", "parse_timeout_s", "min_free_mb"),
+        *("max_fields", "max_field_values"),
         *("serve_writer_roles", "serve_admin_role", "serve_caller_threads"),
         *("serve_shared_threads", "serve_waiting", "serve_caller_waiting", "serve_retry_seconds"),
         *("serve_body_bytes", "serve_upload_bytes", "serve_body_seconds", "serve_jobs"),

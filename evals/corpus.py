@@ -21,13 +21,13 @@ from core.fields.ingest import IngestFields
 from core.settings import Settings
 from evals.dataset import Dataset
 from graph.session import Session
-from ingest.enrich import digest
 from ingest.pipeline import FORMAT_VERSION, Pipeline
 from ingest.summary import Summary
 from models.embeddings import Embedder, SpanEmbedder, Vectors
 from models.loading import open_embedder
 from models.onnx_embedder import Span
 from stores.database import explained
+from stores.rows import digest
 
 AUTH = AuthContext(tenant="evals", user="evals")
 COLLECTION = "corpus"

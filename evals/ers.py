@@ -18,7 +18,7 @@ from evals.corpus import Progress
 from evals.lines import read_lines, read_objects
 from evals.sheets import sheet_text
 from graph.session import Session
-from ingest.enrich import digest
+from stores.rows import digest
 
 Answering = Literal["agentic", "classic"]
 PIPELINES: tuple[Answering, ...] = ("agentic", "classic")

@@ -12,6 +12,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
+from core.auth import AuthContext
 from core.errors import CarrelError, OperatorError, shorten
 from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
@@ -30,6 +31,10 @@ LOST = (
     "the state of this conversation was damaged or gone: it went on from its kept turns, without a"
     " question that waited for a reply"
 )
+CLOSED = (
+    "answers of this conversation rest on documents that are closed to you now: it went on from"
+    " what stays of its turns, without a question that waited for a reply"
+)
 
 
 @dataclass
@@ -43,7 +48,7 @@ class Asked:
     on_stream: Callable[[StreamEvent], None] | None = None
     trail: list[Step] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
-    lost: bool = False  # what its conversation knew
+    rebuilt: str = ""  # why its conversation goes on from kept turns, not from its state
 
     def step(self, step: Step) -> None:
         """Note a step and show it."""
@@ -73,7 +78,7 @@ class Asking:
         except (KeyboardInterrupt, ModelCancelled):
             self._cancelled(asked)
             raise
-        return self._saved(self._record(asked, state))
+        return self._saved(asked, self._record(asked, state))
 
     def within(self, conversation: Conversation, asked: Asked) -> RunRecord:
         """Answer the next question of a conversation, or go on with the run that asked back.
@@ -84,16 +89,14 @@ class Asking:
         name = conversation.id
         self.threads.keep(name, conversation.checkpoint_id)
         waiting, said = conversation.waiting, asked.question
-        lost = bool(conversation.checkpoint_id) and not self.threads.whole(
-            name, waits=waiting is not None
-        )
+        asked.rebuilt = self._unusable(conversation, asked.context.auth)
         given: Any
-        if lost or waiting is None or not self.threads.latest(name):
+        if asked.rebuilt or waiting is None or not self.threads.latest(name):
             waiting = None
-            given = {"messages": [*self._kept(conversation, lost=lost), HumanMessage(said)]}
+            kept = self._kept(conversation, asked.context.auth) if asked.rebuilt else []
+            given = {"messages": [*kept, HumanMessage(said)]}
         else:
             given = Command(resume=said)
-        asked.lost = lost
         graph = self._graph.copy(update={"checkpointer": self.threads.saver})
         try:
             state = followed(graph, given, asked, name)
@@ -110,12 +113,25 @@ class Asking:
             self._cancelled(asked)
             raise
         finally:
-            self._tidy(conversation)
+            self._tidy(conversation, asked.context.auth)
 
-    def _kept(self, conversation: Conversation, *, lost: bool) -> list[AnyMessage]:
-        """Return what was said by the kept turns, where the state that knew it is lost."""
+    def _unusable(self, conversation: Conversation, auth: AuthContext) -> str:
+        """Say why a conversation cannot go on from its state, "" where it can; delete that state.
+
+        It holds answers word for word, also those whose documents are closed to the caller now.
+        """
+        if not conversation.checkpoint_id:
+            return ""
+        if self._store.conversations.closed(auth, conversation):
+            self.threads.delete(conversation.id)
+            return CLOSED
+        waits = conversation.waiting is not None
+        return "" if self.threads.whole(conversation.id, waits=waits) else LOST
+
+    def _kept(self, conversation: Conversation, auth: AuthContext) -> list[AnyMessage]:
+        """Return what was said by the kept turns, as far as the caller may see it now."""
         messages: list[AnyMessage] = []
-        for turn in self._store.conversations.turns(conversation) if lost else ():
+        for turn in self._store.conversations.turns(auth, conversation):
             if turn["answer"]:
                 messages += [HumanMessage(turn["question"]), AIMessage(turn["answer"])]
         return messages
@@ -125,13 +141,12 @@ class Asking:
         run = self._record(asked, asked.state)
         run.result["conversation_id"] = name
         run.result["warnings"].append(f"the conversation does not know this turn: {reason}")
-        return self._saved(run)
+        return self._saved(asked, run)
 
-    def _tidy(self, conversation: Conversation) -> None:
+    def _tidy(self, conversation: Conversation, auth: AuthContext) -> None:
         """Keep the state alone that the catalogue names by now; the next question does it again."""
         with suppress(CarrelError):  # it must not hide an answer, or the error of the run
-            kept = self._store.conversations
-            now = kept.load(conversation.tenant, conversation.user, conversation.id)
+            now = self._store.conversations.load(auth, conversation.id)
             self.threads.keep(now.id, now.checkpoint_id)
 
     def _turn(
@@ -148,12 +163,12 @@ class Asking:
             asked.question, reply = waiting.question, asked.question
         run = self._record(asked, state, waiting.run_id if waiting else "")
         run.result["conversation_id"] = name
-        if asked.lost:
-            run.result["warnings"].append(LOST)
-        redacted = self._save(run)
+        if asked.rebuilt:
+            run.result["warnings"].append(asked.rebuilt)
+        redacted = self._save(asked, run)
         if redacted:  # of a document that was deleted meanwhile; the state has its text too
             self.threads.delete(name)
-            asked.question = self._store.runs.load(run.tenant, run.user, run.run_id).question
+            asked.question = self._store.runs.load(asked.context.auth, run.run_id).question
         asks: Clarification | None = state.get("clarification")
         turn = KeptTurn(
             run_id=run.run_id,
@@ -178,7 +193,7 @@ class Asking:
 
     def _cancelled(self, asked: Asked) -> None:
         answer = Answer(text="", refused=True, stop_reason=StopReason.cancelled)
-        self._saved(self._record(asked, {"answer": answer, "trail": asked.trail}))
+        self._saved(asked, self._record(asked, {"answer": answer, "trail": asked.trail}))
 
     def _record(self, asked: Asked, state: dict[str, Any], run_id: str = "") -> RunRecord:
         # Steps of operations that ran side by side came as they ended; the state has them in order.
@@ -194,14 +209,14 @@ class Asking:
             run_id=run_id,
         )
 
-    def _saved(self, run: RunRecord) -> RunRecord:
-        self._save(run)
+    def _saved(self, asked: Asked, run: RunRecord) -> RunRecord:
+        self._save(asked, run)
         return run
 
-    def _save(self, run: RunRecord) -> bool:
+    def _save(self, asked: Asked, run: RunRecord) -> bool:
         """Keep a run; return whether text of deleted documents had to be left out."""
         try:
-            return self._store.runs.save(run)
+            return self._store.runs.save(run, asked.context.auth)
         except (sqlite3.DatabaseError, OperatorError) as error:
             # The answer is worth more than its record: a full disk must not swallow it.
             folder = self._store.folder

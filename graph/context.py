@@ -14,6 +14,7 @@ from core.budget import Budget, Usage
 from core.errors import CallerError
 from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
+from core.time_limit import TimeLimit, limited_time
 from core.trace import Step
 from reasoning.planning.files import PlanFile
 from reasoning.types import Reasoner
@@ -68,8 +69,8 @@ class Context:
     ) -> Iterator[Ledger]:
         """Open the ledger of one node: what the chat model may spend in it, and what it spends.
 
-        What the answer needs is kept back, and a model that failed to answer in an earlier node of
-        the run is not asked again.
+        Statements end at its deadline too. What the answer needs is kept back, and a model that
+        failed to answer in an earlier node of the run is not asked again.
         """
         ledger = Ledger(
             deadline=started + self.budget.seconds_for(answering=answering),
@@ -78,7 +79,7 @@ class Context:
             lost=any(call.lost for step in trail for call in step.calls),
             cancelled=self.cancelled,
         )
-        with opened_ledger(ledger):
+        with limited_time(TimeLimit(ledger.deadline)), opened_ledger(ledger):
             yield ledger
 
     def spent(self, started: float, ledger: Ledger) -> Usage:

@@ -168,7 +168,7 @@ class Session:
 
     def tools(self, auth: AuthContext, collection: str) -> Toolbox:
         """Return the tools of a collection, for searching it without a run."""
-        return self._toolbox(self.index(self.store.catalogue.collection(auth.tenant, collection)))
+        return self._toolbox(self.index(self.store.catalogue.visible_collection(auth, collection)))
 
     def _toolbox(self, index: Index, model: str = "") -> Toolbox:
         return Toolbox(index, SharedResults(self.caches.results, index, model))
@@ -184,7 +184,7 @@ class Session:
         clarify: bool = False,
     ) -> Context:
         """Build the context of one run for a verified caller."""
-        index = self.index(self.store.catalogue.collection(auth.tenant, collection))
+        index = self.index(self.store.catalogue.visible_collection(auth, collection))
         if self.chat is not None:
             from reasoning.llm.passage import LlmPassageWriter
 
@@ -246,7 +246,7 @@ class Session:
         text = checked_question(question, self.settings)
         kept = None
         if conversation:
-            kept = self.store.conversations.load(auth.tenant, auth.user, conversation)
+            kept = self.store.conversations.load(auth, conversation)
             collection = collection_of(kept, collection)
         may = clarify and kept is not None
         context = self.context(auth, collection, pipeline, cancelled, given, clarify=may)
@@ -257,7 +257,7 @@ class Session:
 
     def forget(self, auth: AuthContext, conversation: str) -> None:
         """Delete a conversation of the caller with its turns and runs; raises AbsentError."""
-        kept = self.store.conversations.load(auth.tenant, auth.user, conversation)
+        kept = self.store.conversations.load(auth, conversation)
         self.asking.threads.delete(kept.id)
         self.store.conversations.delete(kept)
 

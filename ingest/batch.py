@@ -13,9 +13,10 @@ from stores.rows import DocumentRow
 
 
 class Parsed(NamedTuple):
-    """Hold a new or changed document; `context` is text of its neighbours."""
+    """Hold a new or changed document, its id, and text of its neighbours as `context`."""
 
     document: ParsedDocument
+    document_id: str
     context: str
     file: ReadFile
 
@@ -33,6 +34,7 @@ class Batch:
     """Hold documents of one or more files, and the files that end in it.
 
     `parsed` become `documents` when they are cut. `paths` are the places of their files by name,
+    `aliases` what their writers call them by name,
     `replaced` the old ids of renamed ones; `files` counts those read so far, and `chunks` is about
     how many there will be.
     """
@@ -41,6 +43,7 @@ class Batch:
     documents: list[DocumentRow] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     paths: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
     finished: list[ReadFile] = field(default_factory=list)
     embedded: Embedded = field(default_factory=lambda: Embedded({}, {}))
     files: int = 0
@@ -48,7 +51,7 @@ class Batch:
 
     def entries(self) -> list[Entry]:
         """Return what the journal says of its documents."""
-        waiting = [Entry(one.document.document_id, one.file.relative) for one in self.parsed]
+        waiting = [Entry(one.document_id, one.file.relative) for one in self.parsed]
         return waiting + [Entry(d.document_id, d.file, len(d.chunks)) for d in self.documents]
 
     def full(self, limit: int) -> bool:

@@ -104,9 +104,8 @@ def _add_link(
 ) -> None:
     try:
         target = link.path.resolve(strict=True)
-    except (OSError, RuntimeError):
-        if format_of(link.path.name):
-            failures.append(LoadFailure(path=link.relative, reason="a link to nothing"))
+    except (OSError, RuntimeError):  # whatever its name: what it was to be, nobody can say
+        failures.append(LoadFailure(path=link.relative, reason="a link to nothing"))
         return
     if not target.is_relative_to(real_root):
         if target.is_dir() or format_of(link.path.name):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from typing import Any
 
 from core.language.detect import detect_language
@@ -12,7 +10,7 @@ from ingest.chunkers.choice import Chunkers
 from ingest.split import split_document
 from ingest.types import ParsedDocument
 from stores.catalogue import Collection
-from stores.rows import ChunkRow, DocumentRow
+from stores.rows import ChunkRow, DocumentRow, digest, document_key, id_parts
 
 LANGUAGE_SAMPLE = 1500
 KEYWORD_CHARACTERS = 300  # of keywords before the first chunk, which must have room itself
@@ -23,12 +21,6 @@ ISO_CODES = frozenset(
     " nl nn no oc or pa pl ps pt qu ro ru rw se si sk sl sq sr sv sw ta te th tl tr ug uk ur vi vo"
     " wa xh zh zu".split()
 )
-
-
-def digest(*parts: object, length: int = 32) -> str:
-    """Hash parts into hexadecimal characters; the parts cannot run into each other."""
-    encoded = json.dumps(parts, ensure_ascii=False, sort_keys=True, default=str)
-    return hashlib.sha256(encoded.encode("utf-8", "surrogatepass")).hexdigest()[:length]
 
 
 def embedded_title(title: str, document_id: str) -> str:
@@ -73,18 +65,12 @@ def document_hash(document_id: str, source: str, title: str, body: str, acl: fro
     return digest(document_id, source, title, body, sorted(acl))
 
 
-def document_key(collection: Collection, document_id: str) -> str:
-    """Return the name of a document among all collections of all tenants."""
-    return digest(collection.tenant, collection.name, document_id)
-
-
 def chunk_id(
     collection: Collection, document_id: str, version: str, content_hash: str, ordinal: int
 ) -> str:
-    """Return the id of a chunk, the same wherever and whenever it is made."""
+    """Return the id of a chunk, the same whenever it is made in this data directory."""
     return digest(
-        collection.tenant,
-        collection.name,
+        *id_parts(collection),
         document_id,
         version or content_hash,
         ordinal,
@@ -101,10 +87,15 @@ def enrich(
     chunkers: Chunkers,
     acl: frozenset[str],
     context: str = "",
+    document_id: str = "",
 ) -> DocumentRow:
-    """Split a document and give everything its id; `context` is text of its neighbours."""
+    """Split a document and give everything its id; `context` is text of its neighbours.
+
+    `document_id` is the id that it gets in place of the one that its file calls it.
+    """
+    own = document_id or document.document_id
     body = body_hash(document, chunkers.key, context)
-    content_hash = document_hash(document.document_id, document.source, document.title, body, acl)
+    content_hash = document_hash(own, document.source, document.title, body, acl)
     version = str(document.metadata.get("version") or "")
     language = language_of(document)
     title = embedded_title(document.title, document.document_id)
@@ -112,9 +103,7 @@ def enrich(
     for chunk in split_document(document, chunkers.choose(language)):
         chunks.append(
             ChunkRow(
-                chunk_id=chunk_id(
-                    collection, document.document_id, version, content_hash, chunk.ordinal
-                ),
+                chunk_id=chunk_id(collection, own, version, content_hash, chunk.ordinal),
                 ordinal=chunk.ordinal,
                 text=chunk.text,
                 kind=chunk.kind,
@@ -134,8 +123,8 @@ def enrich(
             )
         )
     return DocumentRow(
-        key=document_key(collection, document.document_id),
-        document_id=document.document_id,
+        key=document_key(collection, own),
+        document_id=own,
         file=file,
         source=document.source,
         title=document.title,
@@ -150,6 +139,7 @@ def enrich(
         chunks=chunks,
         acl=acl,
         body_hash=body,
+        alias="" if own == document.document_id else document.document_id,
     )
 
 

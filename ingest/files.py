@@ -9,7 +9,7 @@ from pathlib import Path
 
 from core.errors import OperatorError
 from ingest.discover import SourceFile
-from ingest.enrich import digest
+from stores.rows import digest
 
 MEGABYTE = 1 << 20
 

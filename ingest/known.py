@@ -10,6 +10,7 @@ from ingest.seen import Seen
 from stores.catalogue import Collection
 from stores.files import Files
 from stores.rows import FileRow
+from stores.write_access import OPERATOR, WriteAccess
 
 # Kinds of names in `Seen`: places given, names given, names given or made, names renamed.
 GIVEN, LISTED, NAMED, TAKEN = "given", "listed", "named", "taken"
@@ -18,12 +19,28 @@ GIVEN, LISTED, NAMED, TAKEN = "given", "listed", "named", "taken"
 class Known:
     """Compare given files with those that a collection has."""
 
-    def __init__(self, files: Files, collection: Collection, seen: Seen, *, prune: bool) -> None:
-        """With `prune`, files stay only if their path was noted in `seen` as given."""
+    def __init__(
+        self,
+        files: Files,
+        collection: Collection,
+        seen: Seen,
+        access: WriteAccess = OPERATOR,
+        *,
+        prune: bool,
+    ) -> None:
+        """With `prune`, files stay only if their path was noted in `seen` as given.
+
+        `access` is that of the writer.
+        """
         self._files = files
         self._collection = collection
         self._seen = seen
+        self._access = access
         self._prune = prune
+
+    def stored(self, name: str) -> str:
+        """Return the name in the collection of a file that its writer calls `name`."""
+        return self._files.name_for(self._collection, name, self._access)
 
     def staying(self, relative: str) -> FileRow | None:
         """Return what is known of a file that is on the disk and not pruned."""
@@ -39,7 +56,8 @@ class Known:
         return row is not None and not self._needed(relative) and not self._stays(row)
 
     def _needed(self, relative: str) -> bool:
-        return self._seen.has(LISTED, relative) or self._seen.has(NAMED, relative)
+        called = self._files.called(self._collection, relative)
+        return self._seen.has(LISTED, called) or self._seen.has(NAMED, relative)
 
     def unchanged(self, relative: str, fingerprint: str) -> FileRow | None:
         """Return what is known of a file when it is in the collection as it is now."""
@@ -56,7 +74,11 @@ class Known:
         relative, folder = source.relative, Path(path).parent
         for _ in range(len(relative.split("/")) - 1):
             folder = folder.parent
-        while (row := self.staying(relative)) is not None and row.path != path and folder.name:
+        while (
+            (row := self.staying(self.stored(relative))) is not None
+            and row.path != path
+            and folder.name
+        ):
             relative, folder = f"{folder.name}/{relative}", folder.parent
         return relative
 

@@ -15,6 +15,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from core.memory import release_memory
 from core.settings import Settings
 from ingest.batch import Batch
 from ingest.catalogue.arrange import arrange
@@ -36,6 +37,7 @@ from stores.catalogue import Collection
 from stores.journal import pending
 from stores.store import Store
 from stores.sweep import sweep
+from stores.write_access import OPERATOR, WriteAccess
 
 FORMAT_VERSION = 6  # raise it when loaders, cleaning or splitting change what is stored
 
@@ -56,12 +58,14 @@ class Pipeline:
         progress: Progress | None = None,
         second: Embedder | None = None,
         renames: bool = True,
+        access: WriteAccess = OPERATOR,
     ) -> None:
         """Write to `collection`; documents get the access list `acl`, empty for the whole tenant.
 
         `second` is an embedder whose vectors are kept beside the first one's.
         `progress(stage, done, total)` is called as files and vectors are done. Without `renames`
-        a file of equal bytes never takes the place of one that is gone.
+        a file of equal bytes never takes the place of one that is gone; nor
+        with the `access` of another writer than the operator.
         """
         self._store = store
         self._embedder = embedder
@@ -83,10 +87,12 @@ class Pipeline:
                 self._chunkers.key,
                 settings.min_text_words,
                 settings.drop_links,
-                load_limits(settings).model_dump(),
+                load_limits(settings).decisive(),
                 sorted(acl),
+                *_fields_limit(settings),
             ),
-            renames,
+            renames and access.auth is None,
+            access,
         )
 
     def run(self, paths: Sequence[Path], *, prune: bool = False) -> Summary:
@@ -95,7 +101,10 @@ class Pipeline:
         What the summary tells of was read back from every index. One run at a time changes a store.
         """
         with self._store.ingesting:
-            return self._run(paths, prune=prune)
+            try:
+                return self._run(paths, prune=prune)
+            finally:
+                release_memory()
 
     def _run(self, paths: Sequence[Path], *, prune: bool) -> Summary:
         started = time.monotonic()
@@ -114,7 +123,7 @@ class Pipeline:
             collection = self._reading.collection
             given = partial(seen.has, NAMED)
             summary.documents, summary.chunks = self._store.files.totals(collection, given)
-        notes = arrange(self._store, collection, self._settings)
+        notes = arrange(self._store, collection, self._settings, self._reading.access.auth)
         self._finish()
         summary.notes = [*self._chunkers.notes, *notes, *self._unfinished()]
         summary.seconds = round(time.monotonic() - started, 3)
@@ -123,7 +132,13 @@ class Pipeline:
     def _ingest(
         self, sources: Sequence[SourceFile], summary: Summary, seen: Seen, *, prune: bool
     ) -> None:
-        known = Known(self._store.files, self._reading.collection, seen, prune=prune)
+        known = Known(
+            self._store.files,
+            self._reading.collection,
+            seen,
+            self._reading.access,
+            prune=prune,
+        )
         steps = Steps(
             self._reading, self._chunkers, self._embedder, self._model_lock, seen, summary
         )
@@ -145,7 +160,7 @@ class Pipeline:
         gone = (name for name in self._store.files.names(collection) if not seen.has(NAMED, name))
         removed = 0
         while part := list(islice(gone, self._settings.ingest_batch)):
-            removed += self._store.files.forget(collection, part)
+            removed += self._store.files.forget(collection, part, self._reading.access)
         self._store.outbox.drain(self._advance)
         return removed
 
@@ -160,7 +175,12 @@ class Pipeline:
         self._store.hot.refresh(collection, partial(self._progress, "index"))
 
     def _unfinished(self) -> Iterator[str]:
-        """Say what earlier runs have left that this one has not come by."""
+        """Tell the operator what earlier runs have left that this one has not come by.
+
+        Nobody else: it is not theirs, and their own job has said so.
+        """
+        if self._reading.access.auth is not None:
+            return
         connection = self._store.database.read()
         collection = self._reading.collection
         rows = [row for row in pending(connection) if row["collection"] == collection.name
@@ -180,3 +200,9 @@ class Pipeline:
     def _advance(self, count: int) -> None:
         self._vectors += count
         self._progress("vectors", self._vectors, self._vectors + self._store.outbox.pending())
+
+
+def _fields_limit(settings: Settings) -> tuple[int, ...]:
+    """Return the limit of a collection's fields once it is set: files are then read anew."""
+    given = settings.max_collection_fields
+    return () if given == Settings.model_fields["max_collection_fields"].default else (given,)

@@ -54,6 +54,8 @@ class Reader:
             batch.finished.append(item)
             return
         batch.paths[item.file.relative] = item.file.path
+        if item.file.alias:
+            batch.aliases[item.file.relative] = item.file.alias
         if isinstance(item, Parsed):
             batch.parsed.append(item)
             batch.chunks += 1 + sum(len(block.text) for block in item.document.blocks) // size
@@ -65,14 +67,15 @@ class Reader:
     def _items(self, source: SourceFile) -> Iterator[Parsed | Relabelled | ReadFile]:
         """Yield what is new or changed in a file, and the file itself at its end."""
         path = str(source.path.resolve())
-        relative = self._known.name(source, path)
+        name = self._known.name(source, path)
+        relative = self._known.stored(name)
         print_ = fingerprint(
             source.path,
             # A file of records may be larger than others: none that is read goes unread here.
             max(self._limits.max_file_mb, self._limits.max_records_mb),
             *self._reading.decisive,
         )
-        file = ReadFile(source, path, print_, relative)
+        file = ReadFile(source, path, print_, relative, "" if name == relative else name)
         if (row := self._known.unchanged(relative, print_)) is not None:
             self._summary.unchanged += 1
             self._summary.failed += [LoadFailure.model_validate(item) for item in row.failures]
@@ -133,7 +136,7 @@ class Reader:
         reading = self._reading
         for document, context in with_context(self._usable.documents(file), reading.settings):
             body = body_hash(document, reading.chunker, context)
-            name = document.document_id
+            name = self._usable.id_of(document, file)
             hashed = document_hash(name, document.source, document.title, body, reading.acl)
             file.documents += 1
             self._seen.add_document(name, file.relative, hashed)
@@ -141,4 +144,4 @@ class Reader:
                 file.relative,
                 hashed,
             ):
-                yield Parsed(document, context, file)
+                yield Parsed(document, name, context, file)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from ingest.enrich import chunk_id, document_hash, document_key
+from ingest.enrich import chunk_id, document_hash
 from stores.catalogue import Collection
-from stores.rows import DocumentRow
+from stores.rows import DocumentRow, document_key
 
 HEADINGS = " › "  # stands between the headings of a section
 

@@ -69,6 +69,7 @@ class Steps:
                 chunkers=self._chunkers,
                 acl=self._reading.acl,
                 context=one.context,
+                document_id=one.document_id,
             )
         except ModelError:
             raise  # no fault of the document
@@ -83,13 +84,13 @@ class Steps:
     def _leave_out(self, one: Parsed, reason: str) -> None:
         one.file.unsplit.append(LoadFailure(path=one.document.source, reason=reason))
         one.file.documents -= 1
-        self._seen.drop_document(one.document.document_id)
+        self._seen.drop_document(one.document_id)
 
     def embed(self, batch: Batch) -> Batch:
         """Make and keep the vectors that the batch lacks."""
         passages = {}
         for document in batch.documents:
-            title = embedded_title(document.title, document.document_id)
+            title = embedded_title(document.title, document.alias or document.document_id)
             for chunk in document.chunks:
                 passages[chunk.content_hash] = Passage.of(
                     title,
@@ -121,9 +122,15 @@ class Steps:
         left_out = {file.relative: file.left_out for file in batch.finished if not file.unchanged}
         if batch.documents or batch.finished:
             changes = Changes(
-                batch.documents, batch.paths, finished, moved, batch.replaced, left_out
+                batch.documents,
+                batch.paths,
+                finished,
+                moved,
+                batch.replaced,
+                left_out,
+                batch.aliases,
             )
-            self._store.batches.indexed(self._collection, changes)
+            self._store.batches.indexed(self._collection, changes, self._reading.access)
         self._store.outbox.drain(advance)
         confirm(self._reading, [document.document_id for document in batch.documents])
         for file in batch.finished:
@@ -136,6 +143,7 @@ class Steps:
             path=file.path,
             fingerprint=file.fingerprint,
             failures=[failure.model_dump() for failure in file.lost],
+            alias=file.alias,
         )
 
         def holds(document_id: str) -> bool:

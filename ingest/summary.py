@@ -39,7 +39,8 @@ class Summary:
 class ReadFile:
     """Hold a file while it is read: what became of its documents.
 
-    `path` is where it really is. `previous` is the name it had before it was renamed; an
+    `path` is where it really is; `relative` is its name in the collection, `alias` what its writer
+    calls it, "" where that is the same. `previous` is the name it had before it was renamed; an
     `unchanged` one has another place only. `unsplit` are documents without chunks. `kept_out` says
     that it has a document which was forgotten for good.
     """
@@ -48,6 +49,7 @@ class ReadFile:
     path: str
     fingerprint: str
     relative: str
+    alias: str = ""
     previous: str = ""
     unchanged: bool = False
     kept_out: bool = False

@@ -11,7 +11,7 @@ from core.settings import Settings
 from ingest.card import with_card
 from ingest.clean import clean_document
 from ingest.discover import SourceFile
-from ingest.enrich import document_key
+from ingest.field_names import FieldNames
 from ingest.known import Known
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import load
@@ -21,7 +21,9 @@ from ingest.summary import ReadFile, Summary
 from ingest.types import LoadFailure, ParsedDocument
 from stores.catalogue import Collection
 from stores.left_out import LeftOutRow
+from stores.rows import document_key
 from stores.store import Store
+from stores.write_access import OPERATOR, WriteAccess
 
 KEPT_OUT = "left out: it was forgotten with --keep-out; `carrel forget --let-in` takes that back"
 
@@ -31,7 +33,8 @@ class Reading:
     """Say into what and under which settings files are read.
 
     `decisive` is all but a file's bytes that decides what is stored of it; `chunker` is what names
-    the cutting. Without `renames`, equal bytes under another name are always another file.
+    the cutting. Without `renames`, equal bytes under another name are always another file. `access`
+    is that of the writer.
     """
 
     store: Store
@@ -41,6 +44,7 @@ class Reading:
     chunker: object
     decisive: tuple[object, ...]
     renames: bool = True
+    access: WriteAccess = OPERATOR
 
 
 class Usable:
@@ -56,11 +60,14 @@ class Usable:
         self._sandbox = sandbox
         self.summary = summary
         self._limits = load_limits(reading.settings)
+        self._fields = FieldNames(
+            reading.store, reading.collection, reading.settings, reading.access.auth
+        )
         self.ending = threading.Event()
 
     def documents(self, file: ReadFile) -> Iterator[ParsedDocument]:
         """Yield the cleaned documents of a file that are to be kept; note the others."""
-        source = SourceFile(path=file.source.path, relative=file.relative)
+        source = SourceFile(path=file.source.path, relative=file.alias or file.relative)
         for item in load(source, self._limits, self._sandbox):
             if self.ending.is_set():
                 return
@@ -70,7 +77,11 @@ class Usable:
             document = clean_document(item, plain=self._reading.settings.drop_links)
             problem = self._unusable(document, file)
             if not problem:
-                yield with_card(document)
+                refused = self._fields.refusal(document, file.relative)
+                if refused is None:
+                    yield with_card(document)
+                elif refused.path not in {one.path for one in file.failures[-1:]}:
+                    file.failures.append(refused)  # once for all records that follow
                 continue
             failure = LoadFailure(path=document.source, reason=problem)
             if problem.startswith("left out"):
@@ -78,18 +89,25 @@ class Usable:
                 if problem == KEPT_OUT:  # whose names are kept nowhere
                     file.kept_out = True
                     continue
-                left = (file.relative, document.source, document.document_id, problem)
+                left = (file.relative, document.source, self.id_of(document, file), problem)
                 file.left_out.append(LeftOutRow(*left))
             else:
                 file.failures.append(failure)
+
+    def id_of(self, document: ParsedDocument, file: ReadFile) -> str:
+        """Return the id under which a document is kept."""
+        reading = self._reading
+        name = document.document_id
+        return reading.store.files.id_for(reading.collection, file.relative, name, reading.access)
 
     def _unusable(self, document: ParsedDocument, file: ReadFile) -> str:
         key = document_key(self._reading.collection, document.document_id)
         if self._reading.store.erasure.keeps_out(key):
             return KEPT_OUT
-        owner = self._owner(document.document_id)
+        owner = self._owner(self.id_of(document, file))
         if owner not in ("", file.relative) and not self._known.leaves(owner):
-            return f"document id '{document.document_id}' already comes from {owner}"
+            called = self._reading.store.files.called(self._reading.collection, owner)
+            return f"document id '{document.document_id}' already comes from {called}"
         least = self._reading.settings.min_text_words
         if not least or document.is_record:
             return ""

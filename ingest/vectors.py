@@ -10,6 +10,7 @@ from typing import NamedTuple
 from core.language.sentences import sentence_spans
 from ingest.enrich import embedded_keywords, embedded_parts, embedded_title
 from models.embeddings import Embedder, SpanEmbedder, Vectors
+from stores.aliases import GIVEN_ID
 from stores.store import Store
 
 Advance = Callable[[int, int], None]
@@ -101,7 +102,7 @@ def embed_missing(
     done = 0
     while rows := connection.execute(
         "SELECT c.id, c.content_hash, d.title, c.section, c.text, c.context, d.language,"
-        " d.document_id, d.metadata, c.ordinal"
+        f" {GIVEN_ID} AS document_id, d.metadata, c.ordinal"
         f" {missing}"
         " ORDER BY c.id LIMIT :batch",
         bound,

@@ -58,6 +58,9 @@ class OnnxSession:
                 value=str(onnx),
                 hint="delete it; it is made again at the next start",
             ) from error
+        # Else the largest batch ever run keeps its memory, hundreds of MB, for the process's life.
+        self._run_options = onnxruntime.RunOptions()
+        self._run_options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
         self._inputs = [node.name for node in self._session.get_inputs()]
         self.widths = {node.name: node.shape[-1] for node in self._session.get_outputs()}
 
@@ -77,7 +80,7 @@ class OnnxSession:
         for rows in batches([len(encoding.ids) for encoding in encodings], self._batch_size):
             feed = self._feed([encodings[i] for i in rows])
             try:
-                arrays = self._session.run(list(outputs), feed)
+                arrays = self._session.run(list(outputs), feed, self._run_options)
             except Exception as error:  # as above
                 raise ModelError(
                     "the model failed while it ran",

@@ -20,6 +20,7 @@ from tools.types import ToolResult
 NO_QUERY = "no query: what it would ask with was not found"
 NO_REWRITE = "no call: the rewrite drifts from the question"
 REMEMBERED = "the result of an earlier search"
+STALE = "some passages were withheld, since the index changed while it was searched; ask again"
 NO_BUDGET = "no call: the budget of tool calls is used up"
 
 
@@ -29,7 +30,6 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
     operation = operation_of(state)
     if not isinstance(operation, SEARCHES):
         raise TypeError(f"{operation.op} is no search")
-    asked, why = _asked(state, operation, context)
     held = {item.chunk_id for item in state.get("evidence") or []}
     found: list[SearchHits] = []
     evidence: list[Evidence] = []
@@ -39,6 +39,7 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
     trail = state.get("trail") or []
     # A search may let the chat model write a passage; what that costs is charged here.
     with context.thinking(state["started"], state["usage"], trail) as ledger:
+        asked, why = _asked(state, operation, context)
         for branch, call in asked:
             began, before = context.clock(), len(ledger.calls)
             result = _run(context, call, state["started"], warnings)
@@ -50,13 +51,14 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
                 SearchHits(branch=branch, chunk_ids=[one.chunk_id for one in result.evidence])
             )
             if result.hidden:
-                warnings.append(f"{call.tool}: {result.hidden} stale rows were withheld")
+                warnings.append(f"{call.tool}: {STALE}")
             step = _step(operation.question, call, result, context.elapsed(began).ms)
             steps.append(step.model_copy(update={"calls": ledger.calls[before:]}))
     if not steps:
         steps.append(
             Step(node="retrieve", decision="no call", reason=why, question_id=operation.question)
         )
+    warnings += ledger.notes
     spent = context.spent(state["started"], ledger)
     return {
         "evidence": evidence,

@@ -1,9 +1,9 @@
 """Check a claim of the final text against the spans it cites; unsupported means it must go.
 
-The checks are cheap and strict: the quote is really there, every number and name of the claim is in
-the quotes, negation agrees, and most of the claim's content words are in the quotes. Words of two
-languages cannot be compared: such a claim needs the same numbers, and somebody who reads both
-languages and finds it supported.
+The checks are cheap and strict: the quote is really there, every number, name, address and markup
+of the claim is in the quotes, negation agrees, and most of the content words of each of its
+sentences are in the quotes. Words of two languages cannot be compared: such a claim needs the same
+numbers, and somebody who reads both languages and finds it supported.
 """
 
 from __future__ import annotations
@@ -13,12 +13,21 @@ from collections.abc import Callable, Mapping, Sequence
 
 from core.language.analysis import content_terms, terms
 from core.language.detect import UNDETERMINED, detect_language
+from core.language.sentences import sentence_spans
 from core.language.stopwords import stopwords
 from core.types import Claim, Evidence
 from reasoning.rules.lexicon import lexicon
 
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 WORD = re.compile(r"[^\W_][\w'’-]+")
+# What a client that draws Markdown or HTML would load or offer to open: the way out for text that
+# a hostile document wants sent away, so not a character of it may be the model's own.
+ACTIVE = re.compile(
+    r"(?:\w[\w+.-]*:)?//[^\s)\]>`]+|\bwww\.[^\s)\]>`]+|\b(?:javascript|data|mailto):[^\s)\]>`]+"
+    r"|!?\[[^\]\n]*\](?:\([^)\n]*\)?|\[[^\]\n]*\])|<[a-z!?/][^>\n]*>",
+    re.IGNORECASE,
+)
+ENDING = ".,;:!?。，；：！？'\"*_"  # what follows an address and is no part of it
 LEAST_OVERLAP = 0.6
 OTHER_LANGUAGE = "it is in another language than its quote"
 
@@ -45,8 +54,11 @@ def unsupported_reason(
         if item.text[citation.start : citation.end] != citation.quote:
             return "a quote differs from the cited span"
         quotes.append(citation.quote)
-    reason = difference(claim.text, "\n".join(quotes))
-    if not reason or not _foreign(claim.text, "\n".join(quotes)):
+    quoted = "\n".join(quotes)
+    if any(found.rstrip(ENDING) not in quoted for found in ACTIVE.findall(claim.text)):
+        return "it holds an address or markup that is not in the quote"
+    reason = difference(claim.text, quoted)
+    if not reason or not _foreign(claim.text, quoted):
         return reason
     return _foreign_difference(claim.text, quotes, supports)
 
@@ -81,10 +93,11 @@ def difference(claim: str, quoted: str) -> str:
             return f"the name {name} is not in the quote"
     if _negations(claim, language) != _negations(quoted, language) and claim not in quoted:
         return "the claim and the quote differ in negation"
-    said = set(content_terms(claim, language))
-    shared = said & held
-    if said and len(shared) / len(said) < LEAST_OVERLAP:
-        return f"only {len(shared)} of {len(said)} words are in the quote"
+    for start, end in sentence_spans(claim):  # one that is made up hides among those that are not
+        said = set(content_terms(claim[start:end], language))
+        shared = said & held
+        if said and len(shared) / len(said) < LEAST_OVERLAP:
+            return f"only {len(shared)} of {len(said)} words are in the quote"
     return ""
 
 

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
+from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -14,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
-from core.errors import CarrelError, shorten
+from core.errors import CarrelError, disk_error, shorten
 from serve import page_routes
 from serve.api import (
     audit,
@@ -59,6 +60,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     page_routes.router,
     settings.router,
 )
+# For short reads of the catalogue; of anyio's 40 all that a crowd needed stay when it has gone.
+SHORT_THREADS = 8
 OPENAPI = "/api/v1/openapi.json"
 
 
@@ -111,6 +114,7 @@ def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
     app.add_exception_handler(sqlite3.DatabaseError, _database_error)
+    app.add_exception_handler(OSError, _disk_error)
     app.add_exception_handler(Exception, _unexpected)
     return app
 
@@ -119,6 +123,7 @@ def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     desk: Desk = app.state.desk
     store = desk.session.store
+    current_default_thread_limiter().total_tokens = SHORT_THREADS
     for collection in store.catalogue.collections():
         store.hot.refresh_in_background(collection)
     await asyncio.to_thread(desk.jobs.resume)
@@ -152,6 +157,14 @@ def _database_error(request: Request, error: Exception) -> Response:
     response = _carrel_error(request, damaged(parts.settings.data, error))
     response.headers["Retry-After"] = str(parts.settings.serve_retry_seconds)
     return response
+
+
+def _disk_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, OSError)
+    found = disk_error(error)
+    if found is None:
+        raise error  # a mistake in this program
+    return _carrel_error(request, found)
 
 
 def _unexpected(request: Request, error: Exception) -> Response:

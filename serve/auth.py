@@ -41,6 +41,11 @@ class Doorkeeper:
         self.allow_anonymous = allow_anonymous
 
     @property
+    def takes_tokens(self) -> bool:
+        """Tell whether signed tokens say who bears a name."""
+        return self._tokens.enabled
+
+    @property
     def has_no_key(self) -> bool:
         """Tell whether nobody could get in: no key is good, and no token is accepted."""
         good = any(not key.revoked_at for key in self._keys.listed())

@@ -1,11 +1,27 @@
-"""Connections that do not send: closed when no whole request has come in time."""
+"""Connections that do not send, or send heads that readers differ about: they are closed."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+# A header line that goes on in the next one (RFC 9112 section 5.2): h11 joins the two.
+HEAD = re.compile(rb"(.*?)\n\r?\n", re.DOTALL)
+FOLDED = re.compile(rb"\n[ \t]")
+
+
+class _StrictConnection(h11.Connection):
+    def next_event(self) -> h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]:
+        """Return the next event; raises RemoteProtocolError for a folded head."""
+        if self.their_state is h11.IDLE:
+            head = HEAD.match(self.trailing_data[0])
+            if head is not None and FOLDED.search(head[1]):
+                raise h11.RemoteProtocolError("a header has one line")
+        return super().next_event()
 
 
 class TimedProtocol(H11Protocol):
@@ -18,6 +34,9 @@ class TimedProtocol(H11Protocol):
 
     def __init__(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - uvicorn's own
         super().__init__(*given, **named)
+        size = self.config.h11_max_incomplete_event_size
+        assert size is not None  # it is one of `make_server`'s options
+        self.conn = _StrictConnection(h11.SERVER, size)
         self._late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -10,13 +11,18 @@ from core.auth import AuthContext
 from core.errors import PolicyError
 from serve.desk import Desk
 from serve.errors import NotAuthenticated
-from serve.types import Runner
+from serve.types import RunEvent, Runner
 
 
 def desk(request: Request) -> Desk:
     """Return the parts of this server."""
     parts: Desk = request.app.state.desk
     return parts
+
+
+async def parts_of(request: Request) -> Desk:
+    """Return the parts of this server; not on a thread, as FastAPI calls what is not async."""
+    return desk(request)
 
 
 async def caller(request: Request) -> AuthContext:
@@ -33,12 +39,34 @@ async def caller(request: Request) -> AuthContext:
         raise
     parts.audit.entered(entry, address)
     request.scope["carrel.caller"] = entry.auth  # for the log
+    request.scope["carrel.key"] = entry.key.id if entry.key else ""  # for jobs
     route = getattr(request.scope.get("route"), "path", "")
     request.scope["carrel.limits"] = await parts.limits.enter(entry.auth, entry.key, route)
     return entry.auth
 
 
-def runner(request: Request) -> Runner:
+def check_standing(request: Request) -> None:
+    """Raise NotAuthenticated when who sent a request that is still at work may do so no longer.
+
+    To be asked before each piece of a stream: a key may be revoked, also beside this process, and a
+    token expires.
+    """
+    auth = request.scope.get("carrel.caller")
+    header = request.headers.get("authorization")
+    if auth is not None and desk(request).doorkeeper.caller(header) != auth:
+        raise NotAuthenticated("the caller's rights have changed meanwhile", hint="ask again")
+
+
+async def while_standing(
+    request: Request, events: AsyncIterator[RunEvent]
+) -> AsyncIterator[RunEvent]:
+    """Yield the events of a run for as long as who asked may have them (`check_standing`)."""
+    async for event in events:
+        check_standing(request)
+        yield event
+
+
+async def runner(request: Request) -> Runner:
     """Return what runs questions."""
     return desk(request).runner
 
@@ -66,5 +94,5 @@ def with_role(auth: AuthContext, roles: set[str]) -> AuthContext:
 Caller = Annotated[AuthContext, Depends(caller)]
 Admin = Annotated[AuthContext, Depends(admin)]
 DocumentWriter = Annotated[AuthContext, Depends(writer)]
-Parts = Annotated[Desk, Depends(desk)]
+Parts = Annotated[Desk, Depends(parts_of)]
 Asking = Annotated[Runner, Depends(runner)]

@@ -9,6 +9,7 @@ from core.errors import (
     AbsentError,
     CallerError,
     CarrelError,
+    DiskFullError,
     DocumentError,
     InUseError,
     ModelError,
@@ -16,6 +17,7 @@ from core.errors import (
     PolicyError,
     shorten,
 )
+from core.time_limit import TimeUpError
 
 Headers = dict[str, str]
 
@@ -70,9 +72,11 @@ KINDS: tuple[tuple[type[CarrelError], int, str], ...] = (
     (AbsentError, 404, "not_found"),
     (InUseError, 409, "in_use"),
     (PolicyError, 403, "forbidden"),
+    (TimeUpError, 503, "time_up"),
     (CallerError, 400, "bad_request"),
     (DocumentError, 422, "bad_document"),
     (ModelError, 503, "model_unavailable"),
+    (DiskFullError, 507, "disk_full"),
     (OperatorError, 503, "unavailable"),
 )
 

@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from core.errors import CarrelError, OperatorError, shorten
+from core.errors import CarrelError, OperatorError, disk_error, shorten
 from serve.dialogue import storable
 from serve.errors import Busy, status_of
 from serve.logs import log
@@ -54,6 +54,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure(error.status_code, plain(error.detail), headers=error.headers or {})
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
         error = damaged(Path(), error)
+    if isinstance(error, OSError) and (found := disk_error(error)):
+        error = found
     if isinstance(error, CarrelError):
         status, _, headers = status_of(error)
         message = f"{error.rule}." if isinstance(error, OperatorError) else str(error)

@@ -51,7 +51,7 @@ class Finished:
             return None
         session = self._session
         try:
-            collection = session.store.catalogue.collection(auth.tenant, question.collection)
+            collection = session.store.catalogue.visible_collection(auth, question.collection)
         except CallerError:
             return None  # the run says so itself
         chat, version = session.chat, session.store.catalogue.index_version()
@@ -69,9 +69,11 @@ class Finished:
         if held is None:
             return None
         try:
-            run = self._session.store.runs.load(auth.tenant, auth.user, held.decode("ascii"))
+            run = self._session.store.runs.load(auth, held.decode("ascii"))
         except CallerError:
             return None
+        if "withheld" in run.result:
+            return None  # a document was closed since
         return run.model_copy(update={"result": {**run.result, "cached": True}})
 
     def ended(self, asked: Asked | None, run: RunRecord) -> None:

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import CarrelError
 from serve.bodies import BodyLimit
-from serve.errors import error_body, new_id, plain_body, status_of
+from serve.errors import Refused, error_body, new_id, plain_body, status_of
 from serve.hosts import HostRule, OriginRule
 from serve.logs import log
 from serve.metrics import Metrics
@@ -31,6 +31,7 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 UNREAD = (408, 413)  # the rest of the body is not waited for
+MISFRAMED = "bad_framing"  # where the request ends is not certain: nothing more is read
 UNMATCHED = "unmatched"
 
 
@@ -72,7 +73,9 @@ class Guard:
         try:
             await self._guarded(scope, receive, safely)
         except CarrelError as error:
-            status, _, headers = status_of(error)
+            status, code, headers = status_of(error)
+            if code == MISFRAMED:
+                headers = {**headers, "Connection": "close"}
             await _respond(safely, status, error_body(error, request_id), headers)
         except Exception:
             log.exception("unexpected", extra={"id": request_id})
@@ -83,7 +86,10 @@ class Guard:
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        self._hosts.check(headers)
+        _check_framing(scope, headers)
+        self._hosts.check(headers.get("host", ""))
+        if host := target_host((scope.get("raw_path") or b"/").decode("latin-1")):
+            self._hosts.check(host)
         self._origins.check(scope["method"], headers)
         bounded = self._bodies.limited(scope, headers.get("content-length"), receive)
         await self._app(scope, bounded, send)
@@ -110,6 +116,27 @@ def unexpected_body(request_id: str) -> dict[str, Any]:
     """Return what a caller learns of a mistake in this program."""
     hint = "the operator finds what happened by this id"
     return plain_body(request_id, "internal", "something unexpected happened", hint=hint)
+
+
+def target_host(target: str) -> str:
+    """Return the host that a request's target names itself; "" for one that is a path alone."""
+    if target.startswith("/") or target == "*":
+        return ""
+    scheme, between, rest = target.partition("://")
+    return (rest if between else scheme).partition("/")[0] or target
+
+
+def _check_framing(scope: Scope, headers: Headers) -> None:
+    """Refuse a request that two readers may end at different places (RFC 9112 section 6.3)."""
+    if "transfer-encoding" not in headers:
+        return
+    if "content-length" in headers or scope["http_version"] == "1.0":
+        raise Refused(
+            400,
+            MISFRAMED,
+            "a body has a Content-Length or, with HTTP/1.1, a Transfer-Encoding",
+            hint="send one of them",
+        )
 
 
 def _add_headers(headers: MutableHeaders, request_id: str, status: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from collections.abc import Mapping
 from urllib.parse import urlsplit
@@ -10,6 +11,8 @@ from urllib.parse import urlsplit
 from serve.errors import Refused
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+# RFC 9110 section 7.2, without the forms of names that nobody's machine has: no user, path or list.
+HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9_][a-z0-9_.-]*))(?::[0-9]{1,5})?", re.ASCII)
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -37,9 +40,8 @@ class HostRule:
         if self._any_address:
             self._names |= {socket.gethostname().lower()}
 
-    def check(self, headers: Mapping[str, str]) -> None:
-        """Raise Refused (400) for a request without an allowed name."""
-        given = headers.get("host", "")
+    def check(self, given: str) -> None:
+        """Raise Refused (400) for a Host header, or a target's host, without an allowed name."""
         name = host_name(given)
         if name in self._names or (self._any_address and _is_address(name)):
             return
@@ -80,10 +82,8 @@ class OriginRule:
 
 def host_name(host: str) -> str:
     """Return the name of a Host header, without port and brackets; empty when it is none."""
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
+    match = HOST.fullmatch(host.lower())
+    return (match[1] or match[2]) if match else ""
 
 
 def _is_own(origin: str, host: str) -> bool:

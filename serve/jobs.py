@@ -9,14 +9,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 from core.auth import AuthContext, checked_name
-from core.errors import CarrelError
+from core.errors import CallerError, CarrelError
 from core.settings import Settings
 from graph.session import Session
 from serve.errors import Busy, NotFound, new_id
+from serve.failures import failure_of
 from serve.job import Job
 from serve.logs import log
 from serve.uploads import UploadFiles, checked_file_name, ingest_upload, tidy_after_deletion
 from stores.jobs import JobRow, JobRows, State
+from stores.keys import Keys
 
 
 class _Stopped(Exception):
@@ -30,6 +32,7 @@ class Jobs:
         """Start no thread yet."""
         self._session = session
         self._settings = settings
+        self._keys = Keys(session.store.database)
         self._rows = JobRows(session.store.database, kept=settings.serve_jobs_kept)
         self._files = UploadFiles(session.store.folder)
         self._live: dict[str, Job] = {}
@@ -39,7 +42,12 @@ class Jobs:
         self._thread: threading.Thread | None = None
 
     def resume(self) -> None:
-        """Take up what the last server left, and delete what nobody knows any more."""
+        """Take up what the last server left, and delete what nobody knows any more.
+
+        Where rows of the catalogue are missing, their uploads may be all that is left of them.
+        """
+        if self._session.store.database.condition.read_only:
+            return
         left = self._rows.open()
         self._files.discard_others(left)
         for row in left:
@@ -59,12 +67,14 @@ class Jobs:
         self._settings = settings
 
     def prepare(
-        self, auth: AuthContext, collection: str, name: str, roles: list[str]
+        self, auth: AuthContext, collection: str, name: str, roles: list[str], key: str = ""
     ) -> tuple[Job, Path]:
         """Return a job and the file that its upload is written to; raises for a name that is bad.
 
-        The file's folder is new and its own, so no name reaches another file.
+        The file's folder is new and its own, so no name reaches another file. `key` is the id of
+        the caller's key, whose rights are looked up when the job is worked on.
         """
+        self._session.store.database.check_writable()
         checked_name("collection", collection)
         acl = frozenset(checked_name("role", role) for role in roles)
         file_name = checked_file_name(name)
@@ -76,6 +86,7 @@ class Jobs:
             rule = f"at most {self._settings.serve_jobs} uploads of a tenant wait"
             raise Busy(rule, retry_after=self._settings.serve_retry_seconds, of_caller=True)
         row = JobRow(new_id(), "upload", auth.tenant, auth.user, collection, file_name, acl)
+        row.sent_by(auth, key)
         return Job(row), self._files.make(row)
 
     def start(self, job: Job) -> None:
@@ -104,13 +115,18 @@ class Jobs:
         with self._changed:
             job = self._live.get(job_id)
         row = job.row if job else self._rows.find(job_id)
-        if row is None or (row.tenant, row.user) != (auth.tenant, auth.user):
+        own = row is not None and (row.tenant, row.user) == (auth.tenant, auth.user)
+        if row is None or not own or not row.is_open_to(auth):
             raise NotFound("there is no such job of yours", value=job_id)
         return job or Job(row)
 
-    def newest(self, tenant: str, user: str | None, limit: int) -> list[Job]:
-        """List the newest jobs of a user, or of the whole tenant, the newest first."""
-        rows = self._rows.newest(tenant, user, limit)
+    def newest(self, auth: AuthContext, limit: int, *, everyone: bool = False) -> list[Job]:
+        """List the newest jobs of a caller, or with `everyone` of the tenant, the newest first."""
+        if everyone:
+            rows = self._rows.newest(auth.tenant, None, limit)
+        else:
+            known = self._rows.newest(auth.tenant, auth.user, -1)
+            rows = [row for row in known if row.is_open_to(auth)][:limit]
         with self._changed:
             return [self._live.get(row.id) or Job(row) for row in rows]
 
@@ -167,9 +183,12 @@ class Jobs:
                 self._end(job, "failed", str(error))
             except _Stopped:
                 self._stopped(job)
-            except Exception:
+            except Exception as error:
                 log.exception("unexpected", extra={"id": job.row.id})
-                self._end(job, "failed", f"something unexpected happened (id {job.row.id})")
+                failure = failure_of(error)
+                known = isinstance(failure.error, CarrelError)
+                said = failure.message if known else "something unexpected happened"
+                self._end(job, "failed", f"{said} (id {job.row.id})")
 
     def _in_turn(self, job: Job) -> None:
         """Work when no other work changes many documents, such as a command of the operator."""
@@ -183,12 +202,29 @@ class Jobs:
     def _work(self, job: Job) -> None:
         row = job.row
         if row.kind == "upload":
-            ingest_upload(self._session, row, self._files.path(row), self._progress(job))
+            path, progress = self._files.path(row), self._progress(job)
+            ingest_upload(self._session, row, path, progress, self._rights(row))
             return
         with self._changed:  # one of several deletions tidies up after all
             later = any(other.row.kind == "deletion" for other in self._waiting)
         if not later:
             tidy_after_deletion(self._session, self._progress(job))
+
+    def _rights(self, row: JobRow) -> AuthContext:
+        """Return what the sender of an upload may do by now; raises CallerError for nothing.
+
+        A signed token, or the caller without a key, has the roles of then.
+        """
+        auth, key_id = row.sender()
+        if not key_id:
+            return auth
+        key = self._keys.good(key_id)
+        if key is None:
+            raise CallerError(
+                "the key that this was sent with is expired or revoked by now",
+                hint="send it again with another one",
+            )
+        return key.auth
 
     def _stopped(self, job: Job) -> None:
         if job.cancelled:
@@ -201,15 +237,20 @@ class Jobs:
     def _end(self, job: Job, state: State, error: str) -> None:
         job.row.error, job.row.state = error, state
         self._files.discard(job.row)
-        self._save(job)
-        with self._changed:
-            self._live.pop(job.row.id, None)
+        with self._changed:  # with those whose end could not be kept on a full disk
+            live = list(self._live.values())
+        for one in [*(one for one in live if one.row.ended and one is not job), job]:
+            if self._save(one):
+                with self._changed:
+                    self._live.pop(one.row.id, None)
 
-    def _save(self, job: Job) -> None:
+    def _save(self, job: Job) -> bool:
         try:
             self._rows.save(job.row)
         except sqlite3.Error:  # a full disk must not end the thread; the next start does it again
             log.exception("unexpected", extra={"id": job.row.id})
+            return False
+        return True
 
     def _progress(self, job: Job) -> Callable[[str, int, int], None]:
         def note(stage: str, done: int, total: int) -> None:

@@ -18,6 +18,7 @@ from starlette.responses import JSONResponse, Response
 
 from core.auth import AuthContext
 from core.settings import Settings
+from serve.depends import check_standing, while_standing
 from serve.disconnect import unless_gone
 from serve.event_stream import event_stream, json_text
 from serve.failures import Failure, failure_of, noted, route_with
@@ -65,7 +66,7 @@ def langserve_router(runner: Runner, caller: Caller, settings: Settings) -> APIR
     return router
 
 
-def _unset() -> AgentConfig:
+async def _unset() -> AgentConfig:
     return AgentConfig()
 
 
@@ -88,6 +89,7 @@ def _asking(prefix: str, config: Any, agent: Agent, who: Any) -> APIRouter:  # n
     ) -> Response:
         """Answer one question."""
         output = await unless_gone(request, agent.answer(body.input, body.config, path, auth))
+        check_standing(request)
         return _json({"output": output, "metadata": _metadata()})
 
     @router.post("/batch", response_model=BatchResponse)
@@ -99,6 +101,7 @@ def _asking(prefix: str, config: Any, agent: Agent, who: Any) -> APIRouter:  # n
     ) -> Response:
         """Answer several questions."""
         outputs = await unless_gone(request, agent.answers(body, path, auth))
+        check_standing(request)
         named = [_metadata() for _ in outputs]
         run_ids = [one["run_id"] for one in named]
         return _json({"output": outputs, "metadata": {"responses": named, "run_ids": run_ids}})
@@ -123,7 +126,9 @@ def _add_streams(router: APIRouter, config: Any, agent: Agent, who: Any) -> None
         run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
         run_id = json_text({"run_id": str(uuid.uuid4())})
         first = {"event": "metadata", "data": run_id}
-        return event_stream(_sent(request, run, chunks_of(run), first), run, agent.settings)
+        return event_stream(
+            _sent(request, run, chunks_of(while_standing(request, run)), first), run, agent.settings
+        )
 
     @router.post("/stream_log", response_class=EventSourceResponse)
     async def stream_log(
@@ -134,7 +139,9 @@ def _add_streams(router: APIRouter, config: Any, agent: Agent, who: Any) -> None
     ) -> Response:
         """Answer one question in patches (RFC 6902) of its run's log."""
         run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
-        return event_stream(_sent(request, run, patches_of(run, body)), run, agent.settings)
+        return event_stream(
+            _sent(request, run, patches_of(while_standing(request, run), body)), run, agent.settings
+        )
 
     @router.post("/stream_events", response_class=EventSourceResponse)
     async def stream_events(
@@ -145,7 +152,9 @@ def _add_streams(router: APIRouter, config: Any, agent: Agent, who: Any) -> None
     ) -> Response:
         """Answer one question in events of its run and of the steps within it."""
         run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
-        return event_stream(_sent(request, run, events_of(run, body)), run, agent.settings)
+        return event_stream(
+            _sent(request, run, events_of(while_standing(request, run), body)), run, agent.settings
+        )
 
 
 SCHEMAS = {"input_schema": AgentInput, "output_schema": AgentOutput, "config_schema": AgentConfig}
@@ -167,6 +176,7 @@ async def _sent(
         for event in first:
             yield event
         async for value in values:
+            check_standing(request)  # LangChain may have read ahead
             yield {"event": "data", "data": json_text(value)}
         yield {"event": "end"}
     except Exception as error:

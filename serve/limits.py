@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 
 from core.auth import AuthContext
+from core.errors import OperatorError
 from core.settings import Settings
 from core.trace import RunRecord, Step
 from serve.errors import LimitExceeded
@@ -116,12 +117,12 @@ class _Charge(Unwatched):
         self._tokens += sum(one.prompt_tokens + one.completion_tokens for one in step.calls)
 
     def ended(self, run: RunRecord | None) -> None:
-        """Keep the sum; on a full disk this process alone remembers it."""
+        """Keep the sum; where that cannot be written this process alone remembers it."""
         if not self._tokens:
             return
         try:
             self._spending.add(self._auth.tenant, self._auth.user, self._tokens)
-        except sqlite3.OperationalError as error:
+        except (sqlite3.OperationalError, OperatorError) as error:
             log.error("spent tokens were not kept: %s", error)
 
 

@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from serve.openai_sources import footer, marks_of, search_results, sources_of, url_citations
+from serve.openai_sources import (
+    footer,
+    marks_of,
+    search_results,
+    sources_of,
+    unloaded,
+    url_citations,
+)
 
 KEPT = ("conversation_id", "clarification")  # of a run within a conversation
 
@@ -64,10 +71,11 @@ class Completion:
         self, result: dict[str, Any], steps: Sequence[dict[str, Any]], *, with_footer: bool
     ) -> dict[str, Any]:
         """Return the completion of a finished run."""
-        shown = cited(result["answer"], result, with_footer=with_footer)
+        said = unloaded(result["answer"])
+        shown = cited(said, result, with_footer=with_footer)
         message = {
             "role": "assistant",
-            "content": result["answer"] + shown.footer,
+            "content": said + shown.footer,
             "refusal": None,
             "annotations": shown.annotations,
         }

@@ -16,6 +16,7 @@ from core.auth import AuthContext
 from core.settings import Settings
 from serve import openai_webui
 from serve.answer_text import AnswerText
+from serve.depends import check_standing, while_standing
 from serve.disconnect import unless_gone
 from serve.event_stream import event_stream, json_text
 from serve.failures import failure_of, noted, route_with
@@ -32,7 +33,7 @@ from serve.openai_errors import error_body, failed
 from serve.openai_replies import Completion, cited
 from serve.openai_requests import ChatRequest, collection_of, model_ids, question_of
 from serve.openai_schemas import FAILURES, CompletionReply, ModelList, ModelReply
-from serve.openai_sources import sources_of
+from serve.openai_sources import sources_of, unloaded
 from serve.types import Question, RunEvent, Runner
 
 Caller = Callable[[Request], AuthContext | Awaitable[AuthContext]]
@@ -99,6 +100,7 @@ def openai_router(
             response: Response = event_stream(chat.lines(run, request), run, settings)
         else:
             response = await unless_gone(request, chat.whole(runner, question, auth))
+            check_standing(request)
         if conversation is not None:
             response.headers[CONVERSATION_HEADER] = conversation
         return response
@@ -132,7 +134,7 @@ class Chat:
     async def lines(self, run: Following, request: Request) -> AsyncIterator[dict[str, str]]:
         """Yield the events of the stream."""
         try:
-            async for chunk in self.chunks(run):
+            async for chunk in self.chunks(while_standing(request, run)):
                 yield {"data": json_text(chunk)}
         except Exception as error:
             yield {"data": json_text(error_body(noted(failure_of(error), request)))}
@@ -152,7 +154,7 @@ class Chat:
                 if self.webui:
                     yield made.event(openai_webui.status(event.data))
             if piece := answer.piece(event):
-                yield made.chunk({"content": piece})
+                yield made.chunk({"content": unloaded(piece)})
             if event.kind == "result":
                 for chunk in self._last(answer, told(event.data)):
                     yield chunk
@@ -163,8 +165,9 @@ class Chat:
         """Return the rest of the text, then the chunk that ends it, with all citations."""
         made = self.completion
         rest = answer.rest(result["answer"])
-        shown = cited(answer.shown, result, with_footer=self.footer)
-        chunks = [made.chunk({"content": text}) for text in (rest, shown.footer) if text]
+        shown = cited(unloaded(answer.shown), result, with_footer=self.footer)
+        texts = (unloaded(rest), shown.footer)
+        chunks = [made.chunk({"content": text}) for text in texts if text]
         delta: dict[str, Any] = {}
         if self.webui:  # that page would list each annotation as one more source
             chunks += [made.event(openai_webui.source(one)) for one in sources_of(result)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -76,7 +77,8 @@ def _url(metadata: Mapping[str, Any]) -> str:
 def marks_of(text: str, result: Mapping[str, Any], sources: Sequence[Source]) -> list[Mark]:
     """Find the marks of the claims in a text that holds the answer, in its order.
 
-    A claim is looked for with its marks, so that "[1]" in a sentence of a document is none.
+    A claim is looked for with its marks, so that "[1]" in a sentence of a document is none; `text`
+    is the answer as `unloaded` shows it.
     """
     numbers = {source.chunk_id: source.number for source in sources}
     marks: list[Mark] = []
@@ -84,12 +86,13 @@ def marks_of(text: str, result: Mapping[str, Any], sources: Sequence[Source]) ->
     for claim in result["claims"]:
         cited = dict.fromkeys(numbers[one["chunk_id"]] for one in claim["citations"])
         shown = [f"[{number}]" for number in cited]
-        whole = f"{claim['text']} {''.join(shown)}"
+        said = unloaded(claim["text"])
+        whole = f"{said} {''.join(shown)}"
         at = text.find(whole, seen.get(whole, 0))
         if at < 0:
             continue
         seen[whole] = at + len(whole)
-        start = at + len(claim["text"]) + 1
+        start = at + len(said) + 1
         for number, mark in zip(cited, shown, strict=True):
             marks.append(Mark(number, start, start + len(mark)))
             start += len(mark)
@@ -140,6 +143,20 @@ def footer(sources: Sequence[Source]) -> str:
 
 UNLINKED = {ord(character): None for character in "<>\r\n"}
 SPECIAL = {ord(character): f"\\{character}" for character in "\\`*_[]<>"}
+
+
+LOADS = re.compile(r"(?<=!)\[|(\\*)<(?=[A-Za-z!?/])")
+
+
+def unloaded(text: str) -> str:
+    """Return text in which a client that draws Markdown finds no image and no HTML.
+
+    Such a client would fetch an image as soon as it is shown, from wherever a document says.
+    """
+    # A backslash that is there already would make ours a character like any other.
+    return LOADS.sub(
+        lambda m: f"{m[0][:-1]}{'' if len(m[1] or '') % 2 else chr(92)}{m[0][-1]}", text
+    )
 
 
 def escaped(text: str) -> str:

@@ -18,8 +18,7 @@ def protocol_routers(desk: Desk) -> tuple[APIRouter, ...]:
 
     def collections(auth: AuthContext) -> Sequence[str]:
         """Name the collections in which the caller may see a document."""
-        found = desk.session.store.catalogue.collections(auth.tenant)
-        return [one.name for one in found if desk.listing.count(auth, one)]
+        return [one.name for one in desk.session.store.catalogue.visible_collections(auth)]
 
     def begin(auth: AuthContext, collection: str) -> str:
         """Begin a conversation of the caller and return its id."""

@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import os
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import TypeVar, cast
 
 from core.auth import AuthContext
 from core.settings import Settings
+from core.time_limit import TimeLimit, limited_time
 from core.trace import RunRecord
 from graph.session import Session
 from serve.asking import Asker, Listener, Post
@@ -101,8 +103,16 @@ class SessionRunner:
                 give_back()
 
     async def do(self, auth: AuthContext, work: Callable[[], T]) -> T:
-        """Do short work for a caller on a thread and return its result; raises `Busy`."""
-        return await self._awaited(self.searches, auth, work, threading.Event())
+        """Do short work for a caller on a thread and return its result; raises `Busy`.
+
+        What it reads takes no longer than a question may.
+        """
+
+        def timed() -> T:
+            with limited_time(TimeLimit(time.monotonic() + self._settings.budget_seconds)):
+                return work()
+
+        return await self._awaited(self.searches, auth, timed, threading.Event())
 
     async def stop(self) -> None:
         """Turn new work away, cancel what runs, and wait for the threads as long as allowed."""

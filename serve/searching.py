@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from core.auth import AuthContext
 from core.question import checked_question
+from core.time_limit import TimeLimit, limited_time
 
 if TYPE_CHECKING:
     from graph.session import Session
@@ -31,12 +32,13 @@ def searched(
 ) -> dict[str, Any]:
     """Return up to `k` passages, best first, as {"results": […], "warnings": […]}."""
     text = checked_question(query, session.settings)
-    tools = session.tools(auth, collection)
-    arguments: dict[str, Any] = {"query": text, "limit": k}
-    if TOOLS[name] == "search":
-        arguments["links"] = name == "linked" or tools.settings.channel_links
     deadline = time.monotonic() + session.settings.budget_seconds
-    found = tools.run(TOOLS[name], arguments, auth, deadline)
+    with limited_time(TimeLimit(deadline)):
+        tools = session.tools(auth, collection)
+        arguments: dict[str, Any] = {"query": text, "limit": k}
+        if TOOLS[name] == "search":
+            arguments["links"] = name == "linked" or tools.settings.channel_links
+        found = tools.run(TOOLS[name], arguments, auth, deadline)
     results = [item.model_dump() for item in found.evidence[:k]]
     return {
         "results": [{key: item[key] for key in RESULT_KEYS} for item in results],

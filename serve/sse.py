@@ -12,6 +12,7 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from core.errors import CarrelError
 from core.settings import Settings
+from serve.depends import check_standing
 from serve.disconnect import unless_gone
 from serve.errors import error_body
 from serve.guard import unexpected_body
@@ -26,7 +27,7 @@ async def event_stream(
     generator = cast(AsyncGenerator[RunEvent], events)
     first = await unless_gone(request, _first(generator))
     return EventSourceResponse(
-        _lines(first, generator, request.scope["carrel.id"]),
+        _lines(first, generator, request),
         ping=settings.serve_ping_seconds,
         send_timeout=settings.serve_send_seconds,
         shutdown_grace_period=settings.serve_stop_seconds,
@@ -40,12 +41,15 @@ async def _first(events: AsyncGenerator[RunEvent]) -> RunEvent:
 
 
 async def _lines(
-    first: RunEvent, events: AsyncGenerator[RunEvent], request_id: str
+    first: RunEvent, events: AsyncGenerator[RunEvent], request: Request
 ) -> AsyncIterator[ServerSentEvent]:
+    request_id = request.scope["carrel.id"]
     async with aclosing(events):
         try:
+            check_standing(request)  # the run may have waited in line for long
             yield _line(first.kind, first.data)
             async for event in events:
+                check_standing(request)
                 yield _line(event.kind, event.data)
         except CarrelError as error:
             yield _line("error", error_body(error, request_id))

@@ -7,12 +7,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from core.auth import AuthContext
 from core.errors import CallerError, DocumentError, ModelError
 from graph.session import Session
 from stores.erasure.erase import UPLOADS
 from stores.jobs import JobRow
+from stores.write_access import WriteAccess
 
 NAME_BYTES = 200
+UNSEEN = (
+    "its sender is none of its readers and can neither replace nor delete it: sent again, it is"
+    " kept beside this one"
+)
 
 Progress = Callable[[str, int, int], None]
 
@@ -52,8 +58,12 @@ class UploadFiles:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def ingest_upload(session: Session, row: JobRow, path: Path, progress: Progress) -> None:
+def ingest_upload(
+    session: Session, row: JobRow, path: Path, progress: Progress, auth: AuthContext
+) -> None:
     """Ingest one file into its collection; raises a CarrelError that says what is wrong with it.
+
+    `auth` is who sent it: what they may not see stays as it is.
 
     Doing it again changes nothing, so an upload that was interrupted is simply begun anew.
     """
@@ -72,6 +82,7 @@ def ingest_upload(session: Session, row: JobRow, path: Path, progress: Progress)
             progress=progress,
             second=session.second,
             renames=False,  # an upload's own file is gone when it is done
+            access=WriteAccess(auth, str(path.resolve())),
         ).run([path])
     finally:
         session.store.writer.drop_collection_if_empty(target)
@@ -79,6 +90,8 @@ def ingest_upload(session: Session, row: JobRow, path: Path, progress: Progress)
     lost = [(item.path, item.reason) for item in (*summary.failed, *summary.left_out)]
     if lost and not summary.documents:
         raise DocumentError("the document could not be read", value=lost[0][1])
+    if row.roles and not row.roles & auth.principals:
+        row.notes.append(UNSEEN)
     if lost:  # a file of several documents
         row.notes.append(f"{len(lost)} of its documents were not taken; {lost[0][0]}: {lost[0][1]}")
 

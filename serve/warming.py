@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 
 from langchain_core.messages import HumanMessage
 
 from core.auth import AuthContext
 from core.errors import CarrelError
+from core.time_limit import TimeLimit, limited_time
 from graph.build import build_graph
 from graph.context import make_context
 from graph.session import Session
@@ -15,6 +17,7 @@ from reasoning.rules.reasoner import RulesReasoner
 from tools.toolbox import Toolbox
 
 QUESTION = "Is this ready?"
+SECONDS = 5.0  # that the server may begin to listen later for it, whatever its documents hold
 
 
 def warm_up(session: Session) -> None:
@@ -24,10 +27,12 @@ def warm_up(session: Session) -> None:
     loaded, which many first questions at once would wait for.
     """
     for collection in session.store.catalogue.collections()[:1]:
-        with suppress(CarrelError):
+        limit = TimeLimit(time.monotonic() + SECONDS)
+        with suppress(CarrelError), limited_time(limit):
             index = session.index(collection)
             tools = Toolbox(index)
             reasoner = RulesReasoner(index.settings, tools.term_weights(), index.embedder)
             auth = AuthContext(tenant=collection.tenant, user="warm-up")
-            context = make_context(auth, tools, reasoner, index.settings)
+            budget = index.settings.budget().model_copy(update={"seconds": SECONDS})
+            context = make_context(auth, tools, reasoner, index.settings, budget=budget)
             build_graph().invoke({"messages": [HumanMessage(QUESTION)]}, context=context)

@@ -14,7 +14,9 @@ from typing import Any, Literal
 
 from core.auth import AuthContext
 from core.settings import Settings
+from stores.audit_aside import Aside
 from stores.audit_chain import (
+    ACCEPTED,
     CHECKPOINT,
     FIELDS,
     STRUCK,
@@ -45,6 +47,7 @@ Kind = Literal[
 log = logging.getLogger("carrel.audit")
 
 # Pruning alone removes rows: within its transaction the trigger is away.
+SEEN = "audit_rows"  # of the catalogue's meta: the last row's number, should all rows be removed
 KEPT = """CREATE TRIGGER audit_kept BEFORE DELETE ON audit BEGIN
     SELECT RAISE(ABORT, 'an audit row is never deleted'); END"""
 
@@ -70,17 +73,44 @@ class AuditLog:
         last = self._last(database.read())
         self._key = audit_key(settings, self._folder, has_rows=last.seq > 0)
         self._head = read_head(self._folder) or last
+        self._aside = Aside(self._folder, self._key)
         self._lock = threading.Lock()
 
     def append(self, entries: Sequence[Entry]) -> Head:
-        """Add rows in one transaction and return the last; when this returns they are kept."""
+        """Add rows in one transaction and return the last; when this returns they are kept.
+
+        While rows of the catalogue are missing they are kept aside; they follow when that is over.
+        """
         with self._lock:
-            with self._database.write() as connection:
-                head = self._intact(connection)
+            if self._database.condition.lost:
+                rows, head = [], self._aside.head()
                 for entry in entries:
+                    rows.append(self._row(head, entry))
+                    head = Head(rows[-1]["seq"], rows[-1]["hash"])
+                self._aside.add(rows)
+                return self._head
+            aside, verdict = self._aside.read()
+            kept = [_entry(row) for row in aside]
+            if verdict.problem:
+                kept.append(Entry("lost", None, {"rows": "unknown", "why": verdict.problem}))
+            with self._database.write() as connection:
+                head = self._intact(connection, kept)
+                for entry in (*kept, *entries):
                     head = self._insert(connection, head, entry)
             self._note(head)
+            if kept:
+                self._aside.clear()
             return head
+
+    def accept_loss(self, missing: Sequence[str]) -> None:
+        """Keep a row that says that missing rows were accepted; it follows with the next `append`.
+
+        To be called before the catalogue is written again.
+        """
+        found = self._last(self._database.read()).seq
+        known = {"known": self._head.seq, "hash": self._head.hash}
+        facts = {**known, "found": found, "missing": list(missing)}
+        self.append([Entry(ACCEPTED, None, facts, self._now())])
 
     def prune(self, days: int) -> int:
         """Remove rows older than `days` and sign up to where; return how many were removed.
@@ -122,6 +152,7 @@ class AuditLog:
     def verify(self, *expected: Head) -> Verdict:
         """Walk the whole chain; `expected` are last rows of earlier times, noted elsewhere."""
         noted = read_head(self._folder)  # before the rows: those are added to meanwhile
+        seen = self._seen(self._database.read())
         known = expected if noted is None else (*expected, noted)
         struck = struck_rows(self._database.read(), self._key)
         check = ChainCheck(self._key, known, lambda row: struck.get(row["seq"]) == digest(row))
@@ -129,6 +160,9 @@ class AuditLog:
             verdict = check.walk(self.rows())
         except sqlite3.OperationalError:  # bytes that are no text
             return Verdict(check.rows, check.head, "the row cannot be read", check.head.seq + 1)
+        if not verdict.problem and seen > verdict.head.seq:
+            gone = f"rows up to {seen} were written and are gone"
+            return Verdict(verdict.rows, verdict.head, gone, verdict.head.seq + 1)
         if not verdict.problem and noted is None and verdict.rows:
             return Verdict(verdict.rows, verdict.head, "the note of the last row is gone")
         return verdict
@@ -169,20 +203,38 @@ class AuditLog:
         """Return a keyed hash of a text, which only who has the key can compare with another."""
         return hmac.new(self._key, b"text:" + text.encode("utf-8", "replace"), "sha256").hexdigest()
 
-    def _intact(self, connection: sqlite3.Connection) -> Head:
+    def _intact(self, connection: sqlite3.Connection, kept: Sequence[Entry] = ()) -> Head:
         """Return the last row, after one that says so when rows this process knew are gone."""
         last, known = self._last(connection), self._head
+        seen = self._seen(connection)
+        gone = seen > last.seq
         if known.seq:
             query = "SELECT hash FROM audit WHERE seq = ?"
             row = connection.execute(query, (known.seq,)).fetchone()
             pruned = row is None and last.seq > known.seq  # by another process
-            if not pruned and (row is None or row["hash"] != known.hash):
-                log.error("rows of the audit log are gone; the last one known was %s", known)
-                facts = {"known": known.seq, "hash": known.hash, "found": last.seq}
-                return self._insert(connection, last, Entry(TAMPERED, None, facts, self._now()))
+            gone |= not pruned and (row is None or row["hash"] != known.hash)
+        if gone and not self._accepted(connection, kept):
+            log.error("rows of the audit log are gone; the last one known was %s", known)
+            facts = {"known": max(known.seq, seen), "hash": known.hash, "found": last.seq}
+            return self._insert(connection, last, Entry(TAMPERED, None, facts, self._now()))
         return last
 
+    def _accepted(self, connection: sqlite3.Connection, kept: Sequence[Entry]) -> bool:
+        """Tell whether the operator knows that the rows up to the last known one are missing."""
+        query = "SELECT facts FROM audit WHERE kind = ?"
+        found = [json.loads(row["facts"]) for row in connection.execute(query, (ACCEPTED,))]
+        found += [one.facts for one in kept if one.kind == ACCEPTED]
+        known = (self._head.seq, self._head.hash)
+        return any((one.get("known"), one.get("hash")) == known for one in found)
+
     def _insert(self, connection: sqlite3.Connection, head: Head, entry: Entry) -> Head:
+        row = self._row(head, entry)
+        names = ", ".join(f":{name}" for name in FIELDS)
+        connection.execute(f"INSERT INTO audit VALUES ({names})", row)
+        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (SEEN, str(row["seq"])))
+        return Head(row["seq"], row["hash"])
+
+    def _row(self, head: Head, entry: Entry) -> dict[str, Any]:
         row: dict[str, Any] = {
             "seq": head.seq + 1,
             "at": _text(entry.at),
@@ -193,9 +245,7 @@ class AuditLog:
             "previous": head.hash,
         }
         row["hash"] = signed(self._key, row)
-        names = ", ".join(f":{name}" for name in FIELDS)
-        connection.execute(f"INSERT INTO audit VALUES ({names})", row)
-        return Head(row["seq"], row["hash"])
+        return row
 
     def _note(self, head: Head) -> None:
         self._head = head
@@ -209,9 +259,20 @@ class AuditLog:
         row = connection.execute(query).fetchone()
         return Head(row["seq"], row["hash"]) if row else Head()
 
+    def _seen(self, connection: sqlite3.Connection) -> int:
+        query = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?"
+        row = connection.execute(query, (SEEN,)).fetchone()
+        return int(row[0]) if row else 0
+
     def _first_since(self, connection: sqlite3.Connection, moment: str) -> int:
         query = "SELECT coalesce(min(seq), 0) FROM audit WHERE at >= ?"
         return int(connection.execute(query, (moment,)).fetchone()[0])
+
+
+def _entry(row: Mapping[str, Any]) -> Entry:
+    auth = AuthContext(tenant=row["tenant"], user=row["user"]) if row["tenant"] else None
+    at = datetime.datetime.fromisoformat(row["at"])
+    return Entry(row["kind"], auth, json.loads(row["facts"]), at)
 
 
 def _text(moment: datetime.datetime) -> str:

@@ -13,6 +13,7 @@ GENESIS = "0" * 64
 CHECKPOINT = "checkpoint"  # says up to where the chain was pruned
 STRUCK = "struck"  # says what rows hold since names were struck out of them
 TAMPERED = "tampered"  # says that rows once written were gone when this one was
+ACCEPTED = "loss_accepted"  # says that the operator goes on without rows that were gone
 FIELDS = ("seq", "at", "kind", "tenant", "user", "facts", "previous", "hash")
 
 

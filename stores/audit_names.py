@@ -38,6 +38,14 @@ def named_rows(connection: sqlite3.Connection) -> list[dict[str, Any]]:
     return [row for row in rows if NAMES[row["kind"]] in _facts(row)]
 
 
+def staying_rows(connection: sqlite3.Connection, tenant: str | None) -> tuple[int, int]:
+    """Count rows of a tenant, or with None of all: all, and those with the words of a question."""
+    query = """SELECT count(*), coalesce(sum(instr(facts, '"question":"') > 0), 0) FROM audit
+               WHERE :tenant IS NULL OR tenant = :tenant"""  # no quote is bare in a text of JSON
+    rows, questions = connection.execute(query, {"tenant": tenant}).fetchone()
+    return int(rows), int(questions)
+
+
 def strike(
     connection: sqlite3.Connection, rows: Sequence[dict[str, Any]], pseudonym: Pseudonym
 ) -> list[dict[str, Any]]:

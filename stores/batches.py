@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from core.faults import fault
+from stores.aliases import add_alias
 from stores.catalogue import Collection
 from stores.database import Database
 from stores.embeddings import Vector, store_sentences, store_vectors
@@ -15,6 +16,7 @@ from stores.journal import Entry, forget_unfinished, note
 from stores.left_out import LeftOutRow, replace_left_out
 from stores.rows import DocumentRow, FileRow
 from stores.sums_records import sign
+from stores.write_access import WriteAccess
 from stores.writer import bump, remove_document, replace_document
 
 PAGE = 500
@@ -38,9 +40,10 @@ class Finished:
 class Changes:
     """Hold what one transaction changes.
 
-    `paths` are the places of the files that `documents` come from, by name; `moved` are those of
-    unchanged files; `replaced` are ids of documents that others stand for now; `left_out` is what
-    was left out of each file that was read to its end.
+    `paths` are the places of the files that `documents` come from, by name, and `aliases` what
+    their writer calls them, where that is another name; `moved` are the places of unchanged files;
+    `replaced` are ids of documents that others stand for now; `left_out` is what was left out of
+    each file that was read to its end.
     """
 
     documents: Sequence[DocumentRow] = ()
@@ -49,6 +52,13 @@ class Changes:
     moved: Mapping[str, str] = field(default_factory=dict)
     replaced: Sequence[str] = ()
     left_out: Mapping[str, Sequence[LeftOutRow]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def files(self) -> set[str]:
+        """Return the names of all files that it changes."""
+        ended = {one.file.relative for one in self.finished}
+        before = {one.previous for one in self.finished if one.previous}
+        return {*self.paths, *self.moved, *self.left_out, *ended, *before}
 
 
 class Batches:
@@ -76,22 +86,29 @@ class Batches:
             fault("embedded.before")
         fault("embedded.after")
 
-    def indexed(self, collection: Collection, changes: Changes) -> None:
-        """Write documents with their full text, and what became of their files."""
+    def indexed(self, collection: Collection, changes: Changes, access: WriteAccess) -> None:
+        """Write documents with their full text, and what became of their files.
+
+        Raises InUseError, and changes nothing, when the writer may not change one of them.
+        """
         with self._database.write() as connection:
             changed = bool(changes.documents)
+            for name in changes.files():
+                access.check_file(connection, collection.id, name)
             for name, path in changes.paths.items():
                 _begin(connection, collection.id, name, path)
+                if name in changes.aliases:
+                    add_alias(connection, collection.id, "file", name, changes.aliases[name])
             for document_id in changes.replaced:
-                _remove(connection, collection.id, document_id)
+                _remove(connection, collection.id, document_id, access)
             for document in changes.documents:
-                replace_document(connection, collection, document)
+                replace_document(connection, collection, document, access)
             entries = [
                 Entry(row.document_id, row.file, len(row.chunks)) for row in changes.documents
             ]
             note(connection, collection.id, "indexed", entries)
             for finished in changes.finished:
-                changed |= finish_file(connection, collection.id, finished)
+                changed |= finish_file(connection, collection.id, finished, access)
             for name, rows in changes.left_out.items():
                 replace_left_out(connection, collection.id, name, rows)
             connection.executemany(
@@ -119,27 +136,33 @@ def _begin(connection: sqlite3.Connection, collection_id: int, name: str, path: 
     """Note that the documents of a file are no longer those of its fingerprint."""
     connection.execute(
         """INSERT INTO files VALUES (?, ?, ?, '', '[]', NULL)
-           ON CONFLICT (collection_id, relative) DO UPDATE SET fingerprint = ''""",
+           ON CONFLICT (collection_id, relative)
+           DO UPDATE SET fingerprint = '', path = excluded.path""",
         (collection_id, name, path),
     )
     _sign_file(connection, collection_id, name)
 
 
-def _remove(connection: sqlite3.Connection, collection_id: int, document_id: str) -> None:
+def _remove(
+    connection: sqlite3.Connection, collection_id: int, document_id: str, access: WriteAccess
+) -> None:
     row = connection.execute(
         "SELECT id FROM documents WHERE collection_id = ? AND document_id = ?",
         (collection_id, document_id),
     ).fetchone()
-    remove_document(connection, collection_id, row["id"] if row else None)
+    remove_document(connection, collection_id, row["id"] if row else None, access)
 
 
-def finish_file(connection: sqlite3.Connection, collection_id: int, finished: Finished) -> bool:
+def finish_file(
+    connection: sqlite3.Connection, collection_id: int, finished: Finished, access: WriteAccess
+) -> bool:
     """Note a file as done; return whether documents went that it no longer contains."""
     file = finished.file
-    gone = drop_documents(connection, collection_id, file.relative, finished.holds)
+    gone = drop_documents(connection, collection_id, file.relative, finished.holds, access)
     if finished.previous:
-        gone += drop_documents(connection, collection_id, finished.previous, lambda _: False)
-        forget_file(connection, collection_id, finished.previous)
+        old = finished.previous
+        gone += drop_documents(connection, collection_id, old, lambda _: False, access)
+        forget_file(connection, collection_id, old)
     forget_unfinished(connection, collection_id, file.relative)
     replace_left_out(connection, collection_id, file.relative, finished.left_out)
     connection.execute(
@@ -153,6 +176,8 @@ def finish_file(connection: sqlite3.Connection, collection_id: int, finished: Fi
         ),
     )
     _sign_file(connection, collection_id, file.relative)
+    if file.alias:
+        add_alias(connection, collection_id, "file", file.relative, file.alias)
     return bool(gone)
 
 
@@ -161,7 +186,11 @@ def _sign_file(connection: sqlite3.Connection, collection_id: int, relative: str
 
 
 def drop_documents(
-    connection: sqlite3.Connection, collection_id: int, file: str, keeps: Callable[[str], bool]
+    connection: sqlite3.Connection,
+    collection_id: int,
+    file: str,
+    keeps: Callable[[str], bool],
+    access: WriteAccess,
 ) -> int:
     """Remove the documents of a file but those that it keeps; return how many went."""
     gone, last = 0, 0
@@ -173,7 +202,7 @@ def drop_documents(
         last = rows[-1]["id"]
         for row in rows:
             if not keeps(row["document_id"]):
-                remove_document(connection, collection_id, row["id"])
+                remove_document(connection, collection_id, row["id"], access)
                 gone += 1
     return gone
 

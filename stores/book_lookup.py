@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from core.auth import AuthContext
+from stores.aliases import shown_id
 from stores.permissions import permission_filter
 from stores.sums_records import LINK
 
@@ -21,8 +22,9 @@ def books_of_texts(
     the caller may not see is left out.
     """
     condition, parameters = permission_filter(auth, collection_id)
+    shown = shown_id(connection, auth, collection_id)
     rows = connection.execute(
-        f"""SELECT t.key AS text, d.key, d.document_id, d.title, d.source, d.metadata
+        f"""SELECT t.key AS text, d.key, {shown} AS document_id, d.title, d.source, d.metadata
             FROM json_each(:keys) wanted CROSS JOIN documents t ON t.key = wanted.value
             CROSS JOIN book_texts b ON b.text = t.id CROSS JOIN documents d ON d.id = b.book
             WHERE {condition} AND b.sum IS {LINK}""",
@@ -39,8 +41,9 @@ def texts_of_book(
     A text is its `key`, `document_id`, `title`, `source` and the `chunk_id` it begins with.
     """
     condition, parameters = permission_filter(auth, collection_id)
+    shown = shown_id(connection, auth, collection_id)
     rows = connection.execute(
-        f"""SELECT d.key, d.document_id, d.title, d.source,
+        f"""SELECT d.key, {shown} AS document_id, d.title, d.source,
                 (SELECT c.chunk_id FROM chunks c WHERE c.document = d.id
                  ORDER BY c.ordinal LIMIT 1) AS chunk_id
             FROM documents record CROSS JOIN book_texts b ON b.book = record.id

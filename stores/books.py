@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from stores.aliases import GIVEN_ID
 from stores.catalogue import Collection
 from stores.database import Database
 from stores.sums_records import LINK, sign
@@ -88,8 +89,8 @@ def _keys_of_texts(
     reader: sqlite3.Connection, collection_id: int, make: TextKeys
 ) -> Iterator[tuple[Key, int]]:
     rows = reader.execute(
-        "SELECT id, document_id, title, metadata FROM documents"
-        " WHERE collection_id = ? AND is_record = 0",
+        f"SELECT d.id, {GIVEN_ID} AS document_id, d.title, d.metadata FROM documents d"
+        " WHERE d.collection_id = ? AND d.is_record = 0",
         (collection_id,),
     )
     for row in rows:
@@ -101,8 +102,8 @@ def _keys_of_books(
     reader: sqlite3.Connection, collection_id: int, make: BookKeys
 ) -> Iterator[tuple[Key, int]]:
     rows = reader.execute(
-        "SELECT id, document_id, title, metadata FROM documents"
-        " WHERE collection_id = ? AND is_record = 1",
+        f"SELECT d.id, {GIVEN_ID} AS document_id, d.title, d.metadata FROM documents d"
+        " WHERE d.collection_id = ? AND d.is_record = 1",
         (collection_id,),
     )
     for row in rows:

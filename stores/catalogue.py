@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pydantic import ValidationError
 
 from core.auth import AuthContext, checked_name
-from core.errors import CallerError, OperatorError
+from core.errors import CallerError, CarrelError, OperatorError
 from core.profile import Profile
 from core.types import Evidence
 from stores import sums
+from stores.aliases import shown_id
 from stores.book_lookup import books_of_texts, texts_of_book
+from stores.condition import ROWS_LOST
 from stores.database import Database
+from stores.migrations_ids import SECRET
 from stores.permissions import Parameters, permission_filter
 
 MAX_VARIABLES = 500
+REMEMBERED = 10_000  # answers to "may this caller see anything of that collection?"
 WITHHELD = (
     "a passage that would have been read is damaged in the catalogue and withheld;"
     " `carrel doctor` names it"
@@ -26,7 +31,7 @@ WITHHELD = (
 
 _CHUNK_COLUMNS = (
     """c.chunk_id, c.text, c.section, c.page, c.ordinal, c.kind, c.document,
-    d.key, d.document_id, d.source, d.title, d.language, d.version, d.updated_at, d.metadata,
+    d.key, d.source, d.title, d.language, d.version, d.updated_at, d.metadata,
     """
     + sums.SOUND_CHUNK
     + " AS sound"
@@ -35,12 +40,13 @@ _CHUNK_COLUMNS = (
 
 @dataclass(frozen=True)
 class Collection:
-    """Name one collection of one tenant with its profile."""
+    """Name one collection of one tenant with its profile; `secret` is of its data directory."""
 
     id: int
     tenant: str
     name: str
     profile: Profile
+    secret: str = field(default="", repr=False)  # what makes ids unpredictable elsewhere
 
 
 class Catalogue:
@@ -49,6 +55,8 @@ class Catalogue:
     def __init__(self, database: Database) -> None:
         """Read from `database`."""
         self._database = database
+        self._seen: tuple[int, dict[tuple[AuthContext, int], bool]] = (-1, {})
+        self._lock = threading.Lock()
 
     def index_version(self) -> int:
         """Return the number that grows with every change of the index."""
@@ -62,39 +70,90 @@ class Catalogue:
     def collections(self, tenant: str | None = None) -> list[Collection]:
         """List the collections of one tenant, or all of them."""
         rows = self._database.read().execute(
-            "SELECT * FROM collections WHERE :t IS NULL OR tenant = :t ORDER BY tenant, name",
+            f"""SELECT *, {SECRET} AS secret FROM collections
+                WHERE :t IS NULL OR tenant = :t ORDER BY tenant, name""",
             {"t": tenant},
         )
         return [_collection(row) for row in rows]
 
     def collection(self, tenant: str, name: str) -> Collection:
-        """Return one collection, or say which ones the tenant has."""
-        checked_name("collection", name)
-        row = (
-            self._database.read()
-            .execute(
-                f"""SELECT o.*, o.sum IS {sums.COLLECTION} AS sound FROM collections o
-                    WHERE o.tenant = ? AND o.name = ?""",
-                (tenant, name),
-            )
-            .fetchone()
-        )
+        """Return one collection, or say which ones the tenant has; for the operator alone."""
+        row = self._row(tenant, name)
         if row is None:
-            names = ", ".join(c.name for c in self.collections(tenant)) or "none yet"
-            raise CallerError(
-                "the collection must exist",
-                value=name,
-                hint=f"collections of tenant '{tenant}': {names}; make one with `carrel ingest`",
+            raise self._absent(tenant, name, self.collections(tenant))
+        return _sound_collection(row)
+
+    def visible_collection(self, auth: AuthContext, name: str) -> Collection:
+        """Return a collection in which the caller may see a document.
+
+        One in which there is none for them is answered as one that does not exist, after the same
+        work; the error lists what they may see. An operator is told of all.
+        """
+        if auth.operator:
+            return self.collection(auth.tenant, name)
+        row = self._row(auth.tenant, name)
+        if row is None or not self._visible(auth, row["id"]):
+            raise self._absent(
+                auth.tenant, name, self.visible_collections(auth), self._awaited(auth, name)
             )
-        if not row["sound"]:
-            raise damaged_collection(name)
-        return _collection(row)
+        return _sound_collection(row)
+
+    def _absent(
+        self, tenant: str, name: str, known: Iterable[Collection], awaited: bool = False
+    ) -> CarrelError:
+        if not self._database.condition.lost:
+            return absent_collection(tenant, name, known, awaited)
+        return OperatorError(
+            f"{ROWS_LOST}, perhaps those of this collection",
+            value=name,
+            hint="run `carrel doctor`, which says what is missing and what to do",
+        )
+
+    def visible_collections(self, auth: AuthContext) -> list[Collection]:
+        """List the collections in which the caller may see a document."""
+        return [one for one in self.collections(auth.tenant) if self._visible(auth, one.id)]
+
+    def _row(self, tenant: str, name: str) -> sqlite3.Row | None:
+        checked_name("collection", name)
+        query = f"""SELECT o.*, o.sum IS {sums.COLLECTION} AS sound, {SECRET} AS secret
+            FROM collections o
+            WHERE o.tenant = ? AND o.name = ?"""
+        row: sqlite3.Row | None = self._database.read().execute(query, (tenant, name)).fetchone()
+        return row
+
+    def _visible(self, auth: AuthContext, collection_id: int) -> bool:
+        """Tell whether a collection has a document for the caller, be it a damaged one.
+
+        Looking through many documents of others takes long, so the answer is remembered until the
+        index changes.
+        """
+        version, key = self.index_version(), (auth, collection_id)
+        with self._lock:
+            if self._seen[0] != version:
+                self._seen = version, {}
+            known = self._seen[1].get(key)
+        if known is None:
+            condition, parameters = permission_filter(auth, collection_id, with_damaged=True)
+            some = f"EXISTS (SELECT 1 FROM documents d WHERE {condition}"
+            query = f"SELECT {some} AND d.is_open = 1) OR {some})"  # the index has open ones last
+            known = bool(self._database.read().execute(query, parameters).fetchone()[0])
+            with self._lock:
+                if self._seen[0] == version and len(self._seen[1]) < REMEMBERED:
+                    self._seen[1][key] = known
+        return known
+
+    def _awaited(self, auth: AuthContext, name: str) -> bool:
+        """Tell whether an upload of the caller into this collection has still to be ingested."""
+        query = """SELECT EXISTS (SELECT 1 FROM jobs WHERE tenant = ? AND user = ?
+            AND collection = ? AND kind = 'upload' AND state IN ('waiting', 'running'))"""
+        row = self._database.read().execute(query, (auth.tenant, auth.user, name)).fetchone()
+        return bool(row[0])
 
     def visible_documents(
         self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
     ) -> set[int]:
         """Return the row ids of all documents the caller may see."""
-        condition, parameters = permission_filter(auth, collection_id, sources)
+        condition, parameters = permission_filter(auth, collection_id, sources, sums=False)
         rows = self._database.read().execute(
             f"SELECT d.id FROM documents d WHERE {condition}",  # bound parameters
             parameters,
@@ -112,9 +171,10 @@ class Catalogue:
 
         `sources` are the patterns of a tool's scope, empty for all.
         """
-        # Without CROSS JOIN, SQLite may visit every document of the tenant for a few chunks.
-        tables = "chunks c CROSS JOIN documents d ON d.id = c.document"
-        rows = self._permitted(auth, collection_id, tables, "c.chunk_id", chunk_ids, sources)
+        which = "d.id IN (SELECT document FROM chunks WHERE chunk_id IN ({}))"
+        # Without CROSS JOIN, SQLite may visit every chunk of a long document for a few of them.
+        chunks = "chunks c CROSS JOIN d ON d.id = c.document WHERE c.chunk_id IN ({})"
+        rows = self._permitted(auth, collection_id, which, chunks, chunk_ids, sources)
         found = {row["chunk_id"]: _evidence(row) for row in self._sound(rows)}
         return dict(zip(found, self._with_books(auth, collection_id, found.values()), strict=True))
 
@@ -122,13 +182,15 @@ class Catalogue:
         self, auth: AuthContext, collection_id: int, chunk_id: str, reach: int
     ) -> list[Evidence]:
         """Return a chunk and up to `reach` chunks on either side, in reading order."""
-        condition, parameters = permission_filter(auth, collection_id)
+        condition, parameters = permission_filter(auth, collection_id, sums=False)
+        which = "d.id IN (SELECT document FROM chunks WHERE chunk_id = :chunk)"
         rows = self._read(
-            f"""SELECT {_CHUNK_COLUMNS} FROM chunks here
+            f"""{sums.compared_once(f"{which} AND {condition}")}
+                SELECT {self._columns(auth, collection_id)} FROM chunks here
                 CROSS JOIN chunks c ON c.document = here.document
                     AND c.ordinal BETWEEN here.ordinal - :reach AND here.ordinal + :reach
-                CROSS JOIN documents d ON d.id = c.document
-                WHERE here.chunk_id = :chunk AND {condition} ORDER BY c.ordinal""",
+                CROSS JOIN d ON d.id = c.document
+                WHERE here.chunk_id = :chunk ORDER BY c.ordinal""",
             {**parameters, "chunk": chunk_id, "reach": reach},
         )
         found = [_evidence(row) for row in self._sound(rows)]
@@ -138,8 +200,8 @@ class Catalogue:
         self, auth: AuthContext, collection_id: int, documents: Iterable[int]
     ) -> dict[int, Evidence]:
         """Return the first chunk of each document row id the caller may see."""
-        tables = "documents d CROSS JOIN chunks c ON c.document = d.id AND c.ordinal = 0"
-        rows = self._permitted(auth, collection_id, tables, "d.id", list(documents))
+        chunks = "d CROSS JOIN chunks c ON c.document = d.id AND c.ordinal = 0"
+        rows = self._permitted(auth, collection_id, "d.id IN ({})", chunks, list(documents))
         return {row["document"]: _evidence(row) for row in self._sound(rows)}
 
     def full_texts(self, auth: AuthContext, collection_id: int, chunk_id: str) -> list[Evidence]:
@@ -169,22 +231,30 @@ class Catalogue:
         self,
         auth: AuthContext,
         collection_id: int,
-        tables: str,
-        column: str,
+        which: str,
+        chunks: str,
         values: Sequence[object],
         sources: Sequence[str] = (),
     ) -> Iterator[sqlite3.Row]:
-        """Yield the chunks whose `column` has one of the values (both are SQL of this class)."""
-        condition, parameters = permission_filter(auth, collection_id, sources)
+        """Yield the chunks that `chunks` reads beside `d`, the documents that `which` says.
+
+        Both are SQL of this class, with {} for the values.
+        """
+        condition, parameters = permission_filter(auth, collection_id, sources, sums=False)
+        columns = self._columns(auth, collection_id)
         for start in range(0, len(values), MAX_VARIABLES):
             part = values[start : start + MAX_VARIABLES]
             marks = ", ".join(f":v{i}" for i in range(len(part)))
             bound = {**parameters, **{f"v{i}": value for i, value in enumerate(part)}}
+            documents = sums.compared_once(f"{which.format(marks)} AND {condition}")
             yield from self._read(
-                f"SELECT {_CHUNK_COLUMNS} FROM {tables}"
-                f" WHERE {column} IN ({marks}) AND {condition}",
+                f"{documents} SELECT {columns} FROM {chunks.format(marks)}",
                 bound,
             )
+
+    def _columns(self, auth: AuthContext, collection_id: int) -> str:
+        shown = shown_id(self._database.read(), auth, collection_id)
+        return f"{shown} AS document_id, {_CHUNK_COLUMNS}"
 
     def _read(self, query: str, parameters: Parameters) -> list[sqlite3.Row]:
         """Run a query whose texts may be damaged into bytes that are none."""
@@ -220,6 +290,21 @@ def _decoded(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
+def absent_collection(
+    tenant: str, name: str, known: Iterable[Collection], awaited: bool = False
+) -> CallerError:
+    """Explain that there is no such collection, whether it is missing or none of the caller's.
+
+    `known` are those that the caller may be told of; `awaited` says that the first documents of
+    theirs are on the way.
+    """
+    names = ", ".join(one.name for one in known) or "none yet"
+    hint = f"collections of tenant '{tenant}': {names}; make one with `carrel ingest`"
+    if awaited:
+        hint = f"your upload into it is being ingested: ask again when its job is done; {hint}"
+    return CallerError("the collection must exist", value=name, hint=hint)
+
+
 def damaged_collection(name: str) -> OperatorError:
     """Explain that a collection's row is not what was written."""
     return OperatorError(
@@ -229,12 +314,18 @@ def damaged_collection(name: str) -> OperatorError:
     )
 
 
+def _sound_collection(row: sqlite3.Row) -> Collection:
+    if not row["sound"]:
+        raise damaged_collection(row["name"])
+    return _collection(row)
+
+
 def _collection(row: sqlite3.Row) -> Collection:
     try:
         profile = Profile.model_validate_json(row["profile"])
     except ValidationError:  # who uses one collection is told; lists go on
         profile = Profile(name="default")
-    return Collection(id=row["id"], tenant=row["tenant"], name=row["name"], profile=profile)
+    return Collection(row["id"], row["tenant"], row["name"], profile, row["secret"])
 
 
 def _evidence(row: sqlite3.Row) -> Evidence:

@@ -9,27 +9,34 @@ index can end the process that does.
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import threading
+import time
 from typing import TYPE_CHECKING
 
 from core.errors import CarrelError
+from core.time_limit import TimeLimit, limited_time
 from stores import canary
 from stores.catalogue import Collection
 from stores.chroma import TORN
 from stores.conversations import THREADS
 from stores.fulltext_rebuild import rebuild_fulltext
+from stores.loss import missing
 from stores.part_checks import PartChecks
-from stores.put_off import PutOff
+from stores.put_off import MENDED, PutOff
 from stores.samples import vector_sample
 from stores.seal import SealReport
 from stores.selfcheck import self_check
+from stores.writer import bump
 
 if TYPE_CHECKING:
     from core.settings import Settings
     from stores.store import Store
 
 CATALOGUE = "catalogue.sqlite3"
+EVERYTHING = SealReport("none")
+OPENING_S = 2.0  # for the sample that is asked for before the first answer
 CHANGED = "{} was changed by something else since the data directory was closed"
 
 
@@ -49,11 +56,14 @@ class Checkup:
         self.probe_s = settings.check_probe_s
         self._later = later
         self._put_off = PutOff(store, self._missed)
+        self._until = math.inf
 
     def opened(self, report: SealReport) -> None:
         """Check what the seal does not vouch for, then ask for a sample."""
         if report.state == "new":
             return
+        if not self._condition.lost:
+            self._condition.lost = next(iter(missing(self._store)), "")
         if report.touched(THREADS) or report.touched(f"{THREADS}-wal"):
             self.parts.threads()
         if report.state != "equal" and self._later and self._put_off.may_begin():
@@ -73,7 +83,10 @@ class Checkup:
             else:
                 self._store.chroma.distrust(self.probe)
         if not self.pending:
+            # What this leaves out because its documents take long, the next self-check asks for.
+            self._until = time.monotonic() + OPENING_S
             self.sample()
+            self._until = math.inf
 
     @property
     def pending(self) -> bool:
@@ -85,26 +98,51 @@ class Checkup:
         self._put_off.finish()
 
     def again(self) -> list[str]:
-        """Check while the store is in use; repair what is derived; return the problems.
+        """Check all of it while it is in use; repair what is derived; return the problems.
 
-        A vector index that has still to be proved is proved now, and made anew if it must.
+        What the seal cannot know is found here: rot under a file whose times did not change, and
+        damage since the opening. A vector index that has still to be proved is proved now, and made
+        anew if it must.
         """
-        store = self._store
-        self._condition.clear("mended")
+        store, condition = self._store, self._condition
+        condition.clear("mended")
+        checked = self.pending
         self.finish()
         with store.ingesting:
+            if store.database.check_files():
+                store.database.check_commits()
+            store.database.forget_sums()
+            if not checked and not condition.malformed:
+                self._everything()
             problems = self.sample()
-            if reason := store.chroma.unsound():
+            if not condition.read_only and (reason := store.chroma.unsound()):
                 store.rebuild_vectors()
                 self.parts.repaired.append(f"the vector index was made anew ({reason})")
+        if condition.malformed:
+            problems.append(f"the catalogue is damaged: {condition.malformed}")
+        if condition.lost:
+            problems.append(f"rows of the catalogue are missing: {condition.lost}")
         return problems
+
+    def _everything(self) -> None:
+        """Check every part as it is on the disk now, and say so when one had to be made anew."""
+        before = len(self.parts.repaired)
+        self.parts.structure()
+        self._content(EVERYTHING)
+        self.parts.threads()
+        if len(self.parts.repaired) == before:
+            return
+        self._condition.report("mended", MENDED)
+        if not self._condition.read_only:
+            with self._store.database.write() as connection:
+                bump(connection)
 
     def left_out(self) -> dict[str, str] | None:
         """Return what a seal does not vouch for, None where the truth is damaged or unchecked."""
         if self.pending:
             return None
         damage, store = self.parts.damage, self._store
-        if damage.any or self.parts.threads_damaged or self._condition.malformed:
+        if damage.any or self.parts.threads_damaged or self._condition.read_only:
             return None
         found = {"chroma": store.chroma.doubted} if store.chroma.doubted else {}
         if store.seal.moved("segments"):
@@ -138,7 +176,9 @@ class Checkup:
 
     def _missed(self, collection: Collection) -> str:
         store = self._store
-        found = self_check(store.database, store.hot, collection, store.model_id, self._settings)
+        with limited_time(TimeLimit(self._until)):
+            model, settings = store.model_id, self._settings
+            found = self_check(store.database, store.hot, collection, model, settings)
         rows = (
             store.database.read()
             .execute("SELECT count(*) FROM chunks WHERE collection_id = ?", (collection.id,))
@@ -150,6 +190,8 @@ class Checkup:
     def _rebuild(self, collection: Collection, why: str) -> None:
         """Make everything derived of a collection anew from the truth."""
         store = self._store
+        if self._condition.read_only:
+            return
         try:
             rebuild_fulltext(store.database, collection.id)
             store.hot.rebuild(collection)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import threading
 
+ROWS_LOST = "rows of the catalogue are missing"
+
 
 class Condition:
     """Hold reasons by what they concern; answers carry them as warnings until they are cleared.
 
-    `malformed` is the reason why the catalogue is not written any more, "" for none; `distrusted`
-    the reason why vectors do not answer at the moment.
+    `malformed` is the reason why the catalogue is not written any more, "" for none; `lost` says
+    which of its rows are missing, for which it is not written either; `distrusted` is the reason
+    why vectors do not answer at the moment.
     """
 
     def __init__(self) -> None:
@@ -17,7 +20,13 @@ class Condition:
         self._lock = threading.Lock()
         self._reasons: dict[str, str] = {}
         self.malformed = ""
+        self.lost = ""
         self.distrusted = ""
+
+    @property
+    def read_only(self) -> bool:
+        """Tell whether nothing may be written, not even a repair."""
+        return bool(self.malformed or self.lost)
 
     def report(self, what: str, reason: str) -> None:
         """Note what is wrong; a later reason takes the place of an earlier one."""
@@ -34,6 +43,12 @@ class Condition:
         """Return the reasons, in the order in which they were found."""
         with self._lock:
             found = list(self._reasons.values())
+        if self.lost:
+            found.insert(
+                0,
+                f"{ROWS_LOST} ({self.lost}): answers may lack what was in"
+                " them, and nothing is written; run `carrel doctor`",
+            )
         if self.malformed:
             found.insert(
                 0,

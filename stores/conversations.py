@@ -6,12 +6,15 @@ import datetime
 import json
 import sqlite3
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from core.auth import AuthContext
 from core.errors import AbsentError, OperatorError
 from core.types import Clarification
 from stores.database import Database
+from stores.erasure.redaction import HIDDEN, withheld_note
+from stores.history import KEPT, Closed, closed_runs, kept, last_turns
 from stores.runs import DAMAGED as RUNS_DAMAGED
 from stores.sums_records import CONVERSATION, RUN, TURN, sign
 
@@ -75,7 +78,10 @@ DAMAGED = (
 
 
 class Conversations:
-    """Keep and find conversations; each is found only by the user who began it."""
+    """Keep and find conversations; each is found only by the user who began it.
+
+    What its reader may not see now of its runs is left out; what people typed stays.
+    """
 
     def __init__(self, database: Database) -> None:
         """Use the catalogue's file."""
@@ -90,11 +96,11 @@ class Conversations:
                 (name, tenant, user, collection, now, now),
             )
             sign(connection, "conversations", "v.id = ?", name)
-        return self.load(tenant, user, name)
+        return self.load(AuthContext(tenant=tenant, user=user), name)
 
-    def load(self, tenant: str, user: str, name: str) -> Conversation:
+    def load(self, auth: AuthContext, name: str) -> Conversation:
         """Return a conversation by its whole id; raises AbsentError, OperatorError for damage."""
-        given = {"tenant": tenant, "user": user, "id": name}
+        given = {"tenant": auth.tenant, "user": auth.user, "id": name}
         reader = self._database.read()
         row = reader.execute(f"SELECT {COLUMNS} AND v.id = :id", given).fetchone()
         if row is None:
@@ -106,26 +112,38 @@ class Conversations:
                     hint="restore a backup, or begin another",
                 )
             raise AbsentError("there is no such conversation of yours", value=name)
-        return _conversation(row)
+        return self._shown(auth, _conversation(row))
 
-    def newest(self, tenant: str, user: str, limit: int, before: str = "") -> list[Conversation]:
+    def newest(self, auth: AuthContext, limit: int, before: str = "") -> list[Conversation]:
         """List conversations, last used first; `before` is the id of the last one seen."""
-        given: dict[str, Any] = {"tenant": tenant, "user": user, "limit": limit}
+        given: dict[str, Any] = {"tenant": auth.tenant, "user": auth.user, "limit": limit}
         damaged = f"SELECT 1 {OWN} AND v.sum IS NOT {CONVERSATION} LIMIT 1"
         if self._database.read().execute(damaged, given).fetchone():
             self._database.condition.report(*DAMAGED)
         condition = ""
         if before:
-            last = self.load(tenant, user, before)
+            last = self.load(auth, before)
             given |= {"time": last.updated_at, "id": last.id}
             condition = "AND (v.updated_at, v.id) < (:time, :id)"
         rows = self._database.read().execute(
             f"SELECT {COLUMNS} {condition} ORDER BY v.updated_at DESC, v.id DESC LIMIT :limit",
             given,
         )
-        return [_conversation(row) for row in rows]
+        return [self._shown(auth, _conversation(row)) for row in rows]
 
-    def turns(self, conversation: Conversation) -> list[dict[str, Any]]:
+    def _shown(self, auth: AuthContext, conversation: Conversation) -> Conversation:
+        waiting = conversation.waiting
+        if waiting is None or not self.closed(auth, conversation):
+            return conversation
+        asks = Clarification(question=withheld_note(0))
+        return replace(conversation, waiting=replace(waiting, clarification=asks))
+
+    def closed(self, auth: AuthContext, conversation: Conversation) -> bool:
+        """Tell whether the caller may not see now what its turns rest on."""
+        reader = self._database.read()
+        return bool(closed_runs(reader, auth, last_turns(reader, conversation.id)))
+
+    def turns(self, auth: AuthContext, conversation: Conversation) -> list[dict[str, Any]]:
         """Return the turns, oldest first, each with what its run answered.
 
         Damaged ones are left out, and answers whose run is damaged.
@@ -133,7 +151,7 @@ class Conversations:
         rows = (
             self._database.read()
             .execute(
-                f"""SELECT t.run_id, t.question, t.created_at, t.clarification, t.reply,
+                f"""SELECT t.run_id, t.question, t.created_at, t.clarification, t.reply, {KEPT},
                    coalesce(json_extract(r.result, '$.answer'), '') AS answer,
                    json_extract(r.result, '$.refused') AS refused,
                    coalesce(json_extract(r.result, '$.stop_reason'), '') AS stop_reason
@@ -149,7 +167,7 @@ class Conversations:
             self._database.condition.report(*DAMAGED)
         if any(row["refused"] is None for row in rows):
             self._missing_runs(conversation.id)
-        return [
+        turns = [
             {
                 "run_id": row["run_id"],
                 "question": row["question"],
@@ -162,6 +180,21 @@ class Conversations:
             }
             for row in rows
         ]
+        runs = [kept(row) for row in rows if row["refused"] is not None]
+        closed = closed_runs(self._database.read(), auth, runs)
+        for turn in turns:
+            if turn["run_id"] in closed:
+                self._hide(turn, closed[turn["run_id"]])
+        return turns
+
+    def _hide(self, turn: dict[str, Any], closed: Closed) -> None:
+        """Take out of a turn what is closed; a reply may be a title that was offered."""
+        query = "SELECT result FROM runs WHERE run_id = ?"
+        row = self._database.read().execute(query, (turn["run_id"],)).fetchone()
+        turn["answer"] = closed.answer(json.loads(row["result"]))
+        if turn["clarification"] is not None:
+            turn["clarification"] = {"question": withheld_note(0), "options": []}
+            turn["reply"] = HIDDEN if turn["reply"] else ""
 
     def _missing_runs(self, name: str) -> None:
         """Tell runs of a conversation that are damaged from those that are gone."""

@@ -1,47 +1,108 @@
-"""Cursors whose errors are those of SQLite, also where a damaged index asks for all memory."""
+"""Cursors that end with the caller's time, and whose errors are those of SQLite.
+
+Also where damage asks for all memory, or is no text any more.
+"""
 
 from __future__ import annotations
 
+import math
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from core.time_limit import current_limit
+
+# Between two looks at the clock: a look takes the interpreter's lock, which other threads want.
+# Of what is asked here, so many take 1 to 20 ms.
+STEPS = 20_000
+NOT_SQLITE = (MemoryError, UnicodeDecodeError)
 
 
 class Connection(sqlite3.Connection):
-    """A connection whose cursors are the ones below."""
+    """A connection whose cursors are the ones below; a `limited` one ends with the caller's time.
+
+    A writer is not limited: what was begun to be written is written.
+    """
+
+    limited = False
+    _watched = False
+
+    def cursor(self, factory: Any = None) -> Any:  # noqa: ANN401 - as in sqlite3
+        """Return a new cursor."""
+        return super().cursor(factory or Cursor)
 
     def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:  # noqa: ANN401
         """Run a statement in a cursor of its own."""
-        return self.cursor(Cursor).execute(sql, parameters)
+        cursor: Cursor = self.cursor()
+        return cursor.execute(sql, parameters)
+
+    def look_at_time(self) -> None:
+        """Have SQLite look at the clock where there is a limit; raises TimeUpError after it."""
+        if not self.limited:
+            return
+        limit = current_limit()
+        if limit.is_up():
+            raise limit.error()
+        watched = limit.until < math.inf
+        if watched is not self._watched:
+            self.set_progress_handler(_time_is_up if watched else None, STEPS)
+            self._watched = watched
 
 
 class Cursor(sqlite3.Cursor):
-    """A cursor that never raises MemoryError, which is what a random length in FTS5's blocks gives.
+    """A cursor that raises TimeUpError at the end of the caller's time, else errors of SQLite.
 
-    Rows that are iterated over are not watched, for speed: `fetchall` is for what may be damaged.
+    A random length in FTS5's blocks is a MemoryError, and a flipped bit of the schema, which SQLite
+    quotes, a UnicodeDecodeError.
     """
 
     def execute(self, sql: str, parameters: Any = (), /) -> Cursor:  # noqa: ANN401
         """Run a statement."""
-        try:
+        if isinstance(self.connection, Connection):
+            self.connection.look_at_time()
+        with _explained(sql):
             super().execute(sql, parameters)
-        except MemoryError as error:
-            raise _too_large(sql) from error
         return self
 
     def fetchone(self) -> Any:  # noqa: ANN401
         """Return the next row or None."""
-        try:
+        with _explained("the next row"):
             return super().fetchone()
-        except MemoryError as error:
-            raise _too_large("the next row") from error
+
+    def fetchmany(self, size: int | None = 1) -> list[Any]:
+        """Return the next `size` rows, fewer at the end."""
+        with _explained("the next rows"):
+            return super().fetchmany(size)
 
     def fetchall(self) -> list[Any]:
         """Return all rows that are left."""
-        try:
+        with _explained("the next rows"):
             return super().fetchall()
-        except MemoryError as error:
-            raise _too_large("the next rows") from error
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override] # sqlite3 returns itself
+        """Yield the rows that are left."""
+        with _explained("the next rows"):
+            yield from iter(super().fetchone, None)
 
 
-def _too_large(what: str) -> sqlite3.DatabaseError:
-    return sqlite3.DatabaseError(f"no memory is large enough for: {' '.join(what.split())}")
+def _time_is_up() -> bool:
+    return current_limit().is_up()
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    try:
+        yield
+    except NOT_SQLITE as error:
+        raise _damaged(" ".join(what.split()), error) from error
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
+            raise
+        raise current_limit().error() from None
+
+
+def _damaged(what: str, error: Exception) -> sqlite3.DatabaseError:
+    if isinstance(error, MemoryError):
+        return sqlite3.DatabaseError(f"no memory is large enough for: {what}")
+    return sqlite3.DatabaseError(f"what is damaged is no text any more ({error}): {what}")

@@ -7,11 +7,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 
 from core.faults import fault
+from stores.aliases import alias_of
 from stores.batches import Finished, drop_documents, finish_file, forget_file
 from stores.catalogue import Collection
 from stores.database import Database
 from stores.rows import FileRow
 from stores.sums_records import FILE
+from stores.write_access import OPERATOR, WriteAccess
 from stores.writer import bump
 
 PAGE = 500
@@ -29,15 +31,24 @@ class Files:
         """Note a file as done and drop the documents it no longer contains."""
         with self._database.write() as connection:
             finished = Finished(file, document_ids.__contains__)
-            if finish_file(connection, collection.id, finished):
+            if finish_file(connection, collection.id, finished, OPERATOR):
                 bump(connection)
 
-    def forget(self, collection: Collection, relatives: Iterable[str]) -> int:
-        """Remove files with all their documents; return how many documents went."""
+    def forget(
+        self, collection: Collection, relatives: Iterable[str], access: WriteAccess = OPERATOR
+    ) -> int:
+        """Remove files with all their documents; return how many documents went.
+
+        Files that the writer may not change stay.
+        """
         removed = 0
         with self._database.write() as connection:
             for relative in relatives:
-                removed += drop_documents(connection, collection.id, relative, lambda _: False)
+                if not access.may_change_file(connection, collection.id, relative):
+                    continue
+                removed += drop_documents(
+                    connection, collection.id, relative, lambda _: False, access
+                )
                 forget_file(connection, collection.id, relative)
             bump(connection)
             fault("prune.before")
@@ -49,6 +60,18 @@ class Files:
         query = f"SELECT * FROM files f WHERE collection_id = ? AND relative = ? AND {SOUND}"
         row = self._database.read().execute(query, (collection.id, relative)).fetchone()
         return _file(row) if row else None
+
+    def name_for(self, collection: Collection, name: str, access: WriteAccess) -> str:
+        """Return the name under which a file is kept that its writer calls `name`."""
+        return access.file_name(self._database.read(), collection.id, name)
+
+    def id_for(self, collection: Collection, file: str, name: str, access: WriteAccess) -> str:
+        """Return the id under which a document of a file is kept that its writer calls `name`."""
+        return access.document_id(self._database.read(), collection.id, file, name)
+
+    def called(self, collection: Collection, relative: str) -> str:
+        """Return what its writer calls a file."""
+        return alias_of(self._database.read(), collection.id, "file", relative) or relative
 
     def with_fingerprint(self, collection: Collection, fingerprint: str) -> list[FileRow]:
         """Return the files of the same bytes, read under the same settings, by name."""

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from core.errors import OperatorError
+from stores.cursors import Connection
 from stores.database import Database
 from stores.fulltext import table
+from stores.segments.truth import snapshot
 from stores.sums import Damage
 
 TREE = re.compile(r"(?:On tree page|Tree) (\d+)")
@@ -26,6 +28,8 @@ RECORDS = {
     " `carrel doctor --repair`",
     "book_texts": "links of books are damaged and not followed; run `carrel doctor --repair`, then"
     " ingest again",
+    "aliases": "names that several documents have are damaged: their documents are shown by longer"
+    " ids; run `carrel doctor --repair`",
 }
 BUSY_S = 5.0
 LINES = 20  # of SQLite's own check that are read
@@ -50,8 +54,12 @@ class FulltextFindings:
 
 
 def structure_problems(connection: sqlite3.Connection) -> list[str]:
-    """Return what `PRAGMA integrity_check` and the checks of Carrel's own tables find."""
+    """Return what `PRAGMA integrity_check` and the checks of Carrel's own tables find.
+
+    Pages are read from the file: those that SQLite remembers may be better than what is there.
+    """
     try:
+        connection.execute("PRAGMA shrink_memory")
         rows = connection.execute(f"PRAGMA integrity_check({LINES})").fetchall()
         found = [str(row[0]) for row in rows if row[0] != "ok"]
         if not found:
@@ -66,7 +74,9 @@ def threads_problem(path: Path) -> str:
     if not path.exists():
         return ""
     try:
-        with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)) as connection:
+        with closing(
+            sqlite3.connect(path, isolation_level=None, timeout=BUSY_S, factory=Connection)
+        ) as connection:
             rows = connection.execute(f"PRAGMA integrity_check({LINES})").fetchall()
         found = next((str(row[0]) for row in rows if row[0] != "ok"), "")
     except sqlite3.DatabaseError as error:
@@ -130,20 +140,15 @@ def dead_but_alive(connection: sqlite3.Connection) -> list[int]:
 def fulltext_findings(database: Database, collection_id: int) -> FulltextFindings:
     """Compare the full-text rows of a collection with its chunks, and have FTS5 check itself."""
     name = table(collection_id)
-    connection = database.read()
     try:
-        found = connection.execute(f"SELECT rowid FROM {name}").fetchall()
-        rows = {row[0] for row in found}
-        chunks = {
-            row[0]
-            for row in connection.execute(
-                "SELECT id FROM chunks WHERE collection_id = ?", (collection_id,)
-            )
-        }
-        connection.execute(f"SELECT doc FROM {name}_terms LIMIT 1").fetchone()
-        with database.write() as writer:
+        with snapshot(database) as connection:
+            rows = {row[0] for row in connection.execute(f"SELECT rowid FROM {name}").fetchall()}
+            query = "SELECT id FROM chunks WHERE collection_id = ?"
+            chunks = {row[0] for row in connection.execute(query, (collection_id,))}
+            connection.execute(f"SELECT doc FROM {name}_terms LIMIT 1").fetchone()
+        with database.undone() as writer:
             writer.execute(f"INSERT INTO {name} ({name}) VALUES ('integrity-check')")
-    except (sqlite3.DatabaseError, OperatorError) as error:  # a damaged catalogue is not written
+    except (sqlite3.DatabaseError, OperatorError) as error:  # nor is a damaged catalogue asked
         return FulltextFindings(error=str(error))
     return FulltextFindings(len(rows), sorted(chunks - rows), sorted(rows - chunks))
 

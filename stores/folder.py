@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +18,9 @@ if TYPE_CHECKING:
 CATALOGUE = "catalogue.sqlite3"
 PRIVATE = 0o700
 OTHERS = 0o077
+log = logging.getLogger("carrel.data")
+# How the names of what holds texts begin, for those who have put a link in the place of one.
+OURS = ("catalogue.", "conversations.", "audit.", "chroma", "segments", "uploads")
 
 
 def data_folder(settings: Settings) -> Path:
@@ -62,5 +69,98 @@ def open_to_others(folder: Path) -> str:
     """Return the mode of a folder that other users of the machine may enter, else ""."""
     if os.name != "posix" or not folder.exists():
         return ""
-    mode = folder.stat().st_mode & 0o777
+    mode = stat.S_IMODE(folder.stat().st_mode)
     return f"{mode:o}" if mode & OTHERS else ""
+
+
+@contextmanager
+def private_files() -> Iterator[None]:
+    """Let files and folders that this process makes in the block be its user's alone."""
+    before = os.umask(OTHERS)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def make_private(folder: Path, *, insecure: bool = False) -> None:
+    """Close what other users of the machine can read or write, as far as it is this user's.
+
+    Raises OperatorError for what stays open; with `insecure` nothing is changed or refused.
+    """
+    if insecure:
+        return
+    folder = folder.resolve()
+    reachable = open_to_others(folder)
+    closed, left = 0, []
+    for path, status in open_places(folder):  # from the top: who is kept out swaps nothing below
+        if _close(path):
+            closed += 1
+        else:
+            left.append((path, status))
+    if left:
+        path, status = left[0]
+        raise OperatorError(
+            "other users of this machine can read or write places of the data directory:"
+            f" {len(left)}; the first has mode {stat.S_IMODE(status.st_mode):o} and is of user"
+            f" {status.st_uid}",
+            value=str(path),
+            hint="have its owner run `chmod -R go=` on the directory, or go on with"
+            " --insecure-permissions (CARREL_INSECURE_PERMISSIONS=1)",
+        )
+    if reachable:
+        log.warning(
+            "%s was open to other users of this machine (mode %s); it is closed now, with what is"
+            " in it (%d files and folders)",
+            *(folder, reachable, closed),
+        )
+
+
+def open_places(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """Yield what other users may read or write: the folder, what is in it, and so on below.
+
+    A closed folder below is not looked into, since nobody else gets past it: thousands of files
+    cost nothing then. Links are not followed; of one in the place of a file of ours, its target
+    counts.
+    """
+    if os.name != "posix":
+        return
+    if (status := folder.stat()).st_mode & OTHERS:
+        yield folder, status
+    waiting = [folder]
+    while waiting:
+        for path in _listed(waiting.pop()):
+            with suppress(OSError):  # it is gone by now
+                status = path.lstat()
+                is_ours = path.parent == folder and path.name.startswith(OURS)
+                if is_ours and stat.S_ISLNK(status.st_mode) and path.stat().st_mode & OTHERS:
+                    yield path, path.stat()  # what it leads to is not ours to close
+                is_folder = stat.S_ISDIR(status.st_mode)
+                if status.st_mode & OTHERS and (is_folder or stat.S_ISREG(status.st_mode)):
+                    yield path, status
+                    waiting += [path] if is_folder else []
+
+
+def _listed(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _close(path: Path) -> bool:
+    """Take all rights of others away; return False when it is not ours, or they stay."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
+    except OSError:
+        return not path.exists()
+    try:
+        found = os.fstat(handle)
+        if found.st_uid != os.geteuid():
+            return False
+        os.fchmod(handle, stat.S_IMODE(found.st_mode) & ~OTHERS)
+        return not os.fstat(handle).st_mode & OTHERS  # some file systems have no modes
+    except OSError:
+        return False
+    finally:
+        os.close(handle)

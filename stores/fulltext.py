@@ -108,7 +108,7 @@ class FullText:
         expression = match_expression(query)
         if not expression:
             return []
-        condition, parameters = permission_filter(auth, collection_id, sources)
+        condition, parameters = permission_filter(auth, collection_id, sources, sums=False)
         name = table(collection_id)
         rows = self._database.read().execute(
             f"""SELECT c.chunk_id, bm25({name}, :w1, :w2, :w3, 1.0) AS score

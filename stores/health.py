@@ -8,9 +8,11 @@ from typing import Any
 
 from stores import canary
 from stores.catalogue import Collection
+from stores.condition import ROWS_LOST
 from stores.conversations import THREADS
 from stores.findings import damage_problems, fulltext_findings, structure_problems, threads_problem
 from stores.inventory import disk_space, orphan_files, versions
+from stores.loss import loss_problems
 from stores.samples import vector_sample
 from stores.store import Store
 
@@ -25,7 +27,8 @@ def examine(store: Store) -> dict[str, Any]:
     """
     store.checkup.finish()
     connection = store.database.read()
-    problems = [f"{line}" for line in store.checkup.parts.repaired]
+    lost = loss_problems(store)
+    problems = lost + store.checkup.parts.repaired
     damage = structure_problems(connection)
     problems += [f"the catalogue is damaged ({line}); restore a backup" for line in damage]
     damaged = store.checkup.parts.rows()
@@ -57,9 +60,11 @@ def examine(store: Store) -> dict[str, Any]:
     if broken := threads_problem(store.folder / THREADS):
         problems.append(broken)
     known = {*problems, *damage_problems(damaged, named=False)}
-    problems += [line for line in store.database.condition.warnings() if line not in known]
+    general = store.database.condition.warnings()
+    problems += [one for one in general if one not in known and not (lost and ROWS_LOST in one)]
     return {
         "ok": not problems,
+        "lost": store.database.condition.lost,
         "documents": _count(connection, "SELECT count(*) FROM documents"),
         "chunks": chunks,
         "fts_rows": sum(one["fts_rows"] for one in sets.values()),

@@ -7,7 +7,9 @@ import sqlite3
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from core.auth import AuthContext
 from stores.database import Database
+from stores.sums import row_sum
 from stores.sums_records import JOB, sign
 
 Kind = Literal["upload", "deletion"]
@@ -15,7 +17,7 @@ State = Literal["waiting", "running", "done", "failed", "cancelled"]
 OPEN: tuple[State, ...] = ("waiting", "running")
 COLUMNS = (
     *("id", "kind", "tenant", "user", "collection", "name", "roles", "bytes", "state", "error"),
-    *("attempts", "documents", "chunks", "notes"),
+    *("attempts", "documents", "chunks", "notes", "caller"),
 )
 
 
@@ -28,7 +30,8 @@ class JobRow:
     """Hold one job; `name` is the upload's file name, "" for a deletion and for what was erased.
 
     `roles` are who may read an uploaded document, empty for the whole tenant; `bytes` its size;
-    `attempts` counts how often it was begun. Times are ISO 8601 in UTC.
+    `attempts` counts how often it was begun; `caller` is who sent it (see `sender`). Times are ISO
+    8601 in UTC.
     """
 
     id: str
@@ -45,8 +48,40 @@ class JobRow:
     documents: int = 0
     chunks: int = 0
     notes: list[str] = field(default_factory=list)
+    caller: str = ""
     created_at: str = ""
     updated_at: str = ""
+
+    def sent_by(self, auth: AuthContext, key: str) -> None:
+        """Note who sent it, and with which key, "" for another proof."""
+        told = json.dumps({"auth": auth.model_dump(mode="json"), "key": key})
+        self.caller = f"{row_sum(self.id, told)} {told}"
+
+    def sender(self) -> tuple[AuthContext, str]:
+        """Return who sent it, and the id of their key, "" for none.
+
+        Of a job of an earlier version, or one whose note is damaged, no roles are known.
+        """
+        found = self._note()
+        if found is None:
+            return AuthContext(tenant=self.tenant, user=self.user), ""
+        return AuthContext.model_validate(found["auth"]), str(found["key"])
+
+    def is_open_to(self, auth: AuthContext) -> bool:
+        """Tell whether somebody has the roles it was sent with: its name may be of what is closed.
+
+        Of a job that does not say so, whether they may read what was uploaded.
+        """
+        if self._note() is not None:
+            return auth.roles >= self.sender()[0].roles
+        return not self.roles or not auth.principals.isdisjoint(self.roles)
+
+    def _note(self) -> dict[str, Any] | None:
+        sum_, _, told = self.caller.partition(" ")
+        if not told or sum_ != str(row_sum(self.id, told)):
+            return None
+        found: dict[str, Any] = json.loads(told)
+        return found
 
     @property
     def ended(self) -> bool:

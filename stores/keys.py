@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from core.auth import AuthContext
-from core.errors import CallerError
+from core.errors import CallerError, PolicyError
 from stores.database import Database
 from stores.sums import KEY as SOUND
 from stores.sums import sign_key
@@ -21,8 +21,19 @@ from stores.sums import sign_key
 PREFIX = "carrel_"
 SECRET_BYTES = 32
 KEY = re.compile(PREFIX + r"([0-9a-f]{12})_[0-9a-f]{64}", re.ASCII)
+# A name that somebody has used, or that documents are open to.
+_USED = f"""SELECT {
+    " OR ".join(
+        f"EXISTS (SELECT 1 FROM {table} WHERE tenant = :tenant AND user = :user)"
+        for table in ("api_keys", "runs", "conversations", "feedback", "jobs", "spending")
+    )
+} OR EXISTS (SELECT 1 FROM document_acl a JOIN documents d ON d.id = a.document
+              WHERE a.principal = 'user:' || :user AND d.tenant = :tenant)"""
 NOBODY = "0" * 64  # what a key without a row is compared with, so that it takes as long
 
+OPERATOR = (
+    "leave the name out or give another; the operator can make it with `carrel keys create --user`"
+)
 DAMAGED = "a key is damaged in the catalogue and not accepted; `carrel doctor` names it"
 
 Now = Callable[[], datetime.datetime]
@@ -81,10 +92,12 @@ class Keys:
         days: int = 0,
         rate: int | None = None,
         tokens_per_day: int | None = None,
+        unused: bool = False,
     ) -> tuple[str, Key]:
         """Return a new key and its description; without `days` it does not expire.
 
         Without a name its user is the key's own, so that two keys do not read each other's runs.
+        With `unused` the name must be one that nobody has used; raises PolicyError.
         """
         key_id = secrets.token_hex(6)
         auth = AuthContext(tenant=tenant, user=user or f"key.{key_id}", roles=roles)
@@ -98,6 +111,13 @@ class Keys:
         text = f"{PREFIX}{key_id}_{secrets.token_hex(SECRET_BYTES)}"
         key = Key(key_id, auth, _text(now), expires, rate=rate, tokens_per_day=tokens_per_day)
         with self._database.write() as connection:
+            named = {"tenant": tenant, "user": auth.user}
+            if unused and connection.execute(_USED, named).fetchone()[0]:
+                raise PolicyError(
+                    "a key for a name that was used before reads what was asked under it",
+                    value=user,
+                    hint=OPERATOR,
+                )
             connection.execute(
                 "INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, ?, NULL)",
                 (
@@ -111,12 +131,21 @@ class Keys:
     def verified(self, text: str) -> Key | None:
         """Return the key of this text, None when it is unknown, expired or revoked."""
         match = KEY.fullmatch(text)
-        row = None
-        if match is not None:
-            query = f"SELECT k.*, k.sum IS {SOUND} AS sound FROM api_keys k WHERE k.id = ?"
-            row = self._database.read().execute(query, (match[1],)).fetchone()
+        row = self._row(match[1]) if match is not None else None
         good = hmac.compare_digest(_digest(text), row["digest"] if row is not None else NOBODY)
-        if row is None or not good or row["revoked_at"]:
+        return self._good(row) if good else None
+
+    def good(self, key_id: str) -> Key | None:
+        """Return the key of this id, None when it is unknown, expired or revoked."""
+        return self._good(self._row(key_id))
+
+    def _row(self, key_id: str) -> sqlite3.Row | None:
+        query = f"SELECT k.*, k.sum IS {SOUND} AS sound FROM api_keys k WHERE k.id = ?"
+        row: sqlite3.Row | None = self._database.read().execute(query, (key_id,)).fetchone()
+        return row
+
+    def _good(self, row: sqlite3.Row | None) -> Key | None:
+        if row is None or row["revoked_at"]:
             return None
         if not row["sound"]:  # its roles may be others than it was given
             self._database.condition.report(f"key {row['id']}", DAMAGED)

@@ -10,26 +10,21 @@ from pathlib import Path
 from core.errors import DataLockedError
 from core.settings import Settings
 from stores.database import Database, explained
-from stores.keys import Keys
+from stores.folder import CATALOGUE, check_folder, make_private, private_files
 from stores.lock import OwnerLock
 from stores.migrations import MIGRATIONS
 from stores.seal import Seal, close_seal, opened_seal
-from stores.store import CATALOGUE, check_folder
 
 
 @contextmanager
-def opened_keys(folder: Path, *, create: bool = False) -> Iterator[Keys]:
-    """Open the keys of a data directory; with `create` it need not exist yet."""
-    with opened_catalogue(folder, create=create) as database:
-        yield Keys(database)
-
-
-@contextmanager
-def opened_catalogue(folder: Path, *, create: bool = False) -> Iterator[Database]:
+def opened_catalogue(
+    folder: Path, *, create: bool = False, insecure: bool = False
+) -> Iterator[Database]:
     """Open the catalogue to change only what several processes may change.
 
     SQLite lets two processes write one table; what only the owner may touch is left alone. An owner
-    of another version is not written beside: its schema would change while it runs.
+    of another version is not written beside: its schema would change while it runs. What others
+    can read is closed as by the owner, with `insecure` not (`make_private`).
     """
     folder = folder.expanduser().absolute()
     check_folder(folder, create=create)
@@ -42,15 +37,17 @@ def opened_catalogue(folder: Path, *, create: bool = False) -> Iterator[Database
     except DataLockedError:
         if not _is_current(catalogue):
             raise
-    try:
-        if lock.held:
-            report = opened_seal(seal, folder)
-        with explained(catalogue), closing(Database(catalogue)) as database:
-            yield database
-    finally:
-        if report is not None and report.state in ("equal", "new"):
-            close_seal(seal, report.left_out)
-        lock.release()
+    with private_files():
+        try:
+            if lock.held:
+                make_private(folder, insecure=insecure)
+                report = opened_seal(seal, folder)
+            with explained(catalogue), closing(Database(catalogue)) as database:
+                yield database
+        finally:
+            if report is not None and report.state in ("equal", "new"):
+                close_seal(seal, report.left_out)
+            lock.release()
 
 
 def _is_current(catalogue: Path) -> bool:

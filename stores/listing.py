@@ -6,11 +6,13 @@ from typing import Any
 
 from core.auth import AuthContext
 from stores import sums
+from stores.aliases import is_shown_as, shown_id
 from stores.catalogue import Collection
 from stores.database import Database
 from stores.permissions import permission_filter
 
-COLUMNS = "document_id, source, title, format, language, version, updated_at, indexed_at, is_record"
+COLUMNS = """d.source, d.title, d.format, d.language, d.version, d.updated_at, d.indexed_at,
+    d.is_record, (SELECT count(*) FROM chunks c WHERE c.document = d.id) AS chunks"""
 
 
 class Listing:
@@ -31,12 +33,11 @@ class Listing:
     ) -> list[dict[str, Any]]:
         """List up to `limit` documents the caller may see whose id comes after `after`."""
         condition, parameters = permission_filter(auth, collection.id)
-        columns = ", ".join(f"d.{name.strip()}" for name in COLUMNS.split(","))
+        shown = shown_id(self._database.read(), auth, collection.id)
         rows = self._database.read().execute(
-            f"""SELECT {columns},
-                    (SELECT count(*) FROM chunks c WHERE c.document = d.id) AS chunks
-                FROM documents d WHERE {condition} AND d.document_id > :after
-                ORDER BY d.document_id LIMIT :limit""",
+            f"""SELECT {shown} AS document_id, {COLUMNS}
+                FROM documents d WHERE {condition} AND {shown} > :after
+                ORDER BY {shown} LIMIT :limit""",
             {**parameters, "after": after, "limit": limit},
         )
         return [{**dict(row), "is_record": bool(row["is_record"])} for row in rows]
@@ -46,13 +47,12 @@ class Listing:
     ) -> dict[str, Any] | None:
         """Return one document the caller may see, None where there is no such one."""
         condition, parameters = permission_filter(auth, collection.id)
-        columns = ", ".join(f"d.{name.strip()}" for name in COLUMNS.split(","))
+        shown = shown_id(self._database.read(), auth, collection.id)
         row = (
             self._database.read()
             .execute(
-                f"""SELECT {columns},
-                        (SELECT count(*) FROM chunks c WHERE c.document = d.id) AS chunks
-                    FROM documents d WHERE {condition} AND d.document_id = :id""",
+                f"""SELECT {shown} AS document_id, {COLUMNS}
+                    FROM documents d WHERE {condition} AND {is_shown_as(shown, ":id")}""",
                 {**parameters, "id": document_id},
             )
             .fetchone()
@@ -64,11 +64,12 @@ class Listing:
     ) -> list[dict[str, Any]]:
         """List the chunks `first` to `last` of a document the caller may see, in reading order."""
         condition, parameters = permission_filter(auth, collection.id)
+        shown = shown_id(self._database.read(), auth, collection.id)
         rows = self._database.read().execute(
-            f"""SELECT c.chunk_id, c.ordinal, c.kind, c.section, c.page, c.text
-                FROM documents d CROSS JOIN chunks c ON c.document = d.id
-                WHERE {condition} AND d.document_id = :id AND {sums.SOUND_CHUNK}
-                    AND c.ordinal BETWEEN :first AND :last
+            f"""{sums.compared_once(f"{condition} AND {is_shown_as(shown, ':id')}")}
+                SELECT c.chunk_id, c.ordinal, c.kind, c.section, c.page, c.text
+                FROM d CROSS JOIN chunks c ON c.document = d.id
+                WHERE {sums.SOUND_CHUNK} AND c.ordinal BETWEEN :first AND :last
                 ORDER BY c.ordinal""",
             {**parameters, "id": document_id, "first": first, "last": last},
         )

@@ -18,7 +18,7 @@ from filelock import FileLock, Timeout
 
 from core.errors import OperatorError
 from core.settings import Settings
-from stores.folder import check_folder, data_folder
+from stores.folder import check_folder, data_folder, make_private
 from stores.owner import (
     OwnedError,
     Owner,
@@ -116,11 +116,19 @@ class OwnerLock:
 
 
 def locked(settings: Settings, *, create: bool = False) -> OwnerLock:
-    """Own the data directory; raises OperatorError, or OwnedError with who owns it."""
+    """Own the data directory, closed to other users of the machine.
+
+    Raises OperatorError, or OwnedError with who owns it.
+    """
     folder = data_folder(settings)
     check_folder(folder, create=create)
     lock = OwnerLock(folder, wait_s=settings.lock_wait_s)
     lock.acquire()
+    try:
+        make_private(folder, insecure=settings.insecure_permissions)
+    except BaseException:
+        lock.release()
+        raise
     return lock
 
 

@@ -69,12 +69,18 @@ class Owner:
 class OwnedError(DataLockedError):
     """Refuse a second opener; `owner` is None when it left no note that can be read."""
 
-    def __init__(self, folder: Path, owner: Owner | None) -> None:
-        """Name the owner and what to do about it."""
+    def __init__(self, folder: Path, owner: Owner | None, *, late_s: float = 0) -> None:
+        """Name the owner and what to do about it; it gave no answer within `late_s` seconds."""
+        self.folder = folder
         self.owner = owner
         hint = "wait for it to end"
         if owner is not None and owner.is_server:
             hint = "ask it over HTTP, or stop it"
+        if owner is not None and late_s:
+            hint = (
+                f"it does not respond (no answer within {late_s:g} s): wait if it is busy, have it"
+                f" go on if it was suspended (`kill -CONT {owner.pid}`), end it"
+            )
         holder = owner.describe() if owner else "another process"
         super().__init__(  # a rule is shown in full, a long value is cut
             f"the data directory is in use by {holder}; one process at a time uses it",

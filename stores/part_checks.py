@@ -17,12 +17,18 @@ from stores.findings import (
     threads_problem,
 )
 from stores.fulltext_rebuild import rebuild_fulltext
+from stores.segments.views import segment_fallback
 from stores.sums import Damage, find_damage
 from stores.sums_records import find_damaged_records
 from stores.writer import bump
 
 if TYPE_CHECKING:
     from stores.store import Store
+
+
+WORDS = (
+    "the full text of a collection differs from its passages: some may not be found by their words"
+)
 
 
 class PartChecks:
@@ -76,7 +82,7 @@ class PartChecks:
             damage = find_damage(database.read())
             damage.records.update(find_damaged_records(database.read()))
             known = {row[0] for row in database.read().execute("SELECT document FROM quarantine")}
-            if known != damage.documents.keys() and not self._condition.malformed:
+            if known != damage.documents.keys() and not self._condition.read_only:
                 with database.write() as connection:
                     connection.execute("DELETE FROM quarantine")
                     connection.executemany(
@@ -97,6 +103,9 @@ class PartChecks:
         problem = fulltext_findings(self._store.database, collection.id).problem()
         if not problem:
             return
+        if self._condition.read_only:
+            self._condition.report(f"full text {collection.id}", WORDS)
+            return
         try:
             rebuild_fulltext(self._store.database, collection.id)
         except (sqlite3.DatabaseError, CarrelError) as error:
@@ -112,6 +121,9 @@ class PartChecks:
             problems = store.hot.problems([collection])
             if not problems and collection.id not in stale:
                 continue
+            if self._condition.read_only:
+                self._condition.report(*segment_fallback(collection.id))
+                continue
             try:
                 if collection.id in stale:
                     with store.database.write() as connection:
@@ -120,8 +132,9 @@ class PartChecks:
                         )
                 store.hot.rebuild(collection)
             except (sqlite3.DatabaseError, CarrelError) as error:
-                self._condition.report(f"segment {collection.id}", str(error))
+                self._condition.report(segment_fallback(collection.id)[0], str(error))
                 continue
+            self._condition.clear(segment_fallback(collection.id)[0])
             why = problems[0] if problems else "its list of dead chunks was damaged"
             self.repaired.append(f"the search segment of '{collection.name}' was made anew ({why})")
 

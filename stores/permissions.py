@@ -5,40 +5,55 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.auth import AuthContext
+from stores.sums import DOCUMENT
 
 Parameters = dict[str, object]
 MATCHES = "source_matches"  # fnmatch.fnmatchcase(source, pattern), registered by stores.database
+# Whether a document's sum was seen to be right, and whether it is; registered by stores.database.
+KNOWN, SOUND = "known_sum", "is_sound"
+HAS_SUM = f"({KNOWN}(d.id, d.sum) OR {SOUND}(d.id, d.sum, {DOCUMENT}))"
 GROUP = 100
 
 
 def permission_filter(
-    auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
+    auth: AuthContext,
+    collection_id: int,
+    sources: Sequence[str] = (),
+    *,
+    with_damaged: bool = False,
+    sums: bool = True,
+    table: str = "d",
 ) -> tuple[str, Parameters]:
-    """Return an SQL condition over `documents d` and its parameters.
+    """Return an SQL condition over `documents d`, or another name in place of d; its parameters.
 
     A document is visible when it is of the caller's tenant and collection, is open to the tenant or
     names one of the caller's principals, lies within the allowed sources, fits the version policy,
-    matches one of `sources` (shell patterns of the tool) when any are given, and was not found
-    damaged.
+    matches one of `sources` (shell patterns of the tool) when any are given, was not found damaged,
+    and has its sum: one flipped bit could open it. Without `sums` that is not looked at, for chunks
+    that are compared with theirs and their document's before they become evidence, and for any name
+    but d. With `with_damaged` damaged documents count as what their rows say.
     """
     parameters: Parameters = {"p_tenant": auth.tenant, "p_collection": collection_id}
     conditions = [
-        "d.tenant = :p_tenant",
-        "d.collection_id = :p_collection",
-        "d.id NOT IN (SELECT document FROM quarantine)",  # rows that are not what was written
+        f"{table}.tenant = :p_tenant",
+        f"{table}.collection_id = :p_collection",
     ]
+    if not with_damaged:  # rows that are not what was written
+        conditions.append(f"{table}.id NOT IN (SELECT document FROM quarantine)")
     principals = _bind(parameters, "p_principal", sorted(auth.principals))
     conditions.append(
-        "(d.is_open = 1 OR EXISTS (SELECT 1 FROM document_acl a"
-        f" WHERE a.document = d.id AND a.principal IN ({principals})))"
+        f"({table}.is_open = 1 OR EXISTS (SELECT 1 FROM document_acl a"
+        f" WHERE a.document = {table}.id AND a.principal IN ({principals})))"
     )
     if auth.allowed_sources is not None:
-        conditions.append(_any_pattern(parameters, "p_allowed", auth.allowed_sources))
+        conditions.append(_any_pattern(parameters, "p_allowed", auth.allowed_sources, table))
     if sources:
-        conditions.append(_any_pattern(parameters, "p_source", sources))
+        conditions.append(_any_pattern(parameters, "p_source", sources, table))
     if auth.version_policy != "any":
         parameters["p_version"] = auth.version_policy
-        conditions.append("d.version IN ('', :p_version)")
+        conditions.append(f"{table}.version IN ('', :p_version)")
+    if sums and not with_damaged and table == "d":  # last, since it reads the whole row
+        conditions.append(HAS_SUM)
     return " AND ".join(conditions), parameters
 
 
@@ -48,20 +63,20 @@ def _bind(parameters: Parameters, prefix: str, values: Sequence[str]) -> str:
     return ", ".join(f":{name}" for name in names)
 
 
-def _any_pattern(parameters: Parameters, prefix: str, patterns: Sequence[str]) -> str:
+def _any_pattern(parameters: Parameters, prefix: str, patterns: Sequence[str], table: str) -> str:
     if not patterns:
         return "0"  # confined to nothing: fail closed
     names = [f"{prefix}{i}" for i in range(len(patterns))]
     parameters.update(zip(names, patterns, strict=True))
-    tests = [_match(name, pattern) for name, pattern in zip(names, patterns, strict=True)]
+    tests = [_match(name, pattern, table) for name, pattern in zip(names, patterns, strict=True)]
     while len(tests) > 1:  # in groups, since SQLite limits the depth of an expression
         groups = [tests[start : start + GROUP] for start in range(0, len(tests), GROUP)]
         tests = [f"({' OR '.join(group)})" for group in groups]
     return tests[0]
 
 
-def _match(name: str, pattern: str) -> str:
+def _match(name: str, pattern: str, table: str) -> str:
     """Use SQLite's own GLOB where it means the same: its sets are negated by ^, a shell's by !."""
     if "[" in pattern or "\x00" in pattern:
-        return f"{MATCHES}(d.source, :{name})"
-    return f"d.source GLOB :{name}"
+        return f"{MATCHES}({table}.source, :{name})"
+    return f"{table}.source GLOB :{name}"

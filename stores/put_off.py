@@ -85,7 +85,7 @@ class PutOff:
                 return
             if self._content():
                 self._condition.report("mended", MENDED)
-            if not self._condition.malformed:
+            if not self._condition.read_only:
                 with database.write() as connection:
                     bump(connection)
             self._content = None

@@ -11,8 +11,10 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from core.auth import AuthContext
 from stores.catalogue import Collection
 from stores.database import Database
+from stores.permissions import Parameters, permission_filter
 
 if TYPE_CHECKING:
     from stores.segments.types import Integers
@@ -54,14 +56,26 @@ class Repeats:
             query = "DELETE FROM chunk_prints WHERE collection_id = ?"
             return connection.execute(query, (collection.id,)).rowcount
 
-    def count(self, collection: Collection) -> tuple[int, int]:
-        """Count the repeated annotations and passages: those that are not the first."""
+    def count(self, collection: Collection, auth: AuthContext | None = None) -> tuple[int, int]:
+        """Count the repeated annotations and passages: those that are not the first.
+
+        With `auth` only what this caller may see counts.
+        """
+        visible = "1"
+        parameters: Parameters = {"p_collection": collection.id}
+        if auth is not None:
+            visible, parameters = permission_filter(auth, collection.id)
         row = (
             self._database.read()
             .execute(
-                """SELECT coalesce(sum(c.kind = 'annotation'), 0), count(*) FROM chunk_prints p
-                   JOIN chunks c ON c.id = p.chunk WHERE p.collection_id = ? AND p.place > 1""",
-                (collection.id,),
+                f"""SELECT coalesce(sum(kind = 'annotation'), 0), count(*) FROM (
+                        SELECT c.kind, row_number() OVER (
+                            PARTITION BY p.print ORDER BY p.place) AS place
+                        FROM chunk_prints p JOIN chunks c ON c.id = p.chunk
+                        JOIN documents d ON d.id = c.document
+                        WHERE p.collection_id = :p_collection AND p.place > 0 AND {visible})
+                    WHERE place > 1""",
+                parameters,
             )
             .fetchone()
         )

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import sqlite3
 from copy import deepcopy
+from typing import Any
 
+from core.auth import AuthContext
 from core.errors import CallerError, OperatorError
 from core.trace import RunRecord, Step
+from stores.aliases import is_shown_as, shown_id
 from stores.database import Database
-from stores.erasure.redaction import nowhere, redacted
+from stores.erasure.redaction import redacted
+from stores.erasure.traces import living_passages
 from stores.erasure.words import said_in
+from stores.history import Kept, access_of, closed_runs
+from stores.permissions import Parameters, permission_filter
 from stores.sums_records import RUN, sign
 
 # Counted in answers and in health; `carrel doctor` says what to do.
@@ -20,23 +26,28 @@ DAMAGED = ("records runs", "records of runs are damaged and withheld; run `carre
 class Runs:
     """Keep and find runs; a run is found only by the user who asked.
 
-    A run carries the evidence its user was allowed to see, so nobody else may read it.
+    A run carries the evidence its user was allowed to see, so nobody else may read it, and they no
+    more of it than they may see when they read it.
     """
 
     def __init__(self, database: Database) -> None:
         """Use the catalogue's file."""
         self._database = database
 
-    def save(self, run: RunRecord) -> bool:
+    def save(self, run: RunRecord, auth: AuthContext | None = None) -> bool:
         """Keep a finished run, without the text of documents that were deleted meanwhile.
 
-        Returns whether there were any.
+        Returns whether there were any. `auth` is who asked: ids of documents are theirs.
         """
         result, trail = deepcopy(run.result), [step.model_dump() for step in run.trail]
         with self._database.write() as connection:
-            gone = _deleted(connection, run)
-            elsewhere = said_in(connection, _collection_id(connection, run)) if gone else nowhere
-            hidden = redacted(result, trail, gone, elsewhere)
+            staying = living_passages(connection, result)
+            gone = _deleted(connection, run, auth, staying)
+            reader = auth or AuthContext(tenant=run.tenant, user=run.user)
+            collection_id = _collection_id(connection, run) if gone else None
+            elsewhere = said_in(connection, collection_id, reader)
+            hidden = redacted(result, trail, gone, elsewhere, staying=staying)
+            access = access_of(connection, run.tenant, run.collection, result, trail)
             connection.execute(
                 "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
                 (
@@ -48,15 +59,18 @@ class Runs:
                     run.pipeline,
                     run.created_at,
                     run.index_version,
-                    json.dumps(result, ensure_ascii=False),
+                    json.dumps({**result, "access": access}, ensure_ascii=False),
                     json.dumps(trail, ensure_ascii=False),
                 ),
             )
             sign(connection, "runs", "r.run_id = ?", run.run_id)
         return hidden is not None
 
-    def load(self, tenant: str, user: str, run_id: str) -> RunRecord:
-        """Return a run by its id, an unambiguous beginning of it, or "last"."""
+    def load(self, auth: AuthContext, run_id: str) -> RunRecord:
+        """Return a run by its id, an unambiguous beginning of it, or "last".
+
+        What its reader may not see now is left out, with a warning that says so.
+        """
         connection = self._database.read()
         pattern = "%"
         if run_id != "last":
@@ -65,7 +79,7 @@ class Runs:
             f"""SELECT r.rowid, r.sum IS {RUN} AS sound, r.run_id = ? AS exact FROM runs r
                 WHERE tenant = ? AND user = ? AND run_id LIKE ? ESCAPE '\\'
                 ORDER BY created_at DESC, rowid DESC LIMIT 2""",
-            (run_id, tenant, user, pattern),
+            (run_id, auth.tenant, auth.user, pattern),
         ).fetchall()
         if not rows or (len(rows) > 1 and run_id != "last" and not rows[0]["exact"]):
             raise CallerError(
@@ -80,38 +94,64 @@ class Runs:
                 value=run_id,
                 hint="restore a backup, or ask again",
             )
-        return self._run(rows[0]["rowid"])
+        row = self._row(rows[0]["rowid"])
+        result, trail = json.loads(row["result"]), json.loads(row["trail"])
+        run = Kept(row["run_id"], row["collection"], result.pop("access", None))
+        for closed in closed_runs(connection, auth, [run]).values():
+            closed.hide(result, trail)
+        return _run(row, result, trail)
 
-    def newest(self, tenant: str, user: str, limit: int) -> list[RunRecord]:
-        """List the newest runs of a user, without those whose record is damaged."""
+    def newest(self, auth: AuthContext, limit: int) -> list[RunRecord]:
+        """List the newest runs of a user, each with how it ended and nothing that it found.
+
+        Those whose record is damaged are left out.
+        """
         rows = self._database.read().execute(
             f"""SELECT r.rowid, r.sum IS {RUN} AS sound FROM runs r
                 WHERE tenant = ? AND user = ? ORDER BY created_at DESC, rowid DESC LIMIT ?""",
-            (tenant, user, limit),
+            (auth.tenant, auth.user, limit),
         )
         found = rows.fetchall()
         if not all(row["sound"] for row in found):
             self._database.condition.report(*DAMAGED)
-        return [self._run(row["rowid"]) for row in found if row["sound"]]
+        kept = [self._row(row["rowid"]) for row in found if row["sound"]]
+        return [_run(row, _ended(row), []) for row in kept]
 
-    def _run(self, row_id: int) -> RunRecord:
+    def _row(self, row_id: int) -> sqlite3.Row:
         query = "SELECT * FROM runs WHERE rowid = ?"
-        return _run(self._database.read().execute(query, (row_id,)).fetchone())
+        found: sqlite3.Row = self._database.read().execute(query, (row_id,)).fetchone()
+        return found
 
 
-def _deleted(connection: sqlite3.Connection, run: RunRecord) -> set[str]:
-    """Return the documents of a run's evidence that its collection no longer has."""
-    named = {item["document_id"] for item in run.result.get("evidence", [])}
-    gone = set()
-    for document_id in named:
-        row = connection.execute(
-            """SELECT 1 FROM documents d JOIN collections c ON c.id = d.collection_id
-               WHERE c.tenant = ? AND c.name = ? AND d.document_id = ?""",
-            (run.tenant, run.collection, document_id),
-        ).fetchone()
-        if row is None:
-            gone.add(document_id)
-    return gone
+def _ended(row: sqlite3.Row) -> dict[str, Any]:
+    result = json.loads(row["result"])
+    return {name: result[name] for name in ("refused", "stop_reason") if name in result}
+
+
+def _deleted(
+    connection: sqlite3.Connection, run: RunRecord, auth: AuthContext | None, staying: set[str]
+) -> set[str]:
+    """Return the documents of a run's evidence that its collection no longer has.
+
+    A document that the caller is not shown under its id is another one.
+    """
+    items = run.result.get("evidence", [])
+    named = {item["document_id"] for item in items if item["evidence_id"] not in staying}
+    collection_id = _collection_id(connection, run)
+    if not named or collection_id is None:
+        return named
+    condition = "d.collection_id = :p_collection"
+    parameters: Parameters = {"p_collection": collection_id}
+    shown = "d.document_id"
+    if auth is not None:
+        condition, parameters = permission_filter(auth, collection_id, with_damaged=True)
+        shown = shown_id(connection, auth, collection_id)
+    query = f"SELECT 1 FROM documents d WHERE {condition} AND {is_shown_as(shown, ':id')}"
+    return {
+        one
+        for one in named
+        if connection.execute(query, {**parameters, "id": one}).fetchone() is None
+    }
 
 
 def _collection_id(connection: sqlite3.Connection, run: RunRecord) -> int | None:
@@ -121,7 +161,7 @@ def _collection_id(connection: sqlite3.Connection, run: RunRecord) -> int | None
     return None if row is None else int(row[0])
 
 
-def _run(row: sqlite3.Row) -> RunRecord:
+def _run(row: sqlite3.Row, result: dict[str, Any], trail: list[dict[str, Any]]) -> RunRecord:
     return RunRecord(
         run_id=row["run_id"],
         tenant=row["tenant"],
@@ -131,6 +171,6 @@ def _run(row: sqlite3.Row) -> RunRecord:
         pipeline=row["pipeline"],
         created_at=row["created_at"],
         index_version=row["index_version"],
-        result=json.loads(row["result"]),
-        trail=[Step.model_validate(step) for step in json.loads(row["trail"])],
+        result=result,
+        trail=[Step.model_validate(step) for step in trail],
     )

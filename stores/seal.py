@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from core.errors import OperatorError
+from stores.witness import NAME as WITNESS
 
 NAME, OPENED = "seal.json", "seal.open.json"
-ALONE = ("catalogue.sqlite3", "conversations.sqlite3", "audit.key", "audit.head")
+ALONE = ("catalogue.sqlite3", "conversations.sqlite3", "audit.key", "audit.head", WITNESS)
 FOLDERS = ("chroma", "segments")
 LOGS = ("-wal", "-journal")
 _READ = 1 << 20

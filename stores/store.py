@@ -94,7 +94,11 @@ class Store:
         self.fulltext = FullText(
             self.database, (settings.bm25_title, settings.bm25_keywords, settings.bm25_section)
         )
-        self.records = Records(self.database, timeout_s=settings.sql_timeout_s)
+        self.records = Records(
+            self.database,
+            timeout_s=settings.sql_timeout_s,
+            most_fields=settings.max_collection_fields,
+        )
         self._scans: dict[str, ExactVectors] = {}
         self.chroma = ChromaVectors(folder / "chroma", model_id, batch=settings.vector_batch)
         self.hot = HotSearch(folder, self.database, self.fulltext, self.chroma, model_id, settings)

@@ -74,8 +74,19 @@ KEY = sum_of(
 # What is read in place of the column: NULL where the row is not what was written.
 SOUND_VECTOR = f"CASE WHEN e.sum = {VECTOR} THEN e.vector END"
 SOUND_SENTENCES = f"CASE WHEN s.sum = {SENTENCES} THEN s.vectors END"
-# 1 for what may become evidence, else 0.
-SOUND_CHUNK = f"(c.sum IS {CHUNK} AND d.sum IS {DOCUMENT})"
+# 1 for what may become evidence, else 0; d is what `compared_once` gives.
+SOUND_CHUNK = f"(c.sum IS {CHUNK} AND d.whole)"
+
+
+def compared_once(which: str) -> str:
+    """Return the SQL of a WITH whose d are the documents that `which` says, with `whole`.
+
+    However many chunks are read of a document, its many fields are compared with its sum once.
+    """
+    return (
+        f"WITH d AS MATERIALIZED (SELECT d.*, d.sum IS {DOCUMENT} AS whole"
+        f" FROM documents d WHERE {which})"
+    )
 
 
 def sign_documents(connection: sqlite3.Connection, documents: Iterable[int]) -> None:

@@ -1,7 +1,7 @@
-"""Check sums of what people and runs leave: runs, opinions, conversations, jobs, files, book links.
+"""Check sums of what people and runs leave: runs, opinions, conversations, jobs, files, links.
 
 A row that is not what was written is withheld where it is read. Aliases in the SQL: r runs, n
-feedback, v conversations, t conversation_turns, j jobs, f files, b book_texts.
+feedback, v conversations, t conversation_turns, j jobs, f files, b book_texts, k aliases.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ JOB = sum_of(
 )
 FILE = sum_of("f", "relative path fingerprint failures", "collection_id")
 LINK = sum_of("b", "rule", "text book collection_id")
+ALIAS = sum_of("k", "kind stored alias", "collection_id")
 
 SUMS = {
     "runs": ("r", RUN),
@@ -34,23 +35,18 @@ SUMS = {
     "jobs": ("j", JOB),
     "files": ("f", FILE),
     "book_texts": ("b", LINK),
+    "aliases": ("k", ALIAS),
 }
 # What nobody can say of whom it speaks, once it is damaged.
 TRACES = ("runs", "feedback", "conversation_turns", "conversations", "jobs")
 # What the next ingest makes anew.
-DERIVED = ("files", "book_texts")
+DERIVED = ("files", "book_texts", "aliases")
 
 
 def sign(connection: sqlite3.Connection, table: str, where: str, *values: object) -> None:
     """Sign the rows of a table that `where` says, after the last change of them."""
     alias, own = SUMS[table]
     connection.execute(f"UPDATE {table} AS {alias} SET sum = {own} WHERE {where}", values)
-
-
-def sign_records(connection: sqlite3.Connection) -> None:
-    """Sign every row as it is now."""
-    for table in SUMS:
-        sign(connection, table, "1")
 
 
 def find_damaged_records(connection: sqlite3.Connection) -> dict[str, int]:

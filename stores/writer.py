@@ -13,11 +13,15 @@ from typing import Any
 
 from core.profile import Profile
 from stores import fulltext, sums
+from stores.aliases import add_alias
 from stores.catalogue import Collection, damaged_collection
 from stores.database import Database
 from stores.embeddings import Vector, known_hashes, store_sentences, store_vectors
+from stores.migrations_ids import SECRET
 from stores.row_ids import next_id
 from stores.rows import ChunkRow, DocumentRow
+from stores.sums_records import sign
+from stores.write_access import OPERATOR, WriteAccess
 
 
 class Writer:
@@ -48,11 +52,12 @@ class Writer:
                 (tenant, name, profile.model_dump_json()),
             )
             row = connection.execute(
-                "SELECT id FROM collections WHERE tenant = ? AND name = ?", (tenant, name)
+                f"SELECT id, {SECRET} FROM collections WHERE tenant = ? AND name = ?",
+                (tenant, name),
             ).fetchone()
             sums.sign_collection(connection, row[0])
             fulltext.create_table(connection, row[0])
-        return Collection(id=row[0], tenant=tenant, name=name, profile=profile)
+        return Collection(row[0], tenant, name, profile, row[1])
 
     def drop_collection_if_empty(self, collection: Collection) -> None:
         """Take back a collection into which nothing could be ingested."""
@@ -89,6 +94,7 @@ class Writer:
         model: str,
         vectors: Mapping[str, Vector],
         sentences: Mapping[str, Vector] | None = None,
+        access: WriteAccess = OPERATOR,
     ) -> None:
         """Insert or replace documents with everything that belongs to them."""
         if not documents and not vectors:
@@ -97,7 +103,7 @@ class Writer:
             store_vectors(connection, model, vectors)
             store_sentences(connection, model, sentences or {})
             for document in documents:
-                replace_document(connection, collection, document)
+                replace_document(connection, collection, document, access)
             bump(connection)
 
 
@@ -107,27 +113,39 @@ def bump(connection: sqlite3.Connection) -> None:
 
 
 def replace_document(
-    connection: sqlite3.Connection, collection: Collection, document: DocumentRow
+    connection: sqlite3.Connection,
+    collection: Collection,
+    document: DocumentRow,
+    access: WriteAccess,
 ) -> None:
-    """Insert a document with all its rows in place of the one that has its id."""
-    remove_document(connection, collection.id, _row_id(connection, collection.id, document))
+    """Insert a document with all its rows in place of the one that has its id.
+
+    Raises InUseError when that is one that the writer may not change.
+    """
+    row = connection.execute(
+        "SELECT id, file FROM documents WHERE collection_id = ? AND document_id = ?",
+        (collection.id, document.document_id),
+    ).fetchone()
+    if row is not None:
+        remove_document(connection, collection.id, row["id"], access)
+        if row["file"] != document.file:  # which is not unchanged when it comes again
+            of_file = (collection.id, row["file"])
+            query = "UPDATE files SET fingerprint = '' WHERE collection_id = ? AND relative = ?"
+            connection.execute(query, of_file)
+            sign(connection, "files", "f.collection_id = ? AND f.relative = ?", *of_file)
     _insert(connection, collection, document)
 
 
-def _row_id(
-    connection: sqlite3.Connection, collection_id: int, document: DocumentRow
-) -> int | None:
-    row = connection.execute(
-        "SELECT id FROM documents WHERE collection_id = ? AND document_id = ?",
-        (collection_id, document.document_id),
-    ).fetchone()
-    return int(row[0]) if row else None
+def remove_document(
+    connection: sqlite3.Connection, collection_id: int, row_id: int | None, access: WriteAccess
+) -> None:
+    """Remove a document with all its rows; Chroma learns it from the outbox.
 
-
-def remove_document(connection: sqlite3.Connection, collection_id: int, row_id: int | None) -> None:
-    """Remove a document with all its rows; Chroma learns it from the outbox."""
+    Raises InUseError for one that the writer may not change.
+    """
     if row_id is None:
         return
+    access.check_document(connection, collection_id, row_id)
     chunks = connection.execute(
         "SELECT id, chunk_id FROM chunks WHERE document = ?", (row_id,)
     ).fetchall()
@@ -184,6 +202,8 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
         parts = (document.title, keywords, chunk.section, body)
         fulltext.insert(connection, collection.id, rowid, parts, document.language)
     sums.sign_documents(connection, [row_id])
+    if document.alias:
+        add_alias(connection, collection.id, "document", document.document_id, document.alias)
 
 
 def _insert_chunk(

@@ -8,6 +8,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from core.auth import AuthContext
+from core.ledger import current_ledger
+from core.time_limit import TimeUpError
 from core.tool_spec import ToolSpec
 from core.trace import StageStep
 from core.types import Evidence, Value
@@ -19,6 +21,7 @@ from tools.arguments import checked, schema_of
 from tools.types import ToolError, ToolResult
 
 MAX_ROWS = 100
+LISTED = 100  # fields in a hint
 
 
 class RecordArguments(Value):
@@ -63,8 +66,17 @@ class QueryRecords:
         self._scoped = scoped
 
     def spec(self, auth: AuthContext) -> ToolSpec:
-        """Describe the tool with the fields and values this caller may see."""
-        records = self._index.store.records
+        """Describe the tool with the fields and values this caller may see.
+
+        Where the caller's time ends before they are known, the tool goes without them.
+        """
+        try:
+            fields = self._index.store.records.fields(
+                auth, self._index.collection.id, self._sources
+            )
+        except TimeUpError as error:
+            current_ledger().note(f"the fields of the records are not known: {error}")
+            fields = []
         return ToolSpec(
             name=self.name,
             base="query_records",
@@ -72,7 +84,7 @@ class QueryRecords:
             not_for=self._not_for,
             examples=self._examples,
             arguments=schema_of(RecordArguments),
-            fields=records.fields(auth, self._index.collection.id, self._sources),
+            fields=fields,
             scoped=self._scoped,
         )
 
@@ -145,14 +157,13 @@ class QueryRecords:
     def _check_fields(self, given: RecordArguments, auth: AuthContext) -> None:
         asked = {condition.field for condition in given.where}
         asked |= {given.order_by} if given.order_by else set()
-        if not asked:
-            return
-        records = self._index.store.records
-        fields = records.fields(auth, self._index.collection.id, self._sources)
-        known = {info.name for info in fields}
-        if unknown := sorted(asked - known):
+        records, collection = self._index.store.records, self._index.collection.id
+        unknown = sorted(asked - records.seen(auth, collection, asked, self._sources))
+        if unknown:
+            known = [info.name for info in records.fields(auth, collection, self._sources)]
+            more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
             raise ToolError(
                 f"tool {self.name}: a field must exist",
                 value=unknown[0],
-                hint=f"fields: {', '.join(sorted(known)) or 'none'}",
+                hint=f"fields: {', '.join(known[:LISTED]) or 'none'}{more}",
             )

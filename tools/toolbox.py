@@ -6,8 +6,10 @@ from functools import partial
 from typing import Any
 
 from core.auth import AuthContext
+from core.ledger import current_ledger
 from core.profile import ToolProfile
 from core.settings import Settings
+from core.time_limit import TimeLimit, TimeUpError, limited_time
 from core.tool_spec import ToolSpec
 from core.types import Evidence, TermWeights
 from retrievers.types import Index, Query
@@ -79,8 +81,11 @@ class Toolbox:
 
     def specs(self, auth: AuthContext) -> list[ToolSpec]:
         """Describe all tools as this caller may see them."""
-        version = self._index.store.catalogue.index_version()
         known = self._specs
+        try:
+            version = self._index.store.catalogue.index_version()
+        except TimeUpError:  # what is known of a moment ago will do
+            version = known[1] if known else -1
         if known is None or known[:2] != (auth, version):
             specs = [tool.spec(auth) for tool in self._tools.values()]
             known = self._specs = (auth, version, specs)
@@ -102,7 +107,8 @@ class Toolbox:
         make = partial(tool.run, arguments, auth, deadline)
         if key is not None and self._shared is not None:
             make = partial(self._shared.result, (auth, version, name, arguments), deadline, make)
-        return self._cache.result(key, deadline, make)
+        with limited_time(TimeLimit(deadline)):
+            return self._cache.result(key, deadline, make)
 
     def filter(
         self,
@@ -127,13 +133,17 @@ class Toolbox:
 
     def _weigh(self, wanted: list[str]) -> dict[str, float]:
         store, collection = self._index.store, self._index.collection
-        version = store.catalogue.index_version()
-        if self._weights[0] != version:
-            self._weights = version, {}
-        known = self._weights[1]
-        missing = [term for term in wanted if term not in known]
-        if missing:
-            known |= store.fulltext.inverse_frequencies(collection.id, missing)
+        try:
+            version = store.catalogue.index_version()
+            if self._weights[0] != version:
+                self._weights = version, {}
+            known = self._weights[1]
+            missing = [term for term in wanted if term not in known]
+            if missing:
+                known |= store.fulltext.inverse_frequencies(collection.id, missing)
+        except TimeUpError as error:
+            current_ledger().note(f"all words weigh the same: {error}")
+            return dict.fromkeys(wanted, 1.0)
         return {term: known[term] for term in wanted}
 
 

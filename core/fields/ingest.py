@@ -48,6 +48,15 @@ class IngestFields(BaseModel):
     max_records_mb: int = Field(
         4096, ge=1, description="Largest file of records (CSV, JSONL, MARC) or ZIP, in MB."
     )
+    max_fields: int = Field(
+        1000, ge=1, description="Fields (columns, keys) that the records of one file may have."
+    )
+    max_field_values: int = Field(
+        10_000, ge=1, description="Values that one record may have in all its fields."
+    )
+    max_collection_fields: int = Field(
+        5000, ge=1, description="Fields that the records of one collection may have."
+    )
     parse_timeout_s: float = Field(
         60, gt=0, description="Seconds to parse one file, more for one larger than max_file_mb."
     )

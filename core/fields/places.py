@@ -19,6 +19,11 @@ class PlaceFields(BaseModel):
 
     data: Path = Field(default_factory=default_data, description="Data directory.")
     cache: Path = Field(default_factory=_cache_dir, description="Cache for exported models.")
+    insecure_permissions: bool = Field(
+        False,
+        description="Use a data directory that other users of the machine can read or write, as it"
+        " is; without, it is closed to them, or refused.",
+    )
     lock_wait_s: float = Field(
         1.0, ge=0, le=60, description="How long to wait for a data directory another process owns."
     )

@@ -108,7 +108,9 @@ class RetrievalFields(BaseModel):
     vector_exact_limit: int = Field(
         1_000_000, ge=0, description="Collections up to this many chunks are scanned exactly."
     )
-    sql_timeout_s: float = Field(1.0, gt=0, description="Time a record query may take.")
+    sql_timeout_s: float = Field(
+        1.0, gt=0, description="Time a record query may take, within that of its run."
+    )
     classic_k: int = Field(15, ge=1, le=1000, description="Hits that vote in the classic pipeline.")
     classic_vote: Literal["hits", "score"] = Field(
         "hits", description="What elects the document of the classic pipeline."

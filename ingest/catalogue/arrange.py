@@ -6,6 +6,7 @@ how often something was ingested; what has not changed since is not looked at ag
 
 from __future__ import annotations
 
+from core.auth import AuthContext
 from core.settings import Settings
 from ingest.catalogue.keys import book_keys, text_keys
 from ingest.catalogue.prints import print_of
@@ -16,8 +17,13 @@ from stores.writer import bump
 RULES = 1  # raise it when prints or keys change
 
 
-def arrange(store: Store, collection: Collection, settings: Settings) -> list[str]:
-    """Bring repeats and links up to date; return notes on what is left out of searches."""
+def arrange(
+    store: Store, collection: Collection, settings: Settings, auth: AuthContext | None = None
+) -> list[str]:
+    """Bring repeats and links up to date; return notes on what is left out of searches.
+
+    With `auth` they count only what this caller may see.
+    """
     mark = f"{RULES}:{settings.drop_repeats:d}{settings.book_links:d}"
     version = store.catalogue.index_version()
     if _arranged(store, collection) != f"{version}:{mark}":
@@ -39,11 +45,11 @@ def arrange(store: Store, collection: Collection, settings: Settings) -> list[st
                 "INSERT OR REPLACE INTO meta VALUES (?, ?)",
                 (_name(collection), f"{version}:{mark}"),
             )
-    return _notes(store, collection)
+    return _notes(store, collection, auth)
 
 
-def _notes(store: Store, collection: Collection) -> list[str]:
-    annotations, passages = store.repeats.count(collection)
+def _notes(store: Store, collection: Collection, auth: AuthContext | None) -> list[str]:
+    annotations, passages = store.repeats.count(collection, auth)
     notes = []
     if annotations:
         notes.append(

@@ -12,6 +12,7 @@ from pathlib import Path
 from core.errors import DocumentError
 from ingest.loaders import records
 from ingest.loaders.encoding import TextFile
+from ingest.loaders.field_limits import check_fields
 from ingest.loaders.formats import suffix_of
 from ingest.loaders.limits import LoadLimits
 from ingest.types import LoadFailure, ParsedDocument
@@ -66,6 +67,7 @@ class _Table:
         first = next(rows, None)
         if first is None:
             raise DocumentError("no rows")
+        check_fields(len(first[1]), limits)
         self.header, self._skipped = _header([cell.strip() for cell in first[1]])
         rest = rows if self._skipped else chain([first], rows)
         self.numeric = _numeric_columns(self.header, (row for _, row in rest))

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from core.settings import Settings
 
 
+LATER = ("max_fields", "max_field_values")
+
+
 def _default(name: str, *, least: float | None = None) -> Any:  # noqa: ANN401 (a setting's type)
     bound = {"gt": 0} if least is None else {"ge": least}
     return Field(IngestFields.model_fields[name].default, **bound)
@@ -20,7 +23,8 @@ def _default(name: str, *, least: float | None = None) -> Any:  # noqa: ANN401 (
 class LoadLimits(BaseModel):
     """Bound what loading one file may take.
 
-    `max_characters` counts the text of one document or record; `timeout_s` and `memory_mb` hold for
+    `max_characters` counts the text of one document or record, `max_field_values` its values;
+    `max_fields` are those of all records of a file; `timeout_s` and `memory_mb` hold for
     the process that parses the file; the `zip_` limits for a whole container, with what is in it.
     """
 
@@ -32,6 +36,8 @@ class LoadLimits(BaseModel):
     timeout_s: float = Field(gt=0)
     memory_mb: int = Field(gt=0)
     max_records_mb: float = _default("max_records_mb")
+    max_fields: int = _default("max_fields")
+    max_field_values: int = _default("max_field_values")
     zip_entries: int = _default("zip_entries")
     zip_total_mb: float = _default("zip_total_mb")
     zip_ratio: float = _default("zip_ratio")
@@ -47,8 +53,19 @@ class LoadLimits(BaseModel):
             timeout_s=settings.parse_timeout_s,
             memory_mb=settings.parse_memory_mb,
             max_records_mb=settings.max_records_mb,
+            max_fields=settings.max_fields,
+            max_field_values=settings.max_field_values,
             zip_entries=settings.zip_entries,
             zip_total_mb=settings.zip_total_mb,
             zip_ratio=settings.zip_ratio,
             zip_depth=settings.zip_depth,
         )
+
+    def decisive(self) -> dict[str, Any]:
+        """Return the limits that files are read anew for when they change.
+
+        A later one counts once it is set: files that were read before there was one stay read.
+        """
+        given = self.model_dump()
+        later = {name: IngestFields.model_fields[name].default for name in LATER}
+        return {name: value for name, value in given.items() if later.get(name) != value}

@@ -8,6 +8,7 @@ from pathlib import Path
 from core.errors import DocumentError
 from ingest.loaders.content import head_of, kind_of, suffix_of_content
 from ingest.loaders.encoding import decode
+from ingest.loaders.field_limits import limited_fields
 from ingest.loaders.formats import format_of, refusal, suffix_of
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.reasons import because
@@ -46,7 +47,9 @@ def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     check_size(path.stat().st_size, name, limits)
     chosen = FORMATS[name]
     if not chosen.text_share:
-        yield from chosen.file_loader()(path, relative, limits)
+        found = chosen.file_loader()(path, relative, limits)
+        # Of files in a file each one counts for itself.
+        yield from found if chosen.writes else limited_fields(found, limits)
         return
     content = decode(path.read_bytes(), suffix_of(path.name))
     if not content.strip():

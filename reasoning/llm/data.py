@@ -17,6 +17,7 @@ _DELIMITER = re.compile(
     rf"<(?=\s*/?\s*(?:{_OURS}|{_TEMPLATES})\b|\s*[|｜]|<SYS>|</?SYS>>)|\[(?=/?INST\])",
     re.IGNORECASE,
 )
+MOST_FIELDS = 200  # named to a chat model; a plan may use any
 _HARMLESS = {"<": "‹", "[": "("}
 LANGUAGES = {
     "ar": "Arabic", "be": "Belarusian", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan",
@@ -68,7 +69,7 @@ def tools_data(tools: Sequence[ToolSpec]) -> str:
         lists = {
             "not for": spec.not_for,
             "examples": spec.examples,
-            "fields": [info.name for info in spec.fields],
+            "fields": _field_names(spec),
         }
         lines += [
             f"  {name}: {'; '.join(map(attribute, listed))}"
@@ -77,6 +78,14 @@ def tools_data(tools: Sequence[ToolSpec]) -> str:
         ]
         blocks.append("\n".join(lines))
     return "\n".join(blocks)
+
+
+def _field_names(spec: ToolSpec) -> list[str]:
+    """Return the names that a prompt has room for: those with most values say most."""
+    if len(spec.fields) <= MOST_FIELDS:
+        return [info.name for info in spec.fields]
+    most = sorted(spec.fields, key=lambda info: (-info.values, info.name))[:MOST_FIELDS]
+    return [*sorted(info.name for info in most), f"and {len(spec.fields) - MOST_FIELDS} more"]
 
 
 def language_name(language: str) -> str:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from graph.context import PipelineName
 from serve.api.shapes import ANSWERED
-from serve.depends import Asking, Caller, Parts
+from serve.depends import Asking, Caller, Parts, check_standing
 from serve.dialogue import Said, turns_of
 from serve.disconnect import unless_gone
 from serve.sse import event_stream
@@ -81,4 +81,5 @@ async def chat(
     if body.stream:
         return await event_stream(request, asking.stream(question, auth), parts.settings)
     run = await unless_gone(request, asking.run(question, auth))
+    check_standing(request)
     return JSONResponse(run.result)

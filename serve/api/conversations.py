@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from core.auth import AuthContext
 from core.errors import CallerError
 from serve.depends import Caller, Parts
 from serve.dialogue import Storable
@@ -41,7 +42,7 @@ async def begin(body: NewConversation, auth: Caller, parts: Parts) -> dict[str, 
     store = parts.session.store
 
     def create() -> Conversation:
-        store.catalogue.collection(auth.tenant, body.collection)
+        store.catalogue.visible_collection(auth, body.collection)
         return store.conversations.create(auth.tenant, auth.user, body.collection)
 
     made = await parts.runner.do(auth, create)
@@ -59,7 +60,7 @@ async def conversations(
     kept = parts.session.store.conversations
 
     def newest() -> list[Conversation]:
-        return kept.newest(auth.tenant, auth.user, limit, before)
+        return kept.newest(auth, limit, before)
 
     return {"conversations": [one.describe() for one in await parts.runner.do(auth, newest)]}
 
@@ -70,7 +71,7 @@ async def conversation(conversation_id: Id, auth: Caller, parts: Parts) -> dict[
     kept = parts.session.store.conversations
 
     def load() -> dict[str, Any]:
-        return shown(kept, kept.load(auth.tenant, auth.user, conversation_id))
+        return shown(kept, auth, conversation_id)
 
     return await parts.runner.do(auth, load)
 
@@ -84,9 +85,9 @@ async def rename(conversation_id: Id, body: Renamed, auth: Caller, parts: Parts)
         raise CallerError("a title needs a word", value=body.title)
 
     def save() -> dict[str, Any]:
-        found = kept.load(auth.tenant, auth.user, conversation_id)
+        found = kept.load(auth, conversation_id)
         kept.rename(found, title)
-        return kept.load(auth.tenant, auth.user, conversation_id).describe()
+        return kept.load(auth, conversation_id).describe()
 
     return await parts.runner.do(auth, save)
 
@@ -104,11 +105,12 @@ async def delete(conversation_id: Id, auth: Caller, parts: Parts) -> Response:
     return Response(status_code=204)
 
 
-def shown(kept: Conversations, found: Conversation) -> dict[str, Any]:
+def shown(kept: Conversations, auth: AuthContext, conversation: str) -> dict[str, Any]:
     """Return a conversation with its turns, and the question that it waits for a reply to."""
+    found = kept.load(auth, conversation)
     waiting = found.waiting
     return {
         **found.describe(),
-        "turns": kept.turns(found),
+        "turns": kept.turns(auth, found),
         "waiting": None if waiting is None else waiting.clarification.model_dump(),
     }

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 
 from core.auth import AuthContext
 from core.errors import CallerError
-from serve.depends import Caller, DocumentWriter, Parts
+from serve.depends import Caller, DocumentWriter, Parts, check_standing
 from serve.desk import Desk
 from serve.errors import NotFound, Refused
 from stores.catalogue import Collection
@@ -38,7 +38,7 @@ async def collections(auth: Caller, parts: Parts) -> dict[str, Any]:
             if counts[one.name]
         ]
 
-    return {"collections": await parts.runner.do(auth, listed)}
+    return {"collections": await parts.runner.do(auth, listed), **_warned(parts)}
 
 
 @router.get("/documents")
@@ -52,10 +52,10 @@ async def documents(
     """List documents that the caller may see, ordered by id."""
 
     def listed() -> list[dict[str, Any]]:
-        found = parts.session.store.catalogue.collection(auth.tenant, collection)
+        found = parts.session.store.catalogue.visible_collection(auth, collection)
         return parts.listing.documents(auth, found, after=after, limit=limit)
 
-    return {"documents": await parts.runner.do(auth, listed)}
+    return {"documents": await parts.runner.do(auth, listed), **_warned(parts)}
 
 
 @router.post(
@@ -77,10 +77,12 @@ async def upload(
     role: Annotated[list[str] | None, Query(max_length=50, description="Who may read it.")] = None,
 ) -> dict[str, Any]:
     """Take a document, the body as it is, and ingest it in the background; returns the job."""
-    job, path = parts.jobs.prepare(auth, collection, name, role or [])
+    key: str = request.scope["carrel.key"]
+    job, path = parts.jobs.prepare(auth, collection, name, role or [], key)
     try:
         if not await _written(request, path):
             raise Refused(400, "empty", "an upload has at least one byte", value=name)
+        check_standing(request)  # a body may take a minute to arrive
         facts = {"job": job.id, "collection": collection, "readers": role or []}
         facts |= parts.audit.log.document(job.name)
         await parts.runner.do(auth, lambda: parts.audit.record("upload", auth, **facts))
@@ -139,9 +141,15 @@ async def delete(
     await parts.runner.do(auth, erase)
 
 
+def _warned(parts: Desk) -> dict[str, list[str]]:
+    """Return the warnings that a list comes with, nothing where the data is whole."""
+    warnings = parts.session.store.database.condition.warnings()
+    return {"warnings": warnings} if warnings else {}
+
+
 def _found(parts: Desk, auth: AuthContext, collection: str, document_id: str) -> Collection:
     try:
-        return parts.session.store.catalogue.collection(auth.tenant, collection)
+        return parts.session.store.catalogue.visible_collection(auth, collection)
     except CallerError:
         raise _missing(document_id) from None
 

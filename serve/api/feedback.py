@@ -46,8 +46,10 @@ async def export(
     form: Annotated[Literal["json", "jsonl"], Query(alias="format")] = "json",
 ) -> Response:
     """Export the caller's opinions; for an admin, those of the whole tenant."""
-    user = None if parts.settings.serve_admin_role in auth.roles else auth.user
-    found = await parts.runner.do(auth, lambda: list(parts.feedback.exported(auth.tenant, user)))
+    everyone = parts.settings.serve_admin_role in auth.roles
+    found = await parts.runner.do(
+        auth, lambda: list(parts.feedback.exported(auth, everyone=everyone))
+    )
     if form == "json":
         return Response(_text({"feedback": found}), media_type="application/json")
     lines = "".join(_text(one) + "\n" for one in found)

@@ -25,11 +25,9 @@ async def jobs(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> dict[str, Any]:
     """List the newest jobs of the caller, the newest first."""
-    user: str | None = auth.user
-    if everyone == "true":
+    if whole := everyone == "true":
         with_role(auth, {parts.settings.serve_admin_role})
-        user = None
-    found = await parts.runner.do(auth, lambda: parts.jobs.newest(auth.tenant, user, limit))
+    found = await parts.runner.do(auth, lambda: parts.jobs.newest(auth, limit, everyone=whole))
     return {"jobs": [one.describe() for one in found]}
 
 

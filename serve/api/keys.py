@@ -8,9 +8,11 @@ from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.auth import checked_name
+from core.errors import PolicyError
+from serve.auth import ANONYMOUS
 from serve.depends import Admin, Parts
 from serve.errors import NotFound
-from stores.keys import Key
+from stores.keys import OPERATOR, Key
 
 DAYS = 36_500
 
@@ -36,13 +38,24 @@ async def keys(auth: Admin, parts: Parts) -> dict[str, Any]:
 
 @router.post("/keys", status_code=201)
 async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
-    """Make a key for a caller of the same tenant; its secret is told in this answer alone."""
+    """Make a key for a caller of the same tenant; its secret is told in this answer alone.
+
+    Its name is the admin's own, or one that nobody has used: it would read what they asked.
+    """
     user = checked_name("user", body.user) if body.user else ""
     roles = frozenset(checked_name("role", role) for role in body.roles)
 
+    others = user not in ("", auth.user)
+    if others and (user == ANONYMOUS or parts.doorkeeper.takes_tokens):
+        raise PolicyError(
+            "an admin cannot make keys for this name",
+            value=user,
+            hint=OPERATOR,
+        )
+
     def make() -> tuple[str, Key]:
         days = body.expires_days or 0
-        text, key = parts.keys.create(auth.tenant, user=user, roles=roles, days=days)
+        text, key = parts.keys.create(auth.tenant, user=user, roles=roles, days=days, unused=others)
         given = {"user": key.auth.user, "roles": sorted(roles), "expires_at": key.expires_at}
         parts.audit.record("key_created", auth, key=key.id, **given)
         return text, key

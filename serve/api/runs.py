@@ -24,7 +24,7 @@ async def runs(
 ) -> dict[str, Any]:
     """List the caller's newest runs."""
     store = parts.session.store.runs
-    found = await parts.runner.do(auth, lambda: store.newest(auth.tenant, auth.user, limit))
+    found = await parts.runner.do(auth, lambda: store.newest(auth, limit))
     return {
         "runs": [
             run.model_dump(include={"run_id", "collection", "question", "pipeline", "created_at"})
@@ -36,7 +36,7 @@ async def runs(
 
 @router.get("/runs/{run_id}")
 async def run(run_id: RunId, auth: Caller, parts: Parts) -> dict[str, Any]:
-    """Return one run of the caller with its result and its trail."""
+    """Return one run of the caller with its result and its trail, as far as they may see it now."""
     store = parts.session.store.runs
     found = await parts.runner.do(auth, lambda: own_run(store, auth, run_id))
     return found.model_dump(mode="json", exclude={"tenant", "user"})
@@ -46,7 +46,7 @@ def own_run(store: Runs, auth: AuthContext, run_id: str) -> RunRecord:
     """Return a run of this caller by its whole id, or raise NotFound."""
     missing = NotFound("there is no such run of yours", value=run_id)
     try:
-        found = store.load(auth.tenant, auth.user, run_id)
+        found = store.load(auth, run_id)
     except CallerError:
         raise missing from None
     if found.run_id != run_id:

@@ -8,10 +8,13 @@ from collections import Counter
 from collections.abc import Collection as AbstractCollection
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from stores import fulltext
+from stores.aliases import ALIAS_OF
 from stores.rows import NEXT, PREVIOUS
 from stores.sums import sign_chunk
+from stores.write_access import WriteAccess
 from stores.writer import keyword_text, remove_document, searched_text
 
 SEEN = 60  # characters of a neighbour's text by which it is known again
@@ -30,20 +33,49 @@ class Gone:
     source: str
     title: str
     path: str = ""
+    alias: str = ""
+    file_alias: str = ""
+    is_open: int = 1
+
+    @property
+    def ids(self) -> set[str]:
+        """Return the ids under which callers were shown it."""
+        return {self.document_id, self.alias or self.document_id}
+
+    @property
+    def given_file(self) -> str:
+        """Return what its writer called its file."""
+        return self.file_alias or self.file
+
+    @property
+    def upload(self) -> str:
+        """Return the id of the upload that made it, as far as it was one."""
+        return upload_of(self.path)
 
     @property
     def names(self) -> set[str]:
         """Return all its names."""
-        return {self.document_id, self.file, self.source, self.title, self.path}
+        return {*self.ids, self.file, self.source, self.title, self.path}
 
 
-COLUMNS = """d.id AS row_id, d.key, d.document_id, d.file, d.source, d.title,
+COLUMNS = f"""d.id AS row_id, d.key, d.document_id, d.file, d.source, d.title, d.is_open,
+    coalesce({ALIAS_OF}, '') AS alias,
+    coalesce((SELECT k.alias FROM aliases k WHERE k.collection_id = d.collection_id
+              AND k.kind = 'file' AND k.stored = d.file), '') AS file_alias,
     coalesce((SELECT f.path FROM files f WHERE f.collection_id = d.collection_id
               AND f.relative = d.file), '') AS path"""
 
 
+def upload_of(path: str) -> str:
+    """Return the id of the job whose upload has this path: each has a folder of its own."""
+    return Path(path).parent.name
+
+
 def erase_documents(
-    connection: sqlite3.Connection, collection_id: int, documents: Sequence[Gone]
+    connection: sqlite3.Connection,
+    collection_id: int,
+    documents: Sequence[Gone],
+    access: WriteAccess,
 ) -> Counter[str]:
     """Delete documents within the caller's transaction; return what was deleted, by kind."""
     hashes: set[str] = set()
@@ -53,7 +85,7 @@ def erase_documents(
             "SELECT text, content_hash FROM chunks WHERE document = ? ORDER BY ordinal",
             (document.row_id,),
         ).fetchall()
-        remove_document(connection, collection_id, document.row_id)
+        remove_document(connection, collection_id, document.row_id, access)
         counts["chunks"] += len(chunks)
         hashes |= {chunk["content_hash"] for chunk in chunks}
         if chunks:

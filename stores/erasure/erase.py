@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from core.auth import AuthContext
 from stores import fulltext
+from stores.aliases import is_shown_as, shown_id
 from stores.catalogue import Catalogue, Collection
 from stores.conversations import THREADS
 from stores.database import Database
@@ -27,6 +28,8 @@ from stores.erasure.threads import delete_threads
 from stores.erasure.traces import redact_traces
 from stores.erasure.vectors import VectorErasure
 from stores.permissions import permission_filter
+from stores.rows import document_key
+from stores.write_access import OPERATOR, WriteAccess
 from stores.writer import Writer, bump
 
 if TYPE_CHECKING:
@@ -63,35 +66,47 @@ class Erasure:
         self.on_change: list[Callable[[], object]] = []  # what must forget what it remembers
 
     def erase(self, auth: AuthContext, collection: Collection, document_id: str) -> bool:
-        """Delete a document that a caller may see; return False for one the caller lacks."""
+        """Delete the document that a caller is shown under this id; return False for none."""
         condition, parameters = permission_filter(auth, collection.id)
         with self._database.write() as connection:
+            shown = shown_id(connection, auth, collection.id)
             row = connection.execute(
-                f"SELECT {COLUMNS} FROM documents d WHERE {condition} AND d.document_id = :id",
+                f"SELECT {COLUMNS} FROM documents d"
+                f" WHERE {condition} AND {is_shown_as(shown, ':id')}",
                 {**parameters, "id": document_id},
             ).fetchone()
         if row is None:
             return False
-        return bool(self.forget(collection, [Gone(**dict(row))])["documents"])
+        access = WriteAccess(auth)
+        return bool(self.forget(collection, [Gone(**dict(row))], access=access)["documents"])
 
     def forget(
-        self, collection: Collection, documents: Sequence[Gone], *, keep_out: bool = False
+        self,
+        collection: Collection,
+        documents: Sequence[Gone],
+        *,
+        keep_out: bool = False,
+        access: WriteAccess = OPERATOR,
     ) -> Counter[str]:
         """Delete documents and their traces; return what was deleted, by kind.
 
-        With `keep_out` no ingest takes them in again. What is gone already does not count.
+        With `keep_out` no ingest takes in again what its writer gives one of their ids. What is
+        gone already does not count.
         """
         with self._database.write() as connection:
             query = "SELECT 1 FROM documents WHERE id = ?"
             left = [one for one in documents if connection.execute(query, (one.row_id,)).fetchone()]
             if not left:
                 return Counter()
-            counts = erase_documents(connection, collection.id, left)
-            counts.update(redact_traces(connection, collection, left))
+            counts = erase_documents(connection, collection.id, left, access)
+            counts.update(redact_traces(connection, collection, left, access.auth))
             if keep_out:
                 connection.executemany(
                     "INSERT OR IGNORE INTO kept_out VALUES (?, datetime('now'))",
-                    [(one.key,) for one in left],
+                    [
+                        (document_key(collection, one.alias) if one.alias else one.key,)
+                        for one in left
+                    ],
                 )
             notes.note(connection, [collection.id], len(left))
             bump(connection)

@@ -1,4 +1,7 @@
-"""Take what deleted documents said out of finished runs; ids, scores, times and counts stay."""
+"""Take out of finished runs what deleted documents said, or what is closed to who reads them.
+
+Ids, scores, times and counts stay.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,20 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
+from core.citations import citation_marks, numbered_sources
 from core.language.analysis import Token, analyze, terms
+from core.types import Claim
 
 ERASED = "erased"
+WITHHELD = "withheld"
 NOTICE = "[erased: this answer cited a document that has been deleted]"
 HIDDEN = "…"
 TEXTS = ("text", "title", "section")
 FREE = frozenset({"text", "query", "value", "template", "about", "whole"})  # in a plan
 SHORTEST = 4  # characters of a name that is replaced wherever it stands
 PLAIN = re.compile(r"[a-z_]*")  # a decision that is a word of the program
+DECIDING = frozenset({"understand", "stop_condition", "refuse"})  # whose decisions always are one
+DATED = {"version": "", "updated_at": ""}  # of a document, beside its texts and metadata
 
 Elsewhere = Callable[[Sequence[str]], bool]  # whether documents that stay say terms in a row
 
@@ -93,37 +101,93 @@ class Hidden:
         return self._known[row]
 
 
+class Everything(Hidden):
+    """Replace every text: nobody can say which of its words rest on what is closed."""
+
+    def text(self, text: str) -> str:
+        """Return a sign that there was a text."""
+        return HIDDEN if text else ""
+
+
 def redacted(
     result: dict[str, Any],
     trail: list[dict[str, Any]],
     documents: Collection[str],
     elsewhere: Elsewhere = nowhere,
     names: Collection[str] = (),
+    staying: Collection[str] = (),
 ) -> Hidden | None:
     """Redact, in place, what these documents said; return what was hidden, None for nothing.
 
     Evidence and citations keep their places, ids of passages and scores. A claim that cited such a
     document goes, and the answer with it; replies of the chat model go as a whole. Elsewhere in
     the run go `names`, the values of slots found in the documents, and words, or rows of words, of
-    their passages that no document which stays says (`elsewhere`).
+    their passages that no open document says (`elsewhere`). `staying` are ids of passages of other
+    documents, which may have had the same id in the caller's eyes.
     """
-    items = [one for one in result.get("evidence", []) if one.get("document_id") in documents]
+
+    def told(one: dict[str, Any]) -> bool:
+        return one.get("document_id") in documents and one["evidence_id"] not in staying
+
+    items = [one for one in result.get("evidence", []) if told(one)]
     gone = {one["evidence_id"] for one in items}
-    cited = _forget_claims(result, documents, gone)
+    cited = _cited(result, told)
+    gone |= {one["evidence_id"] for one in cited}
     if not gone:
         return None
     values = _slot_values(result, gone)
     hidden = Hidden(_texts(items), {*values, *names, *_names(items)}, elsewhere)
-    for item in items:
-        item.update(dict.fromkeys(TEXTS, ""), metadata={}, document_id=ERASED, source=ERASED)
+    _empty(items, cited, ERASED)
     result["answer"] = NOTICE if cited else hidden.text(result.get("answer", ""))
+    _hide_claims(result, hidden)
     _hide(result, trail, hidden)
     return hidden
+
+
+def withhold(
+    result: dict[str, Any], trail: list[dict[str, Any]], closed: Collection[str], *, rests: bool
+) -> None:
+    """Take passages of these ids out of a run, in place, with all that may rest on them.
+
+    A claim that cites one goes, and every claim where one filled a slot. With `rests` the answer is
+    made of the claims that stay, without them it is left. Texts of plan and trail always go, and a
+    warning says so.
+    """
+    items = [one for one in result.get("evidence", []) if one["evidence_id"] in closed]
+    values = _slot_values(result, closed)
+    cited = _cited(result, lambda one: bool(values) or one["evidence_id"] in closed)
+    _empty(items, cited, WITHHELD)
+    for item in items:
+        item.update(DATED)
+    note = withheld_note(len(items))
+    if rests and result.get("answer"):
+        said = _kept_claims(result)
+        result["answer"] = "\n".join(filter(None, [said, f"[{note}]" if items or not said else ""]))
+    _hide(result, trail, Everything())
+    result |= {"missing": [], "warnings": [note], "withheld": len(items)}
+    if result.get("clarification"):
+        result["clarification"] = {"question": note, "options": []}
+    for question in (result.get("plan") or {}).get("questions", []):
+        question["calls"] = []
+    for step in trail:
+        step["arguments"] = {}
+        if step["node"] not in DECIDING and step["decision"]:
+            step["decision"] = HIDDEN
+
+
+def withheld_note(passages: int) -> str:
+    """Say what is withheld, of so many passages."""
+    if passages == 1:
+        return "1 passage is withheld: its document is closed to you now"
+    if passages:
+        return f"{passages} passages are withheld: their documents are closed to you now"
+    return "details are withheld: they may rest on documents that are closed to you now"
 
 
 def hide_names(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidden) -> bool:
     """Hide names in a run that asked back, in place; return whether it said any."""
     before = json.dumps([result, trail])
+    _hide_claims(result, hidden)
     _hide(result, trail, hidden)
     return json.dumps([result, trail]) != before
 
@@ -133,16 +197,28 @@ def literal_names(names: Iterable[str]) -> set[str]:
     return {name for name in names if len(name) >= SHORTEST}
 
 
-def _forget_claims(result: dict[str, Any], documents: Collection[str], gone: set[str]) -> bool:
-    cited = False
+def _cited(result: dict[str, Any], gone: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+    """Return the citations that are gone, and empty the claims that have any."""
+    found = []
     for claim in result.get("claims", []):
-        of_it = [one for one in claim.get("citations", []) if one.get("document_id") in documents]
-        for citation in of_it:
-            gone.add(citation["evidence_id"])
-            citation.update(quote="", start=0, end=0, document_id=ERASED, source=ERASED)
-        if of_it:
-            cited, claim["text"] = True, ""
-    return cited
+        if of_it := [one for one in claim.get("citations", []) if gone(one)]:
+            claim["text"] = ""
+            found += of_it
+    return found
+
+
+def _kept_claims(result: dict[str, Any]) -> str:
+    claims = [Claim.model_validate(one) for one in result.get("claims", [])]
+    numbers = numbered_sources(claims)
+    kept = [claim for claim in claims if claim.text]
+    return "\n".join(f"{claim.text} {citation_marks(claim, numbers)}" for claim in kept)
+
+
+def _empty(items: list[dict[str, Any]], cited: list[dict[str, Any]], mark: str) -> None:
+    for item in items:
+        item.update(dict.fromkeys(TEXTS, ""), metadata={}, document_id=mark, source=mark)
+    for citation in cited:
+        citation.update(quote="", start=0, end=0, document_id=mark, source=mark)
 
 
 def _texts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -159,17 +235,20 @@ def _names(items: list[dict[str, Any]]) -> set[str]:
     return literal_names(item.get(name, "") for item in items for name in fields)
 
 
-def _slot_values(result: dict[str, Any], gone: set[str]) -> set[str]:
+def _slot_values(result: dict[str, Any], gone: Collection[str]) -> set[str]:
     slots = (result.get("plan") or {}).get("slots") or []
     return {slot["value"] for slot in slots if slot.get("evidence_id") in gone}
+
+
+def _hide_claims(result: dict[str, Any], hidden: Hidden) -> None:
+    for claim in result.get("claims", []):
+        claim["text"] = hidden.text(claim["text"])
 
 
 def _hide(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidden) -> None:
     for item in result.get("evidence", []):
         if item.get("query"):
             item["query"] = hidden.text(item["query"])
-    for claim in result.get("claims", []):
-        claim["text"] = hidden.text(claim["text"])
     for name in ("missing", "warnings", "clarification"):
         if name in result:
             result[name] = hidden.json(result[name])

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from core.errors import AbsentError
+from stores.aliases import is_called
 from stores.catalogue import Collection
 from stores.erasure.documents import COLUMNS, Gone
 
@@ -15,17 +16,28 @@ CONSIDERED = 100_000  # names among which the nearest are looked for
 
 
 def named_document(connection: sqlite3.Connection, collection: Collection, name: str) -> Gone:
-    """Return the document of this id, source or file; raises AbsentError with the nearest names."""
-    for column in ("document_id", "source", "file"):
-        found = _documents(connection, collection, f"d.{column} = :name", {"name": name})
+    """Return the document of this id, source, file or key.
+
+    Raises AbsentError with the nearest names, or with the keys of all that their writers gave this
+    id: whoever saw only one of them could not tell which it is.
+    """
+    for column in ("document_id", "source", "file", "key"):
+        named = is_called(":name") if column == "document_id" else f"d.{column} = :name"
+        found = _documents(connection, collection, named, {"name": name})
         if len(found) == 1:
             return found[0]
-        if found:
-            raise AbsentError(
-                f"one document is named by its id; {len(found)} have this {column}",
-                value=name,
-                hint=f"give an id such as '{found[0].document_id}', or all of them with --source",
-            )
+        if not found:
+            continue
+        hint = f"give an id such as '{found[0].document_id}', or all of them with --source"
+        if column == "document_id":
+            column = "id"
+            keys = ", ".join(f"{one.key} ('{one.document_id}')" for one in found)
+            hint = f"give the key of one: {keys}"
+        raise AbsentError(
+            f"one document is named by its id; {len(found)} have this {column}",
+            value=name,
+            hint=hint,
+        )
     raise _absent("document", connection, collection, name)
 
 

@@ -7,11 +7,14 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection as AbstractCollection
 from collections.abc import Sequence
+from typing import Any
 
+from core.auth import AuthContext
 from stores.catalogue import Collection
-from stores.erasure.documents import Gone
+from stores.erasure.documents import Gone, upload_of
 from stores.erasure.redaction import Elsewhere, Hidden, hide_names, literal_names, redacted
 from stores.erasure.words import said_in
+from stores.history import forget_documents
 from stores.sums_records import CONVERSATION, TRACES, drop_damaged, sign
 
 # Few names are looked for as they are written, before a run is read as JSON.
@@ -25,18 +28,40 @@ FOUND = """SELECT run_id, question, result, trail FROM runs r
                         IN (SELECT value FROM json_each(:documents)))
         OR instr(r.result, '"clarification": {') > 0)"""
 
+ACCESS = """SELECT run_id, json_extract(result, '$.access') AS access FROM runs r
+    WHERE tenant = :tenant AND collection = :collection AND (:keys IS NULL OR EXISTS (
+        SELECT 1 FROM json_each(:keys) k WHERE instr(r.result, k.value) > 0))
+    AND json_extract(result, '$.access') IS NOT NULL"""
+
+NAMED_JOBS = """SELECT id, user, name FROM jobs WHERE tenant = :t AND collection = :c
+    AND name IN (SELECT value FROM json_each(:names))"""
+# Files that still have documents and that their writers gave one of these names.
+STAYING_FILES = """SELECT f.relative, f.path, coalesce(k.alias, f.relative) AS name FROM files f
+    LEFT JOIN aliases k ON k.collection_id = f.collection_id AND k.kind = 'file'
+        AND k.stored = f.relative
+    WHERE f.collection_id = :id AND (f.relative IN (SELECT value FROM json_each(:names))
+        OR f.relative IN (SELECT stored FROM aliases WHERE collection_id = :id AND kind = 'file'
+            AND alias IN (SELECT value FROM json_each(:names))))
+    AND EXISTS (SELECT 1 FROM documents d
+        WHERE d.collection_id = f.collection_id AND d.file = f.relative)"""
+
 
 def redact_traces(
-    connection: sqlite3.Connection, collection: Collection, documents: Sequence[Gone]
+    connection: sqlite3.Connection,
+    collection: Collection,
+    documents: Sequence[Gone],
+    auth: AuthContext | None = None,
 ) -> Counter[str]:
     """Redact, within the caller's transaction, what deleted documents have left behind.
+
+    `auth` is who deletes them, None for the operator.
 
     A conversation with a redacted run goes on from nothing: what the graph knew of it goes.
     """
     _drop_damaged(connection)
-    ids = {one.document_id for one in documents}
+    ids = {name for one in documents for name in one.ids}
     names = literal_names(name for one in documents for name in one.names)
-    elsewhere = said_in(connection, collection.id)
+    elsewhere = said_in(connection, collection.id, auth or AuthContext(tenant=collection.tenant))
     touched = _redact_runs(connection, collection, ids, names, elsewhere)
     counts: Counter[str] = Counter(runs=len(touched))
     for run_id, hidden in touched.items():
@@ -46,7 +71,8 @@ def redact_traces(
     for name, hiding in _conversations(connection, collection, touched, of_names).items():
         _redact_conversation(connection, name, hiding)
         counts["conversations"] += 1
-    counts["jobs"] = _forget_jobs(connection, collection, ids | {one.file for one in documents})
+    _forget_access(connection, collection, {one.key for one in documents})
+    counts["jobs"] = _forget_jobs(connection, collection, documents, auth)
     return counts
 
 
@@ -76,7 +102,8 @@ def _redact_runs(
     }
     for row in connection.execute(FOUND, given).fetchall():
         result, trail = json.loads(row["result"]), json.loads(row["trail"])
-        hidden = redacted(result, trail, ids, elsewhere, names)
+        staying = living_passages(connection, result)
+        hidden = redacted(result, trail, ids, elsewhere, names, staying)
         if hidden is None:
             if not hide_names(result, trail, of_names):
                 continue
@@ -88,6 +115,33 @@ def _redact_runs(
         )
         sign(connection, "runs", "r.run_id = ?", row["run_id"])
     return touched
+
+
+def _forget_access(connection: sqlite3.Connection, collection: Collection, keys: set[str]) -> None:
+    """Forget who could read these documents, in their runs and those of later turns."""
+    given = {
+        "tenant": collection.tenant,
+        "collection": collection.name,
+        "keys": json.dumps(sorted(keys)) if len(keys) <= FEW else None,
+    }
+    for row in connection.execute(ACCESS, given).fetchall():
+        access = json.loads(row["access"])
+        if forget_documents(access, keys):
+            connection.execute(
+                "UPDATE runs SET result = json_set(result, '$.access', json(?)) WHERE run_id = ?",
+                (_json(access), row["run_id"]),
+            )
+            sign(connection, "runs", "r.run_id = ?", row["run_id"])
+
+
+def living_passages(connection: sqlite3.Connection, result: dict[str, Any]) -> set[str]:
+    """Return the ids of those passages of a run's evidence that are in the catalogue."""
+    named = [one["evidence_id"] for one in result.get("evidence", [])]
+    rows = connection.execute(
+        "SELECT chunk_id FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))",
+        (json.dumps(named),),
+    )
+    return {row[0] for row in rows}
 
 
 def _redact_feedback(
@@ -161,20 +215,44 @@ def _redact_conversation(
 
 
 def _forget_jobs(
-    connection: sqlite3.Connection, collection: Collection, names: AbstractCollection[str]
+    connection: sqlite3.Connection,
+    collection: Collection,
+    documents: Sequence[Gone],
+    auth: AuthContext | None,
 ) -> int:
-    """Take the names of uploads out of the list of jobs, unless their file has other documents."""
+    """Take the names of uploads out of the list of jobs, unless their file has other documents.
+
+    Jobs of who deletes and of who sent the file lose the name, whatever other file has it. Those of
+    others lose it when the document was open or the operator deletes it, and no file of this name
+    that they sent stays. So no list of jobs depends on a hidden document.
+    """
+    given = {
+        "t": collection.tenant,
+        "c": collection.name,
+        "id": collection.id,
+        "names": json.dumps(sorted({one.given_file for one in documents})),
+    }
+    stay = connection.execute(STAYING_FILES, given).fetchall()
+    kept = {row["relative"] for row in stay}
+    gone = [one for one in documents if one.file not in kept]
+    jobs = connection.execute(NAMED_JOBS, given).fetchall()
+    users = {row["id"]: row["user"] for row in jobs}
+    lose = {(one.given_file, users.get(one.upload)) for one in gone}
+    if auth is not None:
+        lose |= {(one.given_file, auth.user) for one in gone}
+    keep = {(row["name"], users.get(upload_of(row["path"]))) for row in stay}
+    of_all = {one.given_file for one in gone if one.is_open or auth is None}
+    ids = [
+        row["id"]
+        for row in jobs
+        if (named := (row["name"], row["user"])) in lose
+        or row["name"] in of_all
+        and named not in keep
+    ]
     changed = connection.execute(
-        """UPDATE jobs SET name = '', error = '', notes = '[]' WHERE tenant = :t
-           AND collection = :c AND state NOT IN ('waiting', 'running')
-           AND name IN (SELECT value FROM json_each(:names)) AND NOT EXISTS (
-               SELECT 1 FROM documents d WHERE d.collection_id = :id AND d.file = jobs.name)""",
-        {
-            "t": collection.tenant,
-            "c": collection.name,
-            "names": json.dumps(sorted(names)),
-            "id": collection.id,
-        },
+        """UPDATE jobs SET name = '', error = '', notes = '[]'
+           WHERE state NOT IN ('waiting', 'running') AND id IN (SELECT value FROM json_each(?))""",
+        (json.dumps(ids),),
     ).rowcount
     if changed:
         sign(connection, "jobs", "j.name = ''")

@@ -10,7 +10,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from core.errors import OperatorError
 from stores.compaction import compact
 from stores.database import Database
 from stores.erasure.graph_files import clear_unused, memory_cleared
@@ -54,7 +53,7 @@ class VectorErasure:
     def _drop_all_of(self, changed: Collection[int]) -> None:
         try:
             self._drop_collections(changed)
-        except OperatorError:
+        except Exception:  # Chroma raises what it likes, on a full disk too
             self._chroma.drop()
             self._outbox.refill()
 

@@ -107,7 +107,7 @@ class Channels:
             try:
                 return self._approximate(view, connection, embedded, vector, pool)
             except OperatorError as error:
-                note = f"all vectors were scanned: {error}"
+                note = f"all vectors were scanned: {error.rule}"
         few = embedded.rows is not None
         cosines = view.vectors(embedded.numbers()) @ vector if few else view.scan(vector)
         seen = cosines if few else embedded.values(cosines)

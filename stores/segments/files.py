@@ -1,7 +1,8 @@
 """A segment on disk: raw arrays and a manifest that says what they must be.
 
 Arrays are memory-mapped, so that opening reads only what is checked. Sizes are checked at opening
-and so are the sums of the arrays that say where things are; `damaged_files` checks every sum.
+and so are the sums: of all arrays where they are small, else of those that say where things are.
+`damaged_files` checks every sum.
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ MANIFEST = "manifest.json"
 BY_ROW = ("ids", "documents", "chunk_ids", "has_vector", "sentence_ends")
 CHECKED = (*BY_ROW, "term_ends", "postings_starts")
 _READ = 1 << 20
+# Bytes of a segment whose sums are all checked when it is opened, about 1 ms for each MB; of a
+# larger one the self-check of the server and `carrel doctor` look at all.
+MOST_SUMMED = 64 << 20
 NAMES = (
     "ids",
     "documents",
@@ -121,13 +125,19 @@ def read_manifest(folder: Path) -> Manifest:
         raise SegmentError(f"{MANIFEST} is damaged or of another version") from None
 
 
-def open_part(folder: Path, manifest: Manifest) -> Part:
-    """Map the arrays of a segment; raise SegmentError when anything does not fit."""
+def open_part(folder: Path, manifest: Manifest, *, sums: bool = False) -> Part:
+    """Map the arrays of a segment; raise SegmentError when anything does not fit.
+
+    With `sums` those of all arrays are checked, where the segment is small enough for that.
+    """
     entries = manifest.arrays
     try:
         arrays = {name: mapped(folder / name, entries[name]) for name in NAMES}
     except KeyError as error:
         raise SegmentError(f"{MANIFEST} names no {error}") from None
+    if sums and sum(array.nbytes for array in arrays.values()) <= MOST_SUMMED:
+        if damaged := damaged_files(folder, manifest):  # not through the map: it would stay there
+            raise SegmentError(f"{damaged[0]} is damaged")
     for name in CHECKED:
         if zlib.crc32(arrays[name]) != entries[name].crc:
             raise SegmentError(f"{name} is damaged")

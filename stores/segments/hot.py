@@ -204,7 +204,7 @@ class HotSearch:
         with self._views.current(collection_id) as (view, connection):
             try:
                 return use(view, connection)
-            except IndexError:
+            except (IndexError, ValueError, MemoryError):  # places, lengths or sizes of nowhere
                 if view.segment is None:
                     raise
                 self._views.forget(collection_id, "its arrays are damaged")

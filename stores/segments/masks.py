@@ -102,7 +102,7 @@ class Masks:
         `kinds` of chunks narrow it, empty for all. Of rows that say the same, only the first that
         is selected stays.
         """
-        condition, parameters = permission_filter(auth, collection_id, sources)
+        condition, parameters = permission_filter(auth, collection_id, sources, sums=False)
         key = (condition, tuple(sorted(parameters.items())), tuple(sorted(kinds)))
         with self._lock:
             known = self._masks.get(key)

@@ -14,7 +14,7 @@ from stores.database import Database
 from stores.repeats import equal_chunks
 from stores.segments.arrays import SegmentError
 from stores.segments.changes import late_vectors, live_rows, without_vectors
-from stores.segments.files import Manifest, open_part, read_manifest
+from stores.segments.files import open_part, read_manifest
 from stores.segments.masks import Masks
 from stores.segments.postings import Formula
 from stores.segments.recipe import Recipe
@@ -22,6 +22,16 @@ from stores.segments.rows import Rows
 from stores.segments.truth import count_rows, snapshot, state
 from stores.segments.types import Part
 from stores.segments.view import View
+
+FALLBACK = (
+    "a search segment is damaged: another index answers for it, and the order of results may"
+    " differ; run `carrel reindex`"
+)
+
+
+def segment_fallback(collection_id: int) -> tuple[str, str]:
+    """Return under which name a condition knows of an unused segment, and what it says."""
+    return f"segment {collection_id}: ", FALLBACK
 
 
 @dataclass
@@ -68,6 +78,7 @@ class Views:
         with self._lock:
             known = self._known.pop(collection_id, None)
             if reason and known is not None:
+                self._database.condition.report(*segment_fallback(collection_id))
                 self._known[collection_id] = _Known(segment=known.segment, note=reason)
 
     def close(self) -> None:
@@ -86,12 +97,14 @@ class Views:
         if known.segment != segment:
             known.segment, known.base, known.note = segment, None, ""
             known.newer = None
+            self._database.condition.clear(segment_fallback(collection_id)[0])
             if segment is not None:
                 self._open(collection_id, known, segment)
         view = self._extended(connection, collection_id, known, version)
         if view is None and known.base is not None:
             known.base, known.newer = None, None
             known.note = "the segment does not match the catalogue"
+            self._database.condition.report(*segment_fallback(collection_id))
             view = self._extended(connection, collection_id, known, version)
         if view is None:  # rows died without a note of it
             known.newer = None
@@ -103,19 +116,18 @@ class Views:
         folder = self.folder / str(collection_id) / segment
         try:
             manifest = read_manifest(folder)
-            self._check(manifest, collection_id)
-            known.base = open_part(folder, manifest)
+            if manifest.collection_id != collection_id:
+                raise SegmentError("it is of another collection")
+            if manifest.settings != self._recipe.settings():
+                known.note = "the BM25 settings have changed"  # which is no damage
+                return
+            known.base = open_part(folder, manifest, sums=True)
         except SegmentError as error:
             known.note = str(error)
+            self._database.condition.report(*segment_fallback(collection_id))
             return
         if manifest.model != self._recipe.model:
             known.base = without_vectors(known.base)
-
-    def _check(self, manifest: Manifest, collection_id: int) -> None:
-        if manifest.collection_id != collection_id:
-            raise SegmentError("it is of another collection")
-        if manifest.settings != self._recipe.settings():
-            raise SegmentError("the BM25 settings have changed")
 
     def _extended(
         self, connection: sqlite3.Connection, collection_id: int, known: _Known, version: int

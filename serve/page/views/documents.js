@@ -42,7 +42,7 @@ async function listView(root, app, wanted) {
   async function refresh(filled) {
     ({ collections } = await app.api.get("/api/v1/collections"));
     const names = collections.map((one) => one.name);
-    if (!names.includes(current)) current = filled || (wanted && !names.length ? wanted : names[0]) || "";
+    if (!names.includes(current)) current = (names.includes(filled) && filled) || (wanted && !names.length ? wanted : names[0]) || "";
     if (uploads) uploads.known(names);
     fill(choose, collections.map((one) => el("option", { value: one.name, selected: one.name === current }, `${one.name} (${one.documents.toLocaleString()})`)));
     choose.disabled = !names.length;
