@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,7 @@ from core.settings import Settings
 from core.time_limit import TimeLimit, TimeUpError, limited_time
 from core.tool_spec import ToolSpec
 from core.types import Evidence, TermWeights
+from models.vectors import Vectors
 from retrievers.types import Index, Query
 from tools.filter import filter_hits
 from tools.query_records import QueryRecords
@@ -130,6 +132,17 @@ class Toolbox:
         Each term is looked up once, as long as the index does not change.
         """
         return self._weigh
+
+    def sentence_vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vectors]:
+        """Return the stored vectors of the sentences of chunks, by chunk id; {} where not served.
+
+        Shape (sentences, dimension), rows of length 1, in the order of `sentence_spans`.
+        """
+        try:
+            return self._index.store.hot.sentence_vectors(self._index.collection.id, chunk_ids)
+        except TimeUpError as error:
+            current_ledger().note(f"sentences are embedded anew: {error}")
+            return {}
 
     def _weigh(self, wanted: list[str]) -> dict[str, float]:
         store, collection = self._index.store, self._index.collection

@@ -7,8 +7,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from core.language.analysis import content_terms, query_terms, terms
+from core.language.cues import cues
 from core.types import AnswerKind, SubQuestion, TermWeights
 from models.embeddings import Embedder
+from reasoning.rules.fitting import wanted_noun
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import entities, focus, topic
 
@@ -49,6 +51,7 @@ class Wanted:
     language: str
     wants: AnswerKind
     text: str
+    defines: bool = False
 
     @property
     def total(self) -> float:
@@ -102,8 +105,9 @@ def analyse(
         said=frozenset().union(*query_terms(question.text, spoken)),
         vector=_vector(question, embedder),
         language=question.language,
-        wants=question.wants,
+        wants=wanted_noun(question, words)[1],
         text=f"{question.text} {question.about}".strip(),
+        defines=cues(question.language).found("definition", question.text),
     )
 
 

@@ -38,6 +38,14 @@ class SentenceVectors:
         found[some] = np.maximum.reduceat(cosines, firsts)
         return found
 
+    def rows(self, row: int) -> Floats:
+        """Return the unit vectors of the sentences of one row, shape (m, dimension)."""
+        import numpy as np
+
+        held = slice(int(self.ends[row - 1]) if row else 0, int(self.ends[row]))
+        units = self.values[held].astype(np.float32) / self.norms[held, None]
+        return np.asarray(units)
+
 
 def sentence_rows(
     blobs: Sequence[bytes | None], dimension: int

@@ -162,6 +162,13 @@ class View:
         found = self._taken(rows, best)
         return np.zeros(0, dtype=np.float32) if found is None else found
 
+    def sentence_rows(self, row: int) -> Floats:
+        """Return the unit vectors of a row's sentences, shape (m, dimension)."""
+        for start, part in self._starts():
+            if start <= row < start + len(part.ids):
+                return part.sentences.rows(row - start)
+        raise IndexError(row)
+
     def word_scores(self, terms: TermWeights) -> Floats:
         """Return the BM25 score of every row, summed over weighted terms."""
         import numpy as np
