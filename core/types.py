@@ -217,11 +217,17 @@ class Citation(Value):
 
 
 class Claim(Value):
-    """Hold one sentence of an answer with what it rests on; `question_id` says what it answers."""
+    """Hold one sentence of an answer with what it rests on; `question_id` says what it answers.
+
+    `confidence`, 0..1, is how likely it answers, None where nobody said. `verdict` is what it says
+    to a question for yes or no, "" where that is not sure.
+    """
 
     text: str
     citations: list[Citation]
     question_id: str = ""
+    confidence: float | None = None
+    verdict: Literal["yes", "no", ""] = ""
 
 
 class Draft(Value):

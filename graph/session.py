@@ -210,7 +210,7 @@ class Session:
         settings, embedder = index.settings, index.embedder
         classic = pipeline == "classic"
         kind = ClassicReasoner if classic else RulesReasoner
-        rules = kind(settings, tools.term_weights(), embedder)
+        rules = kind(settings, tools.term_weights(), embedder, tools.sentence_vectors)
         if self.chat is None:
             return rules
         from reasoning.llm.reasoner import ALL_VERBS, LlmReasoner

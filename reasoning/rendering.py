@@ -89,6 +89,9 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
             ]
         else:
             text = " ".join(_marked(claim, numbers) for claim in own)
+            if own[0].verdict:
+                said = lexicon(question.language).message(f"verdict_{own[0].verdict}")
+                text = f"{said} {text}"
             lines.append(f"  {text}" if len(plan.questions) > 1 else text)
     return "\n".join(lines)
 

@@ -31,7 +31,9 @@ def warm_up(session: Session) -> None:
         with suppress(CarrelError), limited_time(limit):
             index = session.index(collection)
             tools = Toolbox(index)
-            reasoner = RulesReasoner(index.settings, tools.term_weights(), index.embedder)
+            reasoner = RulesReasoner(
+                index.settings, tools.term_weights(), index.embedder, tools.sentence_vectors
+            )
             auth = AuthContext(tenant=collection.tenant, user="warm-up")
             budget = index.settings.budget().model_copy(update={"seconds": SECONDS})
             context = make_context(auth, tools, reasoner, index.settings, budget=budget)

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import exp
+from typing import Literal
 
+from core.language.cues import cues
 from core.settings import Settings
 from core.types import Citation, Claim, Draft, Evidence, Plan, SubQuestion, Understanding
 from reasoning.rules.completing import completing
-from reasoning.rules.plan import wants_value
-from reasoning.rules.relevance import Relevance, evidence_languages
-from reasoning.rules.sentences import RECORD_LABEL, Sentence, heading_fit, subject_fit
+from reasoning.rules.context import in_context, keeps_lines
+from reasoning.rules.lexicon import lexicon
+from reasoning.rules.relevance import VECTOR_SCORE, Relevance, evidence_languages
+from reasoning.rules.sentences import Sentence
 from reasoning.rules.wanted import Wanted
 
-KIND_BONUS = 0.12
-LANGUAGE_BONUS = 0.15
-GRADE_BONUS = 0.05
-HEADING_BONUS = 0.15
-# A sentence about another thing of the same kind; worse when the question calls it by name.
-SUBJECT_PENALTY, NAMED_PENALTY = 0.2, 0.4
-QUESTION_PENALTY = 0.25
-FRAGMENT_PENALTY = 0.15
-FRAGMENT_CHARACTERS = 12
-SENTENCE_MARKS = (".", "!", "…", "。", "！", ":", "：", ";", "；")
-CLOSING = "\"'”’»)]）】」』*_`"
-SECOND_SHARE = 0.8
+SECOND_SHARE = 0.4  # of the odds of the first; a sentence less likely only distracts
+SAID_SHARE = 0.3
+VERDICT_WORDS = 0.75  # of the question's words, by rarity: with fewer it may speak of another thing
 SAME_SHARE = 0.7
 ITEM_SHARE = 0.75
-VECTOR_SCORE = "vector"
 
 
 def answer(
@@ -56,39 +50,10 @@ def answer(
 
 def ranked_sentences(
     question: SubQuestion, evidence: Sequence[Evidence], relevance: Relevance
-) -> list[tuple[float, Sentence]]:
-    """Return the sentences of graded evidence by how well they answer, best first."""
+) -> list[Sentence]:
+    """Return the sentences of graded evidence, the likeliest answer first."""
     wanted = relevance.wanted(question, evidence_languages(evidence))
-    scored = [
-        (_worth(sentence, wanted, question), sentence)
-        for sentence in relevance.sentences(wanted, evidence)
-    ]
-    return sorted(scored, key=lambda pair: (-pair[0], pair[1].evidence.chunk_id, pair[1].start))
-
-
-def _worth(sentence: Sentence, wanted: Wanted, question: SubQuestion) -> float:
-    worth = sentence.score
-    text = sentence.text
-    valued = wants_value(wanted.wants)
-    if valued:
-        worth += KIND_BONUS if sentence.has_kind else -KIND_BONUS
-    if sentence.evidence.language == wanted.language:
-        worth += LANGUAGE_BONUS
-    penalty = NAMED_PENALTY if wanted.entity_terms else SUBJECT_PENALTY
-    worth -= penalty * (1 - subject_fit(wanted, sentence))
-    worth += HEADING_BONUS * heading_fit(wanted, sentence.evidence)
-    worth += GRADE_BONUS * sentence.evidence.grades.get(question.id, 0)
-    if text.rstrip().endswith(("?", "？")):
-        worth -= QUESTION_PENALTY
-    if not is_sentence(text) and not (valued and sentence.has_kind and RECORD_LABEL.match(text)):
-        worth -= FRAGMENT_PENALTY
-    return worth
-
-
-def is_sentence(text: str) -> bool:
-    """Tell whether a text reads as a sentence, and not as a heading, a label or a table row."""
-    stripped = text.rstrip().rstrip(CLOSING)
-    return len(stripped) >= FRAGMENT_CHARACTERS and stripped.endswith(SENTENCE_MARKS)
+    return relevance.sentences(wanted, evidence)
 
 
 def _sentences(
@@ -98,40 +63,53 @@ def _sentences(
     settings: Settings,
     said: set[tuple[str, int]],
 ) -> list[Claim]:
-    """Return the best sentences; one already said is said again only when nothing else answers."""
+    """Return the likeliest sentences; one already said is said again only when nothing else is."""
     wanted = relevance.wanted(question, evidence_languages(evidence))
-    ranked = ranked_sentences(question, evidence, relevance)
-    new = [pair for pair in ranked if (pair[1].evidence.chunk_id, pair[1].start) not in said]
-    if ranked and (not new or new[0][0] < SECOND_SHARE * ranked[0][0]):
+    ranked = [one for one in relevance.sentences(wanted, evidence) if one.is_answer]
+    new = [one for one in ranked if (one.evidence.chunk_id, one.start) not in said]
+    if ranked and (not new or new[0].score < SAID_SHARE * ranked[0].score):
         new = ranked
-    chosen = [sentence for _, sentence in new[:1]]
+    chosen = new[:1]
     while chosen and len(chosen) < settings.claims_per_question:
-        following = completing(chosen, new, wanted) or _alike(chosen, new, wanted)
+        following = completing(chosen, new, wanted) or _alike(chosen, new)
         if following is None:
             break
         chosen.append(following)
-    return [_claim(sentence, question) for sentence in chosen]
+    claims = _claims(chosen, question, _confidence(new))
+    if chosen and wanted.wants == "yesno":
+        claims[0] = claims[0].model_copy(update={"verdict": _verdict(chosen[0], wanted)})
+    return claims
 
 
-def _alike(
-    chosen: Sequence[Sentence], ranked: Sequence[tuple[float, Sentence]], wanted: Wanted
-) -> Sentence | None:
-    """Return the next sentence nearly as good as the first, and not about another thing."""
-    least, subject = SECOND_SHARE * ranked[0][0], subject_fit(wanted, chosen[0])
-    for worth, sentence in ranked:
-        if worth < least:
+def _verdict(sentence: Sentence, wanted: Wanted) -> Literal["yes", "no", ""]:
+    """Return what a sentence that says nearly all of a question says to it.
+
+    Of two things compared the words alone do not tell which is which.
+    """
+    asked = lexicon(wanted.language)
+    if sentence.lexical < VERDICT_WORDS or asked.found("comparing", wanted.text):
+        return ""
+    said = lexicon(sentence.evidence.language).found("negation", sentence.text)
+    return "yes" if said == asked.found("negation", wanted.text) else "no"
+
+
+def _confidence(ranked: Sequence[Sentence]) -> float:
+    """Return the probability of the first sentence among all and "nothing answers" (logit)."""
+    total = 1 + sum(exp(one.odds) for one in ranked)
+    return exp(ranked[0].odds) / total if ranked else 0.0
+
+
+def _alike(chosen: Sequence[Sentence], ranked: Sequence[Sentence]) -> Sentence | None:
+    """Return the next sentence nearly as likely as the first that says something else."""
+    least = SECOND_SHARE * exp(ranked[0].odds)
+    for sentence in ranked:
+        if exp(sentence.odds) < least:
             return None
-        if _adds(sentence, chosen) and subject_fit(wanted, sentence) >= subject:
+        if sentence not in chosen and all(
+            _overlap(sentence.text, other.text) < SAME_SHARE for other in chosen
+        ):
             return sentence
     return None
-
-
-def _adds(sentence: Sentence, chosen: Sequence[Sentence]) -> bool:
-    """Tell whether a sentence covers words of the question that the chosen ones do not."""
-    covered = frozenset().union(*(other.matched for other in chosen))
-    if not sentence.matched - covered:
-        return False
-    return all(_overlap(sentence.text, other.text) < SAME_SHARE for other in chosen)
 
 
 def _overlap(left: str, right: str) -> float:
@@ -150,32 +128,51 @@ def _items(
     A document is as good as its best sentence and its best passage as a whole; one much worse than
     the best is left out, since a short list that fits beats a long one that does not.
     """
-    sentences: dict[str, tuple[float, Sentence]] = {}
-    for worth, sentence in ranked_sentences(question, evidence, relevance):
-        sentences.setdefault(sentence.evidence.document_key, (worth, sentence))
+    sentences: dict[str, Sentence] = {}
+    for sentence in ranked_sentences(question, evidence, relevance):
+        sentences.setdefault(sentence.evidence.document_key, sentence)
     passages: dict[str, float] = {}
     for item in evidence:
         meaning = max(0.0, item.scores.get(VECTOR_SCORE, 0.0))
         passages[item.document_key] = max(meaning, passages.get(item.document_key, 0.0))
     ranked = sorted(
-        ((worth + passages[key], sentence) for key, (worth, sentence) in sentences.items()),
-        key=lambda pair: (-pair[0], pair[1].evidence.chunk_id),
+        ((one.score + passages[key], one) for key, one in sentences.items()),
+        key=lambda pair: -pair[0],
     )
     kept = [sentence for worth, sentence in ranked if worth >= ITEM_SHARE * ranked[0][0]]
-    return [_claim(sentence, question) for sentence in kept[: settings.list_items]]
+    return [_claim(one, one.start, one.end, question) for one in kept[: settings.list_items]]
 
 
-def _claim(sentence: Sentence, question: SubQuestion) -> Claim:
+def _claims(chosen: Sequence[Sentence], question: SubQuestion, confidence: float) -> list[Claim]:
+    """Return the claims of sentences with what each needs; none is said within another."""
+    code = cues(question.language).found("code", question.text)
+    claims: list[Claim] = []
+    for sentence in chosen:
+        start, end = in_context(sentence, code=code)
+        said = [c for claim in claims for c in claim.citations if c.chunk_id == sentence.chunk_id]
+        start = max([start, *(c.end for c in said if c.start <= start < c.end)])
+        if not any(c.start <= sentence.start < c.end for c in said):
+            claims.append(_claim(sentence, start, end, question, confidence))
+    return claims
+
+
+def _claim(
+    sentence: Sentence,
+    start: int,
+    end: int,
+    question: SubQuestion,
+    confidence: float | None = None,
+) -> Claim:
     item = sentence.evidence
+    quote = item.text[start:end]
     citation = Citation(
         evidence_id=item.evidence_id,
         document_id=item.document_id,
         source=item.source,
         chunk_id=item.chunk_id,
-        start=sentence.start,
-        end=sentence.end,
-        quote=sentence.text,
+        start=start,
+        end=end,
+        quote=quote,
     )
-    return Claim(
-        text=" ".join(sentence.text.split()), citations=[citation], question_id=question.id
-    )
+    text = quote if keeps_lines(quote) else " ".join(quote.split())
+    return Claim(text=text, citations=[citation], question_id=question.id, confidence=confidence)

@@ -8,10 +8,12 @@ from dataclasses import replace
 
 from core.language.analysis import content_terms
 from core.types import Evidence
+from reasoning.rules.features import RECORD_LABEL
 from reasoning.rules.field_questions import FieldQuestion, Meant, field_question, said_in
 from reasoning.rules.field_words import field_of, scan
 from reasoning.rules.record_values import RECORD_KINDS, Field, fields
-from reasoning.rules.sentences import RECORD_LABEL, Sentence
+from reasoning.rules.scorer import MOST_ODDS
+from reasoning.rules.sentences import Sentence
 from reasoning.rules.wanted import Wanted
 
 _BY = re.compile(r"\bby\s+[^\W\d_a-z]")
@@ -46,11 +48,11 @@ def _known(wanted: Wanted, sentence: Sentence, question: FieldQuestion) -> bool:
 
 
 def _marked(sentence: Sentence) -> Sentence:
-    return replace(sentence, score=1.0, lexical=1.0, field=True)
+    return replace(sentence, odds=MOST_ODDS, score=1.0, lexical=1.0, field=True)
 
 
 def _lowered(sentence: Sentence) -> Sentence:
-    return replace(sentence, score=0.0, lexical=0.0, matched=frozenset())
+    return replace(sentence, odds=-MOST_ODDS, score=0.0, lexical=0.0, matched=frozenset())
 
 
 def _asked(wanted: Wanted, item: Evidence, question: FieldQuestion) -> list[Field]:

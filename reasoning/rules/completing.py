@@ -16,7 +16,7 @@ OPEN, CLOSES, WORTH = 0.2, 0.35, 0.3
 
 
 def completing(
-    chosen: Sequence[Sentence], ranked: Sequence[tuple[float, Sentence]], wanted: Wanted
+    chosen: Sequence[Sentence], ranked: Sequence[Sentence], wanted: Wanted
 ) -> Sentence | None:
     """Return the sentence that covers most of the words still open, None when it is too little.
 
@@ -27,11 +27,11 @@ def completing(
     open_weight = _weight(weights, frozenset(weights) - covered)
     if open_weight < OPEN * _weight(weights, frozenset(weights)):
         return None
-    least = WORTH * ranked[0][0]
+    least = WORTH * ranked[0].score
     found = [
-        (_weight(weights, sentence.matched - covered), worth, sentence)
-        for worth, sentence in ranked
-        if worth >= least and any(_linked(sentence, other) for other in chosen)
+        (_weight(weights, sentence.matched - covered), sentence.score, sentence)
+        for sentence in ranked
+        if sentence.score >= least and any(_linked(sentence, other) for other in chosen)
     ]
     best = max(found, key=lambda one: one[:2], default=None)
     return best[2] if best is not None and best[0] >= CLOSES * open_weight else None

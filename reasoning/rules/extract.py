@@ -69,7 +69,8 @@ def extract(
     ranked = ranked_sentences(question, evidence, relevance)[:BEST_SENTENCES]
     scored: list[_Scored] = []
     best: set[str] = set()
-    for worth, sentence in ranked:
+    for sentence in ranked:
+        worth = sentence.score
         scored += _scored(worth, sentence, asked, wanted, relevance)
         if sentence.evidence.chunk_id not in best:  # its best sentence comes first
             best.add(sentence.evidence.chunk_id)

@@ -59,6 +59,8 @@ FEATURES = (
     "negation",
     "defines",
     "valued_near",
+    "absent",
+    "focus_absent",
     "foreign",
     "foreign_similarity",
 )
@@ -66,6 +68,8 @@ NEAR_BEFORE, NEAR_AFTER = 2, 1  # sentences around one that may say what it leav
 SHORT = 4  # terms; a heading or a greeting has fewer
 MOST_NEWS = 30  # content words beyond which a sentence adds no more
 KINDS: tuple[AnswerKind, ...] = ("number", "date", "person", "place")
+LEAST_SENTENCE = 12  # characters
+RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}: (?=\S)")
 CLOSING = "\"'”’»)]）】」』*_`"
 ENDS = (".", "!", "…", "。", "！", "?", "？", ";", "；")
 COLONS = (":", "：")
@@ -84,8 +88,25 @@ class Candidate(NamedTuple):
 
 @lru_cache(maxsize=2048)
 def spans_of(text: str, kind: str) -> tuple[Span, ...]:
-    """Return where the sentences of a chunk stand; of a record each field is one."""
-    return tuple(record_spans(text) if kind == "record" else sentence_spans(text))
+    """Return where the sentences of a chunk stand.
+
+    Of a record each field is one, without its label where its value is a sentence by itself.
+    """
+    if kind != "record":
+        return tuple(sentence_spans(text))
+    spans = record_spans(text)
+    return tuple((start + _label_length(text[start:end]), end) for start, end in spans)
+
+
+def _label_length(line: str) -> int:
+    match = RECORD_LABEL.match(line)
+    return match.end() if match is not None and reads_as_sentence(line[match.end() :]) else 0
+
+
+def reads_as_sentence(value: str) -> bool:
+    """Tell whether what stands behind a label is a sentence, and no "240 p." or "Smith, J."."""
+    shown = value.rstrip()
+    return len(shown) >= LEAST_SENTENCE and shown.endswith((".", "!", "?", "。", "！", "？", "…"))
 
 
 @lru_cache(maxsize=16384)
@@ -147,7 +168,10 @@ def _candidates(
     numbers = set(NUMBER.findall(wanted.text))
     held = set(NUMBER.findall(f"{item.text} {heading_of(item)}"))
     numbers_missing = len(numbers - held) / len(numbers) if numbers else 0.0
-    foreign = float(language != wanted.language and bool(wanted.language))
+    # Words of two languages cannot be compared, so what they would say is left out.
+    foreign = language != wanted.language
+    if foreign:
+        missing, names_missing = False, 0.0
     negated = lexicon(wanted.language).found("negation", wanted.text)
     found = []
     for place, text in enumerate(texts):
@@ -171,14 +195,15 @@ def _candidates(
         announces = bare.endswith(COLONS)
         kind = wanted.wants
         valued = kind in KINDS and has_kind(kind, _without(text, numbers), words, wanted.said)
-        subject = len(wanted.subject & (here | heading)) / len(wanted.subject or "1")
+        about = wanted.subject if not foreign else frozenset()
+        subject = len(about & (here | heading)) / len(about) if about else 1.0
         similarity = float(likeness[place])
         row = [
             *shares,
             float(missing),
             names_missing,
             numbers_missing,
-            subject if wanted.subject else 1.0,
+            subject,
             similarity,
             best - similarity,
             float(likeness[-1]),
@@ -196,7 +221,9 @@ def _candidates(
             float(negated != words.found("negation", text)),
             float(wanted.defines and _defines(wanted, text, here, words)),
             float(valued) * (shares[0] + shares[1]),
-            foreign,
+            0.0 if foreign else wanted.absent,
+            float(wanted.focus_absent and not foreign),
+            float(foreign),
             foreign * similarity,
         ]
         found.append(Candidate(item, *spans[place], frozenset(matched), row))

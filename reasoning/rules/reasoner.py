@@ -19,7 +19,7 @@ from core.types import (
 )
 from models.embeddings import Embedder
 from reasoning.rules import answer, extract, grade, plan, rewrite, understand
-from reasoning.rules.relevance import Relevance, evidence_languages
+from reasoning.rules.relevance import Relevance, SentenceVectors, evidence_languages
 from reasoning.types import Turn
 
 
@@ -28,12 +28,21 @@ class RulesReasoner:
 
     name = "rules"
 
-    def __init__(self, settings: Settings, weights: TermWeights, embedder: Embedder | None) -> None:
-        """Weigh words by `weights`, the rarity of terms in the collection that is asked."""
+    def __init__(
+        self,
+        settings: Settings,
+        weights: TermWeights,
+        embedder: Embedder | None,
+        vectors: SentenceVectors | None = None,
+    ) -> None:
+        """Weigh words by `weights`, the rarity of terms in the collection that is asked.
+
+        `vectors` gives the stored vectors of sentences, so that nothing is embedded twice.
+        """
         self._settings = settings
         self._weights = weights
         self._embedder = embedder
-        self._relevance = Relevance(embedder, weights)
+        self._relevance = Relevance(embedder, weights, vectors)
 
     def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
         """Make the question stand alone, classify it and split it into parts."""

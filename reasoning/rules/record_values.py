@@ -10,8 +10,8 @@ from typing import NamedTuple
 from core.language.analysis import terms
 from core.language.stopwords import stopwords
 from core.types import Evidence
+from reasoning.rules.features import RECORD_LABEL, reads_as_sentence
 from reasoning.rules.lexicon import Lexicon
-from reasoning.rules.sentences import RECORD_LABEL, reads_as_sentence
 
 RECORD_KINDS = ("record", "annotation")
 LABELS = "en"  # labels are names of fields, whatever the language of a record

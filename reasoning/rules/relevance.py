@@ -1,32 +1,39 @@
-"""How well a sentence answers a question: weighted word coverage and, where served, meaning."""
+"""How likely each sentence of evidence answers a question."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 
+from core.language.sentences import sentence_spans
 from core.types import Evidence, SubQuestion, TermWeights
-from models.embeddings import Embedder
+from models.embeddings import Embedder, Vectors
 from reasoning.rules.asked_fields import with_asked_fields
-from reasoning.rules.sentences import Sentence, word_scores
-from reasoning.rules.wanted import Vector, Wanted, analyse
+from reasoning.rules.features import features, heading_of, spans_of
+from reasoning.rules.scorer import scorer_for
+from reasoning.rules.sentences import Sentence
+from reasoning.rules.wanted import Wanted, analyse
 
-# Cosines of all-MiniLM-L6-v2 between a question and a sentence: unrelated below, same above.
-COSINE_LOW, COSINE_HIGH = 0.25, 0.75
-SEMANTIC_SHARE = 0.45
-EMBEDDED_SENTENCES = 16
-# A sentence that covers less of the words could answer only with a cosine above 0.7, which few
-# reach, so only the first few such sentences are embedded: a paraphrase may share no word.
-LEAST_WORDS, FEW = 0.15, 2
+# The vectors of the sentences of chunks, by chunk id, as the search index keeps them.
+SentenceVectors = Callable[[Sequence[str]], dict[str, Vectors]]
+VECTOR_SCORE = "vector"
 
 
 class Relevance:
     """Score sentences against sub-questions."""
 
-    def __init__(self, embedder: Embedder | None, weights: TermWeights) -> None:
-        """Weigh words by `weights`; without an embedder only words count."""
+    def __init__(
+        self,
+        embedder: Embedder | None,
+        weights: TermWeights,
+        vectors: SentenceVectors | None = None,
+    ) -> None:
+        """Weigh words by `weights`; without an embedder only words count.
+
+        Sentences whose `vectors` are not stored are embedded.
+        """
         self._embedder = embedder
         self._weights = weights
+        self._vectors = vectors
 
     def wanted(self, question: SubQuestion, languages: frozenset[str]) -> Wanted:
         """Analyse a sub-question under the languages of the evidence."""
@@ -41,69 +48,58 @@ class Relevance:
         return {term: min(1.0, weights[term] / most) for term in found}
 
     def sentences(self, wanted: Wanted, evidence: Sequence[Evidence]) -> list[Sentence]:
-        """Return every sentence of the evidence with its score, best first."""
-        found: list[Sentence] = []
-        for item in evidence:
-            found.extend(with_asked_fields(wanted, item, word_scores(wanted, item)))
-        found.sort(key=_order)
-        if wanted.vector is not None and found:
-            found = self._with_meaning(wanted, wanted.vector, found)
-            found.sort(key=_order)
-        return found
-
-    def _with_meaning(
-        self, wanted: Wanted, vector: Vector, found: Sequence[Sentence]
-    ) -> list[Sentence]:
-        assert self._embedder is not None  # a vector was made with it
-        chosen = _spread(found, EMBEDDED_SENTENCES)
-        worth_it = [sentence for sentence in chosen if sentence.lexical >= LEAST_WORDS]
-        unlikely = [sentence for sentence in chosen if sentence.lexical < LEAST_WORDS]
-        worth_it += unlikely[:FEW]
-        vectors = self._embedder.embed_documents([_in_context(sentence) for sentence in worth_it])
+        """Return every sentence of the evidence, the most likely answer first."""
+        meaning = wanted.vector is not None and self._embedder is not None
+        found, rows = features(wanted, evidence, self.likeness(wanted, evidence))
+        if not found:
+            return []
+        model_id = self._embedder.model_id if meaning and self._embedder else ""
+        odds = scorer_for(model_id).odds(rows).tolist()
+        by_chunk: dict[str, list[Sentence]] = {item.chunk_id: [] for item in evidence}
+        for candidate, one in zip(found, odds, strict=True):
+            by_chunk[candidate.evidence.chunk_id].append(
+                Sentence.of(candidate, one, meaning=meaning)
+            )
         scored = [
-            replace(sentence, score=(1 - SEMANTIC_SHARE) * sentence.lexical)
-            for sentence in [*unlikely[FEW:], *_left_out(found, chosen)]
+            sentence
+            for item in evidence
+            for sentence in with_asked_fields(wanted, item, by_chunk[item.chunk_id])
         ]
-        for sentence, cosine in zip(worth_it, (vectors @ vector).tolist(), strict=True):
-            meaning = min(1.0, max(0.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW)))
-            blend = (1 - SEMANTIC_SHARE) * sentence.lexical + SEMANTIC_SHARE * meaning
-            score = max(blend, sentence.score) if sentence.field else blend
-            scored.append(replace(sentence, score=score, semantic=cosine))
-        return scored
+        return sorted(scored, key=lambda one: -one.odds)
 
+    def likeness(self, wanted: Wanted, evidence: Sequence[Evidence]) -> list[Vectors]:
+        """Return the cosines of a question with the sentences of each piece of evidence.
 
-def _order(sentence: Sentence) -> tuple[float, str, int]:
-    return (-sentence.score, sentence.evidence.chunk_id, sentence.start)
+        The cosine of the whole comes last.
+        """
+        import numpy as np
 
-
-def _in_context(sentence: Sentence) -> str:
-    heading = sentence.evidence.section or sentence.evidence.title
-    return f"{heading}: {sentence.text}" if heading else sentence.text
-
-
-def _left_out(found: Sequence[Sentence], chosen: Sequence[Sentence]) -> list[Sentence]:
-    """Return the best sentence of each piece of evidence that none was chosen of."""
-    seen = {sentence.evidence.chunk_id for sentence in chosen}
-    left: dict[str, Sentence] = {}
-    for sentence in found:
-        if sentence.evidence.chunk_id not in seen:
-            left.setdefault(sentence.evidence.chunk_id, sentence)
-    return list(left.values())
-
-
-def _spread(found: Sequence[Sentence], limit: int) -> list[Sentence]:
-    """Choose sentences to embed: the best by words, but at least one of every piece of evidence."""
-    first: dict[str, Sentence] = {}
-    for sentence in found:
-        first.setdefault(sentence.evidence.chunk_id, sentence)
-    chosen = list(first.values())[:limit]
-    taken = {(s.evidence.chunk_id, s.start) for s in chosen}
-    for sentence in found:
-        if len(chosen) >= limit:
-            break
-        if (sentence.evidence.chunk_id, sentence.start) not in taken:
-            chosen.append(sentence)
-    return chosen
+        embedder = self._embedder
+        if embedder is None or wanted.vector is None:
+            return [np.zeros(len(spans_of(one.text, one.kind)) + 1, "float32") for one in evidence]
+        stored = self._vectors([one.chunk_id for one in evidence]) if self._vectors else {}
+        found = []
+        for item in evidence:
+            spans = spans_of(item.text, item.kind)
+            kept = sentence_spans(item.text)
+            rows = stored.get(item.chunk_id)
+            if rows is not None and len(rows) == len(kept):
+                places = [
+                    next((n for n, one in enumerate(kept) if one[0] <= start < one[1]), 0)
+                    for start, _ in spans
+                ]
+                rows = rows[places] if spans else rows
+            elif len(spans) == 1 and VECTOR_SCORE in item.scores:
+                rows = None
+            else:
+                heading = heading_of(item)
+                texts = [item.text[start:end] for start, end in spans]
+                rows = embedder.embed_documents([f"{heading}: {text}" for text in texts])
+            best = item.scores.get(VECTOR_SCORE, 0.0)
+            cosines = np.full(len(spans), best) if rows is None else rows @ wanted.vector
+            whole = item.scores.get(VECTOR_SCORE, float(cosines.max(initial=0.0)))
+            found.append(np.append(cosines, whole).astype("float32"))
+        return found
 
 
 def evidence_languages(evidence: Sequence[Evidence]) -> frozenset[str]:

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from core.language.sentences import sentence_spans
 from core.types import Draft, Evidence, Plan, SubQuestion, Understanding
-from reasoning.rules.answer import is_sentence
 from reasoning.rules.reasoner import RulesReasoner
 
 Rules = Callable[..., RulesReasoner]
@@ -156,21 +155,6 @@ def test_findings_hold_a_value_of_the_wanted_kind(rules: Rules) -> None:
     found = rules([item]).extract(DOSE, [item])
     assert [finding.value for finding in found] == ["20 mg"]
     assert item.text[found[0].start : found[0].end] == found[0].value
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("The ward is open.", True),
-        ('He said "the ward is open."', True),
-        ("病房夜间开放，白天也开放。", True),
-        ("Opening hours", False),
-        ("Yes.", False),
-        ("| a | b |", False),
-    ],
-)
-def test_headings_and_rows_are_no_sentences(text: str, expected: bool) -> None:
-    assert is_sentence(text) is expected
 
 
 WORDS = (

@@ -1,0 +1,62 @@
+"""How likely each sentence answers: a linear model of its features, by embedder.
+
+The odds of a sentence are against the null option "nothing here answers" (a conditional logit:
+McFadden 1974). `scripts/train_scorer.py` fits the numbers by leaving whole data sets out.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from core.errors import OperatorError
+from reasoning.rules.features import FEATURES
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+else:
+    Floats = Any
+
+FILE = Path(__file__).with_name("scorer.yaml")
+WORDS = "words"  # the row for texts that no embedder serves
+GENERAL = "multilingual-e5-small"  # the row for embedders that nothing was trained with
+BIAS = "bias"
+MOST_ODDS = 30.0  # beyond it exp() adds nothing
+
+
+class Scorer:
+    """Score the features of sentences; immutable."""
+
+    def __init__(self, weights: dict[str, float]) -> None:
+        """Take a weight for each feature and the bias."""
+        import numpy as np
+
+        if set(weights) != {*FEATURES, BIAS}:
+            odd = sorted({*FEATURES, BIAS} ^ set(weights))
+            raise OperatorError(
+                f"{FILE.name} must have one weight for each feature",
+                value=", ".join(odd),
+                hint="install Carrel again, or run scripts/train_scorer.py",
+            )
+        self._weights = np.array([weights[name] for name in FEATURES], dtype=np.float32)
+        self._bias = weights[BIAS]
+
+    def odds(self, rows: Floats) -> Floats:
+        """Return the log odds of each sentence against "nothing answers", shape (n,)."""
+        import numpy as np
+
+        return np.asarray(np.clip(rows @ self._weights + self._bias, -MOST_ODDS, MOST_ODDS))
+
+
+@lru_cache(maxsize=4)
+def scorer_for(model_id: str) -> Scorer:
+    """Return the scorer of an embedder's model ("name@digest"), "" for none."""
+    rows = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    name = model_id.partition("@")[0] if model_id else WORDS
+    return Scorer(rows.get(name, rows[GENERAL]))
