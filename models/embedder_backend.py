@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from models.embedded import PACKED
 from models.folder import ModelFolder
 from models.identity import EmbedderSpec
 from models.onnx_cache import ExportError, ensure_onnx
@@ -36,6 +37,10 @@ def open_backend(
         kind = OnnxSpanEmbedder if folder.pooling == "mean" else OnnxEmbedder
         return kind(OnnxSession(path, folder, options), spec)
 
+    if (folder.path / PACKED).is_file():
+        from models.packed_embedder import open_packed  # which imports numpy
+
+        return open_packed(folder, spec, options, cache_dir, backend)
     if backend == "torch":
         return TorchEmbedder(folder, spec, options)
     target = cache_dir / f"embedder-{spec.digest[:16]}-v3.onnx"

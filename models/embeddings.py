@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from core.errors import ModelError
 from models.digest import files_digest
-from models.embedded import EMBEDDED, FILES, embedded_folder
+from models.embedded import CARRIERS, EMBEDDED, Carrier, embedded_folder
 from models.embedder_backend import Backend, open_backend
 from models.folder import ModelFolder, find_folder
 from models.identity import EmbedderSpec, Prompts, content_digest, named_id, prompts_of
@@ -72,17 +72,19 @@ def load_embedder(
     backend: Backend = "auto",
     setting: str = "embedder",
 ) -> Embedder:
-    """Return the embedder that settings name: "embedded", a folder or a cached hub model.
+    """Return the embedder that settings name: an embedded one, a folder or a cached hub model.
 
     `setting` is the setting an error should name. "auto" takes ONNX where the exported file agrees
     with torch. Raises ModelError for whatever keeps the model from giving vectors.
     """
-    embedded = name == EMBEDDED
+    carrier = CARRIERS.get(name)
     instead = EMBEDDED if setting == "embedder" else "none"
-    folder = embedded_folder() if embedded else find_folder(name, setting=setting, instead=instead)
+    folder = (
+        embedded_folder(name) if carrier else find_folder(name, setting=setting, instead=instead)
+    )
     card = find_card(folder.name, "embedder")
     _check_kind(folder, card)
-    spec = _spec(folder, card, cache_dir, prompts, languages, embedded=embedded)
+    spec = _spec(folder, card, cache_dir, prompts, languages, carrier)
     embedder = open_backend(
         folder, spec, RunOptions(spec.max_tokens, threads, batch_size), cache_dir, backend
     )
@@ -96,14 +98,13 @@ def _spec(
     cache_dir: Path,
     wanted: Prompts,
     languages: Sequence[str] | None,
-    *,
-    embedded: bool,
+    carrier: Carrier | None,
 ) -> EmbedderSpec:
     query, passage = prompts_of(folder, card, wanted)
     limits = [n for n in (folder.max_tokens, card.max_tokens if card else None) if n]
     max_tokens = min(limits, default=DEFAULT_TOKENS)
-    if embedded:
-        digest = files_digest([folder.path / file for file in FILES], cache_dir)
+    if carrier:
+        digest = files_digest([folder.path / file for file in carrier.files], cache_dir)
         differing: tuple[object, ...] = (query, passage) if query or passage else ()
     else:
         digest = content_digest(folder, cache_dir)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from core.errors import CallerError, ModelError
 from models.chat_table import ChatCard, chat_table
-from models.embedded import EMBEDDED, embedded_folder
-from models.table import ModelCard, model_table
+from models.embedded import CARRIERS, embedded_folder
+from models.table import ModelCard, model_table, published_weights
 
-WEIGHTS_TABLE = Path(__file__).with_name("weights.yaml")
 WEIGHTS = "model.safetensors"
-EMBEDDED_SOURCE = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 class NamedModel(BaseModel):
@@ -40,15 +37,18 @@ class NamedModel(BaseModel):
     @property
     def in_hub_cache(self) -> bool:
         """Tell whether the model is a repository of many files in the Hugging Face cache."""
-        return self.kind != "chat" and self.name != EMBEDDED
+        return self.kind != "chat" and self.name not in CARRIERS
 
 
 def named_models(folder: Path) -> list[NamedModel]:
     """Return all models; chat models lie in `folder`, the others in the Hugging Face cache."""
     cards = model_table()
-    source = next(card for card in cards if card.name == EMBEDDED_SOURCE)
     chat = [_of_chat(card, folder) for card in chat_table()]
-    return [*chat, _of_hub(source, EMBEDDED, _embedded_file()), *(_of_hub(card) for card in cards)]
+    embedded = [
+        _of_hub(next(card for card in cards if card.name == carrier.model), name)
+        for name, carrier in CARRIERS.items()
+    ]
+    return [*chat, *embedded, *(_of_hub(card) for card in cards)]
 
 
 def find_named(name: str, folder: Path) -> NamedModel:
@@ -74,28 +74,20 @@ def _of_chat(card: ChatCard, folder: Path) -> NamedModel:
     return NamedModel(**values, kind="chat", path=path if path.is_file() else None)
 
 
-def _of_hub(card: ModelCard, name: str = "", path: Path | None = None) -> NamedModel:
-    known = published_weights().get(card.name, {})
+def _of_hub(card: ModelCard, name: str = "") -> NamedModel:
+    published = published_weights()
+    known = published.get(name) or published.get(card.name, {})
     return NamedModel(
         name=name or card.name,
         kind=card.kind,
         repository=card.name,
-        file=WEIGHTS,
+        file=CARRIERS[name].files[-1] if name else WEIGHTS,
         bytes=known.get("bytes"),
         sha256=known.get("sha256"),
         licence=card.licence,
         context=card.max_tokens,
-        path=path if name else _cached_file(card.name),
+        path=_embedded_file(name) if name else _cached_file(card.name),
     )
-
-
-@cache
-def published_weights() -> dict[str, dict[str, Any]]:
-    """Return size and SHA-256 of `model.safetensors` by repository, where they are known."""
-    import yaml
-
-    rows: dict[str, dict[str, Any]] = yaml.safe_load(WEIGHTS_TABLE.read_text(encoding="utf-8"))
-    return rows
 
 
 def _cached_file(repository: str) -> Path | None:
@@ -105,8 +97,8 @@ def _cached_file(repository: str) -> Path | None:
     return Path(found) if isinstance(found, str) else None
 
 
-def _embedded_file() -> Path | None:
+def _embedded_file(name: str) -> Path | None:
     try:
-        return embedded_folder().path / WEIGHTS
+        return embedded_folder(name).path / CARRIERS[name].files[-1]
     except ModelError:  # the package is not installed: it is shown as missing
         return None

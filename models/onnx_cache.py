@@ -51,7 +51,7 @@ def ensure_onnx(
 
 def _make(target: Path, export: Callable[[Path], None], agree: Callable[[Path], None]) -> None:
     """Write beside the target and rename: a killed export never leaves half a model behind."""
-    handle, name = tempfile.mkstemp(suffix=".onnx", dir=target.parent)
+    handle, name = tempfile.mkstemp(suffix=target.suffix, dir=target.parent)
     os.close(handle)
     partial = Path(name)
     try:

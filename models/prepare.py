@@ -1,4 +1,4 @@
-"""Prepare the embedded model: export it to ONNX now rather than at the first question."""
+"""Prepare the embedded models: export them to ONNX now rather than at the first question."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import sys
 
 from core.errors import CarrelError
 from core.settings import load_settings
-from models.embeddings import EMBEDDED
+from models.embedded import CARRIERS
 from models.loading import open_embedder
 
 
 def main() -> int:
-    """Export the embedded model into the cache; return an exit code."""
+    """Export the embedded models into the cache; return an exit code."""
     try:
-        settings, _ = load_settings({"embedder": EMBEDDED})
-        embedder = open_embedder(settings)
+        for name in CARRIERS:
+            settings, _ = load_settings({"embedder": name})
+            print(f"{name} ready: {open_embedder(settings).model_id}")  # noqa: T201 - run by make
     except CarrelError as error:
         print(f"carrel: {error}", file=sys.stderr)  # noqa: T201 - run by make
         return error.exit_code
-    print(f"embedded model ready: {embedder.model_id}")  # noqa: T201 - run by make
     return 0
 
 

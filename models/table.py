@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 Kind = Literal["embedder", "cross-encoder"]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2}$")]
 TABLE = Path(__file__).with_name("table.yaml")
+WEIGHTS = Path(__file__).with_name("weights.yaml")
 
 
 class ModelCard(BaseModel):
@@ -45,6 +46,15 @@ def model_table() -> tuple[ModelCard, ...]:
 
     rows = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     return TypeAdapter(tuple[ModelCard, ...]).validate_python(rows)
+
+
+@cache
+def published_weights() -> dict[str, dict[str, Any]]:
+    """Return size and SHA-256 of the weights by repository, where they are known."""
+    import yaml
+
+    rows: dict[str, dict[str, Any]] = yaml.safe_load(WEIGHTS.read_text(encoding="utf-8"))
+    return rows
 
 
 def find_card(name: str, kind: Kind) -> ModelCard | None:

@@ -13,7 +13,8 @@ class ModelFields(BaseModel):
     embedder: str = Field(
         "embedded",
         min_length=1,
-        description="'embedded' (all-MiniLM-L6-v2, English), a model folder or a cached hub name.",
+        description="'embedded' (multilingual-e5-small), 'embedded-en' (all-MiniLM-L6-v2, the fast"
+        " choice for English alone), a model folder or a cached hub name.",
     )
     embedder_languages: list[str] | None = Field(
         None,

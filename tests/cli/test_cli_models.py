@@ -29,7 +29,8 @@ def test_the_list_names_all_with_whole_digests_in_json(carrel: Carrel, tmp_path:
     assert rows[SMALLEST.name]["sha256"] == SMALLEST.sha256
     assert rows[SMALLEST.name]["bytes"] == SMALLEST.bytes
     assert rows[SMALLEST.name]["path"] is None
-    assert rows["embedded"]["path"].endswith("model.safetensors")
+    assert rows["embedded"]["path"].endswith("e5-small-q4.bin")
+    assert rows["embedded-en"]["path"].endswith("model.safetensors")
     assert rows["BAAI/bge-m3"]["sha256"] is rows["BAAI/bge-m3"]["bytes"] is None
     assert {row["kind"] for row in rows.values()} == {"chat", "embedder", "cross-encoder"}
 
@@ -95,7 +96,7 @@ def test_a_named_model_that_is_missing_fails(carrel: Carrel) -> None:
 def test_the_embedded_model_is_there_already(carrel: Carrel) -> None:
     done = carrel("models", "pull", "embedded", "--json").json
     assert done["state"] == "present"
-    assert done["sha256"].startswith("53aa51172d14")
+    assert done["sha256"].startswith("1571fc982750")
 
 
 def test_a_folder_that_cannot_be_made(carrel: Carrel, tmp_path: Path) -> None:

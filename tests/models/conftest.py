@@ -5,7 +5,7 @@
 - `make_cross_encoder`: writes a cross-encoder folder; `make_cross_encoder("bert", labels=1)`.
 - `tiny_cross_encoder`: one of one label.
 - `copy_of`: copies a folder, to be damaged.
-- `embedded`: the embedded all-MiniLM-L6-v2.
+- `embedded`, `embedded_en`: the embedded models, multilingual-e5-small and all-MiniLM-L6-v2.
 """
 
 from __future__ import annotations
@@ -115,8 +115,12 @@ def copy_of(tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def embedded() -> Embedder:
-    settings = Settings()
-    return load_embedder("embedded", cache_dir=settings.cache, threads=1, batch_size=4)
+    return load_embedder("embedded", cache_dir=Settings().cache, threads=1, batch_size=4)
+
+
+@pytest.fixture(scope="session")
+def embedded_en() -> Embedder:
+    return load_embedder("embedded-en", cache_dir=Settings().cache, threads=1, batch_size=4)
 
 
 @pytest.fixture(scope="session")

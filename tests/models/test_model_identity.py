@@ -88,7 +88,7 @@ def test_prompts_change_the_embedded_models_name_too(embedded: Embedder) -> None
     prompted = load_embedder(
         "embedded", cache_dir=Settings().cache, threads=1, batch_size=4, prompts=Prompts("q: ")
     )
-    assert prompted.model_id.startswith("all-MiniLM-L6-v2@")
+    assert prompted.model_id.startswith("multilingual-e5-small@")
     assert prompted.model_id != embedded.model_id
 
 

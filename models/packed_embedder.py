@@ -1,0 +1,47 @@
+"""Open the multilingual embedder out of its packed weights, with ONNX and without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from core.errors import ModelError
+from models.embedded import CARRIERS, EMBEDDED, ENGLISH, PACKED
+from models.folder import ModelFolder
+from models.identity import EmbedderSpec
+from models.onnx_cache import ensure_onnx
+from models.onnx_embedder import OnnxSpanEmbedder
+from models.onnx_session import OnnxSession, RunOptions
+from models.packed_export import export_packed
+from models.packed_weights import PackedWeights
+from models.piece_tokenizer import PieceTokenizer, export_pieces
+from models.table import published_weights
+
+VERSION = 1  # of the files in the cache; another one makes them again
+
+
+def open_packed(
+    folder: ModelFolder, spec: EmbedderSpec, options: RunOptions, cache_dir: Path, backend: str
+) -> OnnxSpanEmbedder:
+    """Open the multilingual embedded model; raise ModelError for weights that are not its own."""
+    path = folder.path / PACKED
+    hint = f"reinstall the package {CARRIERS[EMBEDDED].package}"
+    if spec.digest != published_weights()[EMBEDDED]["sha256"]:
+        rule = f"the weights of '{EMBEDDED}' are damaged or of another build"
+        raise ModelError(rule, value=str(path), hint=hint)
+    if backend == "torch":
+        raise ModelError(
+            f"the model '{EMBEDDED}' runs as ONNX only",
+            value="embedder_backend=torch",
+            hint=f"set embedder_backend=auto, or embedder={ENGLISH}",
+        )
+
+    def export(write: Callable[[PackedWeights, Path], None], kind: str) -> Path:
+        target = cache_dir / f"embedder-{spec.digest[:16]}-v{VERSION}.{kind}"
+        return ensure_onnx(target, lambda at: write(PackedWeights(path), at), lambda _: None)
+
+    tokenizer = PieceTokenizer(export(export_pieces, "model"), spec.max_tokens)
+    alone = replace(options, batch_size=1)  # as its int8 ranges ask for
+    onnx = export(export_packed, "onnx")
+    return OnnxSpanEmbedder(OnnxSession(onnx, folder, alone, tokenizer), spec)

@@ -1,0 +1,166 @@
+"""Write the ONNX graph of packed weights: a BERT encoder, pooling and normalisation, no torch.
+
+The embedding table stays at 4 bits (48 MB instead of 384). Projections take int8 numbers, whose
+range is measured at each run, so that texts are run one at a time: in a batch a vector would
+depend on its neighbours. The second half of a feed-forward layer stays at 4 bits with float input,
+which has outliers that int8 would round the rest away for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from models.packed_weights import BLOCK, PackedWeights
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+OPSETS = {"": 21, "com.microsoft": 1}
+IR_VERSION = 10  # the first one with 4-bit tensors
+FUSED = frozenset(
+    "GatherBlockQuantized DynamicQuantizeMatMul MatMulNBits MultiHeadAttention"
+    " SkipLayerNormalization Gelu".split()
+)
+# Outlying columns of a layer's input grow with the gain and bias of the normalisation before it;
+# they are scaled down and the weights up (SmoothQuant, Xiao et al. 2023, arXiv 2211.10438).
+GAIN, POWER = 2.5, 0.75
+
+
+def export_packed(weights: PackedWeights, target: Path) -> None:
+    """Write the encoder with mean pooling; inputs of shape (1, tokens)."""
+    import onnx
+    from onnx import TensorProto, helper
+
+    graph = _Graph(weights)
+    hidden = graph.embeddings()
+    for layer in range(weights.layers):
+        hidden = graph.layer(hidden, layer)
+    graph.node("Identity", [hidden], "tokens")
+    graph.node("ReduceMean", ["tokens", graph.tensor(np.array([1]))], "mean", keepdims=0)
+    graph.node("LpNormalization", ["mean"], "embedding", axis=1, p=2)
+    shapes = {"embedding": [1, weights.width], "tokens": [1, "tokens", weights.width]}
+    made = helper.make_graph(
+        graph.nodes,
+        "encoder",
+        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "tokens"])],
+        [helper.make_tensor_value_info(k, TensorProto.FLOAT, v) for k, v in shapes.items()],
+        graph.tensors,
+    )
+    opsets = [helper.make_opsetid(*opset) for opset in OPSETS.items()]
+    onnx.save(helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION), target)
+
+
+class _Graph:
+    """Collect nodes and tensors; every method returns the name of its output."""
+
+    def __init__(self, weights: PackedWeights) -> None:
+        self.weights = weights
+        self.nodes: list[Any] = []
+        self.tensors: list[Any] = []
+
+    def node(self, kind: str, inputs: list[str], *outputs: str, **attributes: Any) -> str:  # noqa: ANN401 - as onnx
+        from onnx import helper
+
+        named = outputs or (f"{kind}_{len(self.nodes)}",)
+        domain = "com.microsoft" if kind in FUSED else ""
+        self.nodes.append(helper.make_node(kind, inputs, named, domain=domain, **attributes))
+        return named[0]
+
+    def tensor(self, values: NDArray[Any]) -> str:
+        from onnx import numpy_helper
+
+        name = f"tensor_{len(self.tensors)}"
+        self.tensors.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
+    def embeddings(self) -> str:
+        """Look words up, add positions and the only type that is used, normalise."""
+        from onnx import TensorProto, helper
+
+        weights = self.weights
+        table = weights.matrix("emb.word", weights.width)
+        # As signed numbers, -8 to 7, which need no zero points: the high bit of each is flipped.
+        signed = (table.pairs() ^ 0x88).tobytes()
+        words = helper.make_tensor("words", TensorProto.INT4, table.numbers.shape, signed, raw=True)
+        self.tensors.append(words)
+        scales = self.tensor(table.scales)
+        found = self.node(
+            "GatherBlockQuantized",
+            ["words", "input_ids", scales],
+            gather_axis=0,
+            quantize_axis=1,
+            block_size=BLOCK,
+        )
+        kinds = weights.vector("emb.type")[: weights.width]
+        places = self.tensor(weights.vector("emb.pos").reshape(-1, weights.width) + kinds)
+        one, two = self.tensor(np.array([1])), self.tensor(np.array([2]))
+        length = self.node("Slice", [self.node("Shape", ["input_ids"]), one, two])
+        place = self.node("Slice", [places, self.tensor(np.array([0])), length])
+        total = self.node("Add", [found, place])
+        gain, bias = self.normalisation("emb.ln")
+        return self.node(
+            "LayerNormalization",
+            [total, self.tensor(gain), self.tensor(bias)],
+            epsilon=weights.epsilon,
+            axis=-1,
+        )
+
+    def layer(self, hidden: str, number: int) -> str:
+        weights, name = self.weights, f"l{number}."
+        width = weights.width
+        before = f"l{number - 1}.oln" if number else "emb.ln"
+        joined = self.int8([f"{name}{part}" for part in "qkv"], hidden, width, before)
+        parts = [f"{part}_{number}" for part in "qkv"]
+        self.node("Split", [joined], *parts, axis=-1, num_outputs=len(parts))
+        seen = self.node("MultiHeadAttention", parts, num_heads=weights.heads)
+        attended = self.int8([f"{name}ao"], seen, width)
+        hidden = self.added(attended, hidden, f"{name}aln")
+        inner = self.node("Gelu", [self.int8([f"{name}fi"], hidden, width, f"{name}aln")])
+        columns = len(weights.vector(f"{name}fi.b"))
+        packed = weights.matrix(f"{name}fo.w", columns)
+        outer = self.node(
+            "MatMulNBits",
+            [
+                inner,
+                self.tensor(packed.pairs().reshape(width, -1, BLOCK // 2)),
+                self.tensor(packed.scales.reshape(-1)),
+            ],
+            K=columns,
+            N=width,
+            bits=4,
+            block_size=BLOCK,
+            accuracy_level=1,
+        )
+        bias = self.tensor(weights.vector(f"{name}fo.b"))
+        return self.added(outer, hidden, f"{name}oln", bias)
+
+    def int8(self, names: list[str], value: str, columns: int, before: str = "") -> str:
+        """Multiply by the joined matrices of names and add their biases."""
+        matrix = np.concatenate([self.weights.matrix(f"{n}.w", columns).values() for n in names])
+        bias = np.concatenate([self.weights.vector(f"{name}.b") for name in names])
+        if before:
+            gain, shift = self.normalisation(before)
+            smooth = (np.abs(shift) + GAIN * np.abs(gain)) ** POWER
+            smooth /= np.exp(np.log(smooth).mean())
+            matrix = matrix * smooth
+            value = self.node("Mul", [value, self.tensor(1 / smooth)])
+        scales = (np.abs(matrix).max(axis=1) / 127).astype(np.float32)
+        rounded = np.rint(matrix / scales[:, None]).astype(np.int8).T
+        given = [value, self.tensor(rounded), self.tensor(scales), "", self.tensor(bias)]
+        return self.node("DynamicQuantizeMatMul", given)
+
+    def added(self, value: str, skipped: str, name: str, *bias: str) -> str:
+        gain, shift = self.normalisation(name)
+        return self.node(
+            "SkipLayerNormalization",
+            [value, skipped, self.tensor(gain), self.tensor(shift), *bias],
+            epsilon=self.weights.epsilon,
+        )
+
+    def normalisation(self, name: str) -> tuple[Floats, Floats]:
+        return self.weights.vector(f"{name}.w"), self.weights.vector(f"{name}.b")
