@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.language.detect import UNDETERMINED
 from models.digest import files_digest
 from models.folder import ModelFolder
-from models.table import ModelCard
+from models.table import ANY, CROSS, Cosines, ModelCard
 
 QUERY_NAMES = ("query", "search_query")
 PASSAGE_NAMES = ("document", "passage", "search_document")
@@ -38,6 +39,17 @@ class EmbedderSpec:
     passage_prompt: str
     max_tokens: int
     languages: frozenset[str] | None
+    cosines: Cosines
+
+    def similarity(self, cosine: float, *languages: str) -> float:
+        """Return where a cosine lies between unrelated texts (0) and the same meaning (1).
+
+        `languages` are those of the question and the text, as far as they are known.
+        """
+        spoken = set(languages) - {"", UNDETERMINED}
+        pair = CROSS if len(spoken) > 1 else "".join(spoken)
+        unrelated, same = self.cosines.get(pair, self.cosines[ANY])
+        return min(1.0, max(0.0, (cosine - unrelated) / (same - unrelated)))
 
 
 def prompts_of(folder: ModelFolder, card: ModelCard | None, wanted: Prompts) -> tuple[str, str]:

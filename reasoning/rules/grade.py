@@ -12,7 +12,7 @@ from reasoning.rules.wanted import Wanted
 
 # When no document of the collection uses this share of a question's words, or the word for what
 # it asks about, only a sentence that clearly means the same can answer it.
-ABSENT, SAME_MEANING = 0.4, 0.7
+ABSENT, SAME_MEANING = 0.4, 0.9
 # A number or a date is there or not; a person or a place may be named by a common word.
 CHECKED_KINDS = ("number", "date")
 OFF_TOPIC, RELATED, PARTLY, ANSWERS = range(4)
@@ -40,7 +40,7 @@ def _grade(wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: 
     score = sentence.score
     reason = f"best sentence scores {score:.2f} ({len(sentence.matched)} of "
     reason += f"{wanted.own} words"
-    reason += f", cosine {sentence.semantic:.2f})" if sentence.semantic is not None else ")"
+    reason += f", meaning {sentence.semantic:.2f})" if sentence.semantic is not None else ")"
     level = (
         ANSWERS
         if score >= settings.grade_answers

@@ -11,11 +11,9 @@ from reasoning.rules.asked_fields import with_asked_fields
 from reasoning.rules.sentences import Sentence, word_scores
 from reasoning.rules.wanted import Vector, Wanted, analyse
 
-# Cosines of all-MiniLM-L6-v2 between a question and a sentence: unrelated below, same above.
-COSINE_LOW, COSINE_HIGH = 0.25, 0.75
 SEMANTIC_SHARE = 0.45
 EMBEDDED_SENTENCES = 16
-# A sentence that covers less of the words could answer only with a cosine above 0.7, which few
+# A sentence that covers less of the words could answer only with a meaning above 0.9, which few
 # reach, so only the first few such sentences are embedded: a paraphrase may share no word.
 LEAST_WORDS, FEW = 0.15, 2
 
@@ -65,10 +63,10 @@ class Relevance:
             for sentence in [*unlikely[FEW:], *_left_out(found, chosen)]
         ]
         for sentence, cosine in zip(worth_it, (vectors @ vector).tolist(), strict=True):
-            meaning = min(1.0, max(0.0, (cosine - COSINE_LOW) / (COSINE_HIGH - COSINE_LOW)))
+            meaning = self._embedder.similarity(cosine, wanted.language, sentence.evidence.language)
             blend = (1 - SEMANTIC_SHARE) * sentence.lexical + SEMANTIC_SHARE * meaning
             score = max(blend, sentence.score) if sentence.field else blend
-            scored.append(replace(sentence, score=score, semantic=cosine))
+            scored.append(replace(sentence, score=score, semantic=meaning))
         return scored
 
 
