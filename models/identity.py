@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from models.table import ANY, CROSS, Cosines, ModelCard
 QUERY_NAMES = ("query", "search_query")
 PASSAGE_NAMES = ("document", "passage", "search_document")
 DIGITS = 12
+OTHER_MODEL = "run `carrel reindex`, or name the other as embedder (all-MiniLM-L6-v2: embedded-en)"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,13 @@ def prompts_of(folder: ModelFolder, card: ModelCard | None, wanted: Prompts) -> 
         query if wanted.query is None else wanted.query,
         passage if wanted.passage is None else wanted.passage,
     )
+
+
+def of_another_model(found: Sequence[str], used: str) -> str:
+    """Say that the vectors of a collection are not the embedder's, empty when some are or none."""
+    if not found or used in found:
+        return ""
+    return f"the vectors of this collection are of {', '.join(found)}, the embedder is {used}"
 
 
 def _first(prompts: Mapping[str, str], names: tuple[str, ...]) -> str:
