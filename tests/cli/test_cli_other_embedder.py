@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 from commands import Carrel, in_process
 
+from core.settings import Settings
+
 ENGLISH = ("--set", "embedder=embedded-en")
+DEFAULT = ("--set", f"embedder={Settings().embedder}")
 
 
 @pytest.fixture
@@ -21,18 +24,18 @@ def test_a_directory_of_the_former_default_says_what_to_do(carrel: Carrel, tmp_p
     data = tmp_path / "data"
     assert carrel("ingest", tmp_path / "harbour.md", *ENGLISH, data=data).code == 0
 
-    found = carrel("search", "harbour", data=data)
+    found = carrel("search", "harbour", *DEFAULT, data=data)
     assert "harbour" in found.out
     assert len(found.err.splitlines()) == 1
     for words in ("keywords only", "all-MiniLM-L6-v2@", "carrel reindex", "embedded-en"):
         assert words in found.err
-    refused = carrel("ingest", tmp_path / "library.md", data=data)
+    refused = carrel("ingest", tmp_path / "library.md", *DEFAULT, data=data)
     refused.failed(refused.code, "all-MiniLM-L6-v2@", "carrel reindex", "embedded-en")
 
     assert carrel("ingest", tmp_path / "library.md", *ENGLISH, data=data).code == 0
     assert not carrel("search", "library", *ENGLISH, data=data).err
 
-    assert carrel("reindex", data=data).code == 0
-    assert not carrel("search", "library", data=data).err
-    assert carrel("ingest", tmp_path / "library.md", data=data).code == 0
-    assert carrel("doctor", data=data).code == 0
+    assert carrel("reindex", *DEFAULT, data=data).code == 0
+    assert not carrel("search", "library", *DEFAULT, data=data).err
+    assert carrel("ingest", tmp_path / "library.md", *DEFAULT, data=data).code == 0
+    assert carrel("doctor", *DEFAULT, data=data).code == 0
