@@ -19,6 +19,7 @@ from graph.context import Context, PipelineName, make_context, never
 from models.chat.types import ChatModel
 from models.embedding_cache import CachedEmbedder
 from models.embeddings import Embedder
+from models.identity import OTHER_MODEL, of_another_model
 from models.loading import open_embedder, open_reranker, open_second
 from models.reranker import Reranker
 from reasoning.planning.files import PlanFile
@@ -122,13 +123,8 @@ class Session:
     def _of_another_model(self, collection: Collection) -> str:
         """Say why the embedder cannot search a collection whose vectors another one made."""
         assert self.embedder is not None  # asked for with an embedder alone
-        models = self.store.hot.models(collection.id)
-        if not models or self.embedder.model_id in models:
-            return ""
-        return (
-            f"the vectors of this collection are of {', '.join(models)}, the embedder is"
-            f" {self.embedder.model_id}; run `carrel reindex`, or name the other as embedder"
-        )
+        why = of_another_model(self.store.hot.models(collection.id), self.embedder.model_id)
+        return f"{why}; {OTHER_MODEL}" if why else ""
 
     def remembering(self, tenant: str) -> Embedder | None:
         """Return the embedder with what it has embedded for a tenant, None without one.

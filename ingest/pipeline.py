@@ -15,6 +15,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from core.errors import ModelError
 from core.memory import release_memory
 from core.settings import Settings
 from ingest.batch import Batch
@@ -33,6 +34,7 @@ from ingest.summary import Summary
 from ingest.usable import Reading, Usable, load_limits
 from ingest.vectors import embed_missing
 from models.embeddings import Embedder, Vectors
+from models.identity import OTHER_MODEL, of_another_model
 from stores.catalogue import Collection
 from stores.journal import pending
 from stores.store import Store
@@ -65,8 +67,11 @@ class Pipeline:
         `second` is an embedder whose vectors are kept beside the first one's.
         `progress(stage, done, total)` is called as files and vectors are done. Without `renames`
         a file of equal bytes never takes the place of one that is gone; nor
-        with the `access` of another writer than the operator.
+        with the `access` of another writer than the operator. Raises ModelError for a collection
+        whose vectors are all of another model: a half of each would be searched.
         """
+        if why := of_another_model(store.hot.models(collection.id), embedder.model_id):
+            raise ModelError(why, hint=OTHER_MODEL)
         self._store = store
         self._embedder = embedder
         self._second = second

@@ -26,6 +26,7 @@ class CachedEmbedder:
         self.model_id = embedder.model_id
         self.dimension = embedder.dimension
         self.languages = embedder.languages
+        self.similarity = embedder.similarity
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Embed only the texts that are not remembered and that no other thread is embedding."""

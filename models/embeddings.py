@@ -14,7 +14,7 @@ from models.folder import ModelFolder, find_folder
 from models.identity import EmbedderSpec, Prompts, content_digest, named_id, prompts_of
 from models.onnx_embedder import Span
 from models.onnx_session import RunOptions
-from models.table import ModelCard, find_card
+from models.table import USUAL_COSINES, ModelCard, find_card
 from models.vectors import Vectors
 
 __all__ = ["EMBEDDED", "Embedder", "SpanEmbedder", "Vectors", "load_embedder"]
@@ -40,6 +40,12 @@ class Embedder(Protocol):
     @property
     def languages(self) -> frozenset[str] | None:
         """Return the languages the model was made for."""
+
+    def similarity(self, cosine: float, *languages: str) -> float:
+        """Return what the cosine of a question and a text tells: 0 unrelated, 1 the same.
+
+        `languages` are those of the two, as far as they are known.
+        """
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return a float32 array of shape (len(texts), dimension), rows of length 1."""
@@ -116,6 +122,7 @@ def _spec(
         passage_prompt=passage,
         max_tokens=max_tokens,
         languages=frozenset(languages) if languages else (card.languages if card else None),
+        cosines=card.cosines if card else USUAL_COSINES,
     )
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from core.language.detect import UNDETERMINED
 from models.digest import files_digest
 from models.folder import ModelFolder
-from models.table import ModelCard
+from models.table import ANY, CROSS, Cosines, ModelCard
 
 QUERY_NAMES = ("query", "search_query")
 PASSAGE_NAMES = ("document", "passage", "search_document")
 DIGITS = 12
+OTHER_MODEL = "run `carrel reindex`, or name the other as embedder (all-MiniLM-L6-v2: embedded-en)"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,17 @@ class EmbedderSpec:
     passage_prompt: str
     max_tokens: int
     languages: frozenset[str] | None
+    cosines: Cosines
+
+    def similarity(self, cosine: float, *languages: str) -> float:
+        """Return where a cosine lies between unrelated texts (0) and the same meaning (1).
+
+        `languages` are those of the question and the text, as far as they are known.
+        """
+        spoken = set(languages) - {"", UNDETERMINED}
+        pair = CROSS if len(spoken) > 1 else "".join(spoken)
+        unrelated, same = self.cosines.get(pair, self.cosines[ANY])
+        return min(1.0, max(0.0, (cosine - unrelated) / (same - unrelated)))
 
 
 def prompts_of(folder: ModelFolder, card: ModelCard | None, wanted: Prompts) -> tuple[str, str]:
@@ -56,6 +69,13 @@ def prompts_of(folder: ModelFolder, card: ModelCard | None, wanted: Prompts) -> 
         query if wanted.query is None else wanted.query,
         passage if wanted.passage is None else wanted.passage,
     )
+
+
+def of_another_model(found: Sequence[str], used: str) -> str:
+    """Say that the vectors of a collection are not the embedder's, empty when some are or none."""
+    if not found or used in found:
+        return ""
+    return f"the vectors of this collection are of {', '.join(found)}, the embedder is {used}"
 
 
 def _first(prompts: Mapping[str, str], names: tuple[str, ...]) -> str:

@@ -23,6 +23,7 @@ class OnnxEmbedder:
         self._spec = spec
         self.model_id = spec.model_id
         self.languages = spec.languages
+        self.similarity = spec.similarity
         self.dimension: int = session.widths["embedding"]
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:

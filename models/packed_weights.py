@@ -38,7 +38,7 @@ class Quantised(NamedTuple):
 
     def pairs(self) -> NDArray[np.uint8]:
         """Return two numbers per byte, the first one in the low half."""
-        packed: NDArray[np.uint8] = self.numbers[:, ::2] | self.numbers[:, 1::2] << 4
+        packed: NDArray[np.uint8] = self.numbers[:, ::2] + 16 * self.numbers[:, 1::2]
         return packed
 
 

@@ -10,6 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 Kind = Literal["embedder", "cross-encoder"]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2}$")]
+ANY, CROSS = "any", "cross"
+Cosines = dict[str, tuple[float, float]]
+USUAL_COSINES: Cosines = {ANY: (0.25, 0.75)}  # MiniLM's, for models that nobody has measured
 TABLE = Path(__file__).with_name("table.yaml")
 WEIGHTS = Path(__file__).with_name("weights.yaml")
 
@@ -18,7 +21,9 @@ class ModelCard(BaseModel):
     """Describe one model.
 
     `max_tokens` is the longest text it was made for; `languages` are ISO 639-1 codes, None for
-    any; an embedder's prompts are put before every question or passage.
+    any; an embedder's prompts are put before every question or passage. `cosines` are those of
+    unrelated texts and of texts that say the same, by language, ANY for all others, CROSS for
+    a question and a text of two languages.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -32,6 +37,7 @@ class ModelCard(BaseModel):
     query_prompt: str = ""
     passage_prompt: str = ""
     languages: frozenset[Language] | None = None
+    cosines: Cosines = USUAL_COSINES
 
     @property
     def short_name(self) -> str:

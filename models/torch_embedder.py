@@ -36,6 +36,7 @@ class TorchEmbedder:
         self._batch_size = options.batch_size
         self.model_id = spec.model_id
         self.languages = spec.languages
+        self.similarity = spec.similarity
         self.dimension: int = self._raw(["probe"], "").shape[1]
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:

@@ -7,17 +7,17 @@ from models.embeddings import Embedder
 
 
 def similarity(original: str, proposed: str, language: str, embedder: Embedder | None) -> float:
-    """Return cosine where the embedder serves the language, else the share of words kept."""
-    meant = cosine(original, proposed, language, embedder)
+    """Return that of meaning where the embedder serves the language, else the words kept."""
+    meant = meaning(original, proposed, language, embedder)
     return kept_share(original, proposed, language) if meant is None else meant
 
 
-def cosine(left: str, right: str, language: str, embedder: Embedder | None) -> float | None:
-    """Return the cosine of two texts, or None where the embedder does not serve the language."""
+def meaning(left: str, right: str, language: str, embedder: Embedder | None) -> float | None:
+    """Return how much alike two texts are, 0..1; None where the embedder does not serve them."""
     if embedder is None or (embedder.languages is not None and language not in embedder.languages):
         return None
-    vectors = embedder.embed_documents([left, right])
-    return float(vectors[0] @ vectors[1])
+    cosine = float(embedder.embed_documents([right])[0] @ embedder.embed_query(left))
+    return embedder.similarity(cosine, language)
 
 
 def kept_share(original: str, proposed: str, language: str) -> float:

@@ -22,7 +22,7 @@ def expand(index: Index, query: Query, asked: Asked, distance: float | None) -> 
     """Return the query with a written passage, or None when a gate is closed.
 
     The gates: a model that writes, a best distance beyond `query2doc_distance`, and a passage
-    whose cosine with the question is at least `drift_similarity`.
+    whose similarity to the question is at least `drift_similarity`.
     """
     settings = index.settings
     if index.writer is None or index.embedder is None or asked.vector is None:
@@ -37,7 +37,10 @@ def expand(index: Index, query: Query, asked: Asked, distance: float | None) -> 
     except ModelError:
         vector = None
     asked.partial = vector is None
-    if vector is None or float(vector @ asked.vector) < settings.drift_similarity:
+    if vector is None:
+        return None
+    cosine = float(vector @ asked.vector)
+    if index.embedder.similarity(cosine, query.language or "") < settings.drift_similarity:
         return None
     if distance > settings.hyde_distance:
         return replace(asked, vector=vector, notes=[*asked.notes, "HyDE: a written passage"])

@@ -41,7 +41,7 @@ def hybrid_search(
     search = _Search(index, query, channels, limits, found)
     asked = search.ask()
     candidates, weights, ranked = search.rank(asked)
-    distance = best_distance(candidates)
+    distance = best_distance(candidates, query, index.embedder)
     widened = expand(index, query, asked, distance)
     found.partial = asked.partial
     if widened is not None:
@@ -111,7 +111,7 @@ class _Search:
             limits[TEXT] = limits.get(TEXT, limits.pop(VECTOR, 0))
         pool = max(settings.pool, *limits.values())
         candidates = find_candidates(self._index, self._query, asked, pool)
-        weights = decide_weights(candidates, self._query, settings)
+        weights = decide_weights(candidates, self._query, settings, self._index.embedder)
         cutoff = settings.text_cutoff_alone if asked.broken else settings.text_cutoff
         ranked = rank_candidates(candidates, weights, settings, limits, cutoff=cutoff)
         note = f"vector weight {weights.vector:.2f}" if len(self._channels) > 1 else ""

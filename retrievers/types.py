@@ -74,7 +74,7 @@ class Searched:
     """Hold what the stages of one search share: the index, the query, its vector.
 
     `vector` is None when the embedder is missing or does not serve the query's language.
-    `distance` is that of the best hit, 1 − cosine, None without vectors.
+    `distance` is that of the best hit, 1 − similarity, None without vectors.
     """
 
     index: Index

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from core.language.detect import detect_language
 from core.settings import Settings
+from models.embeddings import Embedder
 from retrievers.kinds import query_kind
 from retrievers.trust import Trust, judge_vectors
 from retrievers.types import Query
@@ -23,7 +24,9 @@ class Weights:
     notes: list[str] = field(default_factory=list)
 
 
-def decide_weights(candidates: Candidates, query: Query, settings: Settings) -> Weights:
+def decide_weights(
+    candidates: Candidates, query: Query, settings: Settings, embedder: Embedder | None = None
+) -> Weights:
     """Decide the weights from the settings, the kind of query, and what the search shows.
 
     The vector channel loses weight when its best distance is weak (SPEC T5) or when its scores
@@ -34,7 +37,7 @@ def decide_weights(candidates: Candidates, query: Query, settings: Settings) -> 
     if not (candidates.bm25 > 0).any():
         return Weights(1.0)
     vector, notes = _base_weight(query, settings), []
-    distance = best_distance(candidates)
+    distance = best_distance(candidates, query, embedder)
     if distance is not None and distance > settings.weak_distance:
         vector = min(vector, 1.0 - settings.weak_weight_text)
         notes.append(f"vectors are weak (best distance {distance:.2f})")
@@ -47,13 +50,14 @@ def decide_weights(candidates: Candidates, query: Query, settings: Settings) -> 
     return Weights(vector * trust.share, trust, notes)
 
 
-def best_distance(candidates: Candidates) -> float | None:
-    """Return 1 − the best cosine, None without vectors."""
+def best_distance(candidates: Candidates, query: Query, embedder: Embedder | None) -> float | None:
+    """Return 1 − the similarity of the best hit, 0..1; None without vectors."""
     import numpy as np
 
-    if candidates.cosine is None or not np.isfinite(candidates.cosine).any():
+    cosines = candidates.cosine
+    if embedder is None or cosines is None or not np.isfinite(cosines).any():
         return None
-    return 1.0 - float(np.nanmax(candidates.cosine))
+    return 1.0 - embedder.similarity(float(np.nanmax(cosines)), query.language or "")
 
 
 def _base_weight(query: Query, settings: Settings) -> float:

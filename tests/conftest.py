@@ -1,10 +1,11 @@
 """Fixtures for all tests.
 
 No test touches the user's data: `CARREL_DATA` is a fresh folder in each, and no other `CARREL_`
-variable is set, but that the rules decide (whatever listens on this machine) and where a chat
-server keeps its state. The cache alone is the user's own, where the exported embedder file survives
-between runs (making it takes seconds), and so is the path of llama-server. The network is closed by
-pytest-socket (pyproject.toml).
+variable is set, but that the rules decide (whatever listens on this machine), that commands take
+the embedder of English, which is the fast one, and where a chat server keeps its state. The cache
+alone is the user's own, where the exported embedder files survive between runs (making them takes
+seconds), and so is the path of llama-server. The network is closed by pytest-socket
+(pyproject.toml).
 
 - `embedder`: the deterministic fake of fakes.py, any language.
 - `store`: an empty data directory, open, for that embedder's model.
@@ -35,7 +36,8 @@ from stores import migrations_ids
 from stores.catalogue import Collection
 from stores.store import Store
 
-KEPT = {PREFIX + "CACHE", PREFIX + "LLAMA_SERVER"}
+KEPT = {PREFIX + "CACHE", PREFIX + "LLAMA_SERVER", PREFIX + "EMBEDDER"}
+os.environ[PREFIX + "EMBEDDER"] = "embedded-en"  # here, so that fixtures of a session see it
 
 # A busy machine must not fail a test, and a run must not depend on the runs before it.
 settings.register_profile("carrel", deadline=None, derandomize=True, database=None)

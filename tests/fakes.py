@@ -32,6 +32,9 @@ class FakeEmbedder:
         self.languages = languages
         self.model_id = model_id
 
+    def similarity(self, cosine: float, *languages: str) -> float:
+        return max(0.0, cosine)
+
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         rows = [self.embed_query(text) for text in texts]
         return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)

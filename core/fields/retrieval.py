@@ -60,7 +60,11 @@ class RetrievalFields(BaseModel):
         0.5, gt=0, description="More than that which earns all trust."
     )
     weak_distance: float = Field(
-        0.9, ge=0, le=2, description="A best distance (1 - cosine) beyond this is weak."
+        0.99,
+        ge=0,
+        le=2,
+        description="A best distance beyond this is weak: 1 - similarity, 1 for unrelated texts of"
+        " the embedder, 0 for the same meaning.",
     )
     weak_weight_text: float = Field(
         0.6, ge=0, le=1, description="Weight of the BM25 channel when vectors are weak."
@@ -88,10 +92,10 @@ class RetrievalFields(BaseModel):
         1.2, gt=0, description="The gate of feedback: the best hit stands out less than this."
     )
     query2doc_distance: float = Field(
-        0.55, ge=0, le=2, description="A best distance beyond this lets a model write a passage."
+        0.6, ge=0, le=2, description="A best distance beyond this lets a model write a passage."
     )
     hyde_distance: float = Field(
-        0.75, ge=0, le=2, description="One beyond this lets that passage stand for the query."
+        0.99, ge=0, le=2, description="One beyond this lets that passage stand for the query."
     )
     spare: int = Field(
         10, ge=0, le=100, description="Hits beyond those asked for that stages may choose from."

@@ -66,10 +66,10 @@ class SelectionFields(BaseModel):
     )
     stage_adaptive: bool = Field(False, description="Let the best distance decide how many hits.")
     adaptive_near: float = Field(
-        0.35, ge=0, le=2, description="A best distance (1 - cosine) below this is a sure hit."
+        0.2, ge=0, le=2, description="A best distance (1 - similarity) below this is a sure hit."
     )
     adaptive_far: float = Field(
-        0.55, ge=0, le=2, description="A best distance above this is a weak hit."
+        0.6, ge=0, le=2, description="A best distance above this is a weak hit."
     )
     adaptive_k_near: int = Field(3, ge=1, le=100, description="Hits kept after a sure hit.")
     adaptive_k: int = Field(5, ge=1, le=100, description="Hits kept normally.")

@@ -8,7 +8,7 @@ from os.path import commonprefix
 from core.language.analysis import content_terms
 from core.settings import Settings
 from models.embeddings import Embedder
-from reasoning.drift import cosine
+from reasoning.drift import meaning
 from reasoning.llm.replies import Unfit
 
 AKIN_LETTERS, AKIN_SHARE = 4, 0.8
@@ -33,7 +33,7 @@ class Coverage:
         kept = max(kept_in_any_form(original, text, self._language) for text in [whole, *texts])
         if kept >= self._least:
             return
-        meant = cosine(original, whole, self._language, self._embedder)
+        meant = meaning(original, whole, self._language, self._embedder)
         if meant is None or meant < self._least:
             similarity = max(kept, meant or 0.0)
             raise Unfit(f"{rule} (similarity {similarity:.2f}, at least {self._least})")

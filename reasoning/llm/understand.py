@@ -10,7 +10,7 @@ from core.language.detect import detect_language
 from core.types import AnswerKind, Intent, Part, QuestionKind, Understanding
 from models.chat.types import ChatRequest
 from models.embeddings import Embedder
-from reasoning.drift import cosine, kept_share
+from reasoning.drift import kept_share, meaning
 from reasoning.llm.data import as_data
 from reasoning.llm.deciding import Ask, Decider, WholeReply
 from reasoning.llm.history import condensed
@@ -149,7 +149,7 @@ class _Faithful:
         kept = kept_share(original, proposed, self.language)
         if kept >= least:
             return
-        meant = cosine(original, self._own(proposed), self.language, self._embedder)
+        meant = meaning(original, self._own(proposed), self.language, self._embedder)
         if meant is None or meant < least:
             raise Unfit(f"{rule} (similarity {max(kept, meant or 0.0):.2f}, at least {least})")
 

@@ -132,11 +132,11 @@ def word_score(text: str, language: str, spec: ToolSpec, tools: Sequence[ToolSpe
 
 
 def meaning_score(text: str, language: str, spec: ToolSpec, embedder: Embedder | None) -> float:
-    """Return the best cosine between a text and the spec's purpose or examples, 0 if unserved."""
+    """Return how near a text is to the spec's purpose or examples, 0..1; 0 if unserved."""
     if embedder is None or (embedder.languages is not None and language not in embedder.languages):
         return 0.0
-    vectors = embedder.embed_documents([text, spec.purpose, *spec.examples])
-    return float(max(vectors[1:] @ vectors[0]))
+    cosines = embedder.embed_documents([spec.purpose, *spec.examples]) @ embedder.embed_query(text)
+    return embedder.similarity(float(max(cosines)), language)
 
 
 def _spec_terms(spec: ToolSpec) -> frozenset[str]:

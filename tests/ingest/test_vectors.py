@@ -21,7 +21,7 @@ TWO = "The harbour is closed in winter. A pilot costs forty crowns."
 
 @pytest.fixture(scope="module")
 def model() -> Embedder:
-    return open_embedder(Settings())
+    return open_embedder(Settings(embedder="embedded-en"))
 
 
 def passage(

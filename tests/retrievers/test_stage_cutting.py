@@ -18,7 +18,7 @@ LONG = "The harbour of the town opens at dawn and closes when the last boat is i
 
 @pytest.mark.parametrize(
     ("distance", "kept"),
-    [(0.1, 3), (0.349, 3), (0.35, 5), (0.55, 5), (0.551, 8), (1.2, 8), (None, 10)],
+    [(0.1, 3), (0.199, 3), (0.2, 5), (0.6, 5), (0.601, 8), (1.0, 8), (None, 10)],
 )
 def test_the_best_distance_decides_how_many_are_kept(index, distance, kept) -> None:
     after, _ = adaptive(searched(index(), distance=distance), TEN)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from candidate_builders import candidates
+from fakes import FakeEmbedder
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,10 +89,10 @@ def test_a_channel_that_found_nothing_gives_its_weight_away() -> None:
 
 
 def test_weak_vectors_lose_the_greater_weight() -> None:
-    """T5: beyond a distance of 0.9 the lexical weight is 0.6."""
-    found = candidates([9.0, 1.0], [0.09, 0.0], mean=0.0, deviation=0.01)
-    weights = decide_weights(found, QUERY, SETTINGS)
-    assert best_distance(found) == pytest.approx(0.91, abs=1e-3)
+    """T5: without a hit that is nearer than unrelated texts the lexical weight is 0.6."""
+    found = candidates([9.0, 1.0], [0.001, 0.0], mean=0.0, deviation=0.0001)
+    weights = decide_weights(found, QUERY, SETTINGS, FakeEmbedder())
+    assert best_distance(found, QUERY, FakeEmbedder()) == pytest.approx(0.999, abs=1e-3)
     assert weights.vector == pytest.approx(0.4)
     assert "weak" in weights.notes[0]
 
@@ -134,6 +135,9 @@ def test_weights_by_kind_are_a_choice() -> None:
 
 
 def test_the_best_distance_ignores_chunks_without_a_vector() -> None:
-    assert best_distance(candidates([1.0, 1.0], [np.nan, 0.25])) == pytest.approx(0.75)
-    assert best_distance(candidates([1.0], [np.nan])) is None
-    assert best_distance(candidates([1.0])) is None
+    def distance(*given: list[float]) -> float | None:
+        return best_distance(candidates(*given), QUERY, FakeEmbedder())
+
+    assert distance([1.0, 1.0], [np.nan, 0.25]) == pytest.approx(0.75)
+    assert distance([1.0], [np.nan]) is None
+    assert distance([1.0]) is None

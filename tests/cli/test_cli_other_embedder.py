@@ -1,0 +1,41 @@
+"""A data directory whose vectors another embedder made goes on, or says in one line what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from commands import Carrel, in_process
+
+from core.settings import Settings
+
+ENGLISH = ("--set", "embedder=embedded-en")
+DEFAULT = ("--set", f"embedder={Settings().embedder}")
+
+
+@pytest.fixture
+def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
+    return in_process(capsys, monkeypatch)
+
+
+def test_a_directory_of_the_former_default_says_what_to_do(carrel: Carrel, tmp_path: Path) -> None:
+    for name in ("harbour", "library"):
+        (tmp_path / f"{name}.md").write_text(f"# The {name}\n\nIt opens at six.\n", "utf-8")
+    data = tmp_path / "data"
+    assert carrel("ingest", tmp_path / "harbour.md", *ENGLISH, data=data).code == 0
+
+    found = carrel("search", "harbour", *DEFAULT, data=data)
+    assert "harbour" in found.out
+    assert len(found.err.splitlines()) == 1
+    for words in ("keywords only", "all-MiniLM-L6-v2@", "carrel reindex", "embedded-en"):
+        assert words in found.err
+    refused = carrel("ingest", tmp_path / "library.md", *DEFAULT, data=data)
+    refused.failed(refused.code, "all-MiniLM-L6-v2@", "carrel reindex", "embedded-en")
+
+    assert carrel("ingest", tmp_path / "library.md", *ENGLISH, data=data).code == 0
+    assert not carrel("search", "library", *ENGLISH, data=data).err
+
+    assert carrel("reindex", *DEFAULT, data=data).code == 0
+    assert not carrel("search", "library", *DEFAULT, data=data).err
+    assert carrel("ingest", tmp_path / "library.md", *DEFAULT, data=data).code == 0
+    assert carrel("doctor", *DEFAULT, data=data).code == 0
