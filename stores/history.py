@@ -226,7 +226,7 @@ def _is_open(auth: AuthContext, document: Document, opened: set[str]) -> bool:
     key, principals, version = document
     if key not in opened or (principals is not None and auth.principals.isdisjoint(principals)):
         return False
-    return auth.version_policy == "any" or version in ("", auth.version_policy)
+    return version in ("", auth.asked_version) or not auth.asked_version
 
 
 def _covers(auth: AuthContext, asked: list[dict[str, Any]]) -> bool:
