@@ -16,6 +16,7 @@ NAME = re.compile(r"[\w.@-]{1,64}", re.UNICODE)
 
 
 USER = "user:"
+MOST_SOURCES, LONGEST_SOURCE = 500, 1000  # each is compared with every source
 
 
 def checked_principal(name: str) -> str:
@@ -53,6 +54,17 @@ class AuthContext(Value):
     version_policy: str = Field(default=ANY, min_length=1, max_length=64)
     operator: bool = False
     where: tuple[Filter, ...] = ()
+
+    @field_validator("allowed_sources")
+    @classmethod
+    def _few_sources(cls, sources: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for one in (sources or ())[: MOST_SOURCES + 1]:
+            if not 0 < len(one) <= LONGEST_SOURCE or "\x00" in one:
+                rule = f"a source pattern has 1 to {LONGEST_SOURCE} characters"
+                raise CallerError(rule, value=one, hint="such as 'docs/*'")
+        if sources is not None and len(sources) > MOST_SOURCES:
+            raise CallerError(f"at most {MOST_SOURCES} source patterns", value=len(sources))
+        return sources
 
     @field_validator("tenant", "user")
     @classmethod

@@ -156,10 +156,17 @@ def parse_filter(text: str) -> Filter:
     return found
 
 
-def parse_filters(given: Sequence[str] | Mapping[str, Any]) -> tuple[Filter, ...]:
-    """Read filters, all of which must hold: texts, or fields with the values they must have."""
-    if isinstance(given, Mapping):
-        given = [f"{name}={value}" for name, value in given.items()]
+def as_texts(fields: Mapping[str, Any]) -> list[str]:
+    """Return fields with the values they must have, one or a list of them, as filters."""
+    return [
+        f"{name}={_text(value)}"
+        for name, given in fields.items()
+        for value in (given if isinstance(given, list) else [given])
+    ]
+
+
+def parse_filters(given: Sequence[str]) -> tuple[Filter, ...]:
+    """Read filters, all of which must hold."""
     if len(given) > MOST:
         raise CallerError(f"a question has at most {MOST} filters", value=len(given))
     return tuple(parse_filter(text) for text in given)

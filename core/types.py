@@ -207,7 +207,10 @@ class Finding(Value):
 
 
 class Citation(Value):
-    """Point from a claim to a character span: chunk text[start:end] == quote."""
+    """Point from a claim to a character span: chunk text[start:end] == quote.
+
+    `collection` is named in the result of a question about several.
+    """
 
     evidence_id: str
     document_id: str
@@ -216,6 +219,7 @@ class Citation(Value):
     start: int
     end: int
     quote: str
+    collection: str = ""
 
 
 class Claim(Value):

@@ -18,6 +18,7 @@ import stores.migrations_ids  # noqa: F401 - registers a migration
 import stores.migrations_journal  # noqa: F401 - registers a migration
 import stores.migrations_quality  # noqa: F401 - registers a migration
 import stores.migrations_records  # noqa: F401 - registers a migration
+import stores.migrations_scope  # noqa: F401 - registers a migration
 import stores.migrations_sums  # noqa: F401 - registers a migration
 from core.errors import DiskFullError, OperatorError
 from stores.compaction import compact, empty_log

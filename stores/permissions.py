@@ -23,8 +23,8 @@ GROUP = 100
 def register_permissions(connection: sqlite3.Connection) -> None:
     """Let SQL on this connection use the functions of a permission filter."""
 
-    def of_texts(function: Callable[..., object]) -> Callable[..., object]:
-        def called(*values: bytes | str) -> object:
+    def of_texts(function: Callable[..., str | bool]) -> Callable[..., str | bool]:
+        def called(*values: bytes | str) -> str | bool:
             texts = (v.decode("utf-8", "replace") if isinstance(v, bytes) else v for v in values)
             return function(*texts)
 
@@ -50,9 +50,10 @@ def permission_filter(
     A document is visible when it is of the caller's tenant and collection, is open to the tenant or
     names one of the caller's principals, lies within the allowed sources, fits the version policy,
     matches one of `sources` (shell patterns of the tool) when any are given, meets the caller's
-    filters, was not found damaged, and has its sum: one flipped bit could open it. Without `sums` that is not looked at, for chunks
-    that are compared with theirs and their document's before they become evidence, and for any name
-    but d. With `with_damaged` damaged documents count as what their rows say.
+    filters, was not found damaged, and has its sum: one flipped bit could open it. Without `sums`
+    that is not looked at, for chunks that are compared with theirs and their document's before they
+    become evidence, and for any name but d. With `with_damaged` damaged documents count as what
+    their rows say.
     """
     parameters: Parameters = {"p_tenant": auth.tenant, "p_collection": collection_id}
     conditions = [
