@@ -76,9 +76,10 @@ def _print(results: list[dict[str, Any]], warnings: list[str]) -> None:
     out = stdout()
     for number, result in enumerate(results, start=1):
         place = place_of(result["section"], result["page"])
+        parts = (result["collection"], result["source"], place)
         out.print(
             f"[bold]{number}. {escape(result['title'])}[/bold]"
-            f" [dim]{escape(' · '.join(part for part in (result['collection'], result['source'], place) if part))}"
+            f" [dim]{escape(' · '.join(part for part in parts if part))}"
             f" · {result['score']:.3f}[/dim]"
         )
         out.print("   " + escape(shortened(result["text"], SHOWN)))
