@@ -93,8 +93,10 @@ def passes(doc: Doc, text: str) -> bool:
     }[text]
 
 
-WHERE = ("author=S1", "authors!=s2", "creator~nn s3", "date>=2002", "year<2003", "type=text",
-         "file=a/*.md", "file!=1.md", "version=2.0", "version>1.5", "language=ru", "version=latest")  # fmt: skip
+WHERE = (
+    *("author=S1", "authors!=s2", "creator~nn s3", "date>=2002", "year<2003", "type=text"),
+    *("file=a/*.md", "file!=1.md", "version=2.0", "version>1.5", "language=ru", "version=latest"),
+)
 
 
 def seen_by(
