@@ -19,8 +19,8 @@ PRINTED, REFUSED, NEAR_CITED, CITED_CHUNK, OTHER_CHUNK, NOT_RETRIEVED = PLACES =
 _MARK = re.compile(r"\s?\[\d+\]")
 _NOT_FOUND = re.compile(r"^(?:Not found|Не найдено|Не знайдено|未找到|没有找到)\b.*", re.MULTILINE)
 VERDICTS = {
-    "yes": ("yes", "да", "так", "是", "是的", "可以", "能", "会", "对", "有"),
-    "no": ("no", "нет", "ні", "否", "不", "不是", "不能", "不会", "不可以", "没有"),
+    "yes": ("yes", "да", "так", "是", "是的", "可以", "能", "会", "对", "有", "支持"),
+    "no": ("no", "нет", "ні", "否", "不", "不是", "不能", "不会", "不可以", "没有", "不支持"),
 }
 
 

@@ -60,7 +60,7 @@ _JAX = (
     *("rank_promotion_warning.rst", "type_promotion.rst", "buffer_donation.md", "profiling.md"),
     *("gradient-checkpointing.md", "automatic-vectorization.md", "multi_process.md"),
     *("notebooks/Common_Gotchas_in_JAX.md", "jep/9263-typed-keys.md", "jep/25516-effver.md"),
-    *("debugging/flags.md", "concurrency.rst", "changelog.md", "aot.md"),
+    *("debugging/flags.md", "concurrency.rst", "aot.md"),
 )
 SOURCES = {
     **{
