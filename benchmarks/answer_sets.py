@@ -1,7 +1,7 @@
 """The question sets that answers are measured on: which corpus, which questions, what is right.
 
-A set is a folder of the evaluation data in the BEIR layout, one that RGB writes in its own way, or
-a file of typed questions over several corpora (docs/evals/answers.md says how each is judged).
+A set is a folder in the BEIR layout, one that RGB writes in its own way, or typed questions over
+several corpora (docs/evals/answers.md says how each is judged).
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ SOURCES = {
 
 @dataclass(frozen=True)
 class Question:
-    """Hold one question; `rule` judges a typed one, `kind` says what is expected of the answer."""
+    """Hold one question, what `kind` of answer it expects and the `rule` of a typed one."""
 
     query: JudgedQuery
     kind: str
@@ -93,7 +93,7 @@ class QuestionSet:
     name: str
     dataset: Dataset
     questions: list[Question]
-    profile: str | None = None
+    profile: str | None
 
     def build(self, settings: Settings) -> Corpus:
         """Ingest the corpus, or find it in the cache."""
@@ -113,12 +113,13 @@ def read_set(name: str, data: Path, made: Path, limit: int, seed: int) -> Questi
         raise CallerError(
             "the set must be in the data folder", value=name, hint=f"choose from {', '.join(SETS)}"
         )
-    groups = {ANSWERABLE: [q for q in dataset.queries if q.relevant]}
+    foreign = read_queries(data / FOREIGNERS[name]) if name in FOREIGNERS else []
     bare = [q for q in dataset.queries if q.type == UNANSWERABLE]
-    groups[UNANSWERABLE] = [replace(q, grades={}, answers=()) for q in bare]
-    if name in FOREIGNERS:
-        foreign = read_queries(data / FOREIGNERS[name])
-        groups[FOREIGN] = [replace(q, answers=()) for q in foreign]
+    groups = {
+        ANSWERABLE: [q for q in dataset.queries if q.relevant],
+        UNANSWERABLE: [replace(q, grades={}, answers=()) for q in bare],
+        FOREIGN: [replace(q, answers=()) for q in foreign],
+    }
     longest = LONGEST_GOLD if name in PARAPHRASED else sys.maxsize
     questions = [
         Question(
@@ -129,7 +130,7 @@ def read_set(name: str, data: Path, made: Path, limit: int, seed: int) -> Questi
         for kind, found in groups.items()
         for q in draw.sample(found, min(limit, len(found)))
     ]
-    return QuestionSet(name, dataset, questions)
+    return QuestionSet(name, dataset, questions, None)
 
 
 def _rgb(name: str, data: Path, made: Path) -> Dataset:
@@ -152,7 +153,7 @@ def _rgb(name: str, data: Path, made: Path) -> Dataset:
         query_id = f"{name}-{row['id']}"
         query = JudgedQuery(query_id, row["query"], dict.fromkeys(names, 1), answers=gold)
         queries.append(replace(query, type=UNANSWERABLE if noise else ""))
-    path = _written(made / name / "corpus.jsonl", (json.dumps(one) for one in documents))
+    path = _written(made / name / "corpus.jsonl", map(json.dumps, documents))
     return Dataset(name, path, frozenset(one["_id"] for one in documents), queries)
 
 
