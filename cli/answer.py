@@ -81,8 +81,9 @@ def print_sources(result: dict[str, Any]) -> None:
             item = titles.get(chunk, {})
             book = item.get("metadata", {}).get("book", {}).get("title")
             place = place_of(item.get("section") or "", item.get("page"))
-            where = "".join(f" · {part}" for part in (book, place) if part)
-            out.print(f"[dim]\\[{numbers[chunk]}] {escape(citation['source'] + where)}[/dim]")
+            parts = (item.get("collection"), citation["source"], book, place)
+            where = " · ".join(part for part in parts if part)
+            out.print(f"[dim]\\[{numbers[chunk]}] {escape(where)}[/dim]")
     for warning in result["warnings"]:
         warn(warning)
     out.print(

@@ -9,22 +9,26 @@ import typer
 
 from cli.interrupt import interruptible
 from cli.options import (
-    DEFAULT_COLLECTION,
     DEFAULT_TENANT,
     DEFAULT_USER,
-    CollectionName,
+    Collections,
     Data,
     Json,
     Roles,
     Set,
+    Sources,
     Steps,
     Stream,
     Tenant,
     User,
+    VersionPolicy,
+    Where,
+    named_collections,
     named_path,
     opened,
     settings_from,
     storable,
+    storables,
 )
 from cli.output import print_json
 from cli.watching import Watching
@@ -38,15 +42,19 @@ if TYPE_CHECKING:
     from reasoning.planning.files import PlanFile
 
 REFUSED = 3
+LONGEST_VERSION = 64
 PIPELINES = ("auto", "agentic", "classic")
 
 
 def ask(
     question: Annotated[str, typer.Argument(help="The question.", show_default=False)],
-    collection: CollectionName = DEFAULT_COLLECTION,
+    collection: Collections = None,
     tenant: Tenant = DEFAULT_TENANT,
     user: User = DEFAULT_USER,
     role: Roles = None,
+    source: Sources = None,
+    version_policy: VersionPolicy = "any",
+    where: Where = None,
     pipeline: Annotated[
         str,
         typer.Option(
@@ -75,17 +83,19 @@ def ask(
     from core.question import checked_question
 
     path = _checked(pipeline, plan)
+    named, filters = named_collections(collection), storables(where)
     settings = settings_from(data, changes, stream)
     question = checked_question(storable(question), settings)
-    auth = caller(AuthContext, tenant, user, role)
+    auth = caller(AuthContext, tenant, user, role, source, version_policy)
     watching = Watching(steps=steps, quiet=as_json)
     with watching, opened(settings) as session, interruptible() as cancelled:
         run = session.ask(
             question,
             auth,
-            collection,
+            named,
             pipeline=path,
-            given=None if plan is None else _given(plan, session, auth, collection, settings),
+            where=filters,
+            given=None if plan is None else _given(plan, session, auth, named, settings),
             on_step=watching.step,
             on_stream=watching.stream,
             cancelled=cancelled.is_set,
@@ -115,7 +125,23 @@ def _given(
     return load_plan(path, settings, lambda: session.tools(auth, collection).specs(auth))
 
 
-def caller(kind: Any, tenant: str, user: str, roles: list[str] | None) -> Any:  # noqa: ANN401
+def caller(
+    kind: Any,  # noqa: ANN401
+    tenant: str,
+    user: str,
+    roles: list[str] | None,
+    sources: list[str] | None = None,
+    version_policy: str = "any",
+) -> Any:  # noqa: ANN401
     """Return who is asking; the person at this machine vouches for it, and is it by default."""
-    operator = user == DEFAULT_USER and not roles
-    return kind(tenant=tenant, user=user, roles=frozenset(roles or []), operator=operator)
+    if not 0 < len(version_policy) <= LONGEST_VERSION:
+        rule = "--version-policy is any, latest or one version"
+        raise CallerError(rule, value=repr(version_policy), hint="leave it out for any")
+    return kind(
+        tenant=tenant,
+        user=user,
+        roles=frozenset(roles or []),
+        allowed_sources=tuple(storables(sources)) or None,
+        version_policy=storable(version_policy),
+        operator=user == DEFAULT_USER and not roles and not sources,
+    )

@@ -9,23 +9,28 @@ from rich.markup import escape
 
 from cli.answer import clarification_lines
 from cli.ask import caller
-from cli.conversations import named
+from cli.conversations import named as kept_as
 from cli.interrupt import interruptible
 from cli.options import (
     DEFAULT_COLLECTION,
     DEFAULT_TENANT,
     DEFAULT_USER,
-    CollectionName,
+    Collections,
     Data,
     Roles,
     Set,
+    Sources,
     Steps,
     Stream,
     Tenant,
     User,
+    VersionPolicy,
+    Where,
+    named_collections,
     opened,
     settings_from,
     storable,
+    storables,
 )
 from cli.output import asks, fail, read_line, stderr
 from cli.running import claimed
@@ -41,10 +46,13 @@ FORGET = "/new"
 
 
 def chat(
-    collection: CollectionName = DEFAULT_COLLECTION,
+    collection: Collections = None,
     tenant: Tenant = DEFAULT_TENANT,
     user: User = DEFAULT_USER,
     role: Roles = None,
+    source: Sources = None,
+    version_policy: VersionPolicy = "any",
+    where: Where = None,
     resume: Annotated[
         str | None,
         typer.Option(
@@ -67,19 +75,20 @@ def chat(
     from core.errors import CallerError
     from core.question import checked_question
 
-    auth = caller(AuthContext, tenant, user, role)
+    named, filters = named_collections(collection), storables(where)
+    auth = caller(AuthContext, tenant, user, role, source, version_policy)
     with opened(settings_from(data, changes, stream)) as session:
-        kept = _resumed(session, auth, collection, resume)
+        kept = _resumed(session, auth, named, resume)
         name = kept.id if kept else ""
         while (question := _read()) not in LEAVE | {None}:
             if question == FORGET:
-                name, collection = "", kept.collection if kept else collection
+                name, named = "", kept.collection if kept else named
                 continue
             if not question or not question.strip():
                 continue
             try:
                 checked_question(question, session.settings)  # no empty conversation is begun
-                name = name or _begun(session, auth, collection)
+                name = name or _begun(session, auth, named)
                 watching = Watching(steps=steps, quiet=False)
                 with watching, claimed(auth, name), interruptible() as cancelled:
                     run = session.ask(
@@ -88,6 +97,7 @@ def chat(
                         "",
                         conversation=name,
                         clarify=True,
+                        where=filters,
                         on_step=watching.step,
                         on_stream=watching.stream,
                         cancelled=cancelled.is_set,
@@ -109,9 +119,9 @@ def _resumed(
     err = stderr()
     kept = None
     if name is None:
-        session.store.catalogue.visible_collection(auth, collection)
+        session.store.catalogue.collections_named(auth, collection)
     else:
-        kept = named(session.store.conversations, auth, name)
+        kept = kept_as(session.store.conversations, auth, name)
         collection = collection_of(kept, "" if collection == DEFAULT_COLLECTION else collection)
         err.print(f"[dim]{escape(kept.title)}[/dim]")
     err.print(f"[dim]{collection}: ask a question; /new starts over, /quit leaves[/dim]")

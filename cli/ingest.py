@@ -46,8 +46,14 @@ def ingest(
     ] = None,
     tenant: Tenant = DEFAULT_TENANT,
     acl: Annotated[
-        str, typer.Option("--acl", help="Roles that may read these documents; none means all.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            "--acl",
+            help="Who may read these documents: a role or user:NAME; repeat for more, none means"
+            " all.",
+            show_default=False,
+        ),
+    ] = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="Forget files of the collection that are not given.")
     ] = False,
@@ -61,7 +67,7 @@ def ingest(
         collection,
         profile=profile,
         tenant=tenant,
-        acl=acl,
+        acl=",".join(acl or []),
         prune=prune,
         flags=flags_from(data, changes),
         quiet=as_json,
@@ -106,13 +112,13 @@ def run_ingest(
 
     With `alone` it is never a server that does it.
     """
-    from core.auth import checked_name
+    from core.auth import checked_name, checked_principal
     from core.profile import load_profile
     from core.settings import load_settings
 
     checked_name("tenant", tenant)
     checked_name("collection", collection)
-    roles = frozenset(checked_name("role", role.strip()) for role in acl.split(",") if role.strip())
+    readers = frozenset(checked_principal(one.strip()) for one in acl.split(",") if one.strip())
     missing = [path for path in paths if not path.exists()]
     if missing:
         raise CallerError(
@@ -136,7 +142,7 @@ def run_ingest(
             session.embedder,
             index.settings,
             target,
-            acl=roles,
+            acl=readers,
             progress=progress,
             second=session.second,
         )
@@ -144,7 +150,7 @@ def run_ingest(
             summary = pipeline.run(paths, prune=prune)
         finally:
             session.store.writer.drop_collection_if_empty(target)
-        done = {"collection": collection, "files": summary.indexed, "readers": sorted(roles)}
+        done = {"collection": collection, "files": summary.indexed, "readers": sorted(readers)}
         if summary.indexed:
             record(session.store.database, session.settings, "upload", tenant, **done)
         if summary.removed:

@@ -5,9 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
-from cli.options import DEFAULT_TENANT, Data, Json, Roles, Tenant, settings_from, storable
+from cli.options import (
+    DEFAULT_TENANT,
+    Data,
+    Json,
+    Roles,
+    Sources,
+    Tenant,
+    VersionPolicy,
+    settings_from,
+    storable,
+    storables,
+)
 from cli.output import print_json, stderr, stdout, warn
 from cli.recording import record
 
@@ -26,6 +38,8 @@ def create(
         str, typer.Option("--user", help="Who asks with it.", show_default="the key's own name")
     ] = "",
     role: Roles = None,
+    source: Sources = None,
+    version_policy: VersionPolicy = "any",
     expires: Annotated[
         int, typer.Option("--expires", min=0, help="Days until it expires; 0: never.")
     ] = 0,
@@ -71,6 +85,8 @@ def create(
             tenant,
             user=user,
             roles=roles,
+            sources=storables(source) or None,
+            version_policy=version_policy,
             days=expires,
             rate=rate,
             tokens_per_day=tokens_per_day,
@@ -104,12 +120,12 @@ def list_keys(
         print_json({"keys": [key.describe() for key in found]})
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("id", "tenant", "user", "roles", "created", "state"):
+    for title in ("id", "tenant", "user", "roles", "sees", "created", "state"):
         table.add_column(title)
     for key in found:
         roles = ", ".join(sorted(key.auth.roles))
-        row = (key.id, key.auth.tenant, key.auth.user, roles, key.created_at[:10], _state(key))
-        table.add_row(*row)
+        named = (key.id, key.auth.tenant, key.auth.user, roles, _sees(key))
+        table.add_row(*map(escape, named), key.created_at[:10], _state(key))
     stdout().print(table)
 
 
@@ -136,9 +152,16 @@ def revoke(
 def _record(
     database: Database, settings: Settings, kind: Literal["key_created", "key_revoked"], key: Key
 ) -> None:
-    roles = sorted(key.auth.roles)
-    facts = {"key": key.id, "user": key.auth.user, "roles": roles, "expires_at": key.expires_at}
-    record(database, settings, kind, key.auth.tenant, **facts)
+    record(database, settings, kind, key.auth.tenant, **key.facts())
+
+
+def _sees(key: Key) -> str:
+    """Return to what a key is confined."""
+    policy = key.auth.version_policy
+    sources = key.auth.allowed_sources
+    told = [] if sources is None else [", ".join(sources) or "no source"]
+    told += [] if policy == "any" else [f"version {policy}"]
+    return "; ".join(told) or "all"
 
 
 def _state(key: Key) -> str:

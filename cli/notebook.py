@@ -88,7 +88,7 @@ class Library:
 
         Raises a CallerError when a path does not exist or nothing could be read.
         """
-        from core.auth import checked_name
+        from core.auth import checked_name, checked_principal
         from core.profile import load_profile
         from ingest.pipeline import Pipeline
 
@@ -109,7 +109,7 @@ class Library:
                 session.embedder,
                 session.index(target).settings,
                 target,
-                acl=frozenset(checked_name("role", role) for role in readers),
+                acl=frozenset(checked_principal(role) for role in readers),
                 second=session.second,
             ).run(files)
         finally:

@@ -55,6 +55,43 @@ User = Annotated[str, typer.Option("--user", help="Who is asking.")]
 Roles = Annotated[
     list[str] | None, typer.Option("--role", help="A role of the caller; repeat for more.")
 ]
+Collections = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--collection",
+        "-c",
+        help="Collection of documents; repeat for more.",
+        show_default=DEFAULT_COLLECTION,
+    ),
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        "-w",
+        help="Only documents that meet this: FIELD=VALUE, with != < <= > >= or ~ (contains);"
+        " repeat for more.",
+        show_default=False,
+        metavar="<filter>",
+    ),
+]
+Sources = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source",
+        help="Confined to sources of this pattern, such as 'docs/*'; repeat for more.",
+        show_default="all",
+        metavar="<pattern>",
+    ),
+]
+VersionPolicy = Annotated[
+    str,
+    typer.Option(
+        "--version-policy",
+        help="Which versions of documents are seen: any, latest, or one such as 2.1; documents"
+        " without a version always are.",
+    ),
+]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Change one setting: name=value; repeat for more."),
@@ -69,6 +106,13 @@ Stream = Annotated[
     ),
 ]
 Steps = Annotated[bool, typer.Option("--steps", "-s", help="Print the steps as they happen.")]
+
+
+def named_collections(given: list[str] | None) -> str:
+    """Return the collections of a question as one text."""
+    from core.scope import joined_names
+
+    return joined_names(storables(given) or [DEFAULT_COLLECTION])
 
 
 def settings_from(
@@ -183,6 +227,11 @@ def working(session: Session, work: str, *, quiet: bool) -> Iterator[None]:
 def storable(text: str) -> str:
     """Return a text without the halves of characters that no UTF-8 file can hold."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def storables(texts: list[str] | None) -> list[str]:
+    """Return what was given for an option that may be repeated, each text storable."""
+    return [storable(text) for text in texts or []]
 
 
 def flags_from(data: Path | None, changes: list[str] | None) -> dict[str, Any]:

@@ -11,20 +11,24 @@ from rich.markup import escape
 from cli.ask import caller
 from cli.draw_plan import plan_picture
 from cli.options import (
-    DEFAULT_COLLECTION,
     DEFAULT_TENANT,
     DEFAULT_USER,
-    CollectionName,
+    Collections,
     Data,
     Json,
     Roles,
     Set,
+    Sources,
     Tenant,
     User,
+    VersionPolicy,
+    Where,
+    named_collections,
     named_path,
     opened,
     settings_from,
     storable,
+    storables,
 )
 from cli.output import print_json, stdout, warn
 from core.errors import CallerError, shorten
@@ -43,7 +47,7 @@ def plan(
     question: Annotated[
         str | None, typer.Argument(help="The question; not needed with --file.", show_default=False)
     ] = None,
-    collection: CollectionName = DEFAULT_COLLECTION,
+    collection: Collections = None,
     file: Annotated[
         Path | None,
         typer.Option(
@@ -57,6 +61,9 @@ def plan(
     tenant: Tenant = DEFAULT_TENANT,
     user: User = DEFAULT_USER,
     role: Roles = None,
+    source: Sources = None,
+    version_policy: VersionPolicy = "any",
+    where: Where = None,
     data: Data = None,
     changes: Set = None,
     as_json: Json = False,
@@ -69,11 +76,12 @@ def plan(
         raise CallerError("a question or --file is needed", hint='try `carrel plan "…"`')
     settings = settings_from(data, changes)
     asked = None if question is None else checked_question(storable(question), settings)
-    auth = caller(AuthContext, tenant, user, role)
+    auth = caller(AuthContext, tenant, user, role, source, version_policy)
+    scope = named_collections(collection), storables(where)
     if file is not None:
-        made, about = _read(file, settings, auth, collection)
+        made, about = _read(file, settings, auth, *scope)
     else:
-        made, about = _proposed(str(asked), settings, auth, collection)
+        made, about = _proposed(str(asked), settings, auth, *scope)
     if as_json:
         print_json(
             {
@@ -87,14 +95,14 @@ def plan(
 
 
 def _read(
-    file: Path, settings: Settings, auth: AuthContext, collection: str
+    file: Path, settings: Settings, auth: AuthContext, collection: str, where: list[str]
 ) -> tuple[PlanFile, dict[str, Any]]:
     """Check a file; the collection is opened only for a plan that names tools."""
     from reasoning.planning.files import load_plan
 
     def tools() -> list[ToolSpec]:
         with opened(settings) as session:
-            return session.tools(auth, collection).specs(auth)
+            return session.tools(auth, collection, where).specs(auth)
 
     made = load_plan(file, settings, tools)
     kind = "multi" if len(made.plan.questions) > 1 else "plain"
@@ -102,7 +110,7 @@ def _read(
 
 
 def _proposed(
-    question: str, settings: Settings, auth: AuthContext, collection: str
+    question: str, settings: Settings, auth: AuthContext, collection: str, where: list[str]
 ) -> tuple[PlanFile, dict[str, Any]]:
     """Let the reasoner of a collection plan, as a run would."""
     from core.budget import Usage
@@ -111,7 +119,7 @@ def _proposed(
     from reasoning.planning.proposing import proposed_plan
 
     with opened(settings) as session:
-        context = session.context(auth, collection)
+        context = session.context(auth, collection, where=where)
         with context.thinking(context.clock(), Usage(), []) as ledger:
             understood = context.reasoner.understand(question, [])
             tools = context.tools.specs(auth)

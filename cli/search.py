@@ -10,19 +10,23 @@ from rich.markup import escape
 from cli.ask import caller
 from cli.draw import shortened
 from cli.options import (
-    DEFAULT_COLLECTION,
     DEFAULT_TENANT,
     DEFAULT_USER,
-    CollectionName,
+    Collections,
     Data,
     Json,
     Roles,
     Set,
+    Sources,
     Tenant,
     User,
+    VersionPolicy,
+    Where,
+    named_collections,
     opened,
     settings_from,
     storable,
+    storables,
 )
 from cli.output import print_json, stdout, warn
 from core.errors import CallerError
@@ -33,7 +37,7 @@ SHOWN = 300
 
 def search(
     query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
-    collection: CollectionName = DEFAULT_COLLECTION,
+    collection: Collections = None,
     pipeline: Annotated[
         str, typer.Option("--pipeline", help="hybrid, linked, vector, keyword or classic.")
     ] = "hybrid",
@@ -41,6 +45,9 @@ def search(
     tenant: Tenant = DEFAULT_TENANT,
     user: User = DEFAULT_USER,
     role: Roles = None,
+    source: Sources = None,
+    version_policy: VersionPolicy = "any",
+    where: Where = None,
     data: Data = None,
     changes: Set = None,
     as_json: Json = False,
@@ -54,9 +61,11 @@ def search(
         raise CallerError(f"--pipeline is one of {', '.join(SEARCHES)}", value=pipeline)
     settings = settings_from(data, changes)
     text = checked_question(storable(query), settings)
-    auth = caller(AuthContext, tenant, user, role)
+    auth = caller(AuthContext, tenant, user, role, source, version_policy)
     with opened(settings) as session:
-        found = searched(session, auth, text, collection, pipeline, k)
+        found = searched(
+            session, auth, text, named_collections(collection), pipeline, k, storables(where)
+        )
     if as_json:
         print_json(found)
         return
@@ -67,9 +76,10 @@ def _print(results: list[dict[str, Any]], warnings: list[str]) -> None:
     out = stdout()
     for number, result in enumerate(results, start=1):
         place = place_of(result["section"], result["page"])
+        parts = (result["collection"], result["source"], place)
         out.print(
             f"[bold]{number}. {escape(result['title'])}[/bold]"
-            f" [dim]{escape(' · '.join(part for part in (result['source'], place) if part))}"
+            f" [dim]{escape(' · '.join(part for part in parts if part))}"
             f" · {result['score']:.3f}[/dim]"
         )
         out.print("   " + escape(shortened(result["text"], SHOWN)))

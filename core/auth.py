@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from pydantic import Field, field_validator
 
 from core.errors import CallerError
+from core.filters import Filter
 from core.types import Value
+from core.versions import ANY, LATEST
 
 NAME = re.compile(r"[\w.@-]{1,64}", re.UNICODE)
+
+
+USER = "user:"
+MOST_SOURCES, LONGEST_SOURCE = 500, 1000  # each is compared with every source
+
+
+def checked_principal(name: str) -> str:
+    """Return what may stand in an access list, a role or user:NAME, else raise a CallerError."""
+    if name.startswith(USER):
+        return USER + checked_name("user", name.removeprefix(USER))
+    return checked_name("role", name)
 
 
 def checked_name(what: str, name: str) -> str:
@@ -27,17 +41,30 @@ class AuthContext(Value):
     """Carry the caller's rights into every tool.
 
     `allowed_sources` are source patterns (shell globs) the caller is confined to, None for all of
-    the tenant's; `version_policy` is "any" or one exact document version (documents that declare
-    none are seen under both). `operator` is the person at the machine who names no caller: they
-    know the names of all collections of the tenant, and see no document more for it.
+    the tenant's; `version_policy` is "any", "latest" (of each document the newest version they may
+    see) or one exact version; documents that declare none are seen under each. `operator` is the
+    person at the machine who names no caller: they know the names of all collections of the tenant,
+    and see no document more for it. `where` is no right: it narrows one question or one call.
     """
 
     tenant: str
     user: str = "local"
     roles: frozenset[str] = frozenset()
     allowed_sources: tuple[str, ...] | None = None
-    version_policy: str = Field(default="any", min_length=1, max_length=64)
+    version_policy: str = Field(default=ANY, min_length=1, max_length=64)
     operator: bool = False
+    where: tuple[Filter, ...] = ()
+
+    @field_validator("allowed_sources")
+    @classmethod
+    def _few_sources(cls, sources: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        for one in (sources or ())[: MOST_SOURCES + 1]:
+            if not 0 < len(one) <= LONGEST_SOURCE or "\x00" in one:
+                rule = f"a source pattern has 1 to {LONGEST_SOURCE} characters"
+                raise CallerError(rule, value=one, hint="such as 'docs/*'")
+        if sources is not None and len(sources) > MOST_SOURCES:
+            raise CallerError(f"at most {MOST_SOURCES} source patterns", value=len(sources))
+        return sources
 
     @field_validator("tenant", "user")
     @classmethod
@@ -52,7 +79,21 @@ class AuthContext(Value):
     @property
     def principals(self) -> frozenset[str]:
         """Return what a document's access list is compared with: roles and "user:<id>"."""
-        return self.roles | {f"user:{self.user}"}
+        return self.roles | {f"{USER}{self.user}"}
+
+    @property
+    def asked_version(self) -> str:
+        """Return the one version that the policy names, "" for none."""
+        return "" if self.version_policy in (ANY, LATEST) else self.version_policy
+
+    @property
+    def rights(self) -> AuthContext:
+        """Return the caller as verified, without what narrows a question."""
+        return self.model_copy(update={"where": ()}) if self.where else self
+
+    def narrowed(self, where: Sequence[Filter]) -> AuthContext:
+        """Return the caller within these filters too."""
+        return self.model_copy(update={"where": (*self.where, *where)}) if where else self
 
     def describe(self) -> dict[str, object]:
         """Return the filter as the trace records it."""
@@ -62,4 +103,5 @@ class AuthContext(Value):
             "roles": sorted(self.roles),
             "allowed_sources": None if self.allowed_sources is None else list(self.allowed_sources),
             "version_policy": self.version_policy,
+            **({"where": [str(one) for one in self.where]} if self.where else {}),
         }

@@ -49,6 +49,7 @@ class Evidence(Displayed, Value):
     `score` is the tool's own ranking score (higher is better, comparable within one call only);
     `scores` keeps each channel's; `grades` maps a sub-question id to 0..3 (off topic, related,
     partly answers, answers). `section` is the heading path and `page` counts from 1.
+    `collection` is named where a question is about several.
     """
 
     evidence_id: str
@@ -71,6 +72,7 @@ class Evidence(Displayed, Value):
     score: float = 0.0
     scores: dict[str, float] = Field(default_factory=dict)
     grades: dict[str, int] = Field(default_factory=dict)
+    collection: str = ""
 
     @property
     def best_grade(self) -> int:
@@ -205,7 +207,10 @@ class Finding(Value):
 
 
 class Citation(Value):
-    """Point from a claim to a character span: chunk text[start:end] == quote."""
+    """Point from a claim to a character span: chunk text[start:end] == quote.
+
+    `collection` is named in the result of a question about several.
+    """
 
     evidence_id: str
     document_id: str
@@ -214,6 +219,7 @@ class Citation(Value):
     start: int
     end: int
     quote: str
+    collection: str = ""
 
 
 class Claim(Value):

@@ -18,6 +18,7 @@ from pathlib import Path
 from core.auth import AuthContext
 from core.errors import CallerError, DataLockedError, OperatorError
 from core.fields.ingest import IngestFields
+from core.profile import Profile
 from core.settings import Settings
 from evals.dataset import Dataset
 from graph.session import Session
@@ -99,20 +100,22 @@ def counting(embedder: Embedder, progress: Progress) -> Embedder:
     return CountingEmbedder(embedder, progress)
 
 
-def build_corpus(dataset: Dataset, settings: Settings, progress: Progress) -> Corpus:
-    """Ingest the corpus, or find it ingested.
+def build_corpus(
+    dataset: Dataset, settings: Settings, progress: Progress, profile: Profile | None = None
+) -> Corpus:
+    """Ingest the corpus under a profile, or find it ingested.
 
     Raises CallerError when nothing of it can be ingested.
     """
-    opened = _directory(settings, dataset)
+    opened = _directory(settings, dataset, profile)
     with open_corpus(opened, create=True) as session:
         assert session.embedder is not None  # it is needed to create
         source = _copied(dataset.corpus, opened.data)
-        target = session.store.writer.open_collection(AUTH.tenant, COLLECTION, None)
+        target = session.store.writer.open_collection(AUTH.tenant, COLLECTION, profile)
         pipeline = Pipeline(
             session.store,
             counting(session.embedder, progress),
-            opened,
+            session.index(target).settings if profile else opened,
             target,
             # The files are one, so that their number tells nothing.
             progress=lambda stage, done, total: (
@@ -154,12 +157,13 @@ def open_corpus(settings: Settings, *, create: bool = False) -> Iterator[Session
         yield session
 
 
-def _directory(settings: Settings, dataset: Dataset) -> Settings:
+def _directory(settings: Settings, dataset: Dataset, profile: Profile | None) -> Settings:
     """Return settings whose data directory is this corpus's, named by all that decides it."""
     content = _file_hash(dataset.corpus)
     ingest = {name: getattr(settings, name) for name in IngestFields.model_fields}
     model_id = open_embedder(settings).model_id
-    key = digest(content, dataset.corpus.name, FORMAT_VERSION, model_id, ingest)
+    parts = [content, dataset.corpus.name, FORMAT_VERSION, model_id, ingest]
+    key = digest(*parts, profile.model_dump()) if profile else digest(*parts)
     folder = settings.cache.expanduser() / FOLDER / key / "data"
     return settings.model_copy(update={"data": folder})
 

@@ -13,7 +13,7 @@ from core.errors import CarrelError
 from core.operations import AnyOperation
 from core.registers import FilledQuery
 from core.trace import RunRecord, Step
-from core.types import Answer, Clarification, Evidence, Finding, Plan, StopReason
+from core.types import Answer, Claim, Clarification, Evidence, Finding, Plan, StopReason
 from graph.ranking import ranked_evidence, rankings_of
 from graph.state import State
 from reasoning.planning.binding import bound_plan, one_line
@@ -61,11 +61,12 @@ def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> d
         raise CarrelError("the run ended without an answer or a refusal", value=run_id)
     usage: Usage = state.get("usage") or Usage()
     found: list[Evidence] = state.get("evidence") or []
+    of = {item.evidence_id: item.collection for item in found if item.collection}
     ranked = ranked_evidence(found, rankings_of(cast("State", state)))
     return {
         "run_id": run_id,
         "answer": answer.text,
-        "claims": [claim.model_dump() for claim in answer.claims],
+        "claims": [_claim(claim, of) for claim in answer.claims],
         "refused": answer.refused,
         "stop_reason": answer.stop_reason.value,
         "evidence": [item.model_dump(exclude={"document_key"}) for item in ranked],
@@ -84,6 +85,14 @@ def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> d
         "warnings": [*warnings, *answer.warnings],
         "clarification": None if asks is None else asks.model_dump(),
     }
+
+
+def _claim(claim: Claim, of: dict[str, str]) -> dict[str, Any]:
+    """Return a claim; of several collections each citation names its own."""
+    told = claim.model_dump()
+    for citation in told["citations"]:
+        citation["collection"] = of.get(citation["evidence_id"], "")
+    return told
 
 
 def _plan(state: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from types import TracebackType
 from core.auth import AuthContext
 from core.cache.caches import open_caches
 from core.errors import CallerError, ModelError
+from core.filters import parse_filters
 from core.question import checked_question
+from core.scope import joined_names
 from core.settings import Settings, load_settings
 from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
@@ -29,6 +31,7 @@ from reasoning.types import Reasoner, Turn
 from retrievers.types import Index
 from stores.catalogue import Collection
 from stores.conversations import Conversation
+from stores.field_check import check_fields
 from stores.lock import OwnerLock, locked
 from stores.store import Store
 from tools.shared_results import SharedResults
@@ -162,12 +165,35 @@ class Session:
                 self._warnings.append(self._chat[1])
         return self._chat[0]
 
-    def tools(self, auth: AuthContext, collection: str) -> Toolbox:
-        """Return the tools of a collection, for searching it without a run."""
-        return self._toolbox(self.index(self.store.catalogue.visible_collection(auth, collection)))
+    def indexes(self, auth: AuthContext, names: str) -> list[Index]:
+        """Return the collections of a question; several must have vectors of the same embedder."""
+        named = self.store.catalogue.collections_named(auth, names)
+        if len(named) > 1 and self.embedder is not None:
+            for one in named:
+                if why := self._of_another_model(one):
+                    raise CallerError(
+                        "collections are asked together when one embedder made their vectors",
+                        value=one.name,
+                        hint=f"{why}; or ask it alone",
+                    )
+        return [self.index(one) for one in named]
 
-    def _toolbox(self, index: Index, model: str = "") -> Toolbox:
-        return Toolbox(index, SharedResults(self.caches.results, index, model))
+    def tools(self, auth: AuthContext, collection: str, where: Sequence[str] = ()) -> Toolbox:
+        """Return the tools of collections, for searching them without a run."""
+        return self._toolbox(auth, self.indexes(auth, collection), where)
+
+    def _toolbox(
+        self, auth: AuthContext, indexes: Sequence[Index], where: Sequence[str], model: str = ""
+    ) -> Toolbox:
+        filters = parse_filters(where)
+        named = [one.collection for one in indexes]
+        check_fields(self.store.database, auth, named, filters)
+
+        def box(index: Index, beside: Sequence[Toolbox] = ()) -> Toolbox:
+            shared = SharedResults(self.caches.results, index, model)
+            return Toolbox(index, shared, where=filters, beside=beside)
+
+        return box(indexes[0], [box(one) for one in indexes[1:]])
 
     def context(
         self,
@@ -178,9 +204,14 @@ class Session:
         given: PlanFile | None = None,
         *,
         clarify: bool = False,
+        where: Sequence[str] = (),
     ) -> Context:
-        """Build the context of one run for a verified caller."""
-        index = self.index(self.store.catalogue.visible_collection(auth, collection))
+        """Build the context of one run for a verified caller.
+
+        Of several collections the first one's profile sets what is no matter of searching.
+        """
+        indexes = self.indexes(auth, collection)
+        index = indexes[0]
         if self.chat is not None:
             from reasoning.llm.passage import LlmPassageWriter
 
@@ -188,7 +219,9 @@ class Session:
             settings = index.settings.model_copy(update={"context_window": window})
             writer = LlmPassageWriter(self.chat, settings)
             index = replace(index, settings=settings, writer=writer)
-        tools = self._toolbox(index, self.chat.capabilities.model if self.chat else "")
+            indexes = [index, *(replace(one, writer=writer) for one in indexes[1:])]
+        model = self.chat.capabilities.model if self.chat else ""
+        tools = self._toolbox(auth, indexes, where, model)
         reasoner = self._reasoner(index, tools, pipeline)
         return make_context(
             auth,
@@ -225,11 +258,15 @@ class Session:
         history: Sequence[Turn] = (),
         conversation: str = "",
         clarify: bool = False,
+        where: Sequence[str] = (),
         on_step: Callable[[Step], None] | None = None,
         on_stream: Callable[[StreamEvent], None] | None = None,
         cancelled: Callable[[], bool] = never,
     ) -> RunRecord:
         """Run the graph on one question, keep the run and return it.
+
+        `collection` may be several names joined by commas; `where` are filters that documents must
+        meet, such as "date>=2020".
 
         `given` is a checked plan to run in place of a proposed one. `on_step` sees each step as it
         happens, `on_stream` the sentences of the answer while it is written. The chat model stops
@@ -244,8 +281,11 @@ class Session:
         if conversation:
             kept = self.store.conversations.load(auth, conversation)
             collection = collection_of(kept, collection)
+        collection = joined_names([collection])
         may = clarify and kept is not None
-        context = self.context(auth, collection, pipeline, cancelled, given, clarify=may)
+        context = self.context(
+            auth, collection, pipeline, cancelled, given, clarify=may, where=where
+        )
         asked = Asked(text, collection, context, on_step, on_stream)
         if kept is not None:
             return self.asking.within(kept, asked)

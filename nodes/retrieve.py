@@ -9,7 +9,7 @@ from core.errors import CallerError
 from core.language.tokens import estimate_tokens
 from core.registers import SearchHits, searched
 from core.trace import Step
-from core.types import Call, Evidence
+from core.types import Call, Evidence, SubQuestion
 from graph.context import Context
 from graph.reading import Search, operation_of, queries_of, register
 from graph.state import State, Update
@@ -86,8 +86,19 @@ def _asked(state: State, operation: Search, context: Context) -> tuple[list[tupl
             for call in calls_of(operation, question, query, specs, context.settings)
         ]
         why = NO_QUERY
+    asked = [(branch, _filtered(call, question)) for branch, call in asked]
     share = _share(state, operation, context)
     return asked[:share], why if not asked else NO_BUDGET
+
+
+def _filtered(call: Call, question: SubQuestion) -> Call:
+    """Keep a planned search's filters in a call that was made anew, for a rewrite or a value."""
+    for planned in question.calls:
+        where = planned.arguments.get("where")
+        texts = isinstance(where, list) and where and all(isinstance(one, str) for one in where)
+        if texts and planned.tool == call.tool and "where" not in call.arguments:
+            return call.model_copy(update={"arguments": {**call.arguments, "where": where}})
+    return call
 
 
 def _share(state: State, operation: Search, context: Context) -> int:

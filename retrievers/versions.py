@@ -43,7 +43,7 @@ def asked_version(searched: Searched, evidence: Sequence[Evidence]) -> str:
     for match in _NUMBER.finditer(query.text):
         if _is_version(query.text, match, query.language, declared):
             return match.group("number")
-    return "" if query.auth.version_policy == "any" else query.auth.version_policy
+    return query.auth.asked_version
 
 
 def _is_version(

@@ -96,6 +96,7 @@ class Asker:
             history=question.history,
             conversation=question.conversation,
             clarify=question.clarify,
+            where=question.where,
             on_step=on_step,
             on_stream=listener.text,
             cancelled=lambda: self._cancelled(listener),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import suppress
 from typing import NamedTuple
 
 from core.auth import AuthContext
 from core.cache.cache import Cache
 from core.errors import CallerError
+from core.scope import names_of
 from core.trace import RunRecord
 from core.types import StopReason
 from graph.session import Session
@@ -51,15 +53,16 @@ class Finished:
             return None
         session = self._session
         try:
-            collection = session.store.catalogue.visible_collection(auth, question.collection)
+            named = session.store.catalogue.collections_named(auth, question.collection)
         except CallerError:
             return None  # the run says so itself
         chat, version = session.chat, session.store.catalogue.index_version()
+        model = chat.capabilities.model if chat else ""
         key = self._cache.key(
             caller=auth.describe(),
             question=dataclasses.asdict(question),
             version=version,
-            decides=deciding(session.index(collection), chat.capabilities.model if chat else ""),
+            decides=[deciding(session.index(one), model) for one in named],
         )
         return Asked(key, version)
 
@@ -84,11 +87,12 @@ class Finished:
             self._figures.observe(run, self._bases(run))
 
     def _bases(self, run: RunRecord) -> dict[str, str]:
-        try:
-            profile = self._session.store.catalogue.collection(run.tenant, run.collection).profile
-        except CallerError:  # it was deleted meanwhile
-            return BASES
-        return BASES | {tool.name: tool.base for tool in profile.tools}
+        catalogue, bases = self._session.store.catalogue, dict(BASES)
+        for name in names_of(run.collection):
+            with suppress(CallerError):  # it was deleted meanwhile
+                tools = catalogue.collection(run.tenant, name).profile.tools
+                bases |= {tool.name: tool.base for tool in tools}
+        return bases
 
 
 def is_whole(run: RunRecord) -> bool:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from core.auth import AuthContext, checked_name
+from core.auth import AuthContext, checked_name, checked_principal
 from core.errors import CallerError, CarrelError
 from core.settings import Settings
 from graph.session import Session
@@ -76,7 +76,7 @@ class Jobs:
         """
         self._session.store.database.check_writable()
         checked_name("collection", collection)
-        acl = frozenset(checked_name("role", role) for role in roles)
+        acl = frozenset(checked_principal(role) for role in roles)
         file_name = checked_file_name(name)
         with self._changed:
             waiting = sum(

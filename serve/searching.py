@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from core.auth import AuthContext
@@ -23,18 +24,24 @@ TOOLS: dict[SearchName, str] = {
 }
 RESULT_KEYS = (
     *("document_id", "source", "chunk_id", "score", "text", "title", "section", "page"),
-    *("language", "version", "updated_at", "scores", "metadata"),
+    *("language", "version", "updated_at", "scores", "metadata", "collection"),
 )
 
 
 def searched(
-    session: Session, auth: AuthContext, query: str, collection: str, name: SearchName, k: int
+    session: Session,
+    auth: AuthContext,
+    query: str,
+    collection: str,
+    name: SearchName,
+    k: int,
+    where: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return up to `k` passages, best first, as {"results": […], "warnings": […]}."""
     text = checked_question(query, session.settings)
     deadline = time.monotonic() + session.settings.budget_seconds
     with limited_time(TimeLimit(deadline)):
-        tools = session.tools(auth, collection)
+        tools = session.tools(auth, collection, where)
         arguments: dict[str, Any] = {"query": text, "limit": k}
         if TOOLS[name] == "search":
             arguments["links"] = name == "linked" or tools.settings.channel_links

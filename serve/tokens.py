@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from core.auth import AuthContext
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
+from core.versions import ANY
 from serve.errors import NotAuthenticated
 
 REQUIRED = ["exp", "sub", "tenant"]
@@ -16,7 +19,10 @@ INVALID = "the token is not valid here"
 
 
 class Tokens:
-    """Turn a signed token into its caller: `sub` the user, `tenant`, and `roles` as a list."""
+    """Turn a signed token into its caller: `sub` the user, `tenant`, and `roles` as a list.
+
+    `allowed_sources`, a list of source patterns, and `version_policy` confine them further.
+    """
 
     def __init__(self, settings: Settings) -> None:
         """Read the key; raises OperatorError when it does not fit the algorithm."""
@@ -51,14 +57,29 @@ class Tokens:
 
 
 def _caller(claims: dict[str, Any]) -> AuthContext:
-    roles = claims.get("roles", [])
-    named = isinstance(roles, list) and all(isinstance(role, str) for role in roles)
-    if not (named and isinstance(claims["tenant"], str)):
+    roles, sources = claims.get("roles", []), claims.get("allowed_sources")
+    policy = claims.get("version_policy", ANY)
+    if not (_texts(roles) and isinstance(claims["tenant"], str)):
         raise NotAuthenticated("a token names its tenant as a text and its roles as a list")
+    if not (sources is None or _texts(sources)) or not isinstance(policy, str):
+        rule = "a token names its allowed_sources as a list and its version_policy as a text"
+        raise NotAuthenticated(rule)
     try:
-        return AuthContext(tenant=claims["tenant"], user=claims["sub"], roles=frozenset(roles))
+        return AuthContext(
+            tenant=claims["tenant"],
+            user=claims["sub"],
+            roles=frozenset(roles),
+            allowed_sources=None if sources is None else tuple(sources),
+            version_policy=policy,
+        )
     except CallerError as error:
         raise NotAuthenticated(error.rule) from None
+    except ValidationError:
+        raise NotAuthenticated("a version_policy has 1 to 64 characters") from None
+
+
+def _texts(given: object) -> bool:
+    return isinstance(given, list) and all(isinstance(one, str) for one in given)
 
 
 def _verification_key(settings: Settings) -> str | None:

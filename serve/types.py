@@ -19,7 +19,8 @@ class Question:
     """Hold one question of a verified caller; nothing in it says who asks.
 
     `conversation` is the id of one of the caller's, which has its own history and collection; the
-    run may end by asking back with `clarify`.
+    run may end by asking back with `clarify`. `collection` may be several names joined by commas,
+    `where` are filters.
     """
 
     text: str
@@ -28,6 +29,7 @@ class Question:
     pipeline: PipelineName = "auto"
     conversation: str = ""
     clarify: bool = False
+    where: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

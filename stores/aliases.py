@@ -62,7 +62,7 @@ def shown_id(connection: sqlite3.Connection, auth: AuthContext, collection_id: i
     known = "SELECT 1 FROM aliases WHERE collection_id = ? AND kind = 'document' LIMIT 1"
     if connection.execute(known, (collection_id,)).fetchone() is None:
         return "d.document_id"
-    visible, _ = permission_filter(auth, collection_id, table="o", sums=False)
+    visible, _ = permission_filter(auth.rights, collection_id, table="o", sums=False)
     return f"""coalesce((SELECT k.alias FROM aliases k WHERE k.collection_id = d.collection_id
         AND k.kind = 'document' AND k.stored = d.document_id AND k.sum IS {ALIAS}
         AND NOT EXISTS (SELECT 1 FROM documents o WHERE o.document_id = k.alias AND {visible})

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from core.auth import AuthContext, checked_name
 from core.errors import CallerError, CarrelError, OperatorError
 from core.profile import Profile
+from core.scope import names_of
 from core.types import Evidence
 from stores import sums
 from stores.aliases import shown_id
@@ -23,6 +24,7 @@ from stores.migrations_ids import SECRET
 from stores.permissions import Parameters, permission_filter
 
 MAX_VARIABLES = 500
+MOST_COLLECTIONS = 16  # of one question: each is searched
 REMEMBERED = 10_000  # answers to "may this caller see anything of that collection?"
 WITHHELD = (
     "a passage that would have been read is damaged in the catalogue and withheld;"
@@ -97,6 +99,14 @@ class Catalogue:
                 auth.tenant, name, self.visible_collections(auth), self._awaited(auth, name)
             )
         return _sound_collection(row)
+
+    def collections_named(self, auth: AuthContext, names: str) -> list[Collection]:
+        """Return the collections of a question, each as `visible_collection` does."""
+        named = names_of(names)
+        if len(named) > MOST_COLLECTIONS:
+            rule = f"a question is about at most {MOST_COLLECTIONS} collections"
+            raise CallerError(rule, value=len(named), hint="name fewer")
+        return [self.visible_collection(auth, name) for name in named]
 
     def _absent(
         self, tenant: str, name: str, known: Iterable[Collection], awaited: bool = False
@@ -221,7 +231,7 @@ class Catalogue:
         """Let chunks of full texts say in their metadata which book they are from."""
         items = list(found)
         reader = self._database.read()
-        books = books_of_texts(reader, auth, collection_id, (i.document_key for i in items))
+        books = books_of_texts(reader, auth.rights, collection_id, (i.document_key for i in items))
         return [
             item.of_book(books[item.document_key]) if item.document_key in books else item
             for item in items

@@ -9,7 +9,6 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import stores.migrations_aliases  # noqa: F401 - registers a migration
@@ -19,6 +18,7 @@ import stores.migrations_ids  # noqa: F401 - registers a migration
 import stores.migrations_journal  # noqa: F401 - registers a migration
 import stores.migrations_quality  # noqa: F401 - registers a migration
 import stores.migrations_records  # noqa: F401 - registers a migration
+import stores.migrations_scope  # noqa: F401 - registers a migration
 import stores.migrations_sums  # noqa: F401 - registers a migration
 from core.errors import DiskFullError, OperatorError
 from stores.compaction import compact, empty_log
@@ -26,7 +26,7 @@ from stores.condition import ROWS_LOST, Condition
 from stores.cursors import Connection
 from stores.gate import Gate
 from stores.migrations import apply_migrations
-from stores.permissions import HAS_SUM, KNOWN, MATCHES, SOUND
+from stores.permissions import HAS_SUM, KNOWN, SOUND, register_permissions
 from stores.sums import register
 from stores.witness import KEY, NAME, Witness
 
@@ -88,7 +88,7 @@ class Database:
         connection.execute("PRAGMA foreign_keys=ON")
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute("PRAGMA secure_delete=ON")
-        connection.create_function(MATCHES, 2, fnmatchcase, deterministic=True)
+        register_permissions(connection)
         register(connection)
         connection.create_function(KNOWN, 2, self._known)
         connection.create_function(SOUND, 3, self._sound)

@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from core.auth import AuthContext
+from core.scope import names_of
 from stores.erasure.redaction import ERASED, withhold
 from stores.permissions import permission_filter
 from stores.sums_records import LINK, RUN
@@ -30,7 +31,7 @@ _BOOKS = f"""json_each(:names) n
     CROSS JOIN chunks c ON c.chunk_id = substr(n.value, {len(BOOK) + 1})
     CROSS JOIN book_texts b ON b.text = c.document AND b.sum IS {LINK}
     CROSS JOIN documents d ON d.id = b.book"""
-
+_HERE = "d.collection_id IN (SELECT value FROM json_each(:collections))"
 
 Document = tuple[str, list[str] | None, str]  # key, who could read it (None: all), version
 
@@ -84,16 +85,14 @@ def access_of(
     has the place of a passage's; `before` are those of the turns before it.
     """
     access = _named(result, trail)
-    number = _collection_id(connection, tenant, collection)
-    given = {"names": _json(access["of"]), "p_collection": number}
+    numbers = collection_ids(connection, tenant, collection)
+    given = {"names": _json(access["of"]), "collections": json.dumps(numbers)}
     columns = """d.key, d.is_open, d.version, (SELECT json_group_array(a.principal)
         FROM document_acl a WHERE a.document = d.id) AS principals"""
     places: dict[str, int] = {}
     for row in connection.execute(
-        f"""SELECT c.chunk_id AS name, {columns} FROM {_CHUNKS}
-            WHERE d.collection_id = :p_collection
-            UNION ALL SELECT n.value, {columns} FROM {_BOOKS}
-            WHERE d.collection_id = :p_collection""",
+        f"""SELECT c.chunk_id AS name, {columns} FROM {_CHUNKS} WHERE {_HERE}
+            UNION ALL SELECT n.value, {columns} FROM {_BOOKS} WHERE {_HERE}""",
         given,
     ):
         if row["key"] not in places:
@@ -208,16 +207,17 @@ def _opened(
         names[collection] |= {name for name, place in access["of"].items() if place is None}
     opened: dict[str, set[str]] = {}
     for collection in keys:
-        number = _collection_id(connection, auth.tenant, collection)
-        condition, given = permission_filter(auth, -1 if number is None else number)
-        rows = connection.execute(
-            f"""SELECT d.key FROM json_each(:keys) k CROSS JOIN documents d ON d.key = k.value
-                WHERE {condition}
-                UNION ALL SELECT c.chunk_id FROM {_CHUNKS} WHERE {condition}
-                UNION ALL SELECT n.value FROM {_BOOKS} WHERE {condition}""",
-            {**given, "keys": _json(keys[collection]), "names": _json(names[collection])},
-        )
-        opened[collection] = {row[0] for row in rows}
+        opened[collection] = set()
+        for number in collection_ids(connection, auth.tenant, collection):
+            condition, given = permission_filter(auth, number)
+            rows = connection.execute(
+                f"""SELECT d.key FROM json_each(:keys) k CROSS JOIN documents d ON d.key = k.value
+                    WHERE {condition}
+                    UNION ALL SELECT c.chunk_id FROM {_CHUNKS} WHERE {condition}
+                    UNION ALL SELECT n.value FROM {_BOOKS} WHERE {condition}""",
+                {**given, "keys": _json(keys[collection]), "names": _json(names[collection])},
+            )
+            opened[collection] |= {row[0] for row in rows}
     return opened
 
 
@@ -226,7 +226,7 @@ def _is_open(auth: AuthContext, document: Document, opened: set[str]) -> bool:
     key, principals, version = document
     if key not in opened or (principals is not None and auth.principals.isdisjoint(principals)):
         return False
-    return auth.version_policy == "any" or version in ("", auth.version_policy)
+    return version in ("", auth.asked_version) or not auth.asked_version
 
 
 def _covers(auth: AuthContext, asked: list[dict[str, Any]]) -> bool:
@@ -246,11 +246,14 @@ def _covers(auth: AuthContext, asked: list[dict[str, Any]]) -> bool:
     )
 
 
-def _collection_id(connection: sqlite3.Connection, tenant: str, name: str) -> int | None:
-    row = connection.execute(
-        "SELECT id FROM collections WHERE tenant = ? AND name = ?", (tenant, name)
-    ).fetchone()
-    return None if row is None else int(row[0])
+def collection_ids(connection: sqlite3.Connection, tenant: str, names: str) -> list[int]:
+    """Return the row ids of the collections of a run that are still there."""
+    rows = connection.execute(
+        """SELECT id FROM collections WHERE tenant = ?
+           AND name IN (SELECT value FROM json_each(?)) ORDER BY id""",
+        (tenant, _json(names_of(names))),
+    )
+    return [int(row[0]) for row in rows]
 
 
 def _json(values: Iterable[str]) -> str:

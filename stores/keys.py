@@ -9,16 +9,18 @@ import json
 import re
 import secrets
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from core.auth import AuthContext
 from core.errors import CallerError, PolicyError
+from core.versions import ANY
 from stores.database import Database
 from stores.sums import KEY as SOUND
 from stores.sums import sign_key
 
 PREFIX = "carrel_"
+FACTS = ("user", "roles", "sources", "version_policy")
 SECRET_BYTES = 32
 KEY = re.compile(PREFIX + r"([0-9a-f]{12})_[0-9a-f]{64}", re.ASCII)
 # A name that somebody has used, or that documents are open to.
@@ -67,12 +69,19 @@ class Key:
             "tenant": self.auth.tenant,
             "user": self.auth.user,
             "roles": sorted(self.auth.roles),
+            "sources": _sources(self.auth),
+            "version_policy": self.auth.version_policy,
             "created_at": self.created_at,
             "expires_at": self.expires_at or None,
             "revoked_at": self.revoked_at or None,
             "rate": self.rate,
             "tokens_per_day": self.tokens_per_day,
         }
+
+    def facts(self) -> dict[str, object]:
+        """Return what the audit log says of a key that is made or revoked."""
+        told = {name: value for name, value in self.describe().items() if name in FACTS}
+        return {"key": self.id, **told, "expires_at": self.expires_at}
 
 
 class Keys:
@@ -89,6 +98,8 @@ class Keys:
         *,
         user: str = "",
         roles: frozenset[str] = frozenset(),
+        sources: Sequence[str] | None = None,
+        version_policy: str = ANY,
         days: int = 0,
         rate: int | None = None,
         tokens_per_day: int | None = None,
@@ -96,11 +107,18 @@ class Keys:
     ) -> tuple[str, Key]:
         """Return a new key and its description; without `days` it does not expire.
 
-        Without a name its user is the key's own, so that two keys do not read each other's runs.
-        With `unused` the name must be one that nobody has used; raises PolicyError.
+        It is confined to `sources` (shell patterns, None for all) and to a version policy (see
+        AuthContext). Without a name its user is the key's own, so that two keys do not read each
+        other's runs. With `unused` the name must be one that nobody has used; raises PolicyError.
         """
         key_id = secrets.token_hex(6)
-        auth = AuthContext(tenant=tenant, user=user or f"key.{key_id}", roles=roles)
+        auth = AuthContext(
+            tenant=tenant,
+            user=user or f"key.{key_id}",
+            roles=roles,
+            allowed_sources=None if sources is None else tuple(sources),
+            version_policy=version_policy,
+        )
         now = self._now()
         try:
             expires = _text(now + datetime.timedelta(days=days)) if days else ""
@@ -119,10 +137,11 @@ class Keys:
                     hint=OPERATOR,
                 )
             connection.execute(
-                "INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, ?, NULL)",
+                "INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, ?, NULL, ?)",
                 (
                     *(key_id, _digest(text), tenant, auth.user),
                     *(json.dumps(sorted(roles)), key.created_at, expires, rate, tokens_per_day),
+                    _scope(auth),
                 ),
             )
             sign_key(connection, key_id)
@@ -189,9 +208,24 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
+def _sources(auth: AuthContext) -> list[str] | None:
+    return None if auth.allowed_sources is None else list(auth.allowed_sources)
+
+
+def _scope(auth: AuthContext) -> str | None:
+    """Return to what a key is confined as it is kept, None for nothing."""
+    if auth.allowed_sources is None and auth.version_policy == ANY:
+        return None
+    scope = {"allowed_sources": auth.allowed_sources, "version_policy": auth.version_policy}
+    return json.dumps(scope, ensure_ascii=False)
+
+
 def _key(row: sqlite3.Row) -> Key:
     auth = AuthContext(
-        tenant=row["tenant"], user=row["user"], roles=frozenset(json.loads(row["roles"]))
+        tenant=row["tenant"],
+        user=row["user"],
+        roles=frozenset(json.loads(row["roles"])),
+        **json.loads(row["scope"] or "{}"),
     )
     return Key(
         row["id"],

@@ -18,16 +18,26 @@ from pydantic import Field
 
 from core.auth import AuthContext
 from core.errors import CallerError
+from core.filters import Filter
 from core.time_limit import TimeLimit, limited_time
 from core.types import FieldInfo, Value
 from stores.database import Database
-from stores.permissions import KNOWN, MATCHES, SOUND, Parameters, permission_filter
+from stores.permissions import (
+    FAMILY,
+    KNOWN,
+    MATCHES,
+    MEETS,
+    ORDER,
+    SOUND,
+    Parameters,
+    permission_filter,
+)
 from stores.sums import FUNCTION
 
 READABLE = {"documents", "document_acl", "record_fields", "quarantine"}
 WINDOWS = {"row_number", "dense_rank", "sum"}
 FUNCTIONS = {"count", "min", "max", "glob", "instr", "length", MATCHES} | WINDOWS
-FUNCTIONS |= {"coalesce", KNOWN, SOUND, FUNCTION}  # of sums
+FUNCTIONS |= {MEETS, FAMILY, ORDER, "coalesce", KNOWN, SOUND, FUNCTION}  # of sums
 LONGEST_NAME = 100  # of a field that a condition can name
 EXAMPLES = 200
 # Of all fields together, so that neither a description nor choosing by it takes long.
@@ -49,6 +59,7 @@ class DescriptionKey(NamedTuple):
     principals: frozenset[str]
     allowed: tuple[str, ...] | None
     version: str
+    where: tuple[Filter, ...]
     sources: tuple[str, ...]
 
 
@@ -208,6 +219,7 @@ class Records:
             auth.principals & known[2],
             auth.allowed_sources,
             auth.version_policy,
+            auth.where,
             sources,
         )
 

@@ -15,7 +15,7 @@ from stores.database import Database
 from stores.erasure.redaction import redacted
 from stores.erasure.traces import living_passages
 from stores.erasure.words import said_in
-from stores.history import Kept, access_of, closed_runs
+from stores.history import Kept, access_of, closed_runs, collection_ids
 from stores.permissions import Parameters, permission_filter
 from stores.sums_records import RUN, sign
 
@@ -44,8 +44,8 @@ class Runs:
             staying = living_passages(connection, result)
             gone = _deleted(connection, run, auth, staying)
             reader = auth or AuthContext(tenant=run.tenant, user=run.user)
-            collection_id = _collection_id(connection, run) if gone else None
-            elsewhere = said_in(connection, collection_id, reader)
+            numbers = collection_ids(connection, run.tenant, run.collection) if gone else []
+            elsewhere = said_in(connection, numbers[0] if len(numbers) == 1 else None, reader)
             hidden = redacted(result, trail, gone, elsewhere, staying=staying)
             access = access_of(connection, run.tenant, run.collection, result, trail)
             connection.execute(
@@ -131,15 +131,21 @@ def _ended(row: sqlite3.Row) -> dict[str, Any]:
 def _deleted(
     connection: sqlite3.Connection, run: RunRecord, auth: AuthContext | None, staying: set[str]
 ) -> set[str]:
-    """Return the documents of a run's evidence that its collection no longer has.
+    """Return the documents of a run's evidence that its collections no longer have.
 
     A document that the caller is not shown under its id is another one.
     """
     items = run.result.get("evidence", [])
     named = {item["document_id"] for item in items if item["evidence_id"] not in staying}
-    collection_id = _collection_id(connection, run)
-    if not named or collection_id is None:
-        return named
+    for number in collection_ids(connection, run.tenant, run.collection):
+        named -= _shown(connection, number, auth, named) if named else set()
+    return named
+
+
+def _shown(
+    connection: sqlite3.Connection, collection_id: int, auth: AuthContext | None, named: set[str]
+) -> set[str]:
+    """Return those of these ids under which a collection shows a document."""
     condition = "d.collection_id = :p_collection"
     parameters: Parameters = {"p_collection": collection_id}
     shown = "d.document_id"
@@ -150,15 +156,8 @@ def _deleted(
     return {
         one
         for one in named
-        if connection.execute(query, {**parameters, "id": one}).fetchone() is None
+        if connection.execute(query, {**parameters, "id": one}).fetchone() is not None
     }
-
-
-def _collection_id(connection: sqlite3.Connection, run: RunRecord) -> int | None:
-    row = connection.execute(
-        "SELECT id FROM collections WHERE tenant = ? AND name = ?", (run.tenant, run.collection)
-    ).fetchone()
-    return None if row is None else int(row[0])
 
 
 def _run(row: sqlite3.Row, result: dict[str, Any], trail: list[dict[str, Any]]) -> RunRecord:

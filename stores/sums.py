@@ -67,9 +67,10 @@ CHUNK = sum_of(
 VECTOR = sum_of("e", "content_hash model", "vector")
 SENTENCES = sum_of("s", "content_hash model", "vectors")
 COLLECTION = sum_of("o", "tenant name profile", "id")
-KEY = sum_of(
-    "k", "id digest tenant user roles created_at expires_at revoked_at", "rate tokens_per_day"
-)
+_KEY = "id digest tenant user roles created_at expires_at revoked_at", "rate tokens_per_day"
+UNCONFINED_KEY = sum_of("k", *_KEY)  # also of all keys made before any was confined
+KEY = f"""CASE WHEN k.scope IS NULL THEN {UNCONFINED_KEY}
+    ELSE {sum_of("k", *_KEY, "CAST(k.scope AS BLOB)")} END"""
 
 # What is read in place of the column: NULL where the row is not what was written.
 SOUND_VECTOR = f"CASE WHEN e.sum = {VECTOR} THEN e.vector END"
@@ -114,14 +115,14 @@ def sign_key(connection: sqlite3.Connection, key_id: str) -> None:
 
 
 def sign_all(connection: sqlite3.Connection) -> None:
-    """Sign every row as it is now."""
+    """Sign every row as it is when sums are brought in."""
     for statement in (
         f"UPDATE documents AS d SET sum = {DOCUMENT}",
         f"UPDATE chunks AS c SET sum = {CHUNK}",
         f"UPDATE embeddings AS e SET sum = {VECTOR}",
         f"UPDATE sentence_vectors AS s SET sum = {SENTENCES}",
         f"UPDATE collections AS o SET sum = {COLLECTION}",
-        f"UPDATE api_keys AS k SET sum = {KEY}",
+        f"UPDATE api_keys AS k SET sum = {UNCONFINED_KEY}",
     ):
         connection.execute(statement)
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from core.auth import AuthContext
-from core.errors import PolicyError
+from core.errors import CallerError, PolicyError
+from core.filters import parse_filters
+from retrievers.types import Index
+from stores.field_check import check_fields
 from tools.types import ToolError
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
@@ -33,6 +37,16 @@ def checked(
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "arguments"
         raise ToolError(f"tool {tool}: {place}: {first['msg']}", value=first.get("input")) from None
+
+
+def narrowed(index: Index, auth: AuthContext, where: Sequence[str]) -> AuthContext:
+    """Return the caller within the filters of one call; raises ToolError for what is wrong."""
+    try:
+        filters = parse_filters(where)
+        check_fields(index.store.database, auth, [index.collection], filters)
+    except CallerError as error:
+        raise ToolError(error.rule, value=error.value, hint=error.hint) from None
+    return auth.narrowed(filters)
 
 
 @cache

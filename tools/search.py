@@ -12,19 +12,21 @@ from typing import Any
 from pydantic import Field
 
 from core.auth import AuthContext
+from core.filters import MOST
 from core.tool_spec import ToolSpec
 from core.types import Value
 from retrievers.channels import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
-from tools.arguments import checked, schema_of
+from tools.arguments import checked, narrowed, schema_of
 from tools.types import ToolResult
 
 
 class SearchArguments(Value):
     """Say what to look for; `limit` asks for more results, `extended` for wider pools.
 
-    `links` overrides the setting `agent_links`; a channel alone follows none.
+    `links` overrides the setting `agent_links`; a channel alone follows none. `where` narrows the
+    search to documents that meet all its filters, such as "author=Smith" and "date>=2020".
     """
 
     query: str = Field(min_length=1, max_length=8000)
@@ -32,6 +34,7 @@ class SearchArguments(Value):
     extended: bool = False
     links: bool | None = None
     language: str | None = Field(None, max_length=8)
+    where: list[str] = Field(default_factory=list, max_length=MOST)
 
 
 class Search:
@@ -78,6 +81,7 @@ class Search:
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the best permitted chunks of the tool's scope."""
         given = checked(self.name, SearchArguments, arguments, auth, deadline)
+        auth = narrowed(self._index, auth, given.where)
         query = Query(given.query, auth, self._sources, given.language, deadline, self._kinds)
         top_k, pools = self._sizes(given)
         links = self._index.settings.agent_links if given.links is None else given.links

@@ -8,7 +8,7 @@ from core.auth import AuthContext
 from core.tool_spec import ToolSpec
 from retrievers.classic import classic_search
 from retrievers.types import Index, Query
-from tools.arguments import checked, schema_of
+from tools.arguments import checked, narrowed, schema_of
 from tools.search import SearchArguments
 from tools.types import ToolResult
 
@@ -35,6 +35,7 @@ class SearchClassic:
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the best permitted chunks of the elected document."""
         given = checked(self.name, SearchArguments, arguments, auth, deadline)
+        auth = narrowed(self._index, auth, given.where)
         settings = self._index.settings
         query = Query(given.query, auth, language=given.language, deadline=deadline)
         found = classic_search(

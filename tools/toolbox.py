@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from core.auth import AuthContext
+from core.filters import Filter
 from core.ledger import current_ledger
 from core.profile import ToolProfile
 from core.settings import Settings
@@ -16,6 +17,7 @@ from core.types import Evidence, TermWeights
 from models.vectors import Vectors
 from retrievers.types import Index, Query
 from tools.filter import filter_hits
+from tools.joining import joined_results, joined_specs
 from tools.query_records import QueryRecords
 from tools.read_document import ReadDocument
 from tools.result_cache import ResultCache, key_of
@@ -58,11 +60,21 @@ class Toolbox:
     The same call of the same caller is answered once, as long as the index does not change.
     """
 
-    def __init__(self, index: Index, shared: SharedResults | None = None) -> None:
+    def __init__(
+        self,
+        index: Index,
+        shared: SharedResults | None = None,
+        *,
+        where: Sequence[Filter] = (),
+        beside: Sequence[Toolbox] = (),
+    ) -> None:
         """Make the profile's tools, and the general ones beside them.
 
-        With `shared`, results of earlier runs are taken too.
+        With `shared`, results of earlier runs are taken too. Every call is made within the filters
+        `where`, and also by the toolboxes `beside`, of other collections, for one joint ranking.
         """
+        self._where = tuple(where)
+        self._boxes = (self, *beside)
         self._index = index
         profiles = [*index.collection.profile.tools]
         named = {profile.name for profile in profiles}
@@ -83,6 +95,9 @@ class Toolbox:
 
     def specs(self, auth: AuthContext) -> list[ToolSpec]:
         """Describe all tools as this caller may see them."""
+        return joined_specs([box._own_specs(auth.narrowed(self._where)) for box in self._boxes])
+
+    def _own_specs(self, auth: AuthContext) -> list[ToolSpec]:
         known = self._specs
         try:
             version = self._index.store.catalogue.index_version()
@@ -97,13 +112,28 @@ class Toolbox:
         self, name: str, arguments: dict[str, Any], auth: AuthContext, deadline: float
     ) -> ToolResult:
         """Run one call; an unknown tool is an error that lists the known ones."""
-        tool = self._tools.get(name)
-        if tool is None:
+        boxes = [box for box in self._boxes if name in box._tools]
+        if not boxes:
+            known = dict.fromkeys(tool for box in self._boxes for tool in box._tools)
             raise ToolError(
                 "a plan may call known tools only",
                 value=name,
-                hint=f"tools: {', '.join(self._tools)}",
+                hint=f"tools: {', '.join(known)}",
             )
+        if isinstance(auth, AuthContext):  # else the tool says so
+            auth = auth.narrowed(self._where)
+        if len(self._boxes) == 1:
+            return self._run(name, arguments, auth, deadline)
+        calls = {
+            box._index.collection.name: partial(box._run, name, arguments, auth, deadline)
+            for box in boxes
+        }
+        return joined_results(calls, arguments, self._index.settings.rrf_constant)
+
+    def _run(
+        self, name: str, arguments: dict[str, Any], auth: AuthContext, deadline: float
+    ) -> ToolResult:
+        tool = self._tools[name]
         version = self._index.store.catalogue.index_version()
         key = key_of(auth, version, name, arguments)
         make = partial(tool.run, arguments, auth, deadline)
@@ -131,7 +161,12 @@ class Toolbox:
 
         Each term is looked up once, as long as the index does not change.
         """
-        return self._weigh
+        return self._weigh if len(self._boxes) == 1 else self._weigh_all
+
+    def _weigh_all(self, wanted: list[str]) -> dict[str, float]:
+        """Weigh words by their mean over the collections, none of which is the measure alone."""
+        weighed = [box._weigh(wanted) for box in self._boxes]
+        return {term: sum(one[term] for one in weighed) / len(weighed) for term in wanted}
 
     def sentence_vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the stored vectors of the sentences of chunks, by chunk id; {} where not served.

@@ -7,22 +7,8 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-_SYNONYMS = {
-    "authors": ("author", "creator", "creators", "dc.creator", "автор", "автори", "авторы", "作者"),
-    "keywords": ("tags", "tag", "keyword", "subjects", "topics", "categories", "ключевые слова"),
-    "year": ("pubyear", "pub_year", "publication_year", "published_year", "год", "рік", "年份"),
-    "language": ("lang", "locale", "язык", "мова", "语言"),
-    "version": ("release",),
-    "updated_at": ("updated", "modified", "last_modified", "last_updated", "lastmod", "last_push"),
-    "published": (
-        "date", "pubdate", "pub_date", "published_at", "published_on", "publication_date",
-        "date_published", "datepublished", "published_date", "release_date",
-    ),
-    "url": ("link", "href", "homepage", "canonical"),
-    "udc": ("udk", "удк"),
-    "title": (),
-}  # fmt: skip
-_CANONICAL = {alias: name for name, aliases in _SYNONYMS.items() for alias in aliases}
+from core.metadata_names import CANONICAL, SYNONYMS
+
 _LISTS = {"authors", "keywords"}
 _MAX_VALUE = 10_000
 
@@ -33,8 +19,8 @@ def normalise(raw: Mapping[str, Any]) -> dict[str, Any]:
     A name given exactly wins over its synonyms.
     """
     found: dict[str, Any] = {}
-    for key in sorted(raw, key=lambda name: str(name).lower() in _CANONICAL):
-        name = _CANONICAL.get(str(key).lower(), str(key))
+    for key in sorted(raw, key=lambda name: str(name).lower() in CANONICAL):
+        name = CANONICAL.get(str(key).lower(), str(key))
         value = _value(name, raw[key])
         if value not in (None, "", []) and name not in found:
             found[name] = value
@@ -46,7 +32,7 @@ def normalise(raw: Mapping[str, Any]) -> dict[str, Any]:
 def _value(name: str, value: object) -> object:
     if name in _LISTS:
         return _names(value, name)
-    if isinstance(value, list) and name in _SYNONYMS:
+    if isinstance(value, list) and name in SYNONYMS:
         # A catalogue record may name several languages or classes; the first is the main one.
         value = value[0] if value else None
     if name == "year":

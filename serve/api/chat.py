@@ -13,6 +13,7 @@ from serve.api.shapes import ANSWERED
 from serve.depends import Asking, Caller, Parts, check_standing
 from serve.dialogue import Said, turns_of
 from serve.disconnect import unless_gone
+from serve.scope import Collections, Filters
 from serve.sse import event_stream
 from serve.types import Question
 
@@ -33,6 +34,7 @@ class Message(BaseModel):
 class ChatRequest(BaseModel):
     """Ask a question; `messages` are what was said before it, oldest first.
 
+    It may be about several collections, and only about documents that meet all filters of `where`.
     With `conversation_id` it is the next one of that conversation, which knows what was said
     before and has its own collection; with `clarify` the run may end by asking back.
     """
@@ -40,12 +42,13 @@ class ChatRequest(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: str = Field(min_length=1)
-    collection: str = "default"
+    collection: Collections = "default"
     messages: list[Message] = Field(default_factory=list, max_length=MAX_MESSAGES)
     pipeline: PipelineName = "auto"
     stream: bool = False
     conversation_id: str | None = Field(None, min_length=1, max_length=64)
     clarify: bool = False
+    where: Filters = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -66,6 +69,7 @@ class ChatRequest(BaseModel):
             self.pipeline,
             conversation=self.conversation_id or "",
             clarify=self.clarify,
+            where=tuple(self.where),
         )
 
 

@@ -11,6 +11,7 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from serve.depends import Caller, Parts
 from serve.dialogue import Storable
+from serve.scope import Collections
 from stores.conversations import Conversation, Conversations
 
 TITLE_CHARS = 400
@@ -21,11 +22,11 @@ Id = Annotated[str, Path(max_length=64, description="Id of a conversation of the
 
 
 class NewConversation(BaseModel):
-    """Begin a conversation about one collection."""
+    """Begin a conversation about one collection, or several."""
 
     model_config = ConfigDict(extra="forbid")
 
-    collection: str = "default"
+    collection: Collections = "default"
 
 
 class Renamed(Storable):
@@ -42,7 +43,7 @@ async def begin(body: NewConversation, auth: Caller, parts: Parts) -> dict[str, 
     store = parts.session.store
 
     def create() -> Conversation:
-        store.catalogue.visible_collection(auth, body.collection)
+        store.catalogue.collections_named(auth, body.collection)
         return store.conversations.create(auth.tenant, auth.user, body.collection)
 
     made = await parts.runner.do(auth, create)

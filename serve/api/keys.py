@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.auth import checked_name
+from core.auth import MOST_SOURCES, AuthContext, checked_name
 from core.errors import PolicyError
+from core.versions import ANY
 from serve.auth import ANONYMOUS
 from serve.depends import Admin, Parts
 from serve.errors import NotFound
@@ -20,13 +22,19 @@ router = APIRouter(prefix="/api/v1", tags=["keys"])
 
 
 class KeyRequest(BaseModel):
-    """Make a key; without a user it is a user of its own, without days it does not expire."""
+    """Make a key; without a user it is a user of its own, without days it does not expire.
+
+    `sources` (shell patterns) and `version_policy` (any, latest or one version) confine it; an
+    admin who is confined makes keys that are confined alike.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     user: str = Field("", max_length=64)
     roles: list[str] = Field(default_factory=list, max_length=50)
     expires_days: int | None = Field(None, ge=1, le=DAYS)
+    sources: list[str] | None = Field(None, max_length=MOST_SOURCES)
+    version_policy: str = Field(ANY, min_length=1, max_length=64)
 
 
 @router.get("/keys")
@@ -53,15 +61,39 @@ async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
             hint=OPERATOR,
         )
 
+    sources, policy = _within(auth, body)
+
     def make() -> tuple[str, Key]:
-        days = body.expires_days or 0
-        text, key = parts.keys.create(auth.tenant, user=user, roles=roles, days=days, unused=others)
-        given = {"user": key.auth.user, "roles": sorted(roles), "expires_at": key.expires_at}
-        parts.audit.record("key_created", auth, key=key.id, **given)
+        text, key = parts.keys.create(
+            auth.tenant,
+            user=user,
+            roles=roles,
+            sources=sources,
+            version_policy=policy,
+            days=body.expires_days or 0,
+            unused=others,
+        )
+        parts.audit.record("key_created", auth, **key.facts())
         return text, key
 
     text, key = await parts.runner.do(auth, make)
     return {"key": text, **key.describe()}
+
+
+def _within(auth: AuthContext, body: KeyRequest) -> tuple[Sequence[str] | None, str]:
+    """Return to what a new key is confined: to no less than who makes it."""
+    sources, policy = body.sources, body.version_policy
+    if auth.allowed_sources is not None:
+        sources = list(auth.allowed_sources) if sources is None else sources
+        if beyond := sorted(set(sources) - set(auth.allowed_sources)):
+            rule, hint = "your key is confined to sources of its own", "choose among them"
+            raise PolicyError(rule, value=beyond[0], hint=f"{hint}: {auth.allowed_sources}")
+    if auth.version_policy != ANY:
+        if policy not in (ANY, auth.version_policy):
+            rule = "your key is confined to another version"
+            raise PolicyError(rule, value=policy, hint=f"yours is {auth.version_policy}")
+        policy = auth.version_policy
+    return sources, policy
 
 
 @router.delete("/keys/{key_id}", status_code=204, response_class=Response)

@@ -10,45 +10,46 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.auth import AuthContext
+from core.filters import parse_filters
 from serve.api.shapes import FOUND
 from serve.depends import Caller, Parts
 from serve.desk import Desk
 from serve.disconnect import unless_gone
+from serve.scope import Collections, Filters
 from serve.searching import TOOLS, SearchName, searched
 
 router = APIRouter(prefix="/api/v1", tags=["search"])
 
 
 class SearchRequest(BaseModel):
-    """Look for passages; `k` of them at most."""
+    """Look for passages; `k` of them at most, of documents that meet all filters of `where`."""
 
     model_config = ConfigDict(extra="forbid")
 
     query: str = Field(min_length=1)
-    collection: str = "default"
+    collection: Collections = "default"
     pipeline: SearchName = "hybrid"
     k: int = Field(10, ge=1, le=100)
+    where: Filters = Field(default_factory=list)
 
 
 @router.post("/search", response_model=None, responses={200: FOUND})
 async def search(body: SearchRequest, request: Request, auth: Caller, parts: Parts) -> Response:
     """Return passages, best first, as `carrel search --json` does."""
-    wanted = (body.query, body.collection, body.pipeline, body.k)
-    work = partial(_recorded, parts, auth, *wanted)
+    work = partial(_recorded, parts, auth, body)
     return JSONResponse(await unless_gone(request, parts.runner.do(auth, work)))
 
 
-def _recorded(
-    parts: Desk, auth: AuthContext, query: str, collection: str, name: SearchName, k: int
-) -> dict[str, Any]:
-    found = searched(parts.session, auth, query, collection, name, k)
+def _recorded(parts: Desk, auth: AuthContext, body: SearchRequest) -> dict[str, Any]:
+    wanted = (body.query, body.collection, body.pipeline, body.k)
+    found = searched(parts.session, auth, *wanted, where=body.where)
     parts.audit.record(
         "retrieval",
         auth,
-        tool=TOOLS[name],
-        collection=collection,
-        filter=auth.describe(),
+        tool=TOOLS[body.pipeline],
+        collection=body.collection,
+        filter=auth.narrowed(parse_filters(body.where)).describe(),
         evidence=[one["chunk_id"] for one in found["results"]],
-        **parts.audit.question(query),
+        **parts.audit.question(body.query),
     )
     return found

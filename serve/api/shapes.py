@@ -26,6 +26,7 @@ class Passage(Value):
     updated_at: str
     scores: dict[str, float]
     metadata: dict[str, Any]
+    collection: str
 
 
 class Passages(Value):

@@ -17,11 +17,12 @@ from stores.erasure.words import said_in
 from stores.history import forget_documents
 from stores.sums_records import CONVERSATION, TRACES, drop_damaged, sign
 
+# A run or a conversation of several collections has their names joined by commas (core.scope).
 # Few names are looked for as they are written, before a run is read as JSON.
 FEW = 20
 FOUND = """SELECT run_id, question, result, trail FROM runs r
-    WHERE tenant = :tenant AND collection = :collection AND (
-        (:written IS NULL OR EXISTS (SELECT 1 FROM json_each(:written) w
+    WHERE tenant = :tenant AND instr(',' || r.collection || ',', ',' || :collection || ',')
+    AND ((:written IS NULL OR EXISTS (SELECT 1 FROM json_each(:written) w
                                      WHERE instr(r.result, w.value) > 0))
         AND EXISTS (SELECT 1 FROM json_each(r.result, '$.evidence') e
                     WHERE json_extract(e.value, '$.document_id')
@@ -29,7 +30,8 @@ FOUND = """SELECT run_id, question, result, trail FROM runs r
         OR instr(r.result, '"clarification": {') > 0)"""
 
 ACCESS = """SELECT run_id, json_extract(result, '$.access') AS access FROM runs r
-    WHERE tenant = :tenant AND collection = :collection AND (:keys IS NULL OR EXISTS (
+    WHERE tenant = :tenant AND instr(',' || r.collection || ',', ',' || :collection || ',')
+    AND (:keys IS NULL OR EXISTS (
         SELECT 1 FROM json_each(:keys) k WHERE instr(r.result, k.value) > 0))
     AND json_extract(result, '$.access') IS NOT NULL"""
 
@@ -172,7 +174,7 @@ def _conversations(
     rows = connection.execute(
         """SELECT t.conversation, t.run_id, t.clarification || t.reply || c.waiting AS asked
            FROM conversation_turns t JOIN conversations c ON c.id = t.conversation
-           WHERE c.tenant = ? AND c.collection = ?""",
+           WHERE c.tenant = ? AND instr(',' || c.collection || ',', ',' || ? || ',')""",
         (collection.tenant, collection.name),
     )
     for row in rows.fetchall():

@@ -88,6 +88,7 @@ TABLES = {
         "rate",
         "tokens_per_day",
         "sum",
+        "scope",
     ],
     "audit": ["seq", "at", "kind", "tenant", "user", "facts", "previous", "hash"],
     "spending": ["tenant", "user", "hour", "tokens"],
@@ -134,6 +135,7 @@ NAMES = [
     "m016_record_sums",
     "m017_aliases",
     "m018_id_secret",
+    "m019_key_scope",
 ]
 
 

@@ -7,8 +7,9 @@ examples share one data directory, so the rows of every earlier example are fore
 from __future__ import annotations
 
 import itertools
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 
 from core.auth import AuthContext
 from core.errors import PolicyError
+from core.filters import parse_filters
 from core.profile import Profile, ToolProfile
 from core.settings import Settings
 from retrievers.types import Index
@@ -73,13 +75,53 @@ def chunk_ids(doc: Doc) -> list[str]:
     return [short_hash(*where, doc.version, n) for n in range(len(doc.words))]
 
 
+def passes(doc: Doc, text: str) -> bool:
+    """Decide a filter of WHERE in plain Python."""
+    year = 2000 + int(doc.secret[1])
+    return {
+        "author=S1": doc.secret == "s1",
+        "authors!=s2": doc.secret != "s2",
+        "creator~nn s3": doc.secret == "s3",
+        "date>=2002": year >= 2002,
+        "year<2003": year < 2003,
+        "file=a/*.md": fnmatchcase(doc.source, "a/*.md"),
+        "file!=1.md": doc.source.rpartition("/")[2] != "1.md",
+        "version=2.0": doc.version == "2.0",
+        "version>1.5": doc.version == "2.0",
+        "type=text": True,
+        "language=ru": False,
+    }[text]
+
+
+WHERE = (
+    *("author=S1", "authors!=s2", "creator~nn s3", "date>=2002", "year<2003", "type=text"),
+    *("file=a/*.md", "file!=1.md", "version=2.0", "version>1.5", "language=ru", "version=latest"),
+)
+
+
+def seen_by(
+    docs: list[Doc], auth: AuthContext, collection: Collection, scope: tuple[str, ...] = ()
+) -> list[Doc]:
+    """Return what a caller may see of all documents, narrowed by filters and scope."""
+    known = [doc for doc in docs if may_see(doc, auth, collection, ())]
+    found = [doc for doc in known if may_see(doc, auth, collection, scope)]
+    if auth.version_policy == "latest" or "version=latest" in map(str, auth.where):
+        newest: dict[str, str] = {}
+        for doc in known:
+            family = re.sub("[0-9]+", "", doc.source)
+            newest[family] = max(newest.get(family, ""), doc.version)
+        found = [d for d in found if d.version in ("", newest[re.sub("[0-9]+", "", d.source)])]
+    texts = [str(one) for one in auth.where if str(one) != "version=latest"]
+    return [doc for doc in found if all(passes(doc, text) for text in texts)]
+
+
 def may_see(doc: Doc, auth: AuthContext, collection: Collection, scope: tuple[str, ...]) -> bool:
     mine = doc.tenant == auth.tenant == collection.tenant and doc.collection == collection.name
     named = not doc.acl or bool(doc.acl & (auth.roles | {f"user:{auth.user}"}))
     allowed = auth.allowed_sources is None or any(
         fnmatchcase(doc.source, pattern) for pattern in auth.allowed_sources
     )
-    fits = auth.version_policy == "any" or doc.version in ("", auth.version_policy)
+    fits = auth.version_policy in ("any", "latest") or doc.version in ("", auth.version_policy)
     scoped = not scope or any(fnmatchcase(doc.source, pattern) for pattern in scope)
     return mine and named and allowed and fits and scoped
 
@@ -105,7 +147,7 @@ callers = st.builds(
     user=st.sampled_from(USERS),
     roles=st.frozensets(st.sampled_from(ROLES), max_size=2),
     allowed_sources=st.none() | st.lists(st.sampled_from(PATTERNS), max_size=2).map(tuple),
-    version_policy=st.sampled_from(["any", "any", "1.0", "2.0", "3.0"]),
+    version_policy=st.sampled_from(["any", "any", "latest", "1.0", "2.0", "3.0"]),
 )
 scopes = st.lists(st.sampled_from(PATTERNS), max_size=2).map(tuple)
 conditions = st.lists(
@@ -179,10 +221,14 @@ class World:
             acl=doc.acl,
             version=doc.version,
             fields=fields,
+            metadata={"authors": [f"Ann {doc.secret}"], "year": 2000 + int(doc.secret[1])},
         )
 
-    def toolbox(self, collection: Collection) -> Toolbox:
-        return Toolbox(Index(self.store, collection, self.embedder, self.settings))
+    def toolbox(
+        self, collection: Collection, where: Sequence[str] = (), beside: Sequence[Toolbox] = ()
+    ) -> Toolbox:
+        index = Index(self.store, collection, self.embedder, self.settings)
+        return Toolbox(index, where=parse_filters(where), beside=beside)
 
     def run(
         self, tools: Toolbox, auth: AuthContext, name: str, arguments: dict[str, object]
@@ -214,20 +260,23 @@ def test_no_tool_returns_a_row_its_caller_may_not_see(world: World) -> None:
         order_by=st.sampled_from([None, "year", "secret"]),
         descending=st.booleans(),
         place=st.integers(0, 5),
+        filters=st.lists(st.sampled_from(WHERE), max_size=2),
+        more=st.lists(st.sampled_from(WHERE), max_size=1),
     )
-    def check(written, auth, scope, query, where, most, order_by, descending, place):
+    def check(written, auth, scope, query, where, most, order_by, descending, place, filters, more):
         placed, collections = world.fill(written, scope)
         collection = collections[place % len(collections)]
-        tools = world.toolbox(collection)
-        seen = {c for d in placed if may_see(d, auth, collection, ()) for c in chunk_ids(d)}
-        within = {c for d in placed if may_see(d, auth, collection, scope) for c in chunk_ids(d)}
+        tools = world.toolbox(collection, filters)
+        asked_by, auth = auth, auth.narrowed(parse_filters(filters))
+        seen = {c for d in seen_by(placed, auth, collection) for c in chunk_ids(d)}
+        within = {c for d in seen_by(placed, auth, collection, scope) for c in chunk_ids(d)}
         fields = {
             spec.name: {info.name: info.examples for info in spec.fields}
-            for spec in tools.specs(auth)
+            for spec in tools.specs(asked_by)
         }
 
         def rows(name: str, arguments: dict[str, object], permitted: set[str]) -> set[str]:
-            result = world.run(tools, auth, name, arguments)
+            result = world.run(tools, asked_by, name, arguments)
             returned = {item.chunk_id for item in result.evidence}
             assert returned <= permitted, (name, arguments)
             assert result.hidden == 0, (name, arguments)
@@ -245,7 +294,7 @@ def test_no_tool_returns_a_row_its_caller_may_not_see(world: World) -> None:
             ("query_records", seen, ()),
             ("scoped", within, scope),
         ):
-            records = [d for d in placed if d.record and may_see(d, auth, collection, bounds)]
+            records = [d for d in seen_by(placed, auth, collection, bounds) if d.record]
             assert set(fields[name].get("secret", [])) == {d.secret for d in records}
             everything = rows(name, {"limit": 100}, permitted)
             assert everything == {chunk_ids(d)[0] for d in records}
@@ -256,6 +305,22 @@ def test_no_tool_returns_a_row_its_caller_may_not_see(world: World) -> None:
             assert found == {chunk_ids(d)[0] for d in records if meets(d, where, most)}
             ordered = {**asked, "order_by": order_by, "descending": descending, "query": query}
             rows(name, ordered, permitted)
+
+        # A call narrows further; a field that the caller sees nowhere is refused.
+        call = {"query": SHARED, "limit": 100, "where": more}
+        if seen_by(placed, asked_by, collection) or not more:
+            narrow = seen_by(placed, auth.narrowed(parse_filters(more)), collection)
+            assert rows("search_text", call, seen) == {c for d in narrow for c in chunk_ids(d)}
+
+        # Several collections give what each of them gives.
+        others = [one for one in collections if one.tenant == auth.tenant and one != collection]
+        joint = world.toolbox(collection, filters, [world.toolbox(o, filters) for o in others])
+        result = world.run(joint, asked_by, "search_text", {"query": SHARED, "limit": 100})
+        every = {c for one in others for d in seen_by(placed, auth, one) for c in chunk_ids(d)}
+        assert {item.chunk_id for item in result.evidence} == seen | every
+        if others:
+            names = {(i.chunk_id, i.collection) for i in result.evidence}
+            assert names == {(c, d.collection) for d in placed for c in chunk_ids(d)} & names
 
         for doc in placed[:3]:
             for chunk in chunk_ids(doc)[:1]:

@@ -1,10 +1,11 @@
 // Where a question is written: the box, its options, and the button that sends or stops.
 
 import { el, fill } from "../dom.js";
+import { collectionOptions, filtersOf, whereField, whereLabel } from "./scope.js";
 
 const PIPELINES = [["auto", "Auto"], ["agentic", "Agentic"], ["classic", "Classic"]];
 
-/** Return {node, ask(text), running(bool), focus(), collection, pipeline, clarify}. */
+/** Return {node, ask(text), running(bool), focus(), collection, where, pipeline, clarify}. */
 export function makeComposer(collections, { send, stop }) {
   const box = el("textarea", {
     id: "question", rows: "1", dir: "auto", placeholder: "Ask your documents…", "aria-describedby": "question-hint",
@@ -16,17 +17,18 @@ export function makeComposer(collections, { send, stop }) {
     },
   });
   const button = el("button", { type: "submit", class: "primary send" }, "Ask");
-  const collection = el("select", { id: "ask-collection", onchange: label }, collections.map((one) => el("option", { value: one.name }, one.name)));
+  const collection = el("select", { id: "ask-collection", onchange: label }, collectionOptions(collections));
+  const where = whereField("ask-where");
   const pipeline = el("select", { id: "ask-pipeline", onchange: label }, PIPELINES.map(([value, name]) => el("option", { value }, name)));
   const clarify = el("input", { type: "checkbox", id: "ask-clarify", checked: true });
   const clarifyRow = el("label", { hidden: true }, clarify, " Ask me back when the question is unclear");
-  const fixedNote = el("span", { class: "hint", hidden: true }, "A conversation reads one collection.");
+  const fixedNote = el("span", { class: "hint", hidden: true }, "A conversation keeps to its collection.");
   const summary = el("summary");
   const node = el("form", { class: "composer", onsubmit: (event) => { event.preventDefault(); submit(); } },
     el("div", { class: "composer-box" }, el("label", { class: "sr", for: "question" }, "Your question"), box, button),
     el("div", { class: "composer-foot" },
       el("details", { class: "options" }, summary,
-        el("div", { class: "row options-row" }, el("label", null, "Collection ", collection), fixedNote, el("label", null, "Pipeline ", pipeline), clarifyRow)),
+        el("div", { class: "row options-row" }, el("label", null, "Collection ", collection), fixedNote, el("label", null, "Pipeline ", pipeline), whereLabel(where), clarifyRow)),
       el("span", { class: "hint", id: "question-hint" }, "Enter asks, Shift+Enter begins a new line")));
   let busy = false;
 
@@ -63,7 +65,7 @@ export function makeComposer(collections, { send, stop }) {
       if ([...collection.options].some((one) => one.value === name)) collection.value = name;
       label();
     },
-    /** A conversation reads one collection. */
+    /** A conversation keeps to its collection. */
     fix(fixed) {
       collection.disabled = fixed;
       fixedNote.hidden = !fixed;
@@ -71,6 +73,7 @@ export function makeComposer(collections, { send, stop }) {
     offerClarifying(there) { clarifyRow.hidden = !there; },
     get collection() { return collection.value; },
     get pipeline() { return pipeline.value; },
+    get where() { return filtersOf(where); },
     get clarify() { return clarify.checked && !clarifyRow.hidden; },
   };
 }

@@ -51,11 +51,11 @@ export function openSource(app, { collection, cites, index }) {
     fill(facts, factsOf(item));
     drawPassages(body, [item], cite);
     const shown = at;
-    surrounding(app, collection, item).then((found) => {
+    surrounding(app, item.collection || collection, item).then((found) => {
       if (shown !== at || !dialog.open || !found) return;
       fill(facts, factsOf({ ...item, ...documentFacts(found.document) }));
       drawPassages(body, withCited(found.passages, item, cite), cite);
-      readOn(app, collection, item, body, found);
+      readOn(app, item.collection || collection, item, body, found);
     }, (error) => {
       if (shown === at && error.status !== 404) body.append(el("p", { class: "hint" }, errorText(error)));
     });
@@ -85,7 +85,7 @@ export function openSource(app, { collection, cites, index }) {
 
 function factsOf(item) {
   const facts = [
-    item.section, pageText(item), item.source !== item.title ? item.source : "",
+    item.collection, item.section, pageText(item), item.source !== item.title ? item.source : "",
     item.version ? `version ${item.version}` : "", item.updated_at ? `updated ${item.updated_at}` : "",
   ];
   return facts.filter(Boolean).join(" · ");

@@ -64,7 +64,7 @@ export async function mount(root, app, params) {
 
   /** A server that keeps conversations knows what was said before; another is told. */
   async function bodyOf(question) {
-    const body = { question, pipeline: composer.pipeline, stream: true };
+    const body = { question, pipeline: composer.pipeline, where: composer.where, stream: true };
     if (!state.talk && state.keeps && !state.asked.length) {
       const begun = await talks.begin(app, composer.collection);
       if (begun) {

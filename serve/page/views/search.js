@@ -2,6 +2,7 @@
 
 import { errorText } from "../api.js";
 import { bar, count, el, fill } from "../dom.js";
+import { collectionOptions, filtersOf, whereField, whereLabel } from "../parts/scope.js";
 import { openSource } from "../parts/source.js";
 import { marked, queryRanges, window as cut } from "../parts/spans.js";
 import { channelName, placeText } from "../parts/words.js";
@@ -15,18 +16,19 @@ const KINDS = [["hybrid", "Words and meaning"], ["linked", "With links"], ["keyw
 export async function mount(root, app, { rest }) {
   const { collections } = await app.api.get("/api/v1/collections");
   const field = el("input", { type: "search", id: "query", dir: "auto", placeholder: "Find passages…", required: true });
-  const collection = el("select", null, collections.map((one) => el("option", { value: one.name }, one.name)));
+  const collection = el("select", null, collectionOptions(collections));
+  const where = whereField("search-where");
   const kind = el("select", null, KINDS.map(([value, name]) => el("option", { value }, name)));
   const status = el("p", { class: "hint", role: "status" });
   const list = el("ol", { class: "plain results" });
   const form = el("form", { class: "search-form", role: "search", onsubmit: (event) => { event.preventDefault(); find(); } },
     el("label", { class: "sr", for: "query" }, "Words to look for"), field,
     el("button", { type: "submit", class: "primary" }, "Search"),
-    el("div", { class: "row options-row" }, el("label", null, "Collection ", collection), el("label", null, "By ", kind)));
+    el("div", { class: "row options-row" }, el("label", null, "Collection ", collection), el("label", null, "By ", kind), whereLabel(where)));
   fill(root, el("h1", null, "Search"), form, status, list);
   field.focus();
   let running = null;
-  if (collections.some((one) => one.name === rest[0])) collection.value = rest[0];
+  if ([...collection.options].some((one) => one.value === rest[0])) collection.value = rest[0];
   if (rest[1]) {
     field.value = rest[1];
     find();
@@ -40,7 +42,7 @@ export async function mount(root, app, { rest }) {
     status.textContent = "Searching…";
     history.replaceState(null, "", `#/search/${encodeURIComponent(collection.value)}/${encodeURIComponent(query)}`);
     try {
-      const found = await app.api.post("/api/v1/search", { query, collection: collection.value, pipeline: kind.value, k: 20 }, { signal: mine.signal });
+      const found = await app.api.post("/api/v1/search", { query, collection: collection.value, where: filtersOf(where), pipeline: kind.value, k: 20 }, { signal: mine.signal });
       draw(query, found);
     } catch (error) {
       if (error.name === "AbortError") return;
@@ -70,7 +72,7 @@ function resultNode(app, item, query, best, collection) {
   const heading = el("button", { type: "button", class: "link result-title", dir: "auto", onclick: () => openSource(app, {
     collection, index: 0, cites: [{ number: 0, spans: [], evidence: item, button: heading, query }],
   }) }, item.title || item.source);
-  const place = [placeText(item), item.title && item.title !== item.source ? item.source : ""].filter(Boolean).join(" · ");
+  const place = [item.collection, placeText(item), item.title && item.title !== item.source ? item.source : ""].filter(Boolean).join(" · ");
   return el("li", { class: "result card" },
     el("h2", null, heading),
     el("p", { class: "under", dir: "auto" }, place),

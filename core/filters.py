@@ -1,0 +1,205 @@
+"""Filters: which documents a question may be answered from, each as FIELD OPERATOR VALUE."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import Any
+
+from core.errors import CallerError
+from core.metadata_names import CANONICAL
+from core.types import Value
+from core.versions import LATEST, version_order
+
+MOST = 16  # of one question; each is asked of every document once
+LONGEST_FIELD, LONGEST_VALUE = 100, 500
+HINT = "write FIELD=VALUE, with != < <= > >= or ~ (contains), as in --where 'date>=2020'"
+# Beside these, a document's own metadata and a record's fields go by their names.
+GENERAL = ("file", "title", "type", "language", "version", "date")
+
+_OPERATOR = re.compile(r"!=|<=|>=|[=<>~]")
+_NAMES = CANONICAL | {
+    **{"file": "source", "path": "source", "format": "type", "kind": "type"},
+    **{"дата": "published", "日期": "published"},
+}
+# What of a document's row is read for a field; other fields are looked for in its metadata.
+_COLUMNS = {
+    "source": ("source",),
+    "title": ("title",),
+    "type": ("format", "source"),
+    "language": ("language",),
+    "version": ("version",),
+    "updated_at": ("updated_at",),
+    "published": ("metadata", "updated_at"),
+    "year": ("metadata", "updated_at"),
+}
+# A document has one date: the first of these that it says.
+_DATES = {"published": ("published", "year"), "year": ("year", "published")}
+_ORDERS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+_DATE = re.compile(r"\d{4}(?:-\d\d){0,2}")
+_DATED = re.compile(r"\d{4}(?:-|$)")
+_WORD = re.compile(r"\w+")
+
+
+class Filter(Value):
+    """Compare one field of a document with a value.
+
+    `=` ignores case and takes * and ?; a name of an author need not be whole ("Smith"), nor a date
+    ("2020"). `~` means contains. < <= > >= compare numbers, dates and versions. `version=latest`
+    keeps the newest version of each document, and documents that declare none.
+    """
+
+    field: str
+    op: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"{self.field}{self.op}{self.value}"
+
+    @property
+    def name(self) -> str:
+        """Return the field under the one name that all its synonyms have."""
+        return _NAMES.get(self.field.casefold(), self.field.casefold())
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Return the columns of `documents` that `meets` must be given."""
+        return _COLUMNS.get(self.name, ("metadata",))
+
+    @property
+    def of_metadata(self) -> bool:
+        """Tell whether the field is one that documents need not have."""
+        return self.columns == ("metadata",)
+
+    @property
+    def latest(self) -> bool:
+        """Tell whether the newest versions are asked for, which no document says of itself."""
+        return self.name == "version" and self.value.casefold() == LATEST
+
+    def meets(self, *columns: str) -> bool:
+        """Tell whether a document with these `columns` passes."""
+        values = self._values(*columns)
+        if self.op == "~":
+            return any(_folded(self.value) in _folded(value) for value in values)
+        if self.op in _ORDERS:
+            return any(self._ordered(value) for value in values)
+        return any(self._equal(value) for value in values) == (self.op == "=")
+
+    def _values(self, first: str, second: str = "") -> list[str]:
+        """Return what a document says in the field."""
+        if self.name == "source":
+            path = first.split("#")[0]
+            return [first, path, PurePosixPath(path).name]
+        if self.name == "type":
+            return [first, PurePosixPath(second.split("#")[0]).suffix.lstrip(".")]
+        if "metadata" not in self.columns:
+            return [first] if first else []
+        try:
+            said = json.loads(first)
+        except ValueError:  # damaged, as its sum will tell whoever reads it
+            return []
+        for name in _DATES.get(self.name, (self.name,)):
+            if values := _said(said, name):
+                return values
+        return [second] if second else []
+
+    def _equal(self, value: str) -> bool:
+        said, asked = _folded(value), _folded(self.value)
+        if said == asked:
+            return True
+        if ("*" in asked or "?" in asked) and fnmatchcase(said, asked):
+            return True
+        if self.name == "authors":
+            words = set(_WORD.findall(asked))
+            return bool(words) and words <= set(_WORD.findall(said))
+        one, other = _number(said), _number(asked)
+        if one is not None and one == other:
+            return True
+        return _DATE.fullmatch(asked) is not None and said.startswith(f"{asked}-")
+
+    def _ordered(self, value: str) -> bool:
+        compare = _ORDERS[self.op]
+        if self.name == "version":
+            return bool(compare(version_order(value), version_order(self.value)))
+        one, other = _number(value), _number(self.value)
+        if one is not None and other is not None:
+            return bool(compare(one, other))
+        if _DATE.fullmatch(self.value) and _DATED.match(value):
+            return bool(compare(value[: len(self.value)], self.value))
+        return False
+
+
+@lru_cache(maxsize=1024)
+def parse_filter(text: str) -> Filter:
+    """Read one filter; raises CallerError that says what is wrong with it."""
+    match = _OPERATOR.search(text)
+    if match is None or "\x00" in text:
+        raise CallerError("a filter names a field and a value", value=text, hint=HINT)
+    field, value = text[: match.start()].strip(), text[match.end() :].strip()
+    if not field or not value or "!" in field:
+        raise CallerError("a filter names a field and a value", value=text, hint=HINT)
+    found = Filter(field=field, op=match[0], value=value)
+    if len(found.field) > LONGEST_FIELD or len(found.value) > LONGEST_VALUE:
+        rule = f"a filter's field has at most {LONGEST_FIELD} characters, its value {LONGEST_VALUE}"
+        raise CallerError(rule, value=text, hint=HINT)
+    if found.latest and found.op != "=":
+        raise CallerError("the latest version is asked for by =", value=text, hint="version=latest")
+    comparable = found.name == "version" or _number(found.value) is not None
+    if found.op in _ORDERS and not comparable and not _DATE.fullmatch(found.value):
+        rule = f"'{found.op}' compares numbers, versions and dates (2020, 2020-05 or 2020-05-31)"
+        raise CallerError(rule, value=text, hint=HINT)
+    return found
+
+
+def as_texts(fields: Mapping[str, Any]) -> list[str]:
+    """Return fields with the values they must have, one or a list of them, as filters."""
+    return [
+        f"{name}={_text(value)}"
+        for name, given in fields.items()
+        for value in (given if isinstance(given, list) else [given])
+    ]
+
+
+def parse_filters(given: Sequence[str]) -> tuple[Filter, ...]:
+    """Read filters, all of which must hold."""
+    if len(given) > MOST:
+        raise CallerError(f"a question has at most {MOST} filters", value=len(given))
+    return tuple(parse_filter(text) for text in given)
+
+
+def meets_filter(text: str, *columns: str) -> bool:
+    """Tell whether a document with these columns passes the filter of this text, for SQL."""
+    return parse_filter(text).meets(*columns)
+
+
+def _said(metadata: object, name: str) -> list[str]:
+    if not isinstance(metadata, dict):
+        return []
+    found = [value for key, value in metadata.items() if str(key).casefold() == name]
+    items: Iterable[object] = (
+        item for value in found for item in (value if isinstance(value, list) else [value])
+    )
+    return [_text(item) for item in items if item not in (None, "")]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f"{value:.15g}" if isinstance(value, float) else str(value)
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _number(text: str) -> float | None:
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if abs(found) != float("inf") and found == found else None
