@@ -1,7 +1,7 @@
 """Train what scores sentences as answers, on questions whose answers are known.
 
 python scripts/train_scorer.py collect DATA OUT [--embedder NAME] [SET …]
-python scripts/train_scorer.py train OUT WEIGHTS [--model NAME]
+python scripts/train_scorer.py train OUT WEIGHTS
 
 `collect` asks the questions of data sets in the BEIR layout over their own corpora (and of other
 sets over them: nothing answers those), and keeps the features of every sentence that the search
@@ -25,13 +25,12 @@ import numpy as np
 
 from core.language.detect import detect_language
 from core.settings import load_settings
-from core.types import Evidence
 from evals.corpus import AUTH, COLLECTION, build_corpus, open_corpus
 from evals.dataset import JudgedQuery, read_dataset, read_queries
 from graph.session import Session
-from reasoning.rules.features import FEATURES, features, spans_of
+from reasoning.rules.features import FEATURES, features
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.rules.relevance import evidence_languages
+from reasoning.rules.relevance import Relevance, evidence_languages
 from tools.toolbox import Toolbox
 
 # Set, questions at most, and the set whose questions nothing in it answers.
@@ -43,8 +42,13 @@ SETS = (
     ("cmrc2018_zh", 400, "xquad_zh"),
     ("dragonball", 176, "hotpotqa_small"),
 )
-# The questions of one set over the parallel passages of another, whose ids they share.
-CROSS = (("xquad_ru", "xquad_en"), ("xquad_zh", "xquad_en"), ("xquad_en", "xquad_ru"))
+# The questions of one set over the parallel passages of another, whose ids they share; and
+# questions in that language that nothing there answers.
+CROSS = (
+    ("xquad_ru", "xquad_en", "rubq_ru"),
+    ("xquad_zh", "xquad_en", "cmrc2018_zh"),
+    ("xquad_en", "xquad_ru", "hotpotqa_small"),
+)
 FOREIGN = 100
 CROSSED = 150
 HITS = 6
@@ -71,7 +75,7 @@ def collect(data: Path, out: Path, embedder: str, only: list[str]) -> None:
         asked = draw.sample(asked, min(most, len(asked)))
         others = [(q, "foreign") for q in read_queries(data / foreign)]
         asked += draw.sample(others, min(FOREIGN, len(others)))
-        for source, over in CROSS:
+        for source, over, nothing in CROSS:
             if over == name:
                 parallel = read_dataset(data / source, allow_missing=True).queries
                 known = {q.query_id: q for q in dataset.queries}
@@ -81,6 +85,8 @@ def collect(data: Path, out: Path, embedder: str, only: list[str]) -> None:
                     if q.query_id in known
                 ]
                 asked += draw.sample(pairs, CROSSED)
+                none = [(q, "foreign across") for q in read_queries(data / nothing)]
+                asked += draw.sample(none, min(FOREIGN, len(none)))
         corpus = build_corpus(dataset, settings, lambda stage, done, total: None)
         kept = []
         with open_corpus(corpus.settings) as session:
@@ -113,10 +119,9 @@ def one_question(session: Session, query: JudgedQuery, group: str) -> dict[str, 
     evidence = found.evidence[:HITS]
     if not evidence:
         return None
-    assert index.embedder is not None
-    wanted = reasoner._relevance.wanted(question, evidence_languages(evidence))
-    vector = index.embedder.embed_query(query.text)
-    sentences, x = features(wanted, evidence, likeness(tools, vector, evidence))
+    relevance = Relevance(index.embedder, tools.term_weights(), tools.sentence_vectors)
+    wanted = relevance.wanted(question, evidence_languages(evidence))
+    sentences, x = features(wanted, evidence, relevance.likeness(wanted, evidence))
     texts = [one.evidence.text[one.start : one.end] for one in sentences]
     golds = [normal(a) for a in query.answers if normal(a)]
     y = [
@@ -141,25 +146,9 @@ def one_question(session: Session, query: JudgedQuery, group: str) -> dict[str, 
 TOOLS: dict[int, Toolbox] = {}
 
 
-def likeness(tools: Toolbox, vector: Any, evidence: list[Evidence]) -> list[Any]:
-    """Return the cosines of the sentences of evidence, and of each as a whole."""
-    stored = tools.sentence_vectors([item.chunk_id for item in evidence])
-    found = []
-    for item in evidence:
-        whole = item.scores.get("vector", 0.0)
-        spans = spans_of(item.text, item.kind)
-        rows = stored.get(item.chunk_id)
-        if rows is not None and len(rows) == len(spans):
-            cosines = rows @ vector
-        else:
-            cosines = np.full(len(spans), whole)
-        found.append(np.append(cosines, whole).astype(np.float32))
-    return found
-
-
 # Unanswerable and foreign questions weigh together as much as this share of the answerable ones.
 NULL_SHARE = 0.6
-NOTHING = ("unanswerable", "foreign")
+NOTHING = ("unanswerable", "foreign", "foreign across")
 # Features of meaning, which say nothing without an embedder.
 MEANING = ("similarity", "behind", "passage", "foreign_similarity")
 Group = tuple[Any, Any, dict[str, Any]]
@@ -254,12 +243,12 @@ def measure(groups: list[Group], weights: Any, bias: float) -> dict[str, Any]:
     return report
 
 
-def train(folder: Path, target: Path, model: str) -> None:
+def train(folder: Path, target: Path) -> None:
     """Report each set as the weights of the others judge it; write those of all."""
     import yaml
 
     rows = yaml.safe_load(target.read_text(encoding="utf-8")) if target.exists() else {}
-    for words, name in ((False, model), (True, "words")):
+    for words, name in ((False, "meaning"), (True, "words")):
         sets = {path.stem: groups_of(path, words=words) for path in sorted(folder.glob("*.npz"))}
         for left in sets:
             # The three xquad sets hold the same questions, so they are left out together.
@@ -289,12 +278,11 @@ def main() -> None:
     parser.add_argument("target", type=Path)
     parser.add_argument("sets", nargs="*")
     parser.add_argument("--embedder", default="embedded")
-    parser.add_argument("--model", default="multilingual-e5-small", help="the row to write")
     given = parser.parse_args()
     if given.what == "collect":
         collect(given.source, given.target, given.embedder, given.sets)
     else:
-        train(given.source, given.target, given.model)
+        train(given.source, given.target)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ class DecidingFields(BaseModel):
     """Say how evidence is graded and questions are answered."""
 
     grade_answers: float = Field(
-        0.75, ge=0, le=1, description="Evidence at or above this score answers (grade 3)."
+        0.5, ge=0, le=1, description="Evidence as likely to answer as this answers (grade 3)."
     )
     grade_partly: float = Field(
-        0.5, ge=0, le=1, description="Evidence at or above this score partly answers (grade 2)."
+        0.3, ge=0, le=1, description="Evidence as likely as this partly answers (grade 2)."
     )
     grade_related: float = Field(
-        0.3, ge=0, le=1, description="Evidence at or above this score is related (grade 1)."
+        0.1, ge=0, le=1, description="Evidence as likely as this is related (grade 1)."
     )
     max_rewrites: int = Field(2, ge=0, le=3, description="Rewrites of one sub-question at most.")
     drift_similarity: float = Field(

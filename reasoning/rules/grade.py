@@ -36,6 +36,8 @@ def _grade(wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: 
     reason += f", cosine {sentence.semantic:.2f})" if sentence.semantic is not None else ")"
     steps = (settings.grade_related, settings.grade_partly, settings.grade_answers)
     level = sum(score >= step for step in steps)
+    if level >= PARTLY and sentence.names_missing:
+        level, reason = RELATED, f"{reason}; names nothing the question names"
     if level >= PARTLY and wanted.wants in CHECKED_KINDS and not sentence.has_kind:
         level, reason = RELATED, f"{reason}; holds no {wanted.wants}"
     return Grade(evidence_id=item.evidence_id, grade=level, reason=reason)

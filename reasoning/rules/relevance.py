@@ -9,7 +9,7 @@ from core.types import Evidence, SubQuestion, TermWeights
 from models.embeddings import Embedder, Vectors
 from reasoning.rules.asked_fields import with_asked_fields
 from reasoning.rules.features import features, heading_of, spans_of
-from reasoning.rules.scorer import scorer_for
+from reasoning.rules.scorer import scorer
 from reasoning.rules.sentences import Sentence
 from reasoning.rules.wanted import Wanted, analyse
 
@@ -53,8 +53,7 @@ class Relevance:
         found, rows = features(wanted, evidence, self.likeness(wanted, evidence))
         if not found:
             return []
-        model_id = self._embedder.model_id if meaning and self._embedder else ""
-        odds = scorer_for(model_id).odds(rows).tolist()
+        odds = scorer(meaning=meaning).odds(rows).tolist()
         by_chunk: dict[str, list[Sentence]] = {item.chunk_id: [] for item in evidence}
         for candidate, one in zip(found, odds, strict=True):
             by_chunk[candidate.evidence.chunk_id].append(
@@ -68,9 +67,9 @@ class Relevance:
         return sorted(scored, key=lambda one: -one.odds)
 
     def likeness(self, wanted: Wanted, evidence: Sequence[Evidence]) -> list[Vectors]:
-        """Return the cosines of a question with the sentences of each piece of evidence.
+        """Return how like a question the sentences of each piece of evidence are, 0..1.
 
-        The cosine of the whole comes last.
+        The likeness of the whole comes last.
         """
         import numpy as np
 
@@ -98,7 +97,15 @@ class Relevance:
             best = item.scores.get(VECTOR_SCORE, 0.0)
             cosines = np.full(len(spans), best) if rows is None else rows @ wanted.vector
             whole = item.scores.get(VECTOR_SCORE, float(cosines.max(initial=0.0)))
-            found.append(np.append(cosines, whole).astype("float32"))
+            found.append(
+                np.array(
+                    [
+                        embedder.similarity(cosine, wanted.language, item.language)
+                        for cosine in (*cosines.tolist(), whole)
+                    ],
+                    dtype=np.float32,
+                )
+            )
         return found
 
 

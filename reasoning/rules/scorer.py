@@ -1,4 +1,4 @@
-"""How likely each sentence answers: a linear model of its features, by embedder.
+"""How likely each sentence answers: a linear model of its features.
 
 The odds of a sentence are against the null option "nothing here answers" (a conditional logit:
 McFadden 1974). `scripts/train_scorer.py` fits the numbers by leaving whole data sets out.
@@ -24,8 +24,8 @@ else:
     Floats = Any
 
 FILE = Path(__file__).with_name("scorer.yaml")
-WORDS = "words"  # the row for texts that no embedder serves
-GENERAL = "multilingual-e5-small"  # the row for embedders that nothing was trained with
+# The rows: with similarities, which are calibrated by embedder, and for what none serves.
+MEANING, WORDS = "meaning", "words"
 BIAS = "bias"
 MOST_ODDS = 30.0  # beyond it exp() adds nothing
 
@@ -54,9 +54,8 @@ class Scorer:
         return np.asarray(np.clip(rows @ self._weights + self._bias, -MOST_ODDS, MOST_ODDS))
 
 
-@lru_cache(maxsize=4)
-def scorer_for(model_id: str) -> Scorer:
-    """Return the scorer of an embedder's model ("name@digest"), "" for none."""
+@lru_cache(maxsize=2)
+def scorer(*, meaning: bool) -> Scorer:
+    """Return the scorer of sentences whose similarities are known, or of words alone."""
     rows = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    name = model_id.partition("@")[0] if model_id else WORDS
-    return Scorer(rows.get(name, rows[GENERAL]))
+    return Scorer(rows[MEANING if meaning else WORDS])

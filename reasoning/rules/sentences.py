@@ -11,7 +11,7 @@ from reasoning.rules.wanted import Wanted
 
 HERE, SIMILARITY = FEATURES.index("here"), FEATURES.index("similarity")
 LACKS, FORM = FEATURES.index("lacking"), FEATURES.index("unfinished")
-SHORT = FEATURES.index("short")
+SHORT, NAMES = FEATURES.index("short"), FEATURES.index("names_missing")
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,8 @@ class Sentence:
     `odds` are log odds against "nothing answers", `score` the same as 0..1; `lexical` is the share
     of the question's words in it, `semantic` its cosine. `matched` are the question's own words
     that it or its heading says, `has_kind` that it holds a value of the kind asked for,
-    `is_answer` that it is more than a heading. `field` tells that it is what a question asks for
+    `is_answer` that it is more than a heading, `names_missing` that its passage has no name that
+    the question says. `field` tells that it is what a question asks for
     of a record that it names.
     """
 
@@ -35,6 +36,7 @@ class Sentence:
     matched: frozenset[int]
     has_kind: bool
     is_answer: bool = True
+    names_missing: bool = False
     field: bool = False
 
     @classmethod
@@ -51,6 +53,7 @@ class Sentence:
             one.matched,
             not one.row[LACKS],
             not (one.row[FORM] and one.row[SHORT]),
+            one.row[NAMES] >= 1,
         )
 
     @property
