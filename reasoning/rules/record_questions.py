@@ -121,7 +121,7 @@ def _arguments(reading: RecordReading, unknown: bool) -> dict[str, Any] | None:
     noun = reading.named or (not schema.prose and has(reading, "noun"))
     signal = counted or sure_of or (unknown and (noun or (listed and reading.shown)))
     everything = listed and noun and not reading.shown and not unknown
-    if not reading.sure or not (signal or everything):
+    if has(reading, "how") or not reading.sure or not (signal or everything):
         return None
     if sum(c["field"] == ANY_FIELD for c in reading.where) > (
         MOST_GUESSES if schema.prose else NEAR

@@ -77,7 +77,7 @@ def where(found: dict[str, Any] | None) -> list[str]:
         ("Repair orders received in May 2023", "list", ["received = 2023-05"]),
         ("Сколько открытых заказов?", "count", ["status = open"]),
         ("Скільки картин з Японії?", "count", ["country = Japan"]),
-        ("1950年以后的画有哪些？", "list", ["year > 1950"]),
+        ("1950年以后有哪些记录？", "list", ["year > 1950"]),
     ],
 )
 def test_a_question_becomes_conditions_on_its_fields(
@@ -99,7 +99,6 @@ def test_a_question_becomes_conditions_on_its_fields(
         ),
         ("3 oldest paintings", {"order_by": "year", "descending": False, "limit": 3}),
         ("average price of closed repair orders", {"aggregate": "average", "field": "price"}),
-        ("Сколько заказов у каждого механика?", {"aggregate": "groups", "field": "mechanic"}),
         ("How many repair orders per year?", {"field": "received", "characters": 4}),
     ],
 )
