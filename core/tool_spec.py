@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from core.types import FieldInfo, Value
+from core.types import FieldInfo, RecordTable, Value
 
 
 class ToolSpec(Value):
@@ -14,7 +14,8 @@ class ToolSpec(Value):
 
     `base` names the general tool behind a renamed one; `purpose` is one sentence, `not_for` are
     counter-examples, `examples` are questions it serves; `arguments` is the JSON schema of its
-    arguments and `fields` are the record fields it can query, as this caller may see them.
+    arguments and `fields` are the record fields it can query, as this caller may see them, `tables`
+    the files of those records; `others` counts the documents beside them that are no records.
     """
 
     name: str
@@ -24,4 +25,6 @@ class ToolSpec(Value):
     examples: list[str] = Field(default_factory=list)
     arguments: dict[str, Any] = Field(default_factory=dict)
     fields: list[FieldInfo] = Field(default_factory=list)
+    tables: list[RecordTable] = Field(default_factory=list)
+    others: int = 0
     scoped: bool = False

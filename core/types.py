@@ -273,3 +273,11 @@ class FieldInfo(Value):
     type: Literal["text", "number"]
     values: int = 0
     examples: list[str] = Field(default_factory=list)
+
+
+class RecordTable(Value):
+    """Name a file of records with their fields in its order; "" for many files together."""
+
+    file: str
+    records: int
+    fields: list[str] = Field(default_factory=list)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.citations import citation_marks, numbered_sources
+from core.record_names import ROW
 from core.types import Claim, Evidence, Plan, StopReason, Understanding
 from reasoning.rules.lexicon import lexicon
 
@@ -82,10 +83,12 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
             continue
         if len(plan.questions) > 1:
             lines.append(f"{question.text.strip()}")
-        if question.wants == "list":
+        counted = [claim for claim in own if _kind(claim, by_chunk) == ROW]
+        if counted or question.wants == "list":
+            lines += [_marked(claim, numbers) for claim in counted]
             lines += [
                 f"{place}. {_work(claim, by_chunk)}{_marked(claim, numbers)}"
-                for place, claim in enumerate(own, start=1)
+                for place, claim in enumerate((c for c in own if c not in counted), start=1)
             ]
         else:
             text = " ".join(_marked(claim, numbers) for claim in own)
@@ -126,10 +129,18 @@ def _marked(claim: Claim, numbers: dict[str, int]) -> str:
     return f"{claim.text} {citation_marks(claim, numbers)}"
 
 
-def _work(claim: Claim, evidence: dict[str, Evidence]) -> str:
-    """Name the work an item comes from: title, authors and year are the source's own metadata."""
+def _kind(claim: Claim, evidence: dict[str, Evidence]) -> str:
     item = evidence.get(claim.citations[0].chunk_id)
-    if item is None or not item.title:
+    return item.kind if item else ""
+
+
+def _work(claim: Claim, evidence: dict[str, Evidence]) -> str:
+    """Name the work an item comes from: title, authors and year are the source's own metadata.
+
+    A claim that begins with the title names it already.
+    """
+    item = evidence.get(claim.citations[0].chunk_id)
+    if item is None or not item.title or claim.text.startswith(item.title):
         return ""
     work = item.work
     authors = work.get("authors")

@@ -27,6 +27,7 @@ from stores.cursors import Connection
 from stores.gate import Gate
 from stores.migrations import apply_migrations
 from stores.permissions import HAS_SUM, KNOWN, SOUND, register_permissions
+from stores.record_conditions import HAS_WORDS, has_words
 from stores.sums import register
 from stores.witness import KEY, NAME, Witness
 
@@ -89,6 +90,7 @@ class Database:
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute("PRAGMA secure_delete=ON")
         register_permissions(connection)
+        connection.create_function(HAS_WORDS, 2, has_words, deterministic=True)
         register(connection)
         connection.create_function(KNOWN, 2, self._known)
         connection.create_function(SOUND, 3, self._sound)

@@ -12,15 +12,12 @@ import time
 from collections.abc import Collection as AbstractCollection
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, NamedTuple
-
-from pydantic import Field
+from typing import NamedTuple
 
 from core.auth import AuthContext
-from core.errors import CallerError
 from core.filters import Filter
 from core.time_limit import TimeLimit, limited_time
-from core.types import FieldInfo, Value
+from core.types import FieldInfo, RecordTable
 from stores.database import Database
 from stores.permissions import (
     FAMILY,
@@ -32,12 +29,15 @@ from stores.permissions import (
     Parameters,
     permission_filter,
 )
+from stores.record_conditions import HAS_WORDS, Condition, clause, words_test
 from stores.sums import FUNCTION
 
 READABLE = {"documents", "document_acl", "record_fields", "quarantine"}
 WINDOWS = {"row_number", "dense_rank", "sum"}
 FUNCTIONS = {"count", "min", "max", "glob", "instr", "length", MATCHES} | WINDOWS
 FUNCTIONS |= {MEETS, FAMILY, ORDER, "coalesce", KNOWN, SOUND, FUNCTION}  # of sums
+FUNCTIONS |= {"avg", "substr", HAS_WORDS}
+MOST_TABLES = 50  # more files are no tables that a question would name
 LONGEST_NAME = 100  # of a field that a condition can name
 EXAMPLES = 200
 # Of all fields together, so that neither a description nor choosing by it takes long.
@@ -63,15 +63,19 @@ class DescriptionKey(NamedTuple):
     sources: tuple[str, ...]
 
 
-Operator = Literal["=", "contains", "<", "<=", ">", ">="]
+class Groups(NamedTuple):
+    """Hold the records of each value of a field, most first, and how many values there are."""
+
+    counts: list[tuple[str, int]]
+    values: int
 
 
-class Condition(Value):
-    """Compare one field; `contains` and `=` ignore case, the others (and `=` 7) compare numbers."""
+class Description(NamedTuple):
+    """Describe the records a caller may see: their fields, their files, and what is none."""
 
-    field: str = Field(min_length=1, max_length=100)
-    op: Operator = "contains"
-    value: str | float = Field(description="text for = and contains, a number for the others")
+    fields: list[FieldInfo]
+    tables: list[RecordTable]
+    others: int
 
 
 class Records:
@@ -82,7 +86,7 @@ class Records:
         self._database = database
         self._timeout_s = timeout_s
         self._most_fields = most_fields
-        self._described: dict[DescriptionKey, list[FieldInfo]] = {}
+        self._described: dict[DescriptionKey, Description] = {}
         self._states: dict[int, tuple[int, tuple[int, ...], frozenset[str]]] = {}
         self._lock = threading.Lock()
 
@@ -97,16 +101,15 @@ class Records:
         descending: bool,
         limit: int,
         sources: Sequence[str] = (),
+        file: str = "",
     ) -> tuple[list[int], int]:
         """Return the document row ids that meet every condition, and how many there are in all.
 
         With `most`, records that meet at least one condition count, those that meet more first.
+        `file` confines them to one; those without the field they are ordered by come last.
         """
-        visible, parameters = permission_filter(auth, collection_id, sources)
-        conditions = [_clause(condition, n, parameters) for n, condition in enumerate(where)]
-        joined = (" OR " if most else " AND ").join(conditions)
-        clauses = [visible, "d.is_record = 1", *([f"({joined})"] if conditions else [])]
-        body = f"FROM documents d WHERE {' AND '.join(clauses)}"
+        body, parameters = _body(auth, collection_id, where, sources, file, most=most)
+        conditions = [clause(condition, n, parameters) for n, condition in enumerate(where)]
         order = "d.id"
         if order_by is not None:
             parameters["order_field"] = order_by
@@ -114,8 +117,8 @@ class Records:
             field = "FROM record_fields o WHERE o.document = d.id AND o.name = :order_field"
             way = "DESC" if descending else "ASC"
             order = (
-                f"(SELECT {best}(o.number) {field}) {way},"
-                f" (SELECT {best}(o.folded) {field}) {way}, d.id"
+                f"(SELECT {best}(o.number) {field}) {way} NULLS LAST,"
+                f" (SELECT {best}(o.folded) {field}) {way} NULLS LAST, d.id"
             )
         if most and len(conditions) > 1:
             met = " + ".join(f"({condition})" for condition in conditions)
@@ -129,13 +132,92 @@ class Records:
             ).fetchall()
         return [row[0] for row in rows], int(total)
 
+    def groups(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        where: Sequence[Condition],
+        field: str,
+        *,
+        characters: int = 0,
+        limit: int,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> Groups:
+        """Count the records that meet every condition by the values of a field, most first.
+
+        With `characters`, values that begin alike are one: those of a date of one year have 4.
+        """
+        body, parameters = _body(auth, collection_id, where, sources, file)
+        parameters |= {"group_field": field, "row_limit": limit}
+        value = f"substr(g.value, 1, {characters:d})" if characters else "g.value"
+        folded = value.replace("value", "folded")
+        grouped = f"""SELECT min({value}) AS shown, count(DISTINCT d.id) AS n
+            {body.replace("WHERE", "JOIN record_fields g ON g.document = d.id WHERE", 1)}
+            AND g.name = :group_field GROUP BY {folded}"""
+        self._database.look_at_sums(collection_id)
+        with self._caged() as connection:
+            values = connection.execute(f"SELECT count(*) FROM ({grouped})", parameters).fetchone()
+            rows = connection.execute(
+                f"{grouped} ORDER BY n DESC, shown LIMIT :row_limit", parameters
+            ).fetchall()
+        return Groups([(row["shown"], row["n"]) for row in rows], int(values[0]))
+
+    def total(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        where: Sequence[Condition],
+        field: str,
+        *,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> tuple[float, float, int] | None:
+        """Return sum, mean and number of a field's numbers, None where there is no number."""
+        body, parameters = _body(auth, collection_id, where, sources, file)
+        query = f"""SELECT sum(g.number), avg(g.number), count(g.number)
+            {body.replace("WHERE", "JOIN record_fields g ON g.document = d.id WHERE", 1)}
+            AND g.name = :sum_field"""
+        self._database.look_at_sums(collection_id)
+        with self._caged() as connection:
+            found = connection.execute(query, {**parameters, "sum_field": field}).fetchone()
+        return (float(found[0]), float(found[1]), int(found[2])) if found[2] else None
+
+    def having(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        words: str,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> list[tuple[str, bool]]:
+        """Return the fields that have all these words in one value, and whether one is just them.
+
+        Such fields come first, then those of most records.
+        """
+        body, parameters = _body(auth, collection_id, [], sources, file)
+        test = words_test(words, "w_words", parameters)
+        parameters["w_whole"] = words.casefold()
+        query = f"""SELECT f.name, max(f.folded = :w_whole) AS whole, count(DISTINCT d.id) AS n
+            {body.replace("WHERE", "JOIN record_fields f ON f.document = d.id WHERE", 1)}
+            AND {test} GROUP BY f.name ORDER BY whole DESC, n DESC, f.name"""
+        with self._caged() as connection:
+            found = connection.execute(query, parameters).fetchall()
+        return [(row["name"], bool(row["whole"])) for row in found]
+
     def fields(
         self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
     ) -> list[FieldInfo]:
-        """Describe the fields of the records the caller may see, with example values.
+        """Describe the fields of the records the caller may see, with example values."""
+        return list(self.describe(auth, collection_id, sources).fields)
 
-        Of more than are described the most frequent are. One statement does it, once for all who
-        see the same, as long as the collection does not change; the caller's time alone ends it.
+    def describe(
+        self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
+    ) -> Description:
+        """Describe the records the caller may see.
+
+        Of more fields than are described the most frequent are. It is done once for all who see the
+        same, as long as the collection does not change; the caller's time alone ends it.
         """
         key = self._key(auth, collection_id, tuple(sources))
         with self._lock:
@@ -153,7 +235,7 @@ class Records:
                 ]
                 self._described = {old: self._described[old] for old in kept[1 - REMEMBERED :]}
                 self._described[key] = known
-        return list(known)
+        return known
 
     def names(self, collection_id: int, auth: AuthContext | None = None) -> set[str]:
         """Return the names of all fields of a collection that a writer may see, None for all.
@@ -225,20 +307,25 @@ class Records:
 
     def _describe(
         self, auth: AuthContext, collection_id: int, sources: Sequence[str]
-    ) -> list[FieldInfo]:
+    ) -> Description:
         visible, parameters = permission_filter(auth, collection_id, sources)
         parameters |= {"most": self._most_fields, "examples": EXAMPLES, "long": LONGEST_NAME}
         with self._caged(limited=False) as connection:
             rows = connection.execute(
                 _DESCRIPTION.format(visible=visible), {**parameters, "longest": LONGEST_EXAMPLE}
             ).fetchall()
+            files = connection.execute(_FILES.format(visible=visible), parameters).fetchall()
+            few = 0 < sum(file["is_record"] for file in files) <= MOST_TABLES
+            named = connection.execute(
+                _FILE_FIELDS.format(visible=visible), parameters
+            ).fetchall() if few else []  # fmt: skip
         examples: dict[str, list[str]] = {}
         for row in rows:
             examples.setdefault(row["name"], [])
             if row["shown"]:
                 examples[row["name"]].append(row["value"])
         each = max(1, ALL_EXAMPLES // max(1, len(examples)))
-        return [
+        fields = [
             FieldInfo(
                 name=row["name"],
                 type="number" if row["is_number"] else "text",
@@ -248,6 +335,18 @@ class Records:
             for row in rows
             if row["place"] == 1
         ]
+        held: dict[str, list[str]] = {}
+        for row in named:
+            held.setdefault(row["file"], []).append(row["name"])
+        counts = {row["file"]: row["n"] for row in files if row["is_record"]}
+        tables = [
+            RecordTable(file=file, records=counts[file], fields=names)
+            for file, names in held.items()
+        ]
+        if not few and counts:
+            everything = [info.name for info in fields]
+            tables = [RecordTable(file="", records=sum(counts.values()), fields=everything)]
+        return Description(fields, tables, sum(r["n"] for r in files if not r["is_record"]))
 
     @contextmanager
     def _caged(self, *, limited: bool = True) -> Iterator[sqlite3.Connection]:
@@ -290,6 +389,31 @@ SELECT name, value, shown, place, n, is_number FROM (
   WHERE place <= :examples)
 WHERE field <= :most ORDER BY name, place"""
 
+_FILES = """SELECT d.file, d.is_record, count(*) AS n FROM documents d WHERE {visible}
+    GROUP BY d.file, d.is_record"""
+_FILE_FIELDS = """SELECT d.file, f.name FROM documents d JOIN record_fields f ON f.document = d.id
+    WHERE {visible} AND d.is_record = 1 GROUP BY d.file, f.name ORDER BY d.file, min(f.rowid)"""
+
+
+def _body(
+    auth: AuthContext,
+    collection_id: int,
+    where: Sequence[Condition],
+    sources: Sequence[str],
+    file: str,
+    *,
+    most: bool = False,
+) -> tuple[str, Parameters]:
+    """Return what follows the columns of a query over the records that meet the conditions."""
+    visible, parameters = permission_filter(auth, collection_id, sources)
+    conditions = [clause(condition, n, parameters) for n, condition in enumerate(where)]
+    joined = (" OR " if most else " AND ").join(conditions)
+    clauses = [visible, "d.is_record = 1", *([f"({joined})"] if conditions else [])]
+    if file:
+        parameters["in_file"] = file
+        clauses.append("d.file = :in_file")
+    return f"FROM documents d WHERE {' AND '.join(clauses)}", parameters
+
 
 def _authorize(
     action: int, first: str | None, second: str | None, database: str | None, source: str | None
@@ -301,25 +425,3 @@ def _authorize(
     if action == sqlite3.SQLITE_FUNCTION and second in FUNCTIONS:
         return sqlite3.SQLITE_OK
     return sqlite3.SQLITE_DENY
-
-
-def _clause(condition: Condition, n: int, parameters: Parameters) -> str:
-    parameters[f"w_field{n}"] = condition.field
-    match = f"SELECT 1 FROM record_fields f WHERE f.document = d.id AND f.name = :w_field{n}"
-    value = condition.value
-    if condition.op == "contains" or (condition.op == "=" and isinstance(value, str)):
-        text = value if isinstance(value, str) else f"{value:.15g}"
-        parameters[f"w_value{n}"] = text.casefold()
-        test = (
-            f"f.folded = :w_value{n}"
-            if condition.op == "="
-            else f"instr(f.folded, :w_value{n}) > 0"
-        )
-        return f"EXISTS ({match} AND {test})"
-    try:
-        parameters[f"w_value{n}"] = float(value)
-    except ValueError:
-        raise CallerError(
-            f"'{condition.op}' compares numbers", value=condition.value, hint="give a number"
-        ) from None
-    return f"EXISTS ({match} AND f.number {condition.op} :w_value{n})"

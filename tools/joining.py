@@ -19,7 +19,9 @@ def joined_specs(specs: Sequence[Sequence[ToolSpec]]) -> list[ToolSpec]:
     for spec in (one for box in specs for one in box):
         known = found.setdefault(spec.name, spec)
         if known is not spec:
-            found[spec.name] = known.model_copy(update={"fields": _fields(known, spec)})
+            # Without tables no question is taken for a count, which would be of one of them.
+            update = {"fields": _fields(known, spec), "tables": []}
+            found[spec.name] = known.model_copy(update=update)
     return list(found.values())
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
+from core.record_names import find_title, humanise
 from ingest.loaders import metadata
 from ingest.types import Block, BlockKind, ParsedDocument
 
@@ -19,10 +18,6 @@ _LONG_LIST = 2_000
 _MAX_DEPTH = 8
 _ID_NAMES = (
     "_id", "id", "document_id", "doc_id", "record_id", "book_id", "item_id", "uid", "uuid",
-)  # fmt: skip
-_TITLE_NAMES = (
-    "title", "name", "subject", "heading", "headline", "label", "full_name", "original_title",
-    "название", "заголовок", "наименование", "назва", "标题", "题名", "名称", "书名", "名前",
 )  # fmt: skip
 _TEXT_NAMES = frozenset((
     "text", "description", "annotation", "abstract", "body", "content", "summary", "synopsis",
@@ -39,12 +34,6 @@ def find_id(names: Iterable[str]) -> str | None:
         if name in lower:
             return lower[name]
     return listed[0] if listed and listed[0].lower().endswith("_id") else None
-
-
-def find_title(names: Iterable[str]) -> str | None:
-    """Return the field that names a record."""
-    lower = {name.lower(): name for name in names}
-    return next((lower[name] for name in _TITLE_NAMES if name in lower), None)
 
 
 def flatten(raw: Mapping[str, Any]) -> Fields:
@@ -154,11 +143,3 @@ def shown_value(value: Scalar | list[Scalar]) -> str:
         return "\n\n".join(map(str, value))
     # "Tolstoy, Leo, Chekhov, Anton" would be four people.
     return ("; " if any("," in str(item) for item in value) else ", ").join(map(str, value))
-
-
-@lru_cache(4096)
-def humanise(name: str) -> str:
-    """Write a field name as words: "maintained_by" and "maintainedBy" are "maintained by"."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    words = re.sub(r"[_.\-\s]+", " ", words).strip()
-    return words if words.isupper() else words.lower()

@@ -19,6 +19,7 @@ from core.types import (
 )
 from models.embeddings import Embedder
 from reasoning.rules import answer, extract, grade, plan, rewrite, understand
+from reasoning.rules.record_answers import record_claims, record_grades, with_records
 from reasoning.rules.relevance import Relevance, SentenceVectors, evidence_languages
 from reasoning.types import Turn
 
@@ -53,10 +54,13 @@ class RulesReasoner:
 
     def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
         """Give each part its search text and its tools, chosen by their specs."""
-        return plan.plan(understanding, tools, self._embedder)
+        made = plan.plan(understanding, tools, self._embedder)
+        return with_records(made, understanding, tools)
 
     def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
         """Judge each piece of evidence by its best sentence."""
+        if graded := record_grades(evidence):
+            return graded
         wanted = self._relevance.wanted(question, evidence_languages(evidence))
         return grade.grade(self._relevance, wanted, evidence, self._settings)
 
@@ -86,7 +90,11 @@ class RulesReasoner:
         self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]
     ) -> Draft:
         """Choose whole sentences of the evidence, each cited to its characters."""
-        return answer.answer(understanding, plan, evidence, self._relevance, self._settings)
+        records, rest = record_claims(plan, evidence)
+        if not rest.questions:
+            return Draft(claims=records)
+        draft = answer.answer(understanding, rest, evidence, self._relevance, self._settings)
+        return draft.model_copy(update={"claims": [*records, *draft.claims]})
 
     def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
         """Deny, since words cannot be compared across languages."""

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from core.auth import AuthContext
 from core.errors import CallerError
 from stores.catalogue import Collection
-from stores.records import Condition
+from stores.record_conditions import Condition, has_words
 from stores.store import Store
 
 ANN = AuthContext(tenant="acme", user="ann")
@@ -264,3 +264,32 @@ def test_fields_are_described_as_the_caller_may_see_them(store: Store, books: Co
     stranger = AuthContext(tenant="rival", roles=frozenset({"boss"}))
     assert store.records.fields(stranger, books.id) == []
     assert store.records.fields(boss, books.id, ["emma"])[0].examples == ["Austen"]
+
+
+def test_totals_groups_and_sums_count_only_what_the_caller_may_see(
+    store: Store, books: Collection
+) -> None:
+    boss = AuthContext(tenant="acme", user="bo", roles=frozenset({"boss"}))
+    for auth, names, added in ((ANN, 3, 5702.0), (boss, 4, 7701.0)):
+        groups = store.records.groups(auth, books.id, [], "author", limit=10)
+        assert (len(groups.counts), groups.values) == (names, names)
+        total = store.records.total(auth, books.id, [], "year")
+        assert total is not None
+        assert (total[0], total[2]) == (added, names)
+        assert bool(store.records.having(auth, books.id, "Nobody")) is (auth is boss)
+        assert sum(one.records for one in store.records.describe(auth, books.id).tables) == names
+
+
+@pytest.mark.parametrize(
+    ("value", "words", "expected"),
+    [
+        ("stephen king; peter straub", "Stephen King", True),
+        ("martin luther kingsley", "King", False),
+        ("стивен кинг", "Стивена Кинга", True),
+        ("printer jams", "printers", True),
+        ("李明、王芳", "王芳", True),
+        ("a b", "", False),
+    ],
+)
+def test_words_are_found_in_any_form(value: str, words: str, expected: bool) -> None:
+    assert has_words(value, words) is expected

@@ -1,0 +1,136 @@
+"""Conditions on the fields of records, as SQL over `record_fields f` beside `documents d`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from os.path import commonprefix
+from typing import Literal
+
+from pydantic import Field
+
+from core.errors import CallerError
+from core.language.analysis import terms
+from core.types import Value
+from stores.permissions import Parameters
+
+HAS_WORDS = "has_words"  # registered by stores.database
+Operator = Literal["=", "!=", "contains", "has", "<", "<=", ">", ">="]
+# A date as ISO 8601 writes it, or its beginning: such texts compare as dates do.
+ISO = re.compile(r"\d{4}(-\d{2}){0,2}$")
+_ISO_TEXT = "f.folded GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
+_WORD = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+")
+_HAN = re.compile(r"[\u3400-\u9fff]")
+_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_SHORTEST = 3  # a shorter beginning says nothing: such a word is looked for as it is
+
+
+class Condition(Value):
+    """Compare one field; text operators ignore case, the others (and `=` 7) compare numbers.
+
+    `has` means all words of the value in any form; `=` and `!=` take several values, of which any
+    counts. A date or a year is compared with dates as ISO 8601 writes them. The field `*` is the
+    one that has the words.
+    """
+
+    field: str = Field(min_length=1, max_length=100)
+    op: Operator = "contains"
+    value: str | float | list[str] = Field(
+        description="text for = != contains has, a number or a date for the others"
+    )
+
+    def __str__(self) -> str:
+        """Return the condition as a person reads it."""
+        value = f"{self.value:.15g}" if isinstance(self.value, float) else self.value
+        shown = " / ".join(value) if isinstance(value, list) else value
+        return f"{self.field}{': ' if self.op == 'has' else f' {self.op} '}{shown}"
+
+
+def clause(condition: Condition, n: int, parameters: Parameters) -> str:
+    """Return a condition as SQL, its values among the parameters."""
+    parameters[f"w_field{n}"] = condition.field
+    match = f"SELECT 1 FROM record_fields f WHERE f.document = d.id AND f.name = :w_field{n}"
+    test = _test(condition, f"w_value{n}", parameters)
+    found = f"EXISTS ({match} AND {test})"
+    return f"(EXISTS ({match}) AND NOT {found})" if condition.op == "!=" else found
+
+
+def words_test(value: str, name: str, parameters: Parameters) -> str:
+    """Return the SQL that finds all words of a text in `f.folded`, in any form of theirs."""
+    tests = []
+    for place, beginning in enumerate(beginnings(value)):
+        parameters[f"{name}_{place}"] = beginning
+        tests.append(f"instr(f.folded, :{name}_{place}) > 0")
+    parameters[name] = value
+    return " AND ".join([*tests, f"{HAS_WORDS}(f.folded, :{name})"])
+
+
+@lru_cache(maxsize=256)
+def beginnings(text: str) -> tuple[str, ...]:
+    """Return what each word of a text begins with in every form."""
+    return tuple(_beginning(word) for word in _WORD.findall(text.casefold()))
+
+
+def _beginning(word: str) -> str:
+    if _HAN.search(word):
+        return word
+    shortest = min((commonprefix([word, form]) for form in _forms(word)), key=len)
+    return shortest if len(shortest) >= _SHORTEST else word
+
+
+def has_words(folded: str, text: str) -> bool:
+    """Tell whether a value in small letters has all words of a text, in any form of theirs."""
+    wanted = _WORD.findall(text.casefold())
+    held: set[str] = set()
+    for word in _WORD.findall(folded):
+        held |= _forms(word)
+    return bool(wanted) and all(
+        word in folded if _HAN.search(word) else bool(_forms(word) & held) for word in wanted
+    )
+
+
+@lru_cache(maxsize=65536)
+def _forms(word: str) -> frozenset[str]:
+    languages = ("ru", "uk") if _CYRILLIC.search(word) else ("en",)
+    return frozenset([word, *(term for one in languages for term in terms(word, one)[:1])])
+
+
+def _test(condition: Condition, name: str, parameters: Parameters) -> str:
+    value = condition.value
+    if condition.op in ("=", "!=") and not isinstance(value, float):
+        return _equal([value] if isinstance(value, str) else value, name, parameters)
+    if isinstance(value, list):
+        raise CallerError(f"'{condition.op}' takes one value", value=value, hint="or use =")
+    text = value if isinstance(value, str) else f"{value:.15g}"
+    if condition.op == "has":
+        return words_test(text, name, parameters)
+    if condition.op == "contains":
+        parameters[name] = text.casefold()
+        return f"instr(f.folded, :{name}) > 0"
+    op = "=" if condition.op == "!=" else condition.op
+    parameters[f"{name}t"] = text
+    as_date = f"f.number IS NULL AND {_ISO_TEXT} AND substr(f.folded, 1, {len(text)}) {op} :{name}t"
+    try:
+        parameters[name] = float(value)
+    except ValueError:
+        if not ISO.match(text):
+            raise CallerError(
+                f"'{condition.op}' compares numbers and dates", value=value,
+                hint="give a number, or a date as in 2024-03-31",
+            ) from None  # fmt: skip
+        return f"({as_date})"
+    as_number = f"f.number {op} :{name}"
+    return f"({as_number} OR ({as_date}))" if ISO.match(text) else as_number
+
+
+def _equal(values: Sequence[str], name: str, parameters: Parameters) -> str:
+    names = [f"{name}_{place}" for place in range(len(values))]
+    parameters |= {key: value.casefold() for key, value in zip(names, values, strict=True)}
+    whole = f"f.folded IN ({', '.join(f':{key}' for key in names)})"
+    begun = [
+        f"({_ISO_TEXT} AND substr(f.folded, 1, {len(value)}) = :{key})"
+        for key, value in zip(names, values, strict=True)
+        if ISO.match(value)
+    ]
+    return f"({' OR '.join([whole, *begun])})"

@@ -1,0 +1,152 @@
+"""Questions over records are read by the schema alone: a museum, a garage, in four languages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from builders import graded, piece
+
+from core.tool_spec import ToolSpec
+from core.types import Call, Evidence, FieldInfo, Plan, RecordTable, SubQuestion, Understanding
+from reasoning.rendering import render_answer
+from reasoning.rules.record_answers import record_claims, record_grades
+from reasoning.rules.record_questions import read
+from reasoning.rules.record_schema import schema_of
+from reasoning.verification import unsupported_reason
+from stores.record_conditions import Condition
+from tools.record_rows import RecordRow
+
+
+def field(name: str, *examples: str, kind: str = "text", values: int = 0) -> FieldInfo:
+    shown = list(examples)
+    return FieldInfo(name=name, type=kind, values=values or len(shown), examples=shown)
+
+
+PAINTINGS = [
+    field("title", "Dusk", values=300),
+    field("painted_by", "Ada Frost", "Ken Mori", values=250),
+    field("year", "1901", "1957", kind="number", values=80),
+    field("technique", "oil", "ink", "pastel"),
+    field("country", "Japan", "Norway"),
+    field("height_cm", "30", "210", kind="number", values=90),
+    field("on_display", "true", "false"),
+]
+REPAIRS = [
+    field("order_id", "R-1", values=90),
+    field("status", "open", "closed"),
+    field("mechanic", "Olga Brandt", "Li Wei"),
+    field("received", "2023-05-01", "2024-02-11", values=70),
+    field("price", "120", "80", kind="number", values=60),
+]
+
+
+def spec(others: int = 0) -> ToolSpec:
+    named = [("paintings.csv", 300, PAINTINGS), ("repair_orders.jsonl", 90, REPAIRS)]
+    tables = [
+        RecordTable(file=f, records=n, fields=[i.name for i in infos]) for f, n, infos in named
+    ]
+    return ToolSpec(
+        name="query_records",
+        base="query_records",
+        purpose="",
+        fields=[*PAINTINGS, *REPAIRS],
+        tables=tables,
+        others=others,
+    )
+
+
+def where(found: dict[str, Any] | None) -> list[str]:
+    assert found is not None
+    return sorted(str(Condition.model_validate(one)) for one in found["where"])
+
+
+@pytest.mark.parametrize(
+    ("question", "aggregate", "conditions"),
+    [
+        ("How many paintings are there?", "count", []),
+        (
+            "How many paintings from Norway are in oil?",
+            "count",
+            ["country = Norway", "technique = oil"],
+        ),
+        ("paintings made after 1950", "list", ["year > 1950"]),
+        ("Which paintings are not on display?", "list", ["on_display = false"]),
+        ("paintings by Ada Frost", "list", ["*: Ada Frost"]),
+        ("How many repair orders are opne?", "count", ["status = open"]),
+        ("Repair orders received in May 2023", "list", ["received = 2023-05"]),
+        ("Сколько открытых заказов?", "count", ["status = open"]),
+        ("Скільки картин з Японії?", "count", ["country = Japan"]),
+        ("1950年以后有哪些记录？", "list", ["year > 1950"]),
+    ],
+)
+def test_a_question_becomes_conditions_on_its_fields(
+    question: str, aggregate: str, conditions: list[str]
+) -> None:
+    found = read(question, schema_of(spec()))
+    assert where(found) == conditions
+    assert found is not None
+    assert found["aggregate"] == aggregate
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How many paintings per technique?", {"aggregate": "groups", "field": "technique"}),
+        (
+            "What is the tallest painting?",
+            {"order_by": "height_cm", "descending": True, "limit": 1},
+        ),
+        ("3 oldest paintings", {"order_by": "year", "descending": False, "limit": 3}),
+        ("average price of closed repair orders", {"aggregate": "average", "field": "price"}),
+        ("How many repair orders per year?", {"field": "received", "characters": 4}),
+    ],
+)
+def test_orders_and_groups_come_from_the_schema(question: str, expected: dict[str, Any]) -> None:
+    found = read(question, schema_of(spec()))
+    assert found is not None
+    assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many people live in Norway?",
+        "Who painted the ceiling of the chapel?",
+        "When was the status of the colony changed?",
+        "What is the most common language in Japan?",
+        "Как открыть заказ?",
+        "",
+    ],
+)
+def test_beside_prose_a_question_that_names_no_records_is_left_alone(question: str) -> None:
+    assert read(question, schema_of(spec(others=50))) is None
+
+
+def test_what_was_counted_and_listed_is_cited_and_stands_the_check() -> None:
+    record = piece("title: Dusk\npainted by: Ada Frost\nyear: 1957", kind="record", title="Dusk")
+    row = RecordRow("en", "paintings.csv")
+    row.counted(1, 300, [Condition(field="year", op=">", value=1950)])
+    counted = row.evidence([record], "paintings.csv")
+    beside = piece("Dusk is when the sun sets in 1957.")
+    grades = {one.evidence_id: one.grade for one in record_grades([counted, record, beside])}
+    assert grades[beside.evidence_id] == 0
+    evidence: list[Evidence] = [
+        graded(one, grades[one.evidence_id]) for one in (counted, record, beside)
+    ]
+    call = Call(tool="query_records", arguments={"show": ["painted_by"], "where": []})
+    asked = SubQuestion(id="q1", text="?", query="?", wants="list", calls=[call])
+    claims, rest = record_claims(Plan(questions=[asked]), evidence)
+    known = {item.evidence_id: item for item in evidence}
+    assert [unsupported_reason(claim, known) for claim in claims] == ["", ""]
+    assert not rest.questions
+    assert render_answer(
+        Understanding(question="?", language="en"), Plan(questions=[asked]), claims, [], evidence
+    ).split("\n") == [
+        "1 of 300 records in paintings.csv match: year > 1950. [1]",
+        "1. Dusk — painted by: Ada Frost [2]",
+    ]
+
+
+def test_nothing_is_graded_where_no_record_query_answered() -> None:
+    assert record_grades([piece("Dusk.")]) == []
