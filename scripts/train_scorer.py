@@ -247,7 +247,7 @@ def train(folder: Path, target: Path) -> None:
     """Report each set as the weights of the others judge it; write those of all."""
     import yaml
 
-    rows = yaml.safe_load(target.read_text(encoding="utf-8")) if target.exists() else {}
+    rows: dict[str, dict[str, float]] = {}
     for words, name in ((False, "meaning"), (True, "words")):
         sets = {path.stem: groups_of(path, words=words) for path in sorted(folder.glob("*.npz"))}
         for left in sets:
@@ -267,7 +267,8 @@ def train(folder: Path, target: Path) -> None:
         weights, bias = fit([g for kept in sets.values() for g in kept])
         found = dict(zip(FEATURES, weights.tolist(), strict=True)) | {"bias": bias}
         rows[name] = {key: round(value, 4) for key, value in found.items()}
-    target.write_text(yaml.safe_dump(rows, sort_keys=False), encoding="utf-8")
+    written = yaml.safe_dump(rows, sort_keys=False)
+    target.write_text(f"# Written by scripts/train_scorer.py.\n{written}", encoding="utf-8")
 
 
 def main() -> None:
