@@ -48,7 +48,7 @@ def _known(wanted: Wanted, sentence: Sentence, question: FieldQuestion) -> bool:
 
 
 def _marked(sentence: Sentence) -> Sentence:
-    return replace(sentence, odds=MOST_ODDS, score=1.0, lexical=1.0, field=True)
+    return replace(sentence, odds=MOST_ODDS, score=1.0, lexical=1.0, is_answer=True, field=True)
 
 
 def _lowered(sentence: Sentence) -> Sentence:

@@ -12,7 +12,7 @@ from reasoning.rules.wanted import Wanted
 # A question is open while sentences leave out this share of its words, weighed by how rare they
 # are; a sentence completes it that says this share of what is open and is worth this much of the
 # best.
-OPEN, CLOSES, WORTH = 0.2, 0.35, 0.3
+OPEN, CLOSES, WORTH = 0.2, 0.35, 0.05
 
 
 def completing(

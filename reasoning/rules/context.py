@@ -30,10 +30,12 @@ def in_context(sentence: Sentence, *, code: bool) -> tuple[int, int]:
     """
     item = sentence.evidence
     spans = list(spans_of(item.text, item.kind))
-    place = next(n for n, (start, end) in enumerate(spans) if start <= sentence.start < end)
+    if (sentence.start, sentence.end) not in spans:  # a field of a record within its line
+        return sentence.start, sentence.end
+    place = spans.index((sentence.start, sentence.end))
     first = _first(item, spans, place, lexicon(item.language))
     last = _last(item, spans, place, code=code)
-    return min(sentence.start, spans[first][0]), max(sentence.end, spans[last][1])
+    return spans[first][0], spans[last][1]
 
 
 def _first(item: Evidence, spans: list[tuple[int, int]], place: int, words: Lexicon) -> int:

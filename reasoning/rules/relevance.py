@@ -16,6 +16,8 @@ from reasoning.rules.wanted import Wanted, analyse
 # The vectors of the sentences of chunks, by chunk id, as the search index keeps them.
 SentenceVectors = Callable[[Sequence[str]], dict[str, Vectors]]
 VECTOR_SCORE = "vector"
+# Of sentences about as likely, one in the language of the question is read more easily.
+FOREIGN_ODDS = 1.0
 
 
 class Relevance:
@@ -64,7 +66,7 @@ class Relevance:
             for item in evidence
             for sentence in with_asked_fields(wanted, item, by_chunk[item.chunk_id])
         ]
-        return sorted(scored, key=lambda one: -one.odds)
+        return sorted(scored, key=lambda one: _order(wanted, one))
 
     def likeness(self, wanted: Wanted, evidence: Sequence[Evidence]) -> list[Vectors]:
         """Return how like a question the sentences of each piece of evidence are, 0..1.
@@ -107,6 +109,11 @@ class Relevance:
                 )
             )
         return found
+
+
+def _order(wanted: Wanted, sentence: Sentence) -> float:
+    foreign = sentence.evidence.language != wanted.language
+    return FOREIGN_ODDS * foreign - sentence.odds
 
 
 def evidence_languages(evidence: Sequence[Evidence]) -> frozenset[str]:

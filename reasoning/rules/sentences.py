@@ -10,6 +10,7 @@ from reasoning.rules.features import FEATURES, Candidate, heading_of, terms_of
 from reasoning.rules.wanted import Wanted
 
 HERE, SIMILARITY = FEATURES.index("here"), FEATURES.index("similarity")
+VALUED = FEATURES.index("valued")
 LACKS, FORM = FEATURES.index("lacking"), FEATURES.index("unfinished")
 SHORT, NAMES = FEATURES.index("short"), FEATURES.index("names_missing")
 
@@ -52,7 +53,9 @@ class Sentence:
             one.row[SIMILARITY] if meaning else None,
             one.matched,
             not one.row[LACKS],
-            not (one.row[FORM] and one.row[SHORT]),
+            one.evidence.kind == "record"
+            or bool(one.row[VALUED])
+            or not (one.row[FORM] and one.row[SHORT]),
             one.row[NAMES] >= 1,
         )
 

@@ -76,7 +76,9 @@ def test_evidence_that_names_something_else_is_capped(rules: Rules) -> None:
     question = asking("What is the capacity of the Kepler ward?")
     right = piece("The capacity of the Kepler ward is 12 beds.")
     wrong = piece("The capacity of the Tycho ward is 30 beds.")
-    assert grades(rules, question, right, wrong) == [3, 1]
+    first, second = grades(rules, question, right, wrong)
+    assert first == 3
+    assert second < 2
 
 
 def test_a_heading_may_name_what_the_sentence_leaves_out(rules: Rules) -> None:

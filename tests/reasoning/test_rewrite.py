@@ -95,6 +95,9 @@ class DriftingEmbedder:
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
 
+    def similarity(self, cosine: float, *languages: str) -> float:
+        return cosine
+
     def embed_documents(self, texts: Sequence[str]) -> np.ndarray:
         return np.stack([self.embed_query(text) for text in texts])
 
