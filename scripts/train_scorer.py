@@ -150,7 +150,7 @@ TOOLS: dict[int, Toolbox] = {}
 NULL_SHARE = 0.6
 NOTHING = ("unanswerable", "foreign", "foreign across")
 # Features of meaning, which say nothing without an embedder.
-MEANING = ("similarity", "behind", "passage", "foreign_similarity")
+MEANING = ("similarity", "behind", "passage", "foreign", "foreign_similarity")
 Group = tuple[Any, Any, dict[str, Any]]
 
 
@@ -162,7 +162,13 @@ def groups_of(path: Path, *, words: bool) -> list[Group]:
         x[:, [FEATURES.index(name) for name in MEANING]] = 0
     ends = np.cumsum(kept["n"])
     cut = zip(ends - kept["n"], ends, meta, strict=True)
-    return [(x[a:b], y[a:b], one) for a, b, one in cut]
+    # Words alone say nothing across languages.
+    return [(x[a:b], y[a:b], one) for a, b, one in cut if not (words and is_across(one["group"]))]
+
+
+def is_across(group: str) -> bool:
+    """Tell whether the questions of a group are in another language than the documents."""
+    return ">" in group or group.endswith("across")
 
 
 def echoed(groups: list[Group], seed: int = 3) -> list[Group]:

@@ -10,9 +10,8 @@ from reasoning.rules.value_spans import plain_title
 from reasoning.rules.wanted import Wanted
 
 # A question is open while sentences leave out this share of its words, weighed by how rare they
-# are; a sentence completes it that says this share of what is open and is worth this much of the
-# best.
-OPEN, CLOSES, WORTH = 0.2, 0.35, 0.05
+# are; a sentence completes it that says this share of what is open.
+OPEN, CLOSES = 0.2, 0.35
 
 
 def completing(
@@ -27,11 +26,10 @@ def completing(
     open_weight = _weight(weights, frozenset(weights) - covered)
     if open_weight < OPEN * _weight(weights, frozenset(weights)):
         return None
-    least = WORTH * ranked[0].score
     found = [
         (_weight(weights, sentence.matched - covered), sentence.score, sentence)
         for sentence in ranked
-        if sentence.score >= least and any(_linked(sentence, other) for other in chosen)
+        if any(_linked(sentence, other) for other in chosen)
     ]
     best = max(found, key=lambda one: one[:2], default=None)
     return best[2] if best is not None and best[0] >= CLOSES * open_weight else None

@@ -17,7 +17,7 @@ from reasoning.rules.wanted import Wanted, analyse
 SentenceVectors = Callable[[Sequence[str]], dict[str, Vectors]]
 VECTOR_SCORE = "vector"
 # Of sentences about as likely, one in the language of the question is read more easily.
-FOREIGN_ODDS = 1.0
+FOREIGN_ODDS = 2.5
 
 
 class Relevance:
