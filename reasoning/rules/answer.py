@@ -105,8 +105,11 @@ def _alike(chosen: Sequence[Sentence], ranked: Sequence[Sentence]) -> Sentence |
     for sentence in ranked:
         if exp(sentence.odds) < least:
             return None
-        if sentence not in chosen and all(
-            _overlap(sentence.text, other.text) < SAME_SHARE for other in chosen
+        torn = sentence.text[:1].islower()  # the end of a sentence that began elsewhere
+        if (
+            sentence not in chosen
+            and not torn
+            and all(_overlap(sentence.text, other.text) < SAME_SHARE for other in chosen)
         ):
             return sentence
     return None

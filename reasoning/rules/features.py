@@ -65,6 +65,7 @@ FEATURES = (
     "foreign_similarity",
 )
 NEAR_BEFORE, NEAR_AFTER = 2, 1  # sentences around one that may say what it leaves out
+SAID_ALIKE = 0.5  # of the question's words, by rarity
 SHORT = 4  # terms; a heading or a greeting has fewer
 MOST_NEWS = 30  # content words beyond which a sentence adds no more
 KINDS: tuple[AnswerKind, ...] = ("number", "date", "person", "place")
@@ -197,6 +198,8 @@ def _candidates(
         valued = kind in KINDS and has_kind(kind, _without(text, numbers), words, wanted.said)
         about = wanted.subject if not foreign else frozenset()
         subject = len(about & (here | heading)) / len(about) if about else 1.0
+        # Names and codes are the same in any language: what says them is compared by them.
+        across = float(foreign and shares[0] < SAID_ALIKE)
         similarity = float(likeness[place])
         row = [
             *shares,
@@ -223,8 +226,8 @@ def _candidates(
             float(valued) * (shares[0] + shares[1]),
             0.0 if foreign else wanted.absent,
             float(wanted.focus_absent and not foreign),
-            float(foreign),
-            foreign * similarity,
+            across,
+            across * similarity,
         ]
         found.append(Candidate(item, *spans[place], frozenset(matched), row))
     return found
