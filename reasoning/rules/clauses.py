@@ -8,7 +8,9 @@ from core.language.sentences import sentence_spans
 from reasoning.rules.lexicon import UNSPACED, Lexicon
 
 # A full stop is left to the sentence splitter, which knows initials, versions and "e.g.".
-SENTENCE_END = re.compile(r"[?？!！。；;]+|\n+")
+SENTENCE_END = re.compile(r"[?？!！。；;]+(?![)\]»”])|\n+")
+# A comma and a question word begin a clause that only describes here: "сказал, что …".
+SUBORDINATING = ("ru", "uk")
 COMMA = re.compile(r"[,，、]")
 
 
@@ -58,13 +60,14 @@ def _coordinated(sentence: str, words: Lexicon) -> list[str]:
     if words.language == UNSPACED:
         return _merge([part.strip() for part in _cuts_unspaced(sentence, words)], words)
     joiner, asked = words.alternatives("joiner"), words.alternatives("question")
-    starts = f"(?:{asked}|{words.alternatives('auxiliary')})"
-    # "and on which …" asks; ", on which …" without a conjunction only describes.
+    # "and does it …" asks, "and must do …" goes on; "and on which …" asks, ", on which …" without
+    # a conjunction only describes, and so does ", что …".
+    subject = rf"\s+(?:{words.alternatives('pronoun')}|(?:the|an?)\b|(?-i:[A-Z]))"
+    inverted = rf"{words.alternatives('auxiliary')}{subject}"
     after = rf"\s*(?:,\s*|\s)(?:{joiner}\s+)+"
     led = rf"{words.alternatives('preposition')}\s+{asked}"
-    cut = re.compile(
-        rf"(?:\s*,\s*(?:{joiner}\s+)*|{after})(?={starts})|{after}(?={led})", re.IGNORECASE
-    )
+    bare = "" if words.language in SUBORDINATING else rf"\s*,\s*(?={asked})|"
+    cut = re.compile(rf"{bare}{after}(?={asked}|{inverted}|{led})", re.IGNORECASE)
     return _merge([part.strip() for part in cut.split(sentence)], words)
 
 

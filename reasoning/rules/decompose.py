@@ -29,7 +29,7 @@ def across(question: str, lists: Lexicon, room: int, taken: set[str]) -> list[St
     text = escaped(" ".join(question.split()))
     if room < 2 or len(text) > MOST_CHARACTERS or not _asks(text, lists):
         return []
-    return _sound(_rows(text, "beside", lists, taken), room)
+    return _sound(_rows(text, "beside", lists, room, taken), room)
 
 
 def decompose(
@@ -60,7 +60,7 @@ def _described(text: str, lists: Lexicon, room: int, taken: set[str]) -> list[St
     """Put a slot in the place of each description, the innermost first."""
     steps: list[Step] = []
     while len(steps) < room - 1:
-        cuts = [one for one in find(text, "inside", lists) if not _root(text, one, lists)]
+        cuts = [one for one in find(text, "inside", lists) if one.row.then or not _root(text, one, lists)]
         if not cuts:
             break
         cut = _innermost(cuts, lists)
@@ -70,7 +70,7 @@ def _described(text: str, lists: Lexicon, room: int, taken: set[str]) -> list[St
         slot = f"{{{step.slot}}}"
         rest = f"{text[:start]}{slot}{text[end:]}"
         text = _written(text, cut.row.then, cut, {"slot": slot}, lists) or rest
-    whole = _rows(text, "whole", lists, taken) if room - len(steps) > 1 else []
+    whole = _rows(text, "whole", lists, room, taken) if room - len(steps) > 1 else []
     return [*steps, *(whole or ([Step(_question(text, lists))] if steps else []))]
 
 
@@ -81,7 +81,9 @@ def _innermost(cuts: Sequence[Found], lists: Lexicon) -> Found:
     return max(cuts, key=lambda one: one.places["cut"][0])
 
 
-def _rows(text: str, section: str, lists: Lexicon, taken: set[str]) -> list[Step]:
+def _rows(
+    text: str, section: str, lists: Lexicon, room: int, taken: set[str]
+) -> list[Step]:
     """Return the steps of the first row of a section that matches, or none."""
     for found in find(text, section, lists):
         if "a" in found.places:
@@ -89,8 +91,9 @@ def _rows(text: str, section: str, lists: Lexicon, taken: set[str]) -> list[Step
             things = [span(text, found.group(name)) for name in sides]
             if len({thing.casefold() for thing in things}) == len(things):
                 named = [found.named(side=name, head=name) for name in sides]
-                ask = [_written(text, found.row.ask, one, {}, lists) for one in named]
-                return [Step(_question(one, lists)) for one in ask]
+                ask = [_question(_written(text, found.row.ask, one, {}, lists), lists) for one in named]
+                chains = [_described(one, lists, room - len(ask) + 1, taken) for one in ask]
+                return [step for one, chain in zip(ask, chains, strict=True) for step in chain or [Step(one)]]
             continue
         first = _first(text, found, found.row.ask, lists, taken)
         slot = {"slot": f"{{{first.slot}}}"}

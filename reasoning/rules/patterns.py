@@ -202,8 +202,12 @@ def _forms(text: str, kind: str, lists: Lexicon) -> frozenset[str]:
         known = readings(word.low, lists.language)
         if word.plain:
             found |= {one.pos.lower() for one in known}
-            found |= {f"{one.pos.lower()}1" for one in known[:1]}  # its likeliest part of speech
-        elif any(one.case == "gent" for one in known):
+            # What it is likeliest, and its case and number there.
+            found |= {f"{one.pos.lower()}1" for one in known[:1]}
+            found |= {mark for one in known[:1] for mark in (one.case, one.number)}
+        elif any(one.case == "gent" and one.pos == "NOUN" for one in known) and not any(
+            one.pos == "ADJF" for one in known[:1]
+        ):
             found.add("owned")
         for one in known:
             found |= _listed(lists).get(one.form, frozenset())

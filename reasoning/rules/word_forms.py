@@ -25,8 +25,9 @@ def said_as(
         return said[:1].lower() + said[1:]
     if form == "one":
         return _one(said, words, lists)
-    if lists.table(form) and form != "which_is":  # a table of words: "are" is "is"
-        return " ".join(lists.table(form).get(word.low, word.text) for word in words)
+    if form == "singular" or (lists.table(form) and form != "which_is"):
+        known = lists.table(form)
+        return " ".join(known.get(word.low) or singular(word.low, lists) for word in words)
     if lists.any_of(form):  # a list of words to leave out
         return " ".join(word.text for word in words if word.low not in lists.any_of(form))
     noun = _noun(words, agreeing, lists)
