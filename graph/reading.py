@@ -103,6 +103,15 @@ def best_grade(state: State, question_id: str) -> int:
     return max((item.grades.get(name, 0) for item in found for name in names), default=0)
 
 
+def orphans(state: State) -> set[str]:
+    """Return the ids of the questions that wait for one whose answer was not found."""
+    lost: set[str] = set()
+    for question in state["plan"].questions:
+        if any(dep in lost or best_grade(state, dep) < ENOUGH_GRADE for dep in question.deps):
+            lost |= {question.id, *answer_ids(state, question.id)}
+    return lost
+
+
 def settled(state: State) -> dict[str, Finding]:
     """Return the values of slots that the evidence of a question downstream has confirmed."""
     values: dict[str, Finding] = {}

@@ -8,9 +8,8 @@ from core.language.sentences import sentence_spans
 from reasoning.rules.lexicon import UNSPACED, Lexicon
 
 # A full stop is left to the sentence splitter, which knows initials, versions and "e.g.".
-SENTENCE_END = re.compile(r"[?？!！。；;]+(?![)\]»”])|\n+")
-# A comma and a question word begin a clause that only describes here: "сказал, что …".
-SUBORDINATING = ("ru", "uk")
+# Nor does a mark within a title end anything: an even number of quotation marks follows.
+SENTENCE_END = re.compile(r'(?:[?？!！。；;]+(?![)\]»”])|\n+)(?=(?:[^"]*"[^"]*")*[^"]*$)')
 COMMA = re.compile(r"[,，、]")
 
 
@@ -61,12 +60,14 @@ def _coordinated(sentence: str, words: Lexicon) -> list[str]:
         return _merge([part.strip() for part in _cuts_unspaced(sentence, words)], words)
     joiner, asked = words.alternatives("joiner"), words.alternatives("question")
     # "and does it …" asks, "and must do …" goes on; "and on which …" asks, ", on which …" without
-    # a conjunction only describes, and so does ", что …".
+    # a conjunction only describes.
     subject = rf"\s+(?:{words.alternatives('pronoun')}|(?:the|an?)\b|(?-i:[A-Z]))"
     inverted = rf"{words.alternatives('auxiliary')}{subject}"
     after = rf"\s*(?:,\s*|\s)(?:{joiner}\s+)+"
     led = rf"{words.alternatives('preposition')}\s+{asked}"
-    bare = "" if words.language in SUBORDINATING else rf"\s*,\s*(?={asked})|"
+    # "сказал, что …" goes on, "…, кто ею заведует" asks.
+    resumes = words.alternatives("resumes") if words.any_of("resumes") else asked
+    bare = rf"\s*,\s*(?={resumes})|"
     cut = re.compile(rf"{bare}{after}(?={asked}|{inverted}|{led})", re.IGNORECASE)
     return _merge([part.strip() for part in cut.split(sentence)], words)
 

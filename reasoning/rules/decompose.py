@@ -13,8 +13,9 @@ from reasoning.planning.slots import escaped, filled, slots_in
 from reasoning.rules.lexicon import UNSPACED, Lexicon
 from reasoning.rules.noun_phrase import is_plural, kind_of, singular
 from reasoning.rules.parts import Step, asked, capitalised, slot_name
-from reasoning.rules.patterns import CYRILLIC, Found, find, table
+from reasoning.rules.patterns import Found, find, table
 from reasoning.rules.phrases import span
+from reasoning.rules.word_classes import CYRILLIC
 from reasoning.rules.word_forms import noun_of, said_as
 
 # A longer text is a story rather than a question, and taking it apart goes wrong.
@@ -60,7 +61,11 @@ def _described(text: str, lists: Lexicon, room: int, taken: set[str]) -> list[St
     """Put a slot in the place of each description, the innermost first."""
     steps: list[Step] = []
     while len(steps) < room - 1:
-        cuts = [one for one in find(text, "inside", lists) if one.row.then or not _root(text, one, lists)]
+        cuts = [
+            one
+            for one in find(text, "inside", lists)
+            if one.row.then or not _root(text, one, lists)
+        ]
         if not cuts:
             break
         cut = _innermost(cuts, lists)
@@ -81,25 +86,37 @@ def _innermost(cuts: Sequence[Found], lists: Lexicon) -> Found:
     return max(cuts, key=lambda one: one.places["cut"][0])
 
 
-def _rows(
-    text: str, section: str, lists: Lexicon, room: int, taken: set[str]
-) -> list[Step]:
+def _rows(text: str, section: str, lists: Lexicon, room: int, taken: set[str]) -> list[Step]:
     """Return the steps of the first row of a section that matches, or none."""
     for found in find(text, section, lists):
         if "a" in found.places:
             sides = [name for name in SIDES if found.group(name)]
             things = [span(text, found.group(name)) for name in sides]
             if len({thing.casefold() for thing in things}) == len(things):
-                named = [found.named(side=name, head=name) for name in sides]
-                ask = [_question(_written(text, found.row.ask, one, {}, lists), lists) for one in named]
-                chains = [_described(one, lists, room - len(ask) + 1, taken) for one in ask]
-                return [step for one, chain in zip(ask, chains, strict=True) for step in chain or [Step(one)]]
+                head = "tail" if "tail" in found.places else ""
+                named = [found.named(side=name, head=head or name) for name in sides]
+                return _chained(
+                    [
+                        _question(_written(text, found.row.ask, one, {}, lists), lists)
+                        for one in named
+                    ],
+                    lists,
+                    room,
+                    taken,
+                )
             continue
         first = _first(text, found, found.row.ask, lists, taken)
         slot = {"slot": f"{{{first.slot}}}"}
         then = _question(_written(text, found.row.then, found, slot, lists), lists)
         return [first, Step(then)]
     return []
+
+
+def _chained(asks: Sequence[str], lists: Lexicon, room: int, taken: set[str]) -> list[Step]:
+    """Return the steps of questions side by side, each taken apart where there is room for all."""
+    chains = [_described(one, lists, room, taken) or [Step(one)] for one in asks]
+    steps = [step for chain in chains for step in chain]
+    return steps if len(steps) <= room else [Step(one) for one in asks]
 
 
 def _first(text: str, found: Found, ask: str, lists: Lexicon, taken: set[str]) -> Step:
@@ -114,9 +131,7 @@ def _first(text: str, found: Found, ask: str, lists: Lexicon, taken: set[str]) -
     return Step(_question(_written(text, ask, found, {}, lists), lists), slot, kind)
 
 
-def _written(
-    text: str, template: str, found: Found, given: dict[str, str], lists: Lexicon
-) -> str:
+def _written(text: str, template: str, found: Found, given: dict[str, str], lists: Lexicon) -> str:
     """Put groups of a match into a template: `<noun>`, or `<noun.form>` in another form."""
 
     def put(piece: re.Match[str]) -> str:
@@ -174,6 +189,9 @@ def says_something(text: str, lists: Lexicon) -> bool:
         bare = lists.remove(name, bare)
     only = _naming(lists) | stopwords(lists.language)
     left = [term for term in content_terms(bare, lists.language) if term.isalnum()]
+    acts = lists.any_of("base_verb") - lists.any_of("auxiliary_verb")
+    if any(singular(word.casefold(), lists) in acts for word in bare.split()):
+        return True  # "Who owns …": a verb may be a stop word
     return any(len(term) > 1 and term not in only for term in left)
 
 
