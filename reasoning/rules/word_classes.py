@@ -9,7 +9,7 @@ from functools import lru_cache
 from core.language.inflection import readings
 from core.language.stopwords import stopwords
 from reasoning.rules.lexicon import Lexicon
-from reasoning.rules.noun_phrase import is_past, is_plural, is_verb
+from reasoning.rules.noun_phrase import is_past, is_plural, is_verb, singular
 from reasoning.rules.phrases import POSSESSIVE, Word, words_of
 
 CYRILLIC = ("ru", "uk")
@@ -66,6 +66,7 @@ def _forms(text: str, kind: str, lists: Lexicon) -> frozenset[str]:
         "stop": word.low in stopwords(lists.language),
         "content": kind != "mark" and word.low not in stopwords(lists.language),
         "han": kind == "han",
+        "number": text.isdigit() and len(text) < 3 and text not in ("0", "1"),
     }
     if lists.language == "en":
         tests |= {
@@ -73,6 +74,7 @@ def _forms(text: str, kind: str, lists: Lexicon) -> frozenset[str]:
             "verb": is_verb(word, lists),
             "ing": word.low.endswith("ing") and word.low not in lists.any_of("noun_ing"),
             "plural": is_plural(word.low, lists),
+            "date_noun": singular(word.low, lists) in lists.any_of("date_noun"),
         }
     found = {name for name, holds in tests.items() if holds}
     if lists.language in CYRILLIC and kind == "word":

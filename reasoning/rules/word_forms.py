@@ -26,8 +26,8 @@ def said_as(
     if form == "one":
         return _one(said, words, lists)
     if form == "singular" or (lists.table(form) and form != "which_is"):
-        known = lists.table(form)
-        return " ".join(known.get(word.low) or singular(word.low, lists) for word in words)
+        mapped = lists.table(form)
+        return " ".join(mapped.get(word.low) or singular(word.low, lists) for word in words)
     if lists.any_of(form):  # a list of words to leave out
         return " ".join(word.text for word in words if word.low not in lists.any_of(form))
     noun = _noun(words, agreeing, lists)
