@@ -9,6 +9,7 @@ from core.registers import FilledQuery, Register
 from core.types import Evidence, Finding, Plan, SubQuestion
 from graph.state import State
 from reasoning.planning.binding import asks_each, bound, bound_plan, branch_id, plain_query
+from reasoning.planning.facts import uses
 from reasoning.planning.running import SEARCHES, operation_named
 from reasoning.planning.slots import filled
 
@@ -101,6 +102,22 @@ def best_grade(state: State, question_id: str) -> int:
     names = answer_ids(state, question_id)
     found = state.get("evidence") or []
     return max((item.grades.get(name, 0) for item in found for name in names), default=0)
+
+
+def orphans(state: State) -> set[str]:
+    """Return the ids of the questions that wait for one whose answer was not found."""
+    lost: set[str] = set()
+    for question in state["plan"].questions:
+        if any(dep in lost or best_grade(state, dep) < ENOUGH_GRADE for dep in question.deps):
+            lost |= {question.id, *answer_ids(state, question.id)}
+    return lost
+
+
+def told(state: State, question: SubQuestion) -> str:
+    """Return how a question is named to a reader: with a value put into it, by the whole one."""
+    made = {question.id, question.id.rpartition(".")[0]}
+    invented = any(one.id in made and uses(one) for one in state["plan"].questions)
+    return state["query"].question if invented else question.text
 
 
 def settled(state: State) -> dict[str, Finding]:

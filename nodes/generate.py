@@ -8,7 +8,7 @@ from core.operations import Synthesize
 from core.trace import Step
 from core.types import Evidence
 from graph.context import Context
-from graph.reading import ENOUGH_GRADE, asked_plan, held_evidence, register
+from graph.reading import ENOUGH_GRADE, asked_plan, held_evidence, orphans, register
 from graph.state import State, Update
 from reasoning.sentence_stream import SentenceStream
 
@@ -49,15 +49,19 @@ def generate(state: State, runtime: Runtime[Context]) -> Update:
 
 
 def _evidence(state: State) -> list[Evidence]:
-    """Return what the plan's last operation may answer from; all there is where it came to none."""
+    """Return what the plan's last operation may answer from; all there is where it came to none.
+
+    A question that waits for what was not found is answered by nothing.
+    """
     last = state["operations"][-1]
     found = state.get("evidence") or []
     if isinstance(last, Synthesize):
         held = register(state, last.hits)
         found = held_evidence(state, held.hits) if held else found
     rejected = set(state.get("unsupported") or [])
+    lost = orphans(state)
     good = [
-        item
+        item.model_copy(update={"grades": {n: g for n, g in item.grades.items() if n not in lost}})
         for item in found
         if item.best_grade >= ENOUGH_GRADE and item.evidence_id not in rejected
     ]

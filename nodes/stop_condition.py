@@ -17,6 +17,7 @@ from graph.reading import (
     asked_plan,
     best_grade,
     held_evidence,
+    orphans,
     register,
     searches_of,
 )
@@ -166,7 +167,9 @@ def _told(verdict: Verdict) -> str:
 
 def _verdict(state: State, course: Course, weak: bool, limit: StopReason | None) -> Verdict:
     asked = [question.id for question in state["plan"].questions]
-    answered = [name for name in asked if best_grade(state, name) >= ENOUGH_GRADE]
+    lost = orphans(state)
+    found = [name for name in asked if best_grade(state, name) >= ENOUGH_GRADE]
+    answered = [name for name in found if name not in lost]
     sourced = f"{len(answered)} of {len(asked)} sub-questions have evidence"
     if limit is not None:
         # Partial evidence is worth an answer; the limit stays the reason it ended.

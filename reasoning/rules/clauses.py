@@ -8,7 +8,8 @@ from core.language.sentences import sentence_spans
 from reasoning.rules.lexicon import UNSPACED, Lexicon
 
 # A full stop is left to the sentence splitter, which knows initials, versions and "e.g.".
-SENTENCE_END = re.compile(r"[?？!！。；;]+|\n+")
+# Nor does a mark within a title end anything: an even number of quotation marks follows.
+SENTENCE_END = re.compile(r'(?:[?？!！。；;]+(?![)\]»”])|\n+)(?=(?:[^"]*"[^"]*")*[^"]*$)')
 COMMA = re.compile(r"[,，、]")
 
 
@@ -58,13 +59,16 @@ def _coordinated(sentence: str, words: Lexicon) -> list[str]:
     if words.language == UNSPACED:
         return _merge([part.strip() for part in _cuts_unspaced(sentence, words)], words)
     joiner, asked = words.alternatives("joiner"), words.alternatives("question")
-    starts = f"(?:{asked}|{words.alternatives('auxiliary')})"
-    # "and on which …" asks; ", on which …" without a conjunction only describes.
+    # "and does it …" asks, "and must do …" goes on; "and on which …" asks, ", on which …" without
+    # a conjunction only describes.
+    subject = rf"\s+(?:{words.alternatives('pronoun')}|(?:the|an?)\b|(?-i:[A-Z]))"
+    inverted = rf"{words.alternatives('auxiliary')}{subject}"
     after = rf"\s*(?:,\s*|\s)(?:{joiner}\s+)+"
     led = rf"{words.alternatives('preposition')}\s+{asked}"
-    cut = re.compile(
-        rf"(?:\s*,\s*(?:{joiner}\s+)*|{after})(?={starts})|{after}(?={led})", re.IGNORECASE
-    )
+    # "сказал, что …" goes on, "…, кто ею заведует" asks.
+    resumes = words.alternatives("resumes") if words.any_of("resumes") else asked
+    bare = rf"\s*,\s*(?={resumes})|"
+    cut = re.compile(rf"{bare}{after}(?={asked}|{inverted}|{led})", re.IGNORECASE)
     return _merge([part.strip() for part in cut.split(sentence)], words)
 
 

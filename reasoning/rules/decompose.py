@@ -1,35 +1,28 @@
-"""Take a question apart into parts that depend on each other, by the words that join them."""
+"""Take a question apart into parts that depend on each other, by the table of its language."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from functools import lru_cache
 
 from core.language.analysis import content_terms, terms
 from core.language.stopwords import stopwords
+from core.types import AnswerKind
 from reasoning.planning.slots import escaped, filled, slots_in
-from reasoning.rules.compare import compare_steps
-from reasoning.rules.decompose_chinese import MARK, chinese_comparison, chinese_cuts
-from reasoning.rules.decompose_cyrillic import cyrillic_cuts
-from reasoning.rules.decompose_english import english_cuts
-from reasoning.rules.fan_out import fan_out_steps
-from reasoning.rules.in_situ import in_situ_steps
 from reasoning.rules.lexicon import UNSPACED, Lexicon
-from reasoning.rules.parts import Cut, Step, asked, slot_name
-from reasoning.rules.phrases import words_of
-from reasoning.rules.sequel import sequel_steps
-from reasoning.rules.when_clause import when_steps
+from reasoning.rules.noun_phrase import is_plural, kind_of, singular
+from reasoning.rules.parts import Step, asked, capitalised, slot_name
+from reasoning.rules.patterns import Found, find, table
+from reasoning.rules.phrases import span
+from reasoning.rules.word_classes import CYRILLIC
+from reasoning.rules.word_forms import noun_of, said_as
 
 # A longer text is a story rather than a question, and taking it apart goes wrong.
-_AND_MORE = re.compile(r"\s*,")
 MOST_CHARACTERS = 400
-CUTS: dict[str, Callable[[str, Lexicon], Iterator[Cut]]] = {
-    "en": english_cuts,
-    "ru": cyrillic_cuts,
-    "uk": cyrillic_cuts,
-    "zh": chinese_cuts,
-}
+SIDES = ("a", "b", "c")
+_AND_MORE = re.compile(r"\s*,")
+_PIECE = re.compile(r"<(\w+)(?:\.(\w+))?>")
 
 
 def across(question: str, lists: Lexicon, room: int, taken: set[str]) -> list[Step]:
@@ -37,10 +30,7 @@ def across(question: str, lists: Lexicon, room: int, taken: set[str]) -> list[St
     text = escaped(" ".join(question.split()))
     if room < 2 or len(text) > MOST_CHARACTERS or not _asks(text, lists):
         return []
-    chinese = lists.language == UNSPACED
-    compared = chinese_comparison(text, lists) if chinese else compare_steps(text, lists)
-    steps = compared or _first_sequel(text, lists, taken)
-    return steps if len(steps) <= room and _sound(steps) else []
+    return _sound(_rows(text, "beside", lists, room, taken), room)
 
 
 def decompose(
@@ -52,14 +42,11 @@ def decompose(
     than those in `taken`, to which their names are added.
     """
     names = set() if taken is None else taken
-    text = escaped(" ".join(question.split()))
-    if room < 2 or len(text) > MOST_CHARACTERS or not _asks(text, lists):
-        return []
     together = across(question, lists, room, names)
-    if together:
+    text = escaped(" ".join(question.split()))
+    if together or room < 2 or len(text) > MOST_CHARACTERS or not _asks(text, lists):
         return together
-    steps = _described(text, lists, room, names) or _whole(text, lists, names)
-    return steps if len(steps) <= room and _sound(steps) else []
+    return _sound(_described(text, lists, room, names), room)
 
 
 def _asks(text: str, lists: Lexicon) -> bool:
@@ -70,46 +57,127 @@ def _asks(text: str, lists: Lexicon) -> bool:
     return lists.is_question(beginning) or lists.starts("listing", text)
 
 
-def _first_sequel(text: str, lists: Lexicon, taken: set[str]) -> list[Step]:
-    return sequel_steps(text, lists, taken) if lists.language == "en" else []
-
-
-def _whole(text: str, lists: Lexicon, taken: set[str]) -> list[Step]:
-    """Return the steps of a question whose form as a whole says what comes first."""
-    if lists.language != "en":
-        return fan_out_steps(text, lists, taken)
-    words = words_of(text)
-    return (
-        in_situ_steps(text, words, lists, taken)
-        or sequel_steps(text, lists, taken)
-        or fan_out_steps(text, lists, taken)
-        or when_steps(text, words, lists, taken)
-    )
-
-
 def _described(text: str, lists: Lexicon, room: int, taken: set[str]) -> list[Step]:
     """Put a slot in the place of each description, the innermost first."""
-    cuts = CUTS.get(lists.language)
     steps: list[Step] = []
-    while cuts is not None and len(steps) < room - 1:
-        cut = next((c for c in cuts(text, lists) if not _root(text, c, lists)), None)
-        if cut is None:
+    while len(steps) < room - 1:
+        cuts = [
+            one
+            for one in find(text, "inside", lists)
+            if one.row.then or not _root(text, one, lists)
+        ]
+        if not cuts:
             break
-        slot = slot_name(cut.noun, taken)
-        steps.append(Step(cut.question, slot, cut.wants))
-        text = f"{text[: cut.start]}{{{slot}}}{text[cut.end :]}"
-    if not steps:
-        return []
-    rest = _whole(text, lists, taken) if room - len(steps) > 1 else []
-    mark = MARK if lists.language == UNSPACED else "?"
-    return [*steps, *(rest or [Step(asked(text, mark))])]
+        cut = _innermost(cuts, lists)
+        step = _first(text, cut, cut.row.ask, lists, taken)
+        steps.append(step)
+        start, end = _ends(cut, "cut")
+        slot = f"{{{step.slot}}}"
+        rest = f"{text[:start]}{slot}{text[end:]}"
+        text = _written(text, cut.row.then, cut, {"slot": slot}, lists) or rest
+    whole = _rows(text, "whole", lists, room, taken) if room - len(steps) > 1 else []
+    return [*steps, *(whole or ([Step(_question(text, lists))] if steps else []))]
 
 
-def _root(text: str, cut: Cut, lists: Lexicon) -> bool:
+def _innermost(cuts: Sequence[Found], lists: Lexicon) -> Found:
+    """Return the cut that holds no other: what describes stands behind, in Chinese before."""
+    if lists.language == UNSPACED:
+        return min(cuts, key=lambda one: one.places["cut"][1])
+    return max(cuts, key=lambda one: one.places["cut"][0])
+
+
+def _rows(text: str, section: str, lists: Lexicon, room: int, taken: set[str]) -> list[Step]:
+    """Return the steps of the first row of a section that matches, or none."""
+    for found in find(text, section, lists):
+        if "a" in found.places:
+            sides = [name for name in SIDES if found.group(name)]
+            things = [span(text, found.group(name)) for name in sides]
+            if len({thing.casefold() for thing in things}) == len(things):
+                head = "tail" if "tail" in found.places else ""
+                named = [found.named(side=name, head=head or name) for name in sides]
+                return _chained(
+                    [
+                        _question(_written(text, found.row.ask, one, {}, lists), lists)
+                        for one in named
+                    ],
+                    lists,
+                    room,
+                    taken,
+                )
+            continue
+        first = _first(text, found, found.row.ask, lists, taken)
+        slot = {"slot": f"{{{first.slot}}}"}
+        then = _question(_written(text, found.row.then, found, slot, lists), lists)
+        return [first, Step(then)]
+    return []
+
+
+def _chained(asks: Sequence[str], lists: Lexicon, room: int, taken: set[str]) -> list[Step]:
+    """Return the steps of questions side by side, each taken apart where there is room for all."""
+    chains = [_described(one, lists, room, taken) or [Step(one)] for one in asks]
+    steps = [step for chain in chains for step in chain]
+    return steps if len(steps) <= room else [Step(one) for one in asks]
+
+
+def _first(text: str, found: Found, ask: str, lists: Lexicon, taken: set[str]) -> Step:
+    """Return what is asked first, with the slot of its noun and the kind of its answer."""
+    given = found.row.given
+    head = span(text, found.group("head")).casefold() or given["slot"]
+    noun = noun_of(head, lists) if lists.language in CYRILLIC else singular(head, lists)
+    kind: AnswerKind | None = given.get("wants") or kind_of(noun, lists)
+    if "wants" not in given and is_plural(head, lists):
+        kind = "list"
+    slot = slot_name(noun, taken)
+    return Step(_question(_written(text, ask, found, {}, lists), lists), slot, kind)
+
+
+def _written(text: str, template: str, found: Found, given: dict[str, str], lists: Lexicon) -> str:
+    """Put groups of a match into a template: `<noun>`, or `<noun.form>` in another form."""
+
+    def put(piece: re.Match[str]) -> str:
+        name, form = piece[1], piece[2] or ""
+        if name in given:
+            return given[name]
+        return _text(text, found, name, form, lists)
+
+    # Only the template is read for pieces, never what a person typed.
+    return " ".join(_PIECE.sub(put, template).split()).replace(" ,", ",")
+
+
+def _text(text: str, found: Found, name: str, form: str, lists: Lexicon) -> str:
+    if name == "is":
+        return _asker(text, found, lists)
+    words = found.group(name)
+    said = span(text, words)
+    return said_as(said, words, form, found.group("pronoun"), lists) if form else said
+
+
+def _asker(text: str, found: Found, lists: Lexicon) -> str:
+    """Return the words that ask for a person, for a thing or for several."""
+    templates = table(lists.language).templates
+    head = span(text, found.group("head")).casefold()
+    if lists.language in CYRILLIC:
+        return said_as(head, found.group("head"), "which_is", found.group("pronoun"), lists)
+    several = "s" if is_plural(head.split()[-1], lists) else ""
+    kind = "thing" if "a" in found.places else kind_of(singular(head, lists), lists)
+    return templates.get(f"{kind}{several}") or templates[f"thing{several}"]
+
+
+def _ends(found: Found, name: str) -> tuple[int, int]:
+    words = found.group(name)
+    return words[0].start, words[-1].end
+
+
+def _question(text: str, lists: Lexicon) -> str:
+    return capitalised(asked(text, "？" if lists.language == UNSPACED else "?"))
+
+
+def _root(text: str, cut: Found, lists: Lexicon) -> bool:
     """Tell whether a question asks for nothing but what the cut describes."""
-    if not says_something(text[: cut.start], lists) and _AND_MORE.match(text, cut.end):
+    start, end = _ends(cut, "cut")
+    if not says_something(text[:start], lists) and _AND_MORE.match(text, end):
         return True  # "What is the name of the city that …, and which …"
-    rest = f"{text[: cut.start]} {text[cut.end :]}"
+    rest = f"{text[:start]} {text[end:]}"
     asks = lists.is_question(rest) or lists.starts("listing", rest) or not lists.is_question(text)
     return not (asks and says_something(rest, lists))
 
@@ -121,6 +189,9 @@ def says_something(text: str, lists: Lexicon) -> bool:
         bare = lists.remove(name, bare)
     only = _naming(lists) | stopwords(lists.language)
     left = [term for term in content_terms(bare, lists.language) if term.isalnum()]
+    acts = lists.any_of("base_verb") - lists.any_of("auxiliary_verb")
+    if any(singular(word.casefold(), lists) in acts for word in bare.split()):
+        return True  # "Who owns …": a verb may be a stop word
     return any(len(term) > 1 and term not in only for term in left)
 
 
@@ -132,16 +203,16 @@ def _naming(lists: Lexicon) -> frozenset[str]:
     )
 
 
-def _sound(steps: list[Step]) -> bool:
-    """Tell whether every slot is used after it is found, and every text asks with words."""
+def _sound(steps: list[Step], room: int) -> list[Step]:
+    """Return the steps, none where a slot is used too early or never, or a text has no words."""
     known: set[str] = set()
     used: set[str] = set()
     for step in steps:
         names = set(slots_in(step.text))
         bare = filled(step.text, dict.fromkeys(names, " "))
         if not names <= known or not any(character.isalnum() for character in bare):
-            return False
+            return []
         used |= names
         if step.slot is not None:
             known.add(step.slot)
-    return known <= used
+    return steps if len(steps) <= room and known <= used else []

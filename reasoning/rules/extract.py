@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
@@ -28,6 +29,11 @@ SAME_NAME = 0.5
 # A title is the answer only where it is, or is said to be, what the question asks for.
 LEAST_TITLE = 0.6
 MOST_VALUES = 20
+# What is written but not said: an address, a file, words run together, a prefix as in "File:".
+_UNSPOKEN = re.compile(
+    r"://|\bwww\.|@|\.(?:com|org|net|gov|edu|html?|svg|png|jpe?g|gif|pdf|xml|json|csv)\b|[a-z]{12}[A-Z]"
+)
+_PREFIX = re.compile(r":\w")
 
 
 class _Asked(NamedTuple):
@@ -108,7 +114,7 @@ def _scored(
         text = item.text[value.start : value.end]
         own = set(content_terms(text, item.language))
         share = len(own & asked.said) / len(own) if own else 1.0
-        if _is_said(own, asked):
+        if _is_said(own, asked) or not _is_spoken(value, item.text, asked, lists):
             continue
         fit = noun_fit(asked.nouns, asked.noun, value, item.text, item.language, lists)
         score = worth - SAID * share
@@ -144,6 +150,14 @@ def _candidates(sentence: Sentence, asked: _Asked, lists: Lexicon) -> list[Value
     if said is not None:
         found.append(said)
     return list(dict.fromkeys(found))
+
+
+def _is_spoken(value: Value, text: str, asked: _Asked, lists: Lexicon) -> bool:
+    """Tell whether a value is words of a language, or what is written is just what is asked for."""
+    if asked.noun in lists.any_of("written_noun"):
+        return True
+    said = text[value.start : value.end]
+    return _UNSPOKEN.search(said) is None and _PREFIX.match(text, value.end) is None
 
 
 def _is_said(own: set[str], asked: _Asked) -> bool:

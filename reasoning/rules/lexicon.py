@@ -53,6 +53,10 @@ class Lexicon:
         """Return the entries of some lists together; a list that the language lacks is empty."""
         return frozenset(word for name in names for word in self._lists.get(name, ()))
 
+    def names(self) -> list[str]:
+        """Return the names of all lists and tables."""
+        return [*self._lists, *self._tables]
+
     def table(self, name: str) -> dict[str, str]:
         """Return a table of words by name, empty where the language lacks it."""
         return self._tables.get(name, {})

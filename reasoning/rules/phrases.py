@@ -59,26 +59,3 @@ def words_of(text: str) -> list[Word]:
 def span(text: str, words: Sequence[Word]) -> str:
     """Return the text that some words in a row cover, "" for none."""
     return text[words[0].start : words[-1].end] if words else ""
-
-
-def name_end(words: Sequence[Word], start: int, inside: frozenset[str]) -> int:
-    """Return where the name that begins at `start` ends; `start` itself when there is none.
-
-    Small words of `inside`, and commas, may stand between capitalised ones.
-    """
-    if start >= len(words) or not words[start].named:
-        return start
-    if words[start].kind in ("quoted", "slot"):
-        return start + 1
-    end = start + 1
-    place = end
-    while place < len(words) and not POSSESSIVE.search(words[place - 1].text):
-        word = words[place]
-        if word.named and word.kind == "word":
-            end = place + 1
-        elif not (word.low in inside or word.text in ",:&" or word.kind == "quoted"):
-            break
-        elif place - end >= 2:
-            break
-        place += 1
-    return end

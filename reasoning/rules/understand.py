@@ -82,11 +82,15 @@ def _from_clauses(
     """Return the parts of clauses that stand beside each other, each taken apart if it can be."""
     groups: list[list[Step]] = []
     topics: list[str] = []
+    leads: list[int] = []
     taken: set[str] = set()
     room = max_parts - len(clauses)
     for clause in clauses:
         left_out = bool(subject) and is_elliptical(clause, words)
         topics.append(subject if left_out else "")
+        # "what are their websites" waits for those of whom it is, unless the question names them.
+        refers = left_out and words.found("theirs", clause) and not entities(subject, words)
+        leads.append(len(leads) if refers and leads else 0)
         several = len(clauses) > 1 and not left_out
         steps = decompose(clause, words, room + 1, taken) if several else []
         if not _narrow(steps, max_deps):
@@ -95,7 +99,7 @@ def _from_clauses(
         groups.append(steps or [Step(escaped(clause))])
         if not left_out:
             subject = topic(clause, words) or subject
-    return _from_steps(groups, words, topics)
+    return _from_steps(groups, words, topics, leads)
 
 
 def _narrow(steps: Sequence[Step], max_deps: int | None) -> bool:
@@ -103,17 +107,26 @@ def _narrow(steps: Sequence[Step], max_deps: int | None) -> bool:
 
 
 def _from_steps(
-    groups: Sequence[Sequence[Step]], words: Lexicon, topics: Sequence[str] = ()
+    groups: Sequence[Sequence[Step]],
+    words: Lexicon,
+    topics: Sequence[str] = (),
+    leads: Sequence[int] = (),
 ) -> tuple[list[Part], Wanted]:
-    """Return the parts of groups of steps; braces stay doubled where any step finds a slot."""
+    """Return the parts of groups of steps; braces stay doubled where any step finds a slot.
+
+    `leads` counts the groups up to the one that a group waits for, 0 where it waits for none.
+    """
     slotted = any(step.slot for group in groups for step in group)
     parts: list[Part] = []
     wants: Wanted = []
     for place, group in enumerate(groups):
         about = topics[place] if place < len(topics) else ""
         found: dict[str, int] = {}
+        led = leads[place] if place < len(leads) else 0
+        before = sum(len(one) for one in groups[:led])
         for step in group:
-            deps = sorted({found[name] for name in slots_in(step.text) if name in found})
+            named = {found[name] for name in slots_in(step.text) if name in found}
+            deps = sorted(named or ({before} if led else set()))
             text = step.text if slotted else filled(step.text, {})
             kept = escaped(about) if slotted else about
             parts.append(Part(text=text, about=kept, slot=step.slot, deps=deps))

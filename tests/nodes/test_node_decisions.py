@@ -25,6 +25,7 @@ from core.types import (
     Understanding,
 )
 from graph.context import make_context
+from graph.reading import told
 from graph.state import state_keys
 from nodes.generate import generate
 from nodes.plan import plan
@@ -174,6 +175,27 @@ def test_generate_is_offered_relevant_and_unrejected_evidence_only(
     cited = {c.evidence_id for claim in made["draft"].claims for c in claim.citations}
     assert cited <= {"e2"}
     assert made["drafts"] == 1
+
+
+@pytest.mark.parametrize(("question", "answered"), [("q1", True), ("q2", False)])
+def test_a_part_whose_antecedent_was_not_found_is_not_answered(
+    question: str, answered: bool, runtime: Callable[..., Any]
+) -> None:
+    waits = Q2.model_copy(update={"deps": ["q1"]})
+    values = {"plan": Plan(questions=[Q1, waits]), "evidence": [found(3, question)]}
+    made = stop_condition(
+        state(**values, done=["h1", "h2", "h"], attempts={"h1": 2}), runtime(max_rewrites=0)
+    )
+    assert (made["outcome"] == "enough") == answered
+    assert bool(generate(state(**values), runtime())["draft"].claims) == answered
+
+
+def test_a_reader_is_told_of_no_question_with_a_value_put_into_it() -> None:
+    asks = Q2.model_copy(update={"text": "Where is {ward}", "deps": ["q1"]})
+    made = state(plan=Plan(questions=[Q1.model_copy(update={"slot": "ward"}), asks]))
+    filled = asks.model_copy(update={"text": "Where is File"})
+    assert told(made, filled) == "How many beds?"
+    assert told(made, Q1) == Q1.text
 
 
 @pytest.mark.parametrize(("grade", "kept"), [(3, True), (2, True), (1, False), (0, False)])

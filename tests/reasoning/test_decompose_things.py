@@ -8,9 +8,17 @@ from core.settings import Settings
 from reasoning.rules.reasoner import RulesReasoner
 
 APART = [
-    ("Which team runs the API that allows 12 calls per minute?", "Which API allows 12 calls", 2),
-    ("Who runs the service that counts beds?", "Which service counts beds?", 2),
-    ("Which city does the service that greets each guest serve?", "Which service greets", 2),
+    (
+        "Which team runs the API that allows 12 calls per minute?",
+        "What is the API that allows 12 calls",
+        2,
+    ),
+    ("Who runs the service that counts beds?", "What is the service that counts beds?", 2),
+    (
+        "Which city does the service that greets each guest serve?",
+        "What is the service that greets",
+        2,
+    ),
     ("Who leads the club founded by Acme Inc. in Lyon?", "founded by Acme Inc. in Lyon?", 2),
     ("最大延迟为 40 秒的接口由哪个团队维护？", "最大延迟为 40 秒的接口是哪个？", 2),
     ("每晚核对床位数据的服务由谁维护？", "每晚核对床位数据的服务是哪个？", 2),

@@ -104,3 +104,9 @@ def test_a_question_of_many_names_is_less_surely_plain() -> None:
     many = understood("Did Ann Lee meet Bob Ray at the Night Ward in Lyon?")
     assert one.kind == many.kind == "plain"
     assert one.confidence > many.confidence
+
+
+def test_their_waits_for_what_the_clause_before_finds() -> None:
+    known = understood("What are the names of popular violinists, and what are their websites?")
+    assert [part.deps for part in known.parts] == [[], [1]]
+    assert [part.deps for part in understood("Where is Lyon, and who runs it?").parts] == [[], []]

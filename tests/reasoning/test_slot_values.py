@@ -108,6 +108,17 @@ def test_what_the_question_names_is_no_answer() -> None:
     assert "Bob Ray" not in values
 
 
+def test_files_addresses_and_words_run_together_are_no_values() -> None:
+    question = asking("What are the subtypes of liver cancer?", wants="list", slot="subtype")
+    text = (
+        "Subtypes of liver cancer: File:Liver.svg from commons.wikimedia.org shows "
+        "anditsbloodsupplyCRUKsvg. The subtypes of liver cancer are Hepatoma and Cholangioma."
+    )
+    values = {one.value for one in found(question, graded(piece(text)))}
+    assert "Hepatoma" in values
+    assert not any(part in value for value in values for part in ("wikimedia", "svg", "File"))
+
+
 def test_each_value_is_named_once() -> None:
     question = asking("Who leads the ward?", wants="person")
     item = graded(piece("Today the ward is led by Ann Lee. The ward was led by Ann Lee in May."))
