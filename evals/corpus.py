@@ -61,6 +61,10 @@ class CountingEmbedder:
         self.dimension = embedder.dimension
         self.languages = embedder.languages
 
+    def similarity(self, cosine: float, *languages: str) -> float:
+        """Return what a cosine of the original tells."""
+        return self._embedder.similarity(cosine, *languages)
+
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Embed and report."""
         vectors = self._embedder.embed_documents(texts)

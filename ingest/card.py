@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from core.record_names import humanise
 from ingest.enrich import language_of
 from ingest.loaders.marc_tables import LABELS
-from ingest.loaders.records import LONG, humanise, shown_value
+from ingest.loaders.records import LONG, shown_value
 from ingest.loaders.text_header import text_header
 from ingest.types import Block, ParsedDocument
 

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from core.errors import DocumentError
+from core.record_names import find_title
 from ingest.loaders import records
 from ingest.loaders.encoding import TextFile
 from ingest.loaders.field_limits import check_fields
@@ -32,7 +33,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     csv.field_size_limit(limits.max_characters)
     table = _Table(TextFile(path, suffix_of(path.name), limits.max_records_mb), limits)
     header, numeric = table.header, table.numeric
-    id_name, title_name = records.find_id(header), records.find_title(header)
+    id_name, title_name = records.find_id(header), find_title(header)
     # Hashes: the ids of a long file would take more memory than anything else.
     first_line: dict[int, int] = {}
     for number, (line, row) in enumerate(table.rows(), start=1):

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.errors import DocumentError
+from core.record_names import find_title, humanise
 from ingest.loaders import jsonl_records, records
 from ingest.loaders.encoding import decode
 from ingest.loaders.limits import LoadLimits
@@ -144,7 +145,7 @@ def _document(relative: str, found: object) -> ParsedDocument:
     _add(outline, "", found, 1)
     title = ""
     if isinstance(found, dict):
-        name = records.find_title(key for key, value in found.items() if isinstance(value, str))
+        name = find_title(key for key, value in found.items() if isinstance(value, str))
         title = str(found[name]).strip()[:300] if name else ""
     return ParsedDocument(
         document_id=relative,
@@ -159,7 +160,7 @@ def _add(outline: Outline, name: str, value: object, level: int) -> None:
     """Write "name: value" lines; objects and arrays of objects are sections."""
     if isinstance(value, dict) and level < _MAX_DEPTH:
         if name:
-            outline.heading(level, records.humanise(name))
+            outline.heading(level, humanise(name))
         for key, item in sorted(value.items(), key=lambda entry: isinstance(entry[1], dict | list)):
             _add(outline, str(key), item, level + 1)
     elif isinstance(value, list) and level < _MAX_DEPTH:
@@ -180,5 +181,5 @@ def _shown(value: object) -> str:
 
 def _add_line(outline: Outline, name: str, text: str) -> None:
     if text.strip():
-        label = f"{records.humanise(name)}: " if name and len(text) <= records.LONG else ""
+        label = f"{humanise(name)}: " if name and len(text) <= records.LONG else ""
         outline.prose(label + text, tight=bool(label))

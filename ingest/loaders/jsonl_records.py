@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import DocumentError
+from core.record_names import find_title
 from ingest.loaders import markdown, metadata, records
 from ingest.loaders.encoding import TextFile
 from ingest.loaders.formats import suffix_of
@@ -113,7 +114,7 @@ def _record(relative: str, document_id: str, found: dict[str, Any]) -> ParsedDoc
         fields = fields | {k: v for k, v in records.flatten(nested).items() if k not in fields}
     if not fields:
         raise DocumentError("no text and no title in this record")
-    name = records.find_title(key for key, value in fields.items() if isinstance(value, str))
+    name = find_title(key for key, value in fields.items() if isinstance(value, str))
     title = str(fields[name]).strip() if name else _first_text(fields) or document_id
     document = records.record(relative, document_id, fields, title=title[:300], format_name="jsonl")
     if not document.blocks:

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from core.errors import DocumentError
+from core.record_names import find_title
 from ingest.loaders import records
 from ingest.loaders.cells import Cell, find_header, names_of, shown
 from ingest.loaders.limits import LoadLimits
@@ -100,7 +101,7 @@ class Workbook:
         self, sheet: str, first: list[Cell], rows: Iterable[Row]
     ) -> Iterator[ParsedDocument | LoadFailure]:
         header = names_of(first)
-        id_name, title_name = records.find_id(header), records.find_title(header)
+        id_name, title_name = records.find_id(header), find_title(header)
         for number, cells in rows:
             fields = {
                 name: cell for name, cell in zip(header, cells, strict=False) if cell is not None

@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from core.errors import DocumentError
+from core.record_names import find_title
 from ingest.loaders import (
     excel_xml,
     feed,
@@ -87,7 +88,7 @@ def _records(rows: list[Element], relative: str) -> Iterator[ParsedDocument | Lo
             name: found[0] if len(found) == 1 else list[records.Scalar](found)
             for name, found in values.items()
         }
-        id_name, title_name = records.find_id(fields), records.find_title(fields)
+        id_name, title_name = records.find_id(fields), find_title(fields)
         document_id = str(fields[id_name]) if id_name else f"{relative}#{number}"
         title = str(fields[title_name]) if title_name else f"{local_name(row)} {number}"
         path = f"{relative}: {local_name(row)} {number}"

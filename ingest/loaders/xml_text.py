@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from core.record_names import humanise
 from ingest.loaders import records
 from ingest.loaders.outline import Outline, table_text
 from ingest.loaders.xml_tree import attribute, child, descendants, local_name, words
@@ -93,7 +94,7 @@ def _add_text(outline: Outline, element: Element, name: str) -> None:
     text = words(element)
     is_data = len(element) == 0 and name not in TEXT_NAMES and len(text) <= records.LONG
     if text and is_data:
-        outline.prose(f"{records.humanise(name)}: {text}", tight=True)
+        outline.prose(f"{humanise(name)}: {text}", tight=True)
     else:
         outline.prose(text)
 
