@@ -33,6 +33,8 @@ def record_call(question: str, language: str, tools: Sequence[ToolSpec]) -> Call
     """
     for spec in tools:
         if spec.base == RECORDS and spec.tables:
+            if spec.scoped:  # it knows its own source alone; a profile scopes tools for several
+                spec = spec.model_copy(update={"others": max(1, spec.others)})
             arguments = read(question, schema_of(spec))
             if arguments is not None:
                 return Call(tool=spec.name, arguments={**arguments, "language": language})

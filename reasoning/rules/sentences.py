@@ -9,7 +9,8 @@ from core.types import Evidence
 from reasoning.rules.features import FEATURES, Candidate, heading_of, terms_of
 from reasoning.rules.wanted import Wanted
 
-HERE, SIMILARITY = FEATURES.index("here"), FEATURES.index("similarity")
+HERE, HEADING = FEATURES.index("here"), FEATURES.index("heading")
+SIMILARITY = FEATURES.index("similarity")
 VALUED = FEATURES.index("valued")
 LACKS, FORM = FEATURES.index("lacking"), FEATURES.index("unfinished")
 SHORT, NAMES = FEATURES.index("short"), FEATURES.index("names_missing")
@@ -20,11 +21,11 @@ class Sentence:
     """Hold one scored sentence of a piece of evidence; `start` and `end` are in its text.
 
     `odds` are log odds against "nothing answers", `score` the same as 0..1; `lexical` is the share
-    of the question's words in it, `semantic` its cosine. `matched` are the question's own words
-    that it or its heading says, `has_kind` that it holds a value of the kind asked for,
-    `is_answer` that it is more than a heading, `names_missing` that its passage has no name that
-    the question says. `field` tells that it is what a question asks for
-    of a record that it names.
+    of the question's words in it, `said` in it or its heading, `semantic` its similarity.
+    `matched` are the question's own words that it or its heading says, `has_kind` that it holds a
+    value of the kind asked for, `is_answer` that it is more than a heading, `names_missing` that
+    its passage has no name that the question says. `field` tells that it is what a question asks
+    for of a record that it names.
     """
 
     evidence: Evidence
@@ -33,6 +34,7 @@ class Sentence:
     odds: float
     score: float
     lexical: float
+    said: float
     semantic: float | None
     matched: frozenset[int]
     has_kind: bool
@@ -50,6 +52,7 @@ class Sentence:
             odds,
             1 / (1 + exp(-odds)),
             one.row[HERE],
+            one.row[HERE] + one.row[HEADING],
             one.row[SIMILARITY] if meaning else None,
             one.matched,
             not one.row[LACKS],

@@ -15,7 +15,7 @@ def found(text: str, chosen: str, language: str = "en", *, code: bool = False) -
     item = piece(text, language)
     start = text.index(chosen)
     end = start + len(chosen)
-    sentence = Sentence(item, start, end, 0.0, 0.5, 0.5, None, frozenset(), has_kind=True)
+    sentence = Sentence(item, start, end, 0.0, 0.5, 0.5, 0.5, None, frozenset(), has_kind=True)
     first, last = in_context(sentence, code=code)
     return text[first:last]
 
