@@ -31,14 +31,17 @@ def record_call(question: str, language: str, tools: Sequence[ToolSpec]) -> Call
     It is one when every word of it is explained by the schema of the records, or is looked for in
     their values; beside prose, it must name the things that the records are of.
     """
+    found = []
     for spec in tools:
         if spec.base == RECORDS and spec.tables:
             if spec.scoped:  # it knows its own source alone; a profile scopes tools for several
                 spec = spec.model_copy(update={"others": max(1, spec.others)})
             arguments = read(question, schema_of(spec))
             if arguments is not None:
-                return Call(tool=spec.name, arguments={**arguments, "language": language})
-    return None
+                guesses = sum(one["op"] == "has" for one in arguments["where"])
+                call = Call(tool=spec.name, arguments={**arguments, "language": language})
+                found.append((guesses, len(found), call))
+    return min(found)[2] if found else None
 
 
 def read(question: str, schema: RecordSchema) -> dict[str, Any] | None:

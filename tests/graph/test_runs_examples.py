@@ -40,13 +40,13 @@ def test_three_parts_take_three_tools_and_three_sources(language: str, examples:
         ("q2", "lookup_services"),
         ("q3", "search_tickets"),
     }
-    docs, service, ticket = cited(run)
+    docs, service, ticket = dict.fromkeys(cited(run))
     assert docs == f"docs/refund.{language[:2]}.md"
     assert service == "services.jsonl#svc-refund-api"
-    assert ticket in ("tickets.jsonl#TCK-1042", "tickets.jsonl#TCK-1043")
+    assert ticket in {f"tickets.jsonl#TCK-{number}" for number in (1036, 1042, 1043)}
     assert "300" in run.result["answer"]
     assert "支付网关团队" in run.result["answer"] or "Payments Gateway" in run.result["answer"]
-    assert "12" in run.result["answer"]
+    assert "投诉" in run.result["answer"] or "complain" in run.result["answer"]
 
 
 @pytest.mark.parametrize(
