@@ -12,6 +12,7 @@ one chunk each, without any loader; `write` stores rows with their vectors in on
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -21,6 +22,7 @@ from stores.rows import ChunkRow, DocumentRow
 from stores.store import Store
 
 DIMENSION = 32
+WORD = re.compile(r"[^\W\u4e00-\u9fff]+|[\u4e00-\u9fff]")  # a Chinese character is one
 
 
 class FakeEmbedder:
@@ -40,7 +42,7 @@ class FakeEmbedder:
         return np.array(rows, dtype=np.float32).reshape(len(texts), self.dimension)
 
     def embed_query(self, text: str) -> np.ndarray:
-        words = text.casefold().split() or [""]
+        words = WORD.findall(text.casefold()) or [""]
         total = np.sum([_word_vector(word) for word in sorted(words)], axis=0)
         return (total / np.linalg.norm(total)).astype(np.float32)
 

@@ -39,7 +39,7 @@ NAMELESS = [
     ("Хто його підтримує?", "інтерфейс повернень", "група платежів"),
     ("谁维护它?", "退款接口", "支付网关团队"),
 ]
-LOGO = "What is the colour of the refund logo?"
+LOGO = "In which year was the refund logo drawn?"
 
 
 @pytest.fixture(scope="module")
@@ -242,11 +242,11 @@ def test_a_broken_off_reply_can_be_given_again(session: Session, node: str) -> N
             raise ModelCancelled("given up")
 
     with pytest.raises(ModelCancelled):
-        say(session, name, "the payout API", on_step=on_step)
+        say(session, name, "the lighthouse", on_step=on_step)
     assert waits(session, name)
     assert session.store.runs.load(AUTH, asked.run_id).result == asked.result
     run = say(session, name, "the refund API")
-    assert "Payments Gateway" in run.result["answer"] and "payout" not in run.result["answer"]
+    assert "Payments Gateway" in run.result["answer"] and "lighthouse" not in run.question
 
 
 def test_a_bad_reply_leaves_the_question_open(session: Session) -> None:

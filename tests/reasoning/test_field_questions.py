@@ -78,7 +78,9 @@ def test_the_text_of_a_work_does_not_say_its_publisher(text: str) -> None:
 
 
 def test_a_sentence_that_speaks_of_the_field_answers() -> None:
-    said = piece("The book was published by Galtan Press in 1931.", title=TITLE)
+    said = piece(
+        "The book was published by Galtan Press of Velbor in the spring of 1931.", title=TITLE
+    )
     assert "Galtan" in answered(f"Who published {TITLE}?", "person", said)
     page = piece(f"{TITLE}, by Ada Lumson.", title=TITLE)
     assert "Lumson" in answered(f"Who wrote {TITLE}?", "person", page)
