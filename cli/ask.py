@@ -134,6 +134,8 @@ def caller(
     version_policy: str = "any",
 ) -> Any:  # noqa: ANN401
     """Return who is asking; the person at this machine vouches for it, and is it by default."""
+    from core.auth import checked_sources
+
     if not 0 < len(version_policy) <= LONGEST_VERSION:
         rule = "--version-policy is any, latest or one version"
         raise CallerError(rule, value=repr(version_policy), hint="leave it out for any")
@@ -141,7 +143,7 @@ def caller(
         tenant=tenant,
         user=user,
         roles=frozenset(roles or []),
-        allowed_sources=tuple(storables(sources)) or None,
+        allowed_sources=checked_sources(storables(sources)) or None,
         version_policy=storable(version_policy),
         operator=user == DEFAULT_USER and not roles and not sources,
     )

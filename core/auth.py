@@ -37,6 +37,17 @@ def checked_name(what: str, name: str) -> str:
     return name
 
 
+def checked_sources(sources: Sequence[str]) -> tuple[str, ...]:
+    """Return source patterns that somebody gave for a caller, else raise a CallerError."""
+    if len(sources) > MOST_SOURCES:
+        raise CallerError(f"at most {MOST_SOURCES} source patterns", value=len(sources))
+    for one in sources:
+        if not 0 < len(one) <= LONGEST_SOURCE or "\x00" in one:
+            rule = f"a source pattern has 1 to {LONGEST_SOURCE} characters"
+            raise CallerError(rule, value=one, hint="such as 'docs/*'")
+    return tuple(sources)
+
+
 class AuthContext(Value):
     """Carry the caller's rights into every tool.
 
@@ -54,17 +65,6 @@ class AuthContext(Value):
     version_policy: str = Field(default=ANY, min_length=1, max_length=64)
     operator: bool = False
     where: tuple[Filter, ...] = ()
-
-    @field_validator("allowed_sources")
-    @classmethod
-    def _few_sources(cls, sources: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        for one in (sources or ())[: MOST_SOURCES + 1]:
-            if not 0 < len(one) <= LONGEST_SOURCE or "\x00" in one:
-                rule = f"a source pattern has 1 to {LONGEST_SOURCE} characters"
-                raise CallerError(rule, value=one, hint="such as 'docs/*'")
-        if sources is not None and len(sources) > MOST_SOURCES:
-            raise CallerError(f"at most {MOST_SOURCES} source patterns", value=len(sources))
-        return sources
 
     @field_validator("tenant", "user")
     @classmethod

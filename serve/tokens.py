@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from core.auth import AuthContext
+from core.auth import AuthContext, checked_sources
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
 from core.versions import ANY
@@ -69,7 +69,7 @@ def _caller(claims: dict[str, Any]) -> AuthContext:
             tenant=claims["tenant"],
             user=claims["sub"],
             roles=frozenset(roles),
-            allowed_sources=None if sources is None else tuple(sources),
+            allowed_sources=None if sources is None else checked_sources(sources),
             version_policy=policy,
         )
     except CallerError as error:

@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from core.auth import AuthContext
+from core.auth import AuthContext, checked_sources
 from core.errors import CallerError, PolicyError
 from core.versions import ANY
 from stores.database import Database
@@ -116,7 +116,7 @@ class Keys:
             tenant=tenant,
             user=user or f"key.{key_id}",
             roles=roles,
-            allowed_sources=None if sources is None else tuple(sources),
+            allowed_sources=None if sources is None else checked_sources(sources),
             version_policy=version_policy,
         )
         now = self._now()

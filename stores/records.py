@@ -310,15 +310,12 @@ class Records:
     ) -> Description:
         visible, parameters = permission_filter(auth, collection_id, sources)
         parameters |= {"most": self._most_fields, "examples": EXAMPLES, "long": LONGEST_NAME}
+        parameters |= {"longest": LONGEST_EXAMPLE, "tables": MOST_TABLES}
+        found: dict[str, list[sqlite3.Row]] = {"field": [], "file": [], "held": []}
         with self._caged(limited=False) as connection:
-            rows = connection.execute(
-                _DESCRIPTION.format(visible=visible), {**parameters, "longest": LONGEST_EXAMPLE}
-            ).fetchall()
-            files = connection.execute(_FILES.format(visible=visible), parameters).fetchall()
-            few = 0 < sum(file["is_record"] for file in files) <= MOST_TABLES
-            named = connection.execute(
-                _FILE_FIELDS.format(visible=visible), parameters
-            ).fetchall() if few else []  # fmt: skip
+            for row in connection.execute(_DESCRIPTION.format(visible=visible), parameters):
+                found[row["kind"]].append(row)
+        rows, files = found["field"], found["file"]
         examples: dict[str, list[str]] = {}
         for row in rows:
             examples.setdefault(row["name"], [])
@@ -336,17 +333,17 @@ class Records:
             if row["place"] == 1
         ]
         held: dict[str, list[str]] = {}
-        for row in named:
-            held.setdefault(row["file"], []).append(row["name"])
-        counts = {row["file"]: row["n"] for row in files if row["is_record"]}
+        for row in found["held"]:
+            held.setdefault(row["name"], []).append(row["value"])
+        counts = {row["name"]: row["n"] for row in files if row["shown"]}
         tables = [
             RecordTable(file=file, records=counts[file], fields=names)
             for file, names in held.items()
         ]
-        if not few and counts:
+        if len(counts) > MOST_TABLES:
             everything = [info.name for info in fields]
             tables = [RecordTable(file="", records=sum(counts.values()), fields=everything)]
-        return Description(fields, tables, sum(r["n"] for r in files if not r["is_record"]))
+        return Description(fields, tables, sum(row["n"] for row in files if not row["shown"]))
 
     @contextmanager
     def _caged(self, *, limited: bool = True) -> Iterator[sqlite3.Connection]:
@@ -370,10 +367,12 @@ class Records:
 _STATE = """SELECT count(*), max(id), (SELECT count(*) FROM quarantine),
     (SELECT max(document) FROM quarantine) FROM documents WHERE collection_id = ?"""
 
-# The fields that most records have, by name, each with its first values in order; long ones come
-# last and are not shown. Who may see a document is asked once for it, not for each of its fields.
+# The fields that most records have, by name, each with its first values in order, long ones last
+# and not shown; the files, `shown` being whether of records; and, of few files, the fields of each.
+# Who may see a document is asked once for all, not for each of its fields.
 _DESCRIPTION = """
-SELECT name, value, shown, place, n, is_number FROM (
+WITH seen AS MATERIALIZED (SELECT d.id, d.file, d.is_record FROM documents d WHERE {visible})
+SELECT 'field' AS kind, name, place, value, shown, n, is_number FROM (
   SELECT *, dense_rank() OVER (ORDER BY rows DESC, name) AS field FROM (
     SELECT name, value, length(value) <= :longest AS shown,
       row_number() OVER (PARTITION BY name ORDER BY length(value) > :longest, value) AS place,
@@ -383,16 +382,17 @@ SELECT name, value, shown, place, n, is_number FROM (
     FROM (
       SELECT f.name, f.value, count(*) AS rows, count(f.number) AS numbers
       FROM record_fields f
-      WHERE f.document IN (SELECT d.id FROM documents d WHERE {visible})
-        AND length(f.name) <= :long
+      WHERE f.document IN (SELECT id FROM seen) AND length(f.name) <= :long
       GROUP BY f.name, f.value))
   WHERE place <= :examples)
-WHERE field <= :most ORDER BY name, place"""
-
-_FILES = """SELECT d.file, d.is_record, count(*) AS n FROM documents d WHERE {visible}
-    GROUP BY d.file, d.is_record"""
-_FILE_FIELDS = """SELECT d.file, f.name FROM documents d JOIN record_fields f ON f.document = d.id
-    WHERE {visible} AND d.is_record = 1 GROUP BY d.file, f.name ORDER BY d.file, min(f.rowid)"""
+WHERE field <= :most
+UNION ALL SELECT 'file', file, 0, '', is_record, count(*), 0 FROM seen GROUP BY file, is_record
+UNION ALL SELECT 'held', s.file, min(f.rowid), f.name, 1, 0, 0
+  FROM seen s JOIN record_fields f ON f.document = s.id
+  WHERE s.is_record = 1
+    AND (SELECT count(DISTINCT file) FROM seen WHERE is_record = 1) <= :tables
+  GROUP BY s.file, f.name
+ORDER BY kind, name, place"""
 
 
 def _body(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from core.auth import AuthContext
+from core.auth import AuthContext, checked_sources
 from core.errors import CallerError
 
 
@@ -63,3 +63,10 @@ def test_the_trace_shows_the_filter(sources, shown) -> None:
         "allowed_sources": shown,
         "version_policy": "any",
     }
+
+
+@pytest.mark.parametrize("sources", [[""], ["a\x00"], ["a" * 1001], ["a"] * 501])
+def test_source_patterns_are_bounded_where_somebody_gives_them(sources: list[str]) -> None:
+    with pytest.raises(CallerError, match="source pattern"):
+        checked_sources(sources)
+    assert checked_sources(["docs/*"] * 500) == ("docs/*",) * 500
