@@ -98,6 +98,10 @@ class InstantEmbedder:
     languages = None
     model_id = "instant"
 
+    def similarity(self, cosine: float, *languages: str) -> float:
+        """Return the cosine where it is not negative."""
+        return max(0.0, cosine)
+
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return rows that depend on the texts alone."""
         rows = np.empty((len(texts), self.dimension), dtype=np.float32)
@@ -124,6 +128,7 @@ class BusyEmbedder:
         self.model_id = inner.model_id
         self.dimension = inner.dimension
         self.languages = inner.languages
+        self.similarity = inner.similarity
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Embed and count."""
