@@ -69,8 +69,7 @@ def record_claims(plan: Plan, evidence: Sequence[Evidence]) -> tuple[list[Claim]
             if one["field"] not in (ANY_FIELD, *show)
         ]  # fmt: skip
         held = [by_chunk[key] for key in row.metadata.get(HELD, ()) if key in by_chunk]
-        if len(held) != 1 or not show:  # what was asked of one record needs no count
-            claims.append(_claim(row.text, row, [(0, len(row.text))], question))
+        claims.append(_claim(row.text, row, [(0, len(row.text))], question))
         claims += [_listed(item, show, question) for item in held]
     return claims, plan.model_copy(update={"questions": left})
 

@@ -67,7 +67,7 @@ def test_three_parts_take_three_tools_and_three_sources(language: str, examples:
         (
             "xpay",
             "Who maintains the XPay payout API, and on which services does it depend?",
-            ["services.jsonl#svc-payout-api"],
+            ["records", "services.jsonl#svc-payout-api"],
             ["Payout Operations", "settlement"],
         ),
         ("xpay", "投递失败的 Webhook 会重试多少次？", ["docs/webhooks.zh.md"], ["8 次", "24 小时"]),
