@@ -259,7 +259,11 @@ def test_a_plan_ends_within_its_steps(steps: int, tools: Toolbox) -> None:
 def test_a_failed_question_of_each_value_is_extended_as_one(tools: Toolbox) -> None:
     listed = TIDES.model_copy(update={"wants": "list"})
     hard = PRESIDENT.model_copy(
-        update={"text": "Which ship did the {house} sink?", "query": "ship sunk by the {house}"}
+        update={
+            "text": "In which year did the {house} sink a ship?",
+            "query": "ship sunk by the {house}",
+            "wants": "date",
+        }
     )
     state = run_plan(tools, Plan(questions=[listed, hard]), finds={"q1": [SOCIETY, UNION]})
     hop = [operation for operation in state["operations"] if operation.op == "MAP_RETRIEVE"]
