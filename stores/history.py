@@ -14,8 +14,9 @@ from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from core.auth import AuthContext
+from core.record_names import ROW
 from core.scope import names_of
-from stores.erasure.redaction import ERASED, withhold
+from stores.erasure.redaction import ERASED, listed_by, withhold
 from stores.permissions import permission_filter
 from stores.sums_records import LINK, RUN
 
@@ -185,11 +186,15 @@ def _named(result: dict[str, Any], trail: list[dict[str, Any]]) -> dict[str, Any
     for step in trail:
         rights = {name: step["auth_filter"].get(name) for name in ASKED if step.get("auth_filter")}
         asked += [rights] if rights and rights not in asked else []
-    passages = dict.fromkeys(sorted(names - erased))
+    counts = {one["evidence_id"] for one in items if one.get("kind") == ROW}
+    passages = dict.fromkeys(sorted(names - erased - counts))
     return {"asked": asked, "documents": [], "of": passages, "before": []}
 
 
 def _names_of(item: dict[str, Any]) -> list[str]:
+    """Return the passages that a piece of evidence rests on: of a count, those that it lists."""
+    if item.get("kind") == ROW:
+        return listed_by(item)
     name = item["evidence_id"]
     return [name, f"{BOOK}{name}"] if (item.get("metadata") or {}).get("book") else [name]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from core.auth import AuthContext
 from core.errors import CallerError, OperatorError
+from core.record_names import ROW
 from core.trace import RunRecord, Step
 from stores.aliases import is_shown_as, shown_id
 from stores.database import Database
@@ -136,7 +137,8 @@ def _deleted(
     A document that the caller is not shown under its id is another one.
     """
     items = run.result.get("evidence", [])
-    named = {item["document_id"] for item in items if item["evidence_id"] not in staying}
+    documents = [item for item in items if item.get("kind") != ROW]  # a count of them is none
+    named = {item["document_id"] for item in documents if item["evidence_id"] not in staying}
     for number in collection_ids(connection, run.tenant, run.collection):
         named -= _shown(connection, number, auth, named) if named else set()
     return named

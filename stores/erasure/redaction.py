@@ -13,6 +13,7 @@ from typing import Any
 
 from core.citations import citation_marks, numbered_sources
 from core.language.analysis import Token, analyze, terms
+from core.record_names import HELD, ROW
 from core.types import Claim
 
 ERASED = "erased"
@@ -131,7 +132,10 @@ def redacted(
 
     items = [one for one in result.get("evidence", []) if told(one)]
     gone = {one["evidence_id"] for one in items}
-    cited = _cited(result, told)
+    counts = [one for one in result.get("evidence", []) if gone.intersection(listed_by(one))]
+    items += counts
+    gone |= {one["evidence_id"] for one in counts}
+    cited = _cited(result, lambda one: told(one) or one["evidence_id"] in gone)
     gone |= {one["evidence_id"] for one in cited}
     if not gone:
         return None
@@ -173,6 +177,11 @@ def withhold(
         step["arguments"] = {}
         if step["node"] not in DECIDING and step["decision"]:
             step["decision"] = HIDDEN
+
+
+def listed_by(item: dict[str, Any]) -> list[str]:
+    """Return the passages that a count of records rests on; none for any other evidence."""
+    return list((item.get("metadata") or {}).get(HELD, ())) if item.get("kind") == ROW else []
 
 
 def withheld_note(passages: int) -> str:
@@ -232,7 +241,8 @@ def _texts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def _names(items: list[dict[str, Any]]) -> set[str]:
     fields = ("title", "document_id", "source")
-    return literal_names(item.get(name, "") for item in items for name in fields)
+    told = [item for item in items if item.get("kind") != ROW]  # a count has no name of its own
+    return literal_names(item.get(name, "") for item in told for name in fields)
 
 
 def _slot_values(result: dict[str, Any], gone: Collection[str]) -> set[str]:

@@ -16,6 +16,7 @@ QUESTIONS = [
     ("xpay", "XPay 退款接口 timeout 最大多少?谁维护?最近有投诉吗?"),
     ("xpay", "What is the salary of the engineers of the Payments Gateway team?"),
     ("library", "Посоветуйте книгу по физике"),
+    ("xpay", "How many services are there?"),
 ]
 
 
