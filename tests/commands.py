@@ -31,7 +31,8 @@ FILES = {
     "guide/candle.md": (
         "---\nauthors: [Ann Wick]\nkeywords: [wax]\n---\n# Candles\n\n## Burning\n\n"
         "A candle burns because the wick draws melted wax up to the flame. The maximum height of"
-        " the flame is 42 mm.\n\n## Safety\n\nNever leave a burning candle alone in a room.\n"
+        " the flame is 42 mm.\n\n## Safety\n\nNever leave a burning candle alone in a room: its"
+        " safety comes first.\n"
     ),
     "guide/чайник.txt": (
         "Чайник\n\nЧайник закипает за три минуты. Объём чайника составляет два литра воды.\n"
