@@ -16,6 +16,8 @@ from reasoning.rules.scorer import MOST_ODDS
 from reasoning.rules.sentences import Sentence
 from reasoning.rules.wanted import Wanted
 
+# A field under the label asked for answers, but a sentence that says all of it says it better.
+FIELD_ODDS, FIELD_SCORE = 2.0, 0.88
 _BY = re.compile(r"\bby\s+[^\W\d_a-z]")
 
 
@@ -48,7 +50,8 @@ def _known(wanted: Wanted, sentence: Sentence, question: FieldQuestion) -> bool:
 
 
 def _marked(sentence: Sentence) -> Sentence:
-    return replace(sentence, odds=MOST_ODDS, score=1.0, lexical=1.0, is_answer=True, field=True)
+    odds = max(sentence.odds, FIELD_ODDS)
+    return replace(sentence, odds=odds, score=FIELD_SCORE, lexical=1.0, is_answer=True, field=True)
 
 
 def _lowered(sentence: Sentence) -> Sentence:

@@ -123,10 +123,11 @@ def content_of(text: str, language: str) -> frozenset[str]:
 
 
 def heading_of(item: Evidence) -> str:
-    """Return what stands above a chunk: title, heading path, and the record's keywords."""
+    """Return what names a chunk: title, heading path, and of a record its keywords and its id."""
     keywords = item.metadata.get("keywords")
     listed = " ".join(str(word) for word in keywords) if isinstance(keywords, list) else ""
-    return f"{item.title} {item.section} {listed}".strip()
+    named = item.source.partition("#")[2]
+    return f"{item.title} {item.section} {listed} {named}".strip()
 
 
 def features(

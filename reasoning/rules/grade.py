@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from core.settings import Settings
 from core.types import Evidence, Grade
+from reasoning.rules.features import SAID_ALIKE
 from reasoning.rules.relevance import Relevance
 from reasoning.rules.sentences import Sentence
 from reasoning.rules.wanted import Wanted
@@ -36,6 +37,9 @@ def _grade(wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: 
     reason += f", cosine {sentence.semantic:.2f})" if sentence.semantic is not None else ")"
     steps = (settings.grade_related, settings.grade_partly, settings.grade_answers)
     level = sum(score >= step for step in steps)
+    across = item.language != wanted.language and sentence.lexical < SAID_ALIKE
+    if level == PARTLY and across:
+        level, reason = RELATED, f"{reason}; too little for what words cannot compare"
     if level >= PARTLY and sentence.names_missing:
         level, reason = RELATED, f"{reason}; names nothing the question names"
     if level >= PARTLY and wanted.wants in CHECKED_KINDS and not sentence.has_kind:
