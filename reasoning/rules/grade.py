@@ -13,6 +13,10 @@ from reasoning.rules.wanted import Wanted
 
 # A number or a date is there or not; a person or a place may be named by a common word.
 CHECKED_KINDS = ("number", "date")
+# Words say nothing across languages, so the meaning must be nearer the same than unrelated: of
+# questions that nothing answers 5 % pass so, 32 % without (n = 241), of others 78 and 94 %
+# (n = 440).
+HALF_ALIKE = 0.5
 OFF_TOPIC, RELATED, PARTLY, ANSWERS = range(4)
 
 
@@ -38,8 +42,8 @@ def _grade(wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: 
     steps = (settings.grade_related, settings.grade_partly, settings.grade_answers)
     level = sum(score >= step for step in steps)
     across = item.language != wanted.language and sentence.lexical < SAID_ALIKE
-    if level == PARTLY and across:
-        level, reason = RELATED, f"{reason}; too little for what words cannot compare"
+    if level >= PARTLY and across and (sentence.semantic or 0.0) < HALF_ALIKE:
+        level, reason = RELATED, f"{reason}; too far for what words cannot compare"
     if level >= PARTLY and sentence.names_missing:
         level, reason = RELATED, f"{reason}; names nothing the question names"
     if level >= PARTLY and wanted.wants in CHECKED_KINDS and not sentence.has_kind:

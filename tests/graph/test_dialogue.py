@@ -40,7 +40,8 @@ def test_a_follow_up_is_answered_about_the_earlier_topic(
     history = [Turn(text, "An answer.") for text in earlier]
     run = examples.ask(question, AUTH, "xpay", history=history)
     assert expected in run.result["answer"]
-    assert {c["source"] for claim in run.result["claims"] for c in claim["citations"]} == {source}
+    cited = {c["source"] for claim in run.result["claims"] for c in claim["citations"]}
+    assert cited - {"records"} == {source}  # of records the count is cited too
 
 
 def test_a_complete_question_ignores_the_history(examples: Session) -> None:
