@@ -70,7 +70,7 @@ def test_a_role_opens_a_closed_collection(
     roles: list[str], pipeline: str, examples: Session
 ) -> None:
     auth = AuthContext(tenant="default", roles=frozenset(roles))
-    ask = partial(examples.ask, "How many books may a reader take home?", auth)
+    ask = partial(examples.ask, "How many books may a reader borrow at the same time?", auth)
     if "secret" in roles:
         assert not ask("closed", pipeline=pipeline).result["refused"]  # type: ignore[arg-type]
         return

@@ -74,7 +74,7 @@ GENERAL = [
             ["search_guidelines", "staff_directory", "incident_reports"],
         ),
         (
-            "Какая доза ибупрофена разрешена, кто заведует отделением и были ли происшествия?",
+            "Какая доза ибупрофена разрешена? Кто заведует отделением? Были ли происшествия?",
             ["search_guidelines", "staff_directory", "incident_reports"],
         ),
         (
