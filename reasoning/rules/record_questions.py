@@ -31,7 +31,7 @@ def record_call(question: str, language: str, tools: Sequence[ToolSpec]) -> Call
     It is one when every word of it is explained by the schema of the records, or is looked for in
     their values; beside prose, it must name the things that the records are of.
     """
-    found = []
+    found: list[tuple[int, int, Call]] = []
     for spec in tools:
         if spec.base == RECORDS and spec.tables:
             if spec.scoped:  # it knows its own source alone; a profile scopes tools for several
