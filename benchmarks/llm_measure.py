@@ -129,7 +129,7 @@ def _verbs(session: Session, question: str) -> list[tuple[str, Callable[[], obje
         ("understand", lambda: reasoner.understand(question, history)),
         ("plan", lambda: reasoner.plan(understanding, specs)),
         ("grade", lambda: reasoner.grade(first, found)),
-        ("rewrite", lambda: reasoner.rewrite(first, found, specs, 1)),
+        ("rewrite", lambda: reasoner.rewrite(first, found, specs)),
         ("answer", lambda: reasoner.answer(understanding, alone, graded)),
     ]
 

@@ -32,16 +32,9 @@ PIPELINES = ("keyword", "vector", "hybrid")
 ABLATIONS = {
     "default": {},
     "without sentences": {"channel_sentences": False},
-    "without trust": {"trust_vectors": False},
-    "without noisy terms": {"noisy_penalty": 1.0},
     "without factors": {"stage_factors": False},
     "without near duplicates": {"stage_near_duplicates": False},
-    "min-max fusion": {"fusion": "min_max"},
-    "RRF": {"fusion": "rrf", "weight_vector": 0.5, "weight_text": 0.5},
-    "weights by kind": {"weights_by_kind": True},
     "with entities": {"channel_entities": True},
-    "with feedback, gated": {"feedback": "gated"},
-    "with feedback, always": {"feedback": "always"},
     "with coverage": {"stage_coverage": True},
 }
 

@@ -83,8 +83,6 @@ class Settings(  # pydantic lists the fields of the last base first
             )
         if not self.grade_related <= self.grade_partly <= self.grade_answers:
             raise ValueError("grade_related <= grade_partly <= grade_answers must hold")
-        if self.weight_vector + self.weight_text == 0:
-            raise ValueError("weight_vector and weight_text cannot both be 0")
         return self
 
     def budget(self) -> Budget:

@@ -85,6 +85,18 @@ class Evidence(Displayed, Value):
         book = self.metadata.get("book")
         return book if isinstance(book, dict) else {**self.metadata, "title": self.title}
 
+    def cited(self, start: int, end: int) -> Citation:
+        """Return the citation of text[start:end]."""
+        return Citation(
+            evidence_id=self.evidence_id,
+            document_id=self.document_id,
+            source=self.source,
+            chunk_id=self.chunk_id,
+            start=start,
+            end=end,
+            quote=self.text[start:end],
+        )
+
     def of_book(self, book: Mapping[str, Any]) -> Evidence:
         """Return this as evidence from a full text of a book, which its metadata then name."""
         named = {name: book[name] for name in BOOK if book[name]}
@@ -165,7 +177,7 @@ class Understanding(Value):
 
     `question` is stand-alone: what a follow-up left out is added from the history.
     `required_fields` names the kind of answer each part wants. `confidence`, 0..1, says how sure
-    the kind is.
+    the kind is. `corrected` gives what misspelt words were read as, by the word that was typed.
     """
 
     question: str
@@ -177,6 +189,7 @@ class Understanding(Value):
     entities: list[str] = Field(default_factory=list)
     required_fields: list[AnswerKind] = Field(default_factory=list)
     parts: list[Part] = Field(default_factory=list)
+    corrected: dict[str, str] = Field(default_factory=dict)
 
 
 class Grade(Value):

@@ -107,8 +107,6 @@ class State(TypedDict, total=False):
     rewritten: dict[str, list[Call]]
     # Everything found, merged by chunk id (retrieve, grade_documents).
     evidence: Annotated[list[Evidence], merge_evidence]
-    # Rewrites made per search, by its register (rewrite).
-    attempts: dict[str, int]
     # Times that values of a slot were undone, and that the plan was extended (stop_condition).
     backtracks: int
     replans: int

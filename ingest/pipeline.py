@@ -41,7 +41,7 @@ from stores.store import Store
 from stores.sweep import sweep
 from stores.write_access import OPERATOR, WriteAccess
 
-FORMAT_VERSION = 6  # raise it when loaders, cleaning or splitting change what is stored
+FORMAT_VERSION = 7  # raise it when loaders, cleaning or splitting change what is stored
 
 Progress = Callable[[str, int, int], None]
 

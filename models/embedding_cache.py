@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.cache.cache import Cache
-from models.embeddings import Embedder
+from models.embeddings import CutsWords, Embedder
 from models.vectors import Vectors
 
 QUERY, PASSAGE = "query", "passage"
@@ -51,6 +51,10 @@ class CachedEmbedder:
             [key], lambda missing: {key: _packed(self._embedder.embed_query(text))}
         )
         return _unpacked(found[key])
+
+    def pieces(self, word: str) -> int:
+        """Return what the original returns, 1 where it cuts no words."""
+        return self._embedder.pieces(word) if isinstance(self._embedder, CutsWords) else 1
 
     def _key(self, kind: str, text: str) -> str:
         return self._cache.key(model=self.model_id, scope=self._scope, kind=kind, text=text)

@@ -42,7 +42,7 @@ class Embedder(Protocol):
         """Return the languages the model was made for."""
 
     def similarity(self, cosine: float, *languages: str) -> float:
-        """Return what the cosine of a question and a text tells: 0 unrelated, 1 the same.
+        """Return what the cosine of a question and a text tells: 0 unrelated, 1 close.
 
         `languages` are those of the two, as far as they are known.
         """
@@ -52,6 +52,14 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vectors:
         """Return one unit vector of shape (dimension,)."""
+
+
+@runtime_checkable
+class CutsWords(Protocol):
+    """Cut words into pieces, common ones into few; check with isinstance."""
+
+    def pieces(self, word: str) -> int:
+        """Return the number of pieces of a word."""
 
 
 @runtime_checkable

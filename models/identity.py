@@ -16,6 +16,7 @@ from models.table import ANY, CROSS, Cosines, ModelCard
 QUERY_NAMES = ("query", "search_query")
 PASSAGE_NAMES = ("document", "passage", "search_document")
 DIGITS = 12
+NEAREST = 1.5
 OTHER_MODEL = "run `carrel reindex`, or name the other as embedder (all-MiniLM-L6-v2: embedded-en)"
 
 
@@ -45,12 +46,14 @@ class EmbedderSpec:
     def similarity(self, cosine: float, *languages: str) -> float:
         """Return where a cosine lies between unrelated texts (0) and the same meaning (1).
 
-        `languages` are those of the question and the text, as far as they are known.
+        What is nearer than a close answer usually is, is above 1, up to NEAREST. `languages` are
+        those of the question and the text, as far as they are known.
         """
         spoken = set(languages) - {"", UNDETERMINED}
-        pair = CROSS if len(spoken) > 1 else "".join(spoken)
-        unrelated, same = self.cosines.get(pair, self.cosines[ANY])
-        return min(1.0, max(0.0, (cosine - unrelated) / (same - unrelated)))
+        pair = "-".join(sorted(spoken))
+        other = self.cosines.get(CROSS if len(spoken) > 1 else ANY, self.cosines[ANY])
+        unrelated, same = self.cosines.get(pair, other)
+        return min(NEAREST, max(0.0, (cosine - unrelated) / (same - unrelated)))
 
 
 def prompts_of(folder: ModelFolder, card: ModelCard | None, wanted: Prompts) -> tuple[str, str]:

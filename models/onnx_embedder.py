@@ -35,6 +35,10 @@ class OnnxEmbedder:
         vector: Vectors = self._embed([self._spec.query_prompt + text])[0]
         return vector
 
+    def pieces(self, word: str) -> int:
+        """Return the number of pieces of a word, without the two marks around them."""
+        return len(self._session.encode([word])[0].ids) - 2
+
     def _embed(self, texts: Sequence[str]) -> Vectors:
         import numpy as np
 

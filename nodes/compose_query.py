@@ -6,7 +6,6 @@ from langgraph.runtime import Runtime
 
 from core.operations import ComposeQuery
 from core.registers import Register
-from core.trace import Step
 from graph.context import Context
 from graph.reading import operation_of, settled
 from graph.state import State, Update
@@ -24,13 +23,13 @@ def compose_query(state: State, runtime: Runtime[Context]) -> Update:
         operation, state["plan"], state.get("registers") or {}, settled(state), operation.fan_out
     )
     known = any(query.values for query in queries)
-    step = Step(
-        node="compose_query",
+    step = context.step(
+        "compose_query",
+        began,
         decision="; ".join(query.query for query in queries),
         reason="" if known else "no value was found: the slot is described in words",
         question_id=operation.question,
         evidence=[(value.evidence_id, 1.0) for query in queries for value in query.values.values()],
-        ms=context.elapsed(began).ms,
     )
     return {
         "registers": {operation.out: Register(kind="queries", queries=queries)},

@@ -6,7 +6,6 @@ from langgraph.runtime import Runtime
 
 from core.operations import ExtractAnswer, ExtractEntities
 from core.registers import Register
-from core.trace import Step
 from core.types import Evidence, Finding, SubQuestion
 from graph.context import Context
 from graph.reading import (
@@ -41,15 +40,14 @@ def extract(state: State, runtime: Runtime[Context]) -> Update:
             shown = names
         else:
             raise TypeError(f"{operation.op} extracts nothing")
-    step = Step(
-        node="extract",
+    step = context.step(
+        "extract",
+        began,
+        ledger,
         decision="; ".join(shown) or "nothing",
         reason=f"{operation.op} {operation.out}",
         question_id=operation.question,
         evidence=[(value.evidence_id, 1.0) for value in values],
-        ms=context.elapsed(began).ms,
-        calls=ledger.calls,
-        degraded="; ".join(ledger.degraded),
     )
     return {
         "registers": {operation.out: written},

@@ -5,7 +5,6 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 
 from core.operations import Synthesize
-from core.trace import Step
 from core.types import Evidence
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE, asked_plan, held_evidence, orphans, register
@@ -30,14 +29,13 @@ def generate(state: State, runtime: Runtime[Context]) -> Update:
         draft = context.reasoner.answer(state["query"], plan, evidence)
     shown.rest(draft.claims)
     cited = [(c.evidence_id, 1.0) for claim in draft.claims for c in claim.citations]
-    step = Step(
-        node="generate",
+    step = context.step(
+        "generate",
+        began,
+        ledger,
         decision=f"{len(draft.claims)} claims",
         reason=f"not answered: {'; '.join(draft.missing)}" if draft.missing else "",
         evidence=cited,
-        ms=context.elapsed(began).ms,
-        calls=ledger.calls,
-        degraded="; ".join(ledger.degraded),
     )
     return {
         "draft": draft,

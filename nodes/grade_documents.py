@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from langgraph.runtime import Runtime
 
@@ -49,9 +50,7 @@ def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
         chosen |= _chosen(state, search, judged)
         graded += _graded(state, kept)
         registers[search.out] = held.model_copy(update={"graded": len(held.searches)})
-        step = _step(search, kept, context.elapsed(began).ms)
-        update = {"calls": ledger.calls, "degraded": "; ".join(ledger.degraded)}
-        steps.append(step.model_copy(update=update))
+        steps.append(context.step("grade_documents", began, ledger, **_step_values(search, kept)))
         warnings += ledger.warnings
         spent = spent.plus(context.spent(started, ledger))
     return {
@@ -138,17 +137,15 @@ def _graded(state: State, kept: Judged) -> list[Evidence]:
     return graded
 
 
-def _step(search: Search, kept: Judged, ms: float) -> Step:
+def _step_values(search: Search, kept: Judged) -> dict[str, Any]:
     ranked = sorted(
         (grade for _, grades in kept for grade in grades),
         key=lambda grade: (-grade.grade, grade.evidence_id),
     )
     counts = [sum(1 for grade in ranked if grade.grade == level) for level in (3, 2, 1, 0)]
-    return Step(
-        node="grade_documents",
-        decision="answers {}, partly {}, related {}, off topic {}".format(*counts),
-        reason=ranked[0].reason if ranked else "nothing was found",
-        question_id=search.question,
-        evidence=[(grade.evidence_id, float(grade.grade)) for grade in ranked],
-        ms=ms,
-    )
+    return {
+        "decision": "answers {}, partly {}, related {}, off topic {}".format(*counts),
+        "reason": ranked[0].reason if ranked else "nothing was found",
+        "question_id": search.question,
+        "evidence": [(grade.evidence_id, float(grade.grade)) for grade in ranked],
+    }

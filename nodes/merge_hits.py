@@ -8,7 +8,6 @@ from langgraph.runtime import Runtime
 
 from core.operations import FilterCe, IntersectHits, UnionHits
 from core.registers import Register
-from core.trace import Step
 from graph.context import Context
 from graph.reading import asked_plan, held_evidence, operation_of, register
 from graph.state import State, Update
@@ -28,13 +27,13 @@ def merge_hits(state: State, runtime: Runtime[Context]) -> Update:
         hits, note = _relevant(state, operation, context)
     else:
         raise TypeError(f"{operation.op} merges nothing")
-    step = Step(
-        node="merge_hits",
+    step = context.step(
+        "merge_hits",
+        began,
         decision=f"{len(hits)} hits",
         reason="; ".join(part for part in (f"{operation.op} {operation.out}", note) if part),
         question_id=getattr(operation, "question", ""),
         evidence=[(item.evidence_id, item.score) for item in held_evidence(state, hits)],
-        ms=context.elapsed(began).ms,
     )
     return {
         "registers": {operation.out: Register(kind="hits", hits=hits)},

@@ -5,7 +5,6 @@ from __future__ import annotations
 from langgraph.runtime import Runtime
 
 from core.operations import AnyOperation
-from core.trace import Step
 from core.types import Plan
 from graph.context import Context
 from graph.reading import settled
@@ -34,16 +33,18 @@ def plan(state: State, runtime: Runtime[Context]) -> Update:
     wave = ready(operations, state.get("done") or [])
     # What runs side by side is not stopped between, so a wave is no wider than the steps left.
     wave = wave[: max(1, context.budget.steps_left(state["usage"]) // STEPS)]
+    asked = len(update["plan"].questions) if update else 0
+    count = f"{asked} question{'s' if asked > 1 else ''}; " if update else ""
     ran = ", ".join(f"{one.op} {one.out}" for one in wave)
-    step = Step(
-        node="plan",
-        decision=ran if not update else f"{_counted(update['plan'])}; {ran}",
+    served = {getattr(one, "question", "") for one in wave}
+    step = context.step(
+        "plan",
+        began,
+        ledger,
+        decision=f"{count}{ran}",
         reason=_told(update["plan"]) if update else "; ".join(map(render_operation, wave)),
-        question_id=_served(wave),
+        question_id=served.pop() if len(served) == 1 else "",
         arguments={} if update else {"slots": {k: v.value for k, v in settled(state).items()}},
-        ms=context.elapsed(began).ms,
-        calls=ledger.calls,
-        degraded="; ".join(ledger.degraded),
     )
     return update | {
         "wave": [one.out for one in wave],
@@ -62,11 +63,6 @@ def _made(state: State, context: Context) -> tuple[Plan, list[AnyOperation], lis
     return made, compiled(made, context.settings), notes
 
 
-def _counted(made: Plan) -> str:
-    count = len(made.questions)
-    return f"{count} question{'s' if count > 1 else ''}"
-
-
 def _told(made: Plan) -> str:
     return "; ".join(
         f"{one.id}: {filled(one.text, {})}"
@@ -74,9 +70,3 @@ def _told(made: Plan) -> str:
         + (f" (after {', '.join(one.deps)})" if one.deps else "")
         for one in made.questions
     )
-
-
-def _served(wave: list[AnyOperation]) -> str:
-    """Return the question that a wave works for, "" when there are several."""
-    names = {getattr(one, "question", "") for one in wave}
-    return names.pop() if len(names) == 1 else ""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from langgraph.runtime import Runtime
 
 from core.budget import Usage
 from core.errors import CallerError
+from core.language.replacing import words_replaced
 from core.language.tokens import estimate_tokens
 from core.registers import SearchHits, searched
 from core.trace import Step
@@ -20,6 +24,7 @@ from tools.types import ToolResult
 NO_QUERY = "no query: what it would ask with was not found"
 NO_REWRITE = "no call: the rewrite drifts from the question"
 REMEMBERED = "the result of an earlier search"
+MENDED_BY = "carrel reindex"
 STALE = "some passages were withheld, since the index changed while it was searched; ask again"
 NO_BUDGET = "no call: the budget of tool calls is used up"
 
@@ -52,8 +57,10 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
             )
             if result.hidden:
                 warnings.append(f"{call.tool}: {STALE}")
-            step = _step(operation.question, call, result, context.elapsed(began).ms)
-            steps.append(step.model_copy(update={"calls": ledger.calls[before:]}))
+            # Whoever asks can mend an index of another model, and no other reason for keywords.
+            warnings += [one for one in result.notes if MENDED_BY in one]
+            values = _step_values(operation.question, call, result)
+            steps.append(context.step("retrieve", began, calls=ledger.calls[before:], **values))
     if not steps:
         steps.append(
             Step(node="retrieve", decision="no call", reason=why, question_id=operation.question)
@@ -73,20 +80,23 @@ def _asked(state: State, operation: Search, context: Context) -> tuple[list[tupl
     """Return the calls with the query each belongs to, and why there is none."""
     queries = queries_of(state, operation)
     question = state["plan"].question(operation.question)
+    specs = context.tools.specs(context.auth)
     rewritten = (state.get("rewritten") or {}).get(operation.out)
     if rewritten is not None:
         chosen = (state.get("chosen") or {}).get(question.id, queries)[:1]
         branch = queries.index(chosen[0]) if chosen and chosen[0] in queries else 0
         asked, why = [(branch, call) for call in rewritten], NO_REWRITE
     else:
-        specs = context.tools.specs(context.auth)
         asked = [
             (branch, call)
             for branch, query in enumerate(queries)
             for call in calls_of(operation, question, query, specs, context.settings)
         ]
         why = NO_QUERY
+    typed = {meant: word for word, meant in state["query"].corrected.items()}
+    takes = {spec.name for spec in specs if "also" in spec.arguments.get("properties", {})}
     asked = [(branch, _filtered(call, question)) for branch, call in asked]
+    asked = [(n, _also(call, typed) if call.tool in takes else call) for n, call in asked]
     share = _share(state, operation, context)
     return asked[:share], why if not asked else NO_BUDGET
 
@@ -101,6 +111,14 @@ def _filtered(call: Call, question: SubQuestion) -> Call:
     return call
 
 
+def _also(call: Call, typed: Mapping[str, str]) -> Call:
+    """Let a search of corrected words look for what was typed as well."""
+    query = str(call.arguments.get("query", ""))
+    own = words_replaced(query, typed)
+    also = {"also": [own]} if own != query else {}
+    return call.model_copy(update={"arguments": {**call.arguments, **also}})
+
+
 def _share(state: State, operation: Search, context: Context) -> int:
     """Return how many calls this search may make: those left, dealt out among the wave."""
     left = context.budget.calls_left(state["usage"])
@@ -108,20 +126,18 @@ def _share(state: State, operation: Search, context: Context) -> int:
     return left // len(wave) + (wave.index(operation.out) < left % len(wave))
 
 
-def _step(question_id: str, call: Call, result: ToolResult, ms: float) -> Step:
-    return Step(
-        node="retrieve",
-        decision=f"{len(result.evidence)} found",
-        reason="; ".join([*([REMEMBERED] if result.remembered else []), *result.notes]),
-        question_id=question_id,
-        tool=call.tool,
-        arguments=call.arguments,
-        auth_filter=result.auth_filter,
-        evidence=[(item.evidence_id, round(item.score, 4)) for item in result.evidence],
-        ms=ms,
-        stages=result.stages,
-        partial=result.partial,
-    )
+def _step_values(question_id: str, call: Call, result: ToolResult) -> dict[str, Any]:
+    return {
+        "decision": f"{len(result.evidence)} found",
+        "reason": "; ".join([*([REMEMBERED] if result.remembered else []), *result.notes]),
+        "question_id": question_id,
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "auth_filter": result.auth_filter,
+        "evidence": [(item.evidence_id, round(item.score, 4)) for item in result.evidence],
+        "stages": result.stages,
+        "partial": result.partial,
+    }
 
 
 def _run(context: Context, call: Call, started: float, warnings: list[str]) -> ToolResult:

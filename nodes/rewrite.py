@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from langgraph.runtime import Runtime
 
 from core.budget import Usage
@@ -14,12 +16,8 @@ from reasoning.planning.binding import bound
 
 
 def rewrite(state: State, runtime: Runtime[Context]) -> Update:
-    """Give each search of the wave the calls of an accepted rewrite, and count the attempt.
-
-    A rewrite that drifts leaves no calls, so that the next stop condition gives up.
-    """
+    """Give each search of the wave the calls of its one rewrite, none where that drifts."""
     context = runtime.context
-    attempts = dict(state.get("attempts") or {})
     rewritten: dict[str, list[Call]] = dict(state.get("rewritten") or {})
     steps: list[Step] = []
     warnings: list[str] = []
@@ -27,22 +25,17 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
     spent = Usage()
     for search in searches_of(state):
         began = context.clock()
-        attempt = attempts.get(search.out, 0) + 1
         question = _question(state, search)
         with context.thinking(started, state["usage"].plus(spent), trail) as ledger:
             specs = context.tools.specs(context.auth)
             best = _best(state, question.id)
-            proposed = context.reasoner.rewrite(question, best, specs, attempt)
-        attempts[search.out] = attempt if proposed else context.settings.max_rewrites
+            proposed = context.reasoner.rewrite(question, best, specs)
         rewritten[search.out] = proposed.calls if proposed else []
-        step = _step(question.id, proposed, attempts[search.out], context.elapsed(began).ms)
-        update = {"calls": ledger.calls, "degraded": "; ".join(ledger.degraded)}
-        steps.append(step.model_copy(update=update))
+        steps.append(context.step("rewrite", began, ledger, **_step_values(question.id, proposed)))
         warnings += ledger.warnings
         spent = spent.plus(context.spent(started, ledger))
     return {
         "rewritten": rewritten,
-        "attempts": attempts,
         "usage": spent,
         "trail": steps,
         "warnings": warnings,
@@ -66,15 +59,10 @@ def _best(state: State, question_id: str) -> list[Evidence]:
     )
 
 
-def _step(question_id: str, proposed: Rewrite | None, attempt: int, ms: float) -> Step:
-    return Step(
-        node="rewrite",
-        decision="no rewrite" if proposed is None else proposed.query,
-        reason="every idea drifts from the question" if proposed is None else proposed.reason,
-        question_id=question_id,
-        arguments={
-            "attempt": attempt,
-            "similarity": None if proposed is None else proposed.similarity,
-        },
-        ms=ms,
-    )
+def _step_values(question_id: str, proposed: Rewrite | None) -> dict[str, Any]:
+    return {
+        "decision": "no rewrite" if proposed is None else proposed.query,
+        "reason": "every idea drifts from the question" if proposed is None else proposed.reason,
+        "question_id": question_id,
+        "arguments": {"similarity": None if proposed is None else proposed.similarity},
+    }

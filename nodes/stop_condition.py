@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from copy import copy
+from typing import Any, NamedTuple
 
 from langgraph.runtime import Runtime
 
 from core.operations import MapRetrieve
-from core.trace import Step
 from core.types import Clarification, StopReason
 from graph.context import Context
 from graph.reading import (
@@ -24,13 +24,15 @@ from graph.reading import (
 from graph.state import Outcome, State, Update
 from reasoning.clarifying import not_found
 from reasoning.open_words import open_words
-from reasoning.planning.adapting import Course
+from reasoning.planning.adapting import Course, extended
 from reasoning.planning.compiler import WHOLE
-from reasoning.planning.extending import extended
 from reasoning.planning.running import ready
 
+# What a course may change of the state, by the same names.
+COURSE = "operations done chosen rewritten backtracks replans covered".split()
 
-class Verdict(NamedTuple):
+
+class Decision(NamedTuple):
     """Hold the outcome, the stop reason it would end with, and the signals in words."""
 
     outcome: Outcome
@@ -39,7 +41,7 @@ class Verdict(NamedTuple):
 
 
 def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
-    """Weigh budget, grades, required fields, attempts and what is still open.
+    """Weigh budget, grades, required fields, rewrites and what is still open.
 
     A search that found nothing has its values undone, is written anew, or extends the plan, each
     within its limit; then it is over.
@@ -48,7 +50,8 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
     began = context.clock()
     usage = state["usage"].plus(context.elapsed(state["started"]))
     limit = context.budget.exceeded(usage)
-    course = _course(state)
+    kept: dict[str, Any] = {key: copy(state.get(key)) for key in COURSE if state.get(key)}
+    course = Course(registers=state.get("registers") or {}, **kept)
     searches = searches_of(state)
     failed = [one for one in searches if best_grade(state, one.question) < ENOUGH_GRADE]
     again = [] if limit else [one for one in failed if course.undo_values(one, context.settings)]
@@ -63,27 +66,20 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
     asks = _asks_back(state, verdict, context)
     if asks is not None:
         why = f"{verdict.why}; {len(asks.options)} related documents to ask about"
-        verdict = Verdict("unclear", verdict.reason, why)
+        verdict = Decision("unclear", verdict.reason, why)
     served = {one.question for one in searches}
-    step = Step(
-        node="stop_condition",
+    step = context.step(
+        "stop_condition",
+        began,
         decision=verdict.outcome,
         reason="; ".join([*course.notes, _told(verdict)]),
         question_id=served.pop() if len(served) == 1 else "",
         arguments={"backtracks": course.backtracks, "replans": course.replans},
-        ms=context.elapsed(began).ms,
     )
     return {
-        "operations": course.operations,
+        **{key: getattr(course, key) for key in COURSE},
         "registers": course.changed,
-        "done": course.done,
         "wave": [one.out for one in weak] or state["wave"],
-        "chosen": course.chosen,
-        "attempts": course.attempts,
-        "rewritten": course.rewritten,
-        "backtracks": course.backtracks,
-        "replans": course.replans,
-        "covered": course.covered,
         "clarification": asks,
         "outcome": verdict.outcome,
         "stop_reason": verdict.reason,
@@ -93,25 +89,11 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
     }
 
 
-def _course(state: State) -> Course:
-    return Course(
-        operations=list(state["operations"]),
-        registers=state.get("registers") or {},
-        done=list(state.get("done") or []),
-        chosen=dict(state.get("chosen") or {}),
-        attempts=dict(state.get("attempts") or {}),
-        rewritten=state.get("rewritten") or {},
-        backtracks=state.get("backtracks", 0),
-        replans=state.get("replans", 0),
-        covered=dict(state.get("covered") or {}),
-    )
-
-
 def _weak(search: Search, course: Course, context: Context) -> bool:
     """Tell whether a search that found nothing is to be written anew."""
     if isinstance(search, MapRetrieve) or search.out == WHOLE:
         return False
-    return course.attempts.get(search.out, 0) < context.settings.max_rewrites
+    return context.settings.max_rewrites > 0 and search.out not in course.rewritten
 
 
 def _follow(state: State, search: Search, course: Course, context: Context) -> None:
@@ -152,7 +134,7 @@ def _follow(state: State, search: Search, course: Course, context: Context) -> N
         course.notes.append(f"{left.covered:.0%} of the words are covered, not: {query}")
 
 
-def _asks_back(state: State, verdict: Verdict, context: Context) -> Clarification | None:
+def _asks_back(state: State, verdict: Decision, context: Context) -> Clarification | None:
     """Return what to ask instead of a refusal; when a limit was met there is nothing to go on."""
     refuses = verdict.outcome == "never" and verdict.reason == StopReason.no_relevant_evidence
     if not refuses or not context.may_ask(state.get("clarified", 0)):
@@ -160,12 +142,12 @@ def _asks_back(state: State, verdict: Verdict, context: Context) -> Clarificatio
     return not_found(state["query"].question, state.get("evidence") or [], context.settings)
 
 
-def _told(verdict: Verdict) -> str:
+def _told(verdict: Decision) -> str:
     ends = verdict.outcome in ("enough", "never")
     return f"{verdict.reason.value}: {verdict.why}" if ends else verdict.why
 
 
-def _verdict(state: State, course: Course, weak: bool, limit: StopReason | None) -> Verdict:
+def _verdict(state: State, course: Course, weak: bool, limit: StopReason | None) -> Decision:
     asked = [question.id for question in state["plan"].questions]
     lost = orphans(state)
     found = [name for name in asked if best_grade(state, name) >= ENOUGH_GRADE]
@@ -173,16 +155,16 @@ def _verdict(state: State, course: Course, weak: bool, limit: StopReason | None)
     sourced = f"{len(answered)} of {len(asked)} sub-questions have evidence"
     if limit is not None:
         # Partial evidence is worth an answer; the limit stays the reason it ended.
-        return Verdict("enough" if answered else "never", limit, f"{limit.value}, {sourced}")
+        return Decision("enough" if answered else "never", limit, f"{limit.value}, {sourced}")
     if weak:
         why = f"nothing answers yet, {sourced}"
-        return Verdict("weak", StopReason.no_relevant_evidence, why)
+        return Decision("weak", StopReason.no_relevant_evidence, why)
     following = ready(course.operations, course.done)
     if following:
         then = ", ".join(f"{one.op} {one.out}" for one in following)
-        return Verdict("next", StopReason.enough_evidence, f"{sourced}; next {then}")
+        return Decision("next", StopReason.enough_evidence, f"{sourced}; next {then}")
     if not answered:
-        return Verdict("never", StopReason.no_relevant_evidence, sourced)
+        return Decision("never", StopReason.no_relevant_evidence, sourced)
     if len(answered) < len(asked):
-        return Verdict("enough", StopReason.required_fields_missing, sourced)
-    return Verdict("enough", StopReason.enough_evidence, sourced)
+        return Decision("enough", StopReason.required_fields_missing, sourced)
+    return Decision("enough", StopReason.enough_evidence, sourced)

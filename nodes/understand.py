@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.runtime import Runtime
@@ -10,8 +11,8 @@ from langgraph.types import Overwrite
 
 from core.budget import Usage
 from core.language.detect import detect_language
+from core.language.replacing import words_replaced
 from core.question import checked_question
-from core.trace import Step
 from core.types import Clarification, Plan, Understanding
 from graph.context import Context
 from graph.reading import STANDS_FOR
@@ -33,7 +34,8 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     goes_on = bool(messages) and STANDS_FOR in messages[-1].additional_kwargs
     before = state["usage"] if goes_on else Usage()
     trail = state["trail"] if goes_on else []
-    started = context.clock() - before.ms / 1000
+    began = context.clock()
+    started = began - before.ms / 1000
     waiting, history = question_and_history(messages)
     asked = state.get("question") or waiting
     last = state.get("query")
@@ -47,7 +49,7 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     notes: list[str] = []
     with context.thinking(started, before, trail) as ledger:
         asks = _unclear(clarified, question, history, context)
-        query = _unknown(question) if asks else context.reasoner.understand(question, history)
+        query = _unknown(question) if asks else _understood(question, history, context)
         path = _path(query, context)
         if asks is not None:
             update["clarification"] = asks
@@ -55,15 +57,10 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
             made, notes = _planned(query, context)
             update |= made
     usage = context.spent(started, ledger)
-    step = _step(query, path, len(history), update.get("plan"))
-    step = step.model_copy(
-        update={
-            "ms": usage.ms - before.ms,
-            "calls": ledger.calls,
-            "degraded": "; ".join(ledger.degraded),
-        }
-    )
-    warnings = [*ledger.warnings, *notes]
+    values = _step_values(query, path, len(history), update.get("plan"))
+    step = context.step("understand", began, ledger, **values)
+    read = [f"“{typed}” is read as “{meant}”" for typed, meant in query.corrected.items()]
+    warnings = [*ledger.warnings, *notes, *read]
     if asked != waiting:  # the next turn's history needs it among the messages
         update["messages"] = [HumanMessage(asked)]
     update |= {"question": query.question, "started": started, "query": query, "path": path}
@@ -73,6 +70,15 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     return update | {
         key: Overwrite(value) if state.get(key) else value for key, value in reduced.items()
     }
+
+
+def _understood(question: str, history: Sequence[Turn], context: Context) -> Understanding:
+    """Read a question without its misspellings, so that it is graded by what it means."""
+    classic = context.pipeline == "classic" or context.given is not None
+    language = detect_language(question)
+    found = {} if classic else context.tools.corrections(question, language, context.auth)
+    query = context.reasoner.understand(words_replaced(question, found), history)
+    return query.model_copy(update={"corrected": found}) if found else query
 
 
 def _unclear(
@@ -101,12 +107,11 @@ def _planned(query: Understanding, context: Context) -> tuple[Update, list[str]]
     return {"plan": made, "operations": operations, "wave": wave}, notes
 
 
-def _step(query: Understanding, path: Path, turns: int, made: Plan | None) -> Step:
-    return Step(
-        node="understand",
-        decision=query.kind,
-        reason=query.reason,
-        arguments={
+def _step_values(query: Understanding, path: Path, turns: int, made: Plan | None) -> dict[str, Any]:
+    return {
+        "decision": query.kind,
+        "reason": query.reason,
+        "arguments": {
             "question": query.question,
             "language": query.language,
             "intent": query.intent,
@@ -116,8 +121,9 @@ def _step(query: Understanding, path: Path, turns: int, made: Plan | None) -> St
             "tools": [call.tool for call in made.questions[0].calls] if made else [],
             "confidence": query.confidence,
             "path": path,
+            **({"corrected": query.corrected} if query.corrected else {}),
         },
-    )
+    }
 
 
 def _path(query: Understanding, context: Context) -> Path:
@@ -136,27 +142,14 @@ def cleared(state: State) -> Update:
     Messages stay: they are the history.
     """
     plain: Update = {
-        "clarification": None,
-        "plan": None,
-        "operations": [],
-        "wave": [],
-        "done": [],
-        "chosen": {},
-        "rewritten": {},
-        "answer": None,
-        "draft": None,
-        "attempts": {},
-        "backtracks": 0,
-        "replans": 0,
-        "covered": {},
-        "drafts": 0,
-        "unsupported": [],
+        **dict.fromkeys(("clarification", "plan", "answer", "draft")),
+        **{name: [] for name in ("operations", "wave", "done", "unsupported")},
+        **{name: {} for name in ("chosen", "rewritten", "covered")},
+        **dict.fromkeys(("backtracks", "replans", "drafts"), 0),
+        "evidence": Overwrite([]),
+        "registers": Overwrite({}),
     }
-    reduced: Update = {"evidence": [], "registers": {}}
-    held = {key for key, value in state.items() if value}
-    return {key: empty for key, empty in plain.items() if key in held} | {
-        key: Overwrite(empty) for key, empty in reduced.items() if key in held
-    }
+    return {key: empty for key, empty in plain.items() if state.get(key)}
 
 
 def question_and_history(messages: Sequence[AnyMessage]) -> tuple[str, list[Turn]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from langchain_core.messages import AIMessage
 from langgraph.runtime import Runtime
 
-from core.trace import Step
 from core.types import Answer, Claim, StopReason
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE, asked_plan, told
@@ -35,14 +34,13 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
                 dropped.append((claim, reason))
             else:
                 kept.append(claim)
-    step = Step(
-        node="verify",
+    step = context.step(
+        "verify",
+        began,
+        ledger,
         decision=f"{len(kept)} supported, {len(dropped)} dropped",
         reason="; ".join(reason for _, reason in dropped),
         evidence=[(c.evidence_id, 1.0) for claim in kept for c in claim.citations],
-        ms=context.elapsed(began).ms,
-        calls=ledger.calls,
-        degraded="; ".join(ledger.degraded),
     )
     update: Update = {"usage": context.spent(started, ledger), "trail": [step]}
     if not kept:

@@ -47,14 +47,14 @@ def leading_names(
     title of the evidence says as well leads back to it. Ties are in order of appearance.
     """
     said = set(terms(question.query, question.language))
-    worth: dict[str, float] = {}
+    found: dict[str, tuple[list[str], int]] = {}  # a name's own terms, and its best rank
     for rank, item in enumerate(evidence, start=1):
         title = set(terms(item.title, item.language))
         for name in dict.fromkeys(one.text for one in entities(item.text, item.language)):
             own = [term for term in terms(name, item.language) if term not in said]
             if not own or title.issuperset(terms(name, item.language)):
                 continue
-            rarity = weights(own)
-            worth[name] = max(worth.get(name, 0.0), max(rarity[term] for term in own) / rank)
-    ranked = sorted(worth, key=lambda name: -worth[name])
-    return ranked[:limit]
+            found.setdefault(name, (own, rank))
+    rarity = weights(sorted({term for own, _ in found.values() for term in own}))
+    worth = {n: max(rarity[term] for term in own) / rank for n, (own, rank) in found.items()}
+    return sorted(worth, key=lambda name: -worth[name])[:limit]

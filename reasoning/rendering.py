@@ -5,45 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.citations import citation_marks, numbered_sources
+from core.language.cues import resource
 from core.record_names import ROW
 from core.types import Claim, Evidence, Plan, StopReason, Understanding
+from reasoning.rules.blocks import CODE_KIND
 from reasoning.rules.lexicon import lexicon
+from reasoning.rules.summaries import summarised
+from reasoning.rules.versions import contradicts
 
 CLASSIC_TOOL = "search_classic"
-WHY = {
-    "en": {
-        StopReason.no_relevant_evidence: "no passage is relevant enough",
-        StopReason.unsupported_answer: "no sentence passed the check against its source",
-        StopReason.max_steps: "the limit of steps was reached",
-        StopReason.max_tool_calls: "the limit of tool calls was reached",
-        StopReason.max_tokens: "the limit of tokens was reached",
-        StopReason.timeout: "the time limit was reached",
-    },
-    "ru": {
-        StopReason.no_relevant_evidence: "нет достаточно близких фрагментов",
-        StopReason.unsupported_answer: "ни одно предложение не прошло проверку по источнику",
-        StopReason.max_steps: "исчерпан предел шагов",
-        StopReason.max_tool_calls: "исчерпан предел вызовов инструментов",
-        StopReason.max_tokens: "исчерпан предел токенов",
-        StopReason.timeout: "истекло отведённое время",
-    },
-    "uk": {
-        StopReason.no_relevant_evidence: "немає достатньо близьких фрагментів",
-        StopReason.unsupported_answer: "жодне речення не пройшло перевірку за джерелом",
-        StopReason.max_steps: "вичерпано межу кроків",
-        StopReason.max_tool_calls: "вичерпано межу викликів інструментів",
-        StopReason.max_tokens: "вичерпано межу токенів",
-        StopReason.timeout: "вичерпано відведений час",
-    },
-    "zh": {
-        StopReason.no_relevant_evidence: "没有足够相关的段落",
-        StopReason.unsupported_answer: "没有句子通过来源核对",
-        StopReason.max_steps: "已达到步数上限",
-        StopReason.max_tool_calls: "已达到工具调用上限",
-        StopReason.max_tokens: "已达到 token 上限",
-        StopReason.timeout: "已超时",
-    },
-}
 
 
 def render_answer(
@@ -83,40 +53,51 @@ def render_claims(plan: Plan, claims: Sequence[Claim], evidence: Sequence[Eviden
             continue
         if len(plan.questions) > 1:
             lines.append(f"{question.text.strip()}")
+        first = by_chunk.get(own[-1].citations[0].chunk_id)
+        extracts = first is not None and first.chunk_id in summarised(evidence)
+        words = lexicon(question.language)
         counted = [claim for claim in own if _kind(claim, by_chunk) == ROW]
         if counted or question.wants == "list":
             lines += [_marked(claim, numbers) for claim in counted]
+            lines += [words.message("extracts")] if extracts else []
             lines += [
                 f"{place}. {_work(claim, by_chunk)}{_marked(claim, numbers)}"
                 for place, claim in enumerate((c for c in own if c not in counted), start=1)
             ]
         else:
-            text = " ".join(_marked(claim, numbers) for claim in own)
+            text = _joined(own, numbers, by_chunk)
             if own[0].verdict:
-                said = lexicon(question.language).message(f"verdict_{own[0].verdict}")
-                text = f"{said} {text}"
+                text = f"{words.message(f'verdict_{own[0].verdict}')} {text}"
+            if first is not None and extracts:
+                lines.append(words.message("extracts_of").format(title=first.title or first.source))
             lines.append(f"  {text}" if len(plan.questions) > 1 else text)
     return "\n".join(lines)
 
 
 def render_refusal(
-    query: Understanding, plan: Plan | None, tools: Sequence[str], why: StopReason
+    query: Understanding,
+    plan: Plan | None,
+    tools: Sequence[str],
+    why: StopReason,
+    near: Sequence[str] = (),
 ) -> str:
-    """Say honestly that nothing answers, what was looked for, where, and why it ended."""
+    """Say honestly that nothing answers, what was looked for, where, and why it ended.
+
+    `near` are titles like the one that was asked for.
+    """
     words = lexicon(query.language)
-    reasons = WHY[words.language]
+    reasons = resource("stop_reasons")[words.language]
     looked_for = [question.query for question in plan.questions] if plan else [query.question]
     lines = [words.message("refusal")]
+    if near:
+        lines.append(words.message("similar").format(titles="; ".join(near)))
     lines.append(
         words.message("searched").format(
             where=", ".join(dict.fromkeys(tools)) or "–", what="; ".join(looked_for)
         )
     )
-    lines.append(
-        words.message("stopped").format(
-            why=reasons.get(why, reasons[StopReason.no_relevant_evidence])
-        )
-    )
+    told = reasons.get(why.value, reasons[StopReason.no_relevant_evidence.value])
+    lines.append(words.message("stopped").format(why=told))
     return "\n".join(lines)
 
 
@@ -127,6 +108,22 @@ def _named(text: str) -> str:
 
 def _marked(claim: Claim, numbers: dict[str, int]) -> str:
     return f"{claim.text} {citation_marks(claim, numbers)}"
+
+
+def _joined(claims: Sequence[Claim], numbers: dict[str, int], evidence: dict[str, Evidence]) -> str:
+    """Return claims beside each other; steps and code on lines of their own.
+
+    Where documents contradict each other each line names its document.
+    """
+    texts = [_marked(claim, numbers) for claim in claims]
+    first = evidence.get(claims[0].citations[0].chunk_id)
+    language = first.language if first is not None else ""
+    if any(contradicts(claims[0].text, one.text, language) for one in claims[1:]):
+        return "\n".join(
+            _work(one, evidence) + text for one, text in zip(claims, texts, strict=True)
+        )
+    apart = any("\n" in one.text or _kind(one, evidence) == CODE_KIND for one in claims)
+    return ("\n" if apart else " ").join(texts)
 
 
 def _kind(claim: Claim, evidence: dict[str, Evidence]) -> str:

@@ -44,7 +44,6 @@ class Reasoner(Protocol):
         question: SubQuestion,
         evidence: Sequence[Evidence],
         tools: Sequence[ToolSpec],
-        attempt: int,
     ) -> Rewrite | None:
         """Propose another search, or None when every idea drifts from the question."""
 

@@ -44,7 +44,7 @@ def unsupported_reason(
     """
     if not claim.citations:
         return "it cites nothing"
-    quotes = []
+    quotes, languages = [], set()
     for citation in claim.citations:
         item = evidence.get(citation.evidence_id)
         if item is None or item.chunk_id != citation.chunk_id:
@@ -54,18 +54,15 @@ def unsupported_reason(
         if item.text[citation.start : citation.end] != citation.quote:
             return "a quote differs from the cited span"
         quotes.append(citation.quote)
+        languages.add(item.language)
     quoted = "\n".join(quotes)
     if any(found.rstrip(ENDING) not in quoted for found in ACTIVE.findall(claim.text)):
         return "it holds an address or markup that is not in the quote"
-    reason = difference(claim.text, quoted)
-    if not reason or not _foreign(claim.text, quoted):
+    reason = difference(claim.text, quoted, languages.pop() if len(languages) == 1 else "")
+    said, written = detect_language(claim.text), detect_language(quoted)
+    if not reason or said == written or UNDETERMINED in (said, written):
         return reason
     return _foreign_difference(claim.text, quotes, supports)
-
-
-def _foreign(claim: str, quoted: str) -> bool:
-    said, written = detect_language(claim), detect_language(quoted)
-    return UNDETERMINED not in (said, written) and said != written
 
 
 def _foreign_difference(claim: str, quotes: Sequence[str], supports: Supports | None) -> str:
@@ -79,9 +76,12 @@ def _foreign_difference(claim: str, quotes: Sequence[str], supports: Supports | 
     return ""
 
 
-def difference(claim: str, quoted: str) -> str:
-    """Return how a claim differs from its quotes in the same language, or "" for not at all."""
-    language = detect_language(quoted)
+def difference(claim: str, quoted: str, language: str = "") -> str:
+    """Return how a claim differs from its quotes in the same language, or "" for not at all.
+
+    `language` is that of the quotes, as far as it is known.
+    """
+    language = language if language not in ("", UNDETERMINED) else detect_language(quoted)
     held = set(terms(quoted, language))
     missing = _numbers(claim, language) - _numbers(quoted, language)
     if missing:
@@ -91,7 +91,8 @@ def difference(claim: str, quoted: str) -> str:
         known = name.casefold() in written | stopwords(language)
         if not known and not held.issuperset(terms(name, language)):
             return f"the name {name} is not in the quote"
-    if _negations(claim, language) != _negations(quoted, language) and claim not in quoted:
+    denied = [lexicon(language).search("negation", text) is None for text in (claim, quoted)]
+    if denied[0] != denied[1] and claim not in quoted:
         return "the claim and the quote differ in negation"
     for start, end in sentence_spans(claim):  # one that is made up hides among those that are not
         said = set(content_terms(claim[start:end], language))
@@ -105,7 +106,3 @@ def _numbers(text: str, language: str) -> set[str]:
     """Return the numbers of a text, in digits and in words."""
     in_words = re.findall(lexicon(language).alternatives("numeral"), text, re.IGNORECASE)
     return {*NUMBER.findall(text), *(word.casefold() for word in in_words)}
-
-
-def _negations(text: str, language: str) -> bool:
-    return lexicon(language).search("negation", text) is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from core.errors import ModelError
@@ -19,7 +19,7 @@ MAX_TERMS = 64
 
 
 @dataclass
-class Asked:
+class ChannelQuery:
     """Hold a query in the form each channel reads: words with their weights, and a vector.
 
     `partial` says that a model failed, so that the same query may find more the next time.
@@ -43,24 +43,24 @@ def serves(index: Index, query: Query) -> bool:
     return (query.language or detect_language(query.text)) in served | {UNDETERMINED}
 
 
-def ask_channels(index: Index, query: Query, channels: Collection[str]) -> Asked:
+def ask_channels(index: Index, query: Query, channels: Collection[str]) -> ChannelQuery:
     """Prepare the query for the channels that can speak; the notes say which cannot, and why.
 
     Beside the text channel, a vector channel whose embedder does not serve the question's language
     is silent: measured, fusing an English embedder into Russian search halves its recall. Alone it
     is asked all the same. `broken` says that there should have been a vector and was none.
     """
-    asked = Asked()
+    asked = ChannelQuery()
     if VECTOR in channels:
         _embed(index, query, asked, alone=TEXT not in channels)
     if TEXT in channels or asked.broken:
         languages = index.store.hot.languages(index.collection.id)
         asked.terms = list(query_terms(query.text, languages)[:MAX_TERMS])
-        asked.weights = term_weights(index, asked.terms)
+        asked.weights = [1.0] * len(asked.terms)
     return asked
 
 
-def _embed(index: Index, query: Query, asked: Asked, *, alone: bool) -> None:
+def _embed(index: Index, query: Query, asked: ChannelQuery, *, alone: bool) -> None:
     if index.embedder is None:
         asked.broken = True
         asked.notes.append(f"keywords only: {index.keywords_only}")
@@ -74,23 +74,7 @@ def _embed(index: Index, query: Query, asked: Asked, *, alone: bool) -> None:
             asked.notes.append(f"keywords only: {error}")
 
 
-def term_weights(index: Index, terms: Sequence[frozenset[str]]) -> list[float]:
-    """Weigh the words of a query: those that most chunks contain count less (SPEC T5).
-
-    A word is noisy when its chunks are more than `noisy_share` of the collection. When every word
-    is, none is weighed down.
-    """
-    settings = index.settings
-    if settings.noisy_penalty == 1.0 or not terms:
-        return [1.0] * len(terms)
-    shares = index.store.hot.shares(index.collection.id, [t for group in terms for t in group])
-    noisy = [max(shares[term] for term in group) > settings.noisy_share for group in terms]
-    if all(noisy):
-        return [1.0] * len(terms)
-    return [settings.noisy_penalty if frequent else 1.0 for frequent in noisy]
-
-
-def find_candidates(index: Index, query: Query, asked: Asked, pool: int) -> Candidates:
+def find_candidates(index: Index, query: Query, asked: ChannelQuery, pool: int) -> Candidates:
     """Return the best `pool` visible chunks of each channel with the scores of all channels."""
     return index.store.hot.candidates(
         query.auth,

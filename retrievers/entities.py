@@ -9,7 +9,7 @@ from core.language.detect import detect_language
 from core.language.entities import entities
 from core.types import Evidence
 from models.entity_tagger import entity_tagger
-from retrievers.types import Ranking, Searched
+from retrievers.types import Searched
 
 ENTITIES = "entities"
 Name = list[frozenset[str]]  # the words of a name, each with its possible index terms
@@ -20,7 +20,7 @@ def boost_entities(searched: Searched, evidence: list[Evidence]) -> tuple[list[E
 
     Equal scores keep their order; `scores["entities"]` is the share.
     """
-    shares = dict(entity_ranking(searched, evidence))
+    shares = entity_shares(searched, evidence)
     weight = searched.index.settings.weight_entities
     boosted = []
     for item in evidence:
@@ -32,24 +32,24 @@ def boost_entities(searched: Searched, evidence: list[Evidence]) -> tuple[list[E
     return boosted, f"{len(shares)} name entities of the question" if shares else ""
 
 
-def entity_ranking(searched: Searched, candidates: Sequence[Evidence]) -> Ranking:
-    """Return (chunk id, share) of candidates that name entities of the question, best first.
+def entity_shares(searched: Searched, candidates: Sequence[Evidence]) -> dict[str, float]:
+    """Return the share of the question's entities that candidates name, by chunk id, above 0.
 
-    The share is that of the question's entities, each weighted by the mean rarity of its words,
-    0..1; ties by chunk id. Empty when the question or the candidates name none.
+    Each entity is weighted by the mean rarity of its words.
     """
-    names = question_names(searched)
-    if not names or not candidates:
-        return []
+    names = question_names(searched) if candidates else []
     weights = [_weight(searched, name) for name in names]
-    ranking: Ranking = []
+    shares = {}
     for item in candidates:
-        text = f"{item.title}\n{item.section}\n{item.text}"
-        said = frozenset(terms(text, item.language))
-        named = [w for name, w in zip(names, weights, strict=True) if _names(said, name)]
+        said = frozenset(terms(f"{item.title}\n{item.section}\n{item.text}", item.language))
+        named = [
+            weight
+            for name, weight in zip(names, weights, strict=True)
+            if all(said & word for word in name)
+        ]
         if named:
-            ranking.append((item.chunk_id, sum(named) / sum(weights)))
-    return sorted(ranking, key=lambda pair: (-pair[1], pair[0]))
+            shares[item.chunk_id] = sum(named) / sum(weights)
+    return shares
 
 
 def question_names(searched: Searched) -> list[Name]:
@@ -72,7 +72,3 @@ def _weight(searched: Searched, name: Name) -> float:
     wanted = sorted(term for word in name for term in word)
     rarity = index.store.fulltext.inverse_frequencies(index.collection.id, wanted)
     return sum(min(rarity[term] for term in word) for word in name) / len(name)
-
-
-def _names(said: frozenset[str], name: Name) -> bool:
-    return all(said & word for word in name)

@@ -12,13 +12,15 @@ from dataclasses import replace
 from core.errors import ModelError
 from core.language.analysis import query_terms
 from models.chat.types import ModelCancelled
-from retrievers.channels import MAX_TERMS, Asked, term_weights
+from retrievers.channels import MAX_TERMS, ChannelQuery
 from retrievers.types import Index, Query, Vector
 
 ORIGINAL = 5.0  # a word of the question weighs as much as five of the passage (Wang et al. 2023)
 
 
-def expand(index: Index, query: Query, asked: Asked, distance: float | None) -> Asked | None:
+def expand(
+    index: Index, query: Query, asked: ChannelQuery, distance: float | None
+) -> ChannelQuery | None:
     """Return the query with a written passage, or None when a gate is closed.
 
     The gates: a model that writes, a best distance beyond `query2doc_distance`, and a passage
@@ -47,7 +49,7 @@ def expand(index: Index, query: Query, asked: Asked, distance: float | None) -> 
     return _with_passage(index, asked, passage, vector)
 
 
-def _with_passage(index: Index, asked: Asked, passage: str, vector: Vector) -> Asked:
+def _with_passage(index: Index, asked: ChannelQuery, passage: str, vector: Vector) -> ChannelQuery:
     import numpy as np
 
     assert asked.vector is not None  # expand() has looked
@@ -55,11 +57,10 @@ def _with_passage(index: Index, asked: Asked, passage: str, vector: Vector) -> A
     known = set(asked.terms)
     added = [group for group in query_terms(passage, languages) if group not in known]
     added = added[: MAX_TERMS - len(asked.terms)]
-    weights = [weight / ORIGINAL for weight in term_weights(index, added)]
     both = asked.vector + vector
-    return Asked(
+    return ChannelQuery(
         terms=[*asked.terms, *added],
-        weights=[*asked.weights, *weights],
+        weights=[*asked.weights, *([1 / ORIGINAL] * len(added))],
         vector=np.asarray(both / np.linalg.norm(both), dtype=np.float32),
         notes=[*asked.notes, "Query2Doc: a written passage joins the query"],
     )

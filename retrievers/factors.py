@@ -10,34 +10,32 @@ from core.language.analysis import content_terms, query_terms
 from core.language.cues import cues
 from core.language.detect import detect_language
 from core.language.identifiers import find_identifiers
-from core.settings import Settings
 from core.types import Evidence
-from retrievers.shapes import code_share, is_index_page, stands
+from retrievers.shapes import code_share, is_index_page
 from retrievers.types import Searched
 from retrievers.versions import asked_version, version_distance
 
 FACTORS = "factors"
-PLACES = {"conclusion": "last", "example": "middle", "definition": "first"}
 Factor = Callable[[Evidence], tuple[str, float]]
 
 
 def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
-    """Add to each score what its version, headings, place, code, shape and API names are worth.
+    """Add to each score what its version, headings, code, shape and API names are worth.
 
     Every amount is a setting, in units of a score of 1, or of the best score where that is more
     (BM25 alone). Scores may leave 0..1; equal ones keep their order, and `scores["factors"]` is the
     sum of what was added.
     """
-    chosen = [
+    settings = searched.index.settings
+    sinks = settings.factor_index_page
+    chosen: list[Factor] = [
         *_by_version(searched, evidence),
-        *_by_place(searched),
         *_by_code(searched),
         *_by_api_name(searched),
         *_by_heading(searched),
-        _by_shape(searched.index.settings),
+        lambda item: ("index page", sinks * is_index_page(item, settings)),
     ]
-    unit = max((item.score for item in evidence), default=1.0)
-    unit = max(1.0, unit)
+    unit = max([1.0, *(item.score for item in evidence)])
     counts: Counter[str] = Counter()
     corrected = []
     for item in evidence:
@@ -66,19 +64,6 @@ def _by_version(searched: Searched, evidence: list[Evidence]) -> Iterable[Factor
         return (f"version {asked} {distance}", amounts[distance]) if distance else ("", 0.0)
 
     return [version] if asked else []
-
-
-def _by_place(searched: Searched) -> Iterable[Factor]:
-    """Prefer the part of a document where definitions, examples or conclusions stand."""
-    text, amount = searched.query.text, searched.index.settings.factor_position
-    words = cues(searched.query.language or detect_language(text))
-    wanted = next((kind for kind in PLACES if words.found(kind, text)), None)
-
-    def position(item: Evidence) -> tuple[str, float]:
-        fits = wanted is not None and stands(searched, item, PLACES[wanted])
-        return f"place of a {wanted}", amount if fits else 0.0
-
-    return [position] if wanted and amount else []
 
 
 def _by_code(searched: Searched) -> Iterable[Factor]:
@@ -128,10 +113,3 @@ def _covered(asked: dict[frozenset[str], float], said: set[str]) -> float:
         return 0.0
     total = sum(asked.values())
     return sum(weight for word, weight in asked.items() if word & said) / total
-
-
-def _by_shape(settings: Settings) -> Factor:
-    def shape(item: Evidence) -> tuple[str, float]:
-        return "index page", settings.factor_index_page if is_index_page(item, settings) else 0.0
-
-    return shape

@@ -6,6 +6,7 @@ score in both channels, also where only one of them proposed it.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -19,56 +20,31 @@ else:
 TAIL = 6.0  # standard deviations that count as much as the best BM25 score
 
 
-def min_max(scores: Scores) -> Scores:
-    """Scale scores to 0..1; equal scores give 1 each, or 0 when nothing was found at all."""
-    import numpy as np
-
-    if not len(scores):
-        return scores
-    low, high = float(scores.min()), float(scores.max())
-    if high == low:
-        return np.full(len(scores), 1.0 if high > 0 else 0.0)
-    return np.asarray((scores - low) / (high - low))
-
-
 def standardise(scores: Scores, mean: float, deviation: float, rows: int) -> Scores:
     """Return how far scores stand out from all `rows` of the collection, about 0..1.
 
     That is (score − mean) / deviation over TAIL, or over the most that so few rows can reach,
-    √(n − 1) (Samuelson's inequality). A channel in which nothing stands out gives little.
+    √(n − 1) (Samuelson's inequality). Where no two scores differ all are 0.
     """
     import numpy as np
 
     if deviation <= 0 or rows < 2:
-        return min_max(scores)
+        return np.zeros(len(scores))
     reach = min(TAIL, (rows - 1) ** 0.5)
     return np.asarray((scores - mean) / deviation / reach)
 
 
-def proportion(scores: Scores) -> Scores:
-    """Return scores as shares of the best one; without a positive score all are 0."""
-    import numpy as np
+def proportion(scores: Scores, rows: int) -> Scores:
+    """Return BM25 scores as shares of the best one, or of log(1 + rows) where that is more.
 
-    best = float(scores.max()) if len(scores) else 0.0
-    return np.asarray(scores / best) if best > 0 else np.zeros(len(scores))
-
-
-def weighted_sum(vector: Scores, text: Scores, weight: float) -> Scores:
-    """Add two channels: `weight` of the first, the rest of the second (SPEC T3)."""
-    import numpy as np
-
-    return np.asarray(weight * vector + (1.0 - weight) * text)
-
-
-def reciprocal_ranks(scores: Scores, found: Scores, *, constant: int) -> Scores:
-    """Return 1 / (constant + rank) for what the channel found, else 0 (Cormack et al. 2009).
-
-    `found` is a mask of the candidates the channel itself proposed; equal scores share a rank.
+    So much one word is worth that stands in a single one of `rows` texts. Where the best hit by
+    words has less, as in another language than the question's, words say little: the channel keeps
+    that share of its weight. Measured: 0.75 to 1.5 times as much moves nDCG@10 by .002 at most.
     """
     import numpy as np
 
-    ranks = np.searchsorted(np.sort(-scores[found]), -scores, side="left") + 1
-    return np.where(found, 1.0 / (constant + ranks), 0.0)
+    most = max(math.log1p(rows), float(scores.max(initial=0.0)))
+    return np.asarray(scores / most) if most > 0 else np.zeros(len(scores))
 
 
 def best_mask(scores: Scores, limit: int, least: float) -> Scores:

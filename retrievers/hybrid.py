@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from core.trace import StageStep
 from core.types import Evidence
-from retrievers.channels import TEXT, VECTOR, Asked, ask_channels, find_candidates
+from models.embeddings import Embedder
+from retrievers.channels import (
+    TEXT,
+    VECTOR,
+    ChannelQuery,
+    ask_channels,
+    find_candidates,
+)
 from retrievers.expansion import expand
-from retrievers.feedback import feed_back, wants_feedback
 from retrievers.links import follow_links
 from retrievers.ranking import Ranked, rank_candidates
 from retrievers.rerank import NOT_RERANKED, UNSERVED
-from retrievers.stages import CHOOSING, RANKING, hydrated, run_stages
+from retrievers.stages import CHOOSING, RANKING, run_stages, switched, traced
 from retrievers.types import Found, Index, Query, Searched
 from retrievers.versions import version_notes
-from retrievers.weights import Weights, best_distance, decide_weights
 from stores.segments.types import Candidates
 
 
@@ -38,25 +41,28 @@ def hybrid_search(
     `links` overrides the setting `channel_links`; a channel alone follows none.
     """
     found = Found()
-    search = _Search(index, query, channels, limits, found)
-    asked = search.ask()
-    candidates, weights, ranked = search.rank(asked)
-    distance = best_distance(candidates, query, index.embedder)
-    widened = expand(index, query, asked, distance)
+    trace = found.stages
+    settings = index.settings
+    limits = {name: limits[name] for name in channels}
+    with traced(trace, "query") as step:
+        asked = ask_channels(index, query, channels)
+        step |= {"after": len(asked.terms), "note": "; ".join(asked.notes)}
+    candidates, ranked = _rank(index, query, asked, limits, trace)
+    widened = expand(index, query, asked, _best_distance(candidates, query, index.embedder))
     found.partial = asked.partial
     if widened is not None:
         asked = widened
-        candidates, weights, ranked = search.rank(asked)
-    if asked.vector is not None and wants_feedback(weights.trust, index.settings):
-        moved = feed_back(index, asked, ranked)
-        if moved is not None:
-            candidates, weights, ranked = search.rank(replace(asked, vector=moved), "feedback")
-    found.notes += asked.notes  # why a channel weighs less stands in the trace
-    searched = Searched(index, query, asked.vector, distance)
-    followed = index.settings.channel_links if links is None else links
-    if followed and len(channels) > 1:
-        ranked = search.follow(searched, asked, candidates, weights, ranked)
-    evidence = _hydrate(index, query, ranked, hydrated(index, top_k), found)
+        candidates, ranked = _rank(index, query, asked, limits, trace)
+    found.notes += asked.notes
+    searched = Searched(index, query, asked.vector)
+    if len(channels) > 1 and (settings.channel_links if links is None else links):
+        with traced(trace, "links", len(ranked.ranking)) as step:
+            every = dict.fromkeys((VECTOR, TEXT), len(candidates.chunk_ids))
+            wide = rank_candidates(candidates, settings, every, cutoff=0.0)
+            ranked, note = follow_links(searched, asked.terms, ranked, dict(wide.ranking))
+            step |= {"after": len(ranked.ranking), "note": note}
+    pool = settings.rerank_pool if switched(index, "stage_rerank") else 0
+    evidence = _hydrate(index, query, ranked, max(top_k + settings.spare, pool), found)
     evidence = run_stages(searched, evidence, RANKING, found.stages)[:top_k]
     if choose:
         evidence = run_stages(searched, evidence, CHOOSING, found.stages)
@@ -71,7 +77,17 @@ def hybrid_search(
     return found
 
 
-def _why_nothing(candidates: Candidates, asked: Asked) -> str:
+def _best_distance(candidates: Candidates, query: Query, embedder: Embedder | None) -> float | None:
+    """Return 1 − the similarity of the best hit, 0..1; None without vectors."""
+    import numpy as np
+
+    cosines = candidates.cosine
+    if embedder is None or cosines is None or not np.isfinite(cosines).any():
+        return None
+    return 1.0 - embedder.similarity(float(np.nanmax(cosines)), query.language or "")
+
+
+def _why_nothing(candidates: Candidates, asked: ChannelQuery) -> str:
     """Say why a search found nothing, which must never look like a search that failed."""
     if not candidates.visible:
         return "nothing found: no document here is within this caller's rights and the tool's scope"
@@ -80,65 +96,25 @@ def _why_nothing(candidates: Candidates, asked: Asked) -> str:
     return "nothing found: no document contains these words"
 
 
-class _Search:
-    """Keep what repeated rankings of one search share, and trace them."""
-
-    def __init__(
-        self,
-        index: Index,
-        query: Query,
-        channels: Sequence[str],
-        limits: Mapping[str, int],
-        found: Found,
-    ) -> None:
-        self._index, self._query, self._found = index, query, found
-        self._channels = tuple(channels)
-        self._limits = {name: limits[name] for name in channels}
-
-    def ask(self) -> Asked:
-        """Prepare the query for its channels."""
-        started = time.perf_counter()
-        asked = ask_channels(self._index, self._query, self._channels)
-        self._trace("query", started, 0, len(asked.terms), "; ".join(asked.notes))
-        return asked
-
-    def rank(self, asked: Asked, name: str = "rank") -> tuple[Candidates, Weights, Ranked]:
-        """Find candidates and fuse their scores."""
-        started = time.perf_counter()
-        settings = self._index.settings
-        limits = dict(self._limits)
+def _rank(
+    index: Index,
+    query: Query,
+    asked: ChannelQuery,
+    limits: Mapping[str, int],
+    trace: list[StageStep],
+) -> tuple[Candidates, Ranked]:
+    """Find candidates and fuse their scores."""
+    settings, limits = index.settings, dict(limits)
+    with traced(trace, "rank") as step:
         if asked.broken:  # words stand in for vectors
             limits[TEXT] = limits.get(TEXT, limits.pop(VECTOR, 0))
         pool = max(settings.pool, *limits.values())
-        candidates = find_candidates(self._index, self._query, asked, pool)
-        weights = decide_weights(candidates, self._query, settings, self._index.embedder)
+        candidates = find_candidates(index, query, asked, pool)
         cutoff = settings.text_cutoff_alone if asked.broken else settings.text_cutoff
-        ranked = rank_candidates(candidates, weights, settings, limits, cutoff=cutoff)
-        note = f"vector weight {weights.vector:.2f}" if len(self._channels) > 1 else ""
-        note = "; ".join(part for part in (note, *weights.notes, *candidates.notes) if part)
-        self._trace(name, started, len(candidates.chunk_ids), len(ranked.ranking), note)
-        return candidates, weights, ranked
-
-    def follow(
-        self,
-        searched: Searched,
-        asked: Asked,
-        candidates: Candidates,
-        weights: Weights,
-        ranked: Ranked,
-    ) -> Ranked:
-        """Raise and add what the names in the best hits lead to."""
-        started = time.perf_counter()
-        every = dict.fromkeys((VECTOR, TEXT), len(candidates.chunk_ids))
-        wide = rank_candidates(candidates, weights, self._index.settings, every, cutoff=0.0)
-        linked, note = follow_links(searched, asked.terms, ranked, dict(wide.ranking))
-        self._trace("links", started, len(ranked.ranking), len(linked.ranking), note)
-        return linked
-
-    def _trace(self, name: str, started: float, before: int, after: int, note: str) -> None:
-        spent = round(1000 * (time.perf_counter() - started), 3)
-        step = StageStep(name=name, before=before, after=after, ms=spent, note=note)
-        self._found.stages.append(step)
+        ranked = rank_candidates(candidates, settings, limits, cutoff=cutoff)
+        step |= {"before": len(candidates.chunk_ids), "after": len(ranked.ranking)}
+        step["note"] = "; ".join(candidates.notes)
+    return candidates, ranked
 
 
 def _hydrate(
@@ -156,4 +132,5 @@ def _hydrate(
             scores = {name: raw[key] for name, raw in ranked.channels.items() if key in raw}
             update = {"score": score, "scores": scores, "query": query.text}
             evidence.append(permitted[key].model_copy(update=update))
-    return evidence
+    # Equal scores fall by source and place, not by chunk ids, which differ between directories.
+    return sorted(evidence, key=lambda item: (-item.score, item.source, item.ordinal))

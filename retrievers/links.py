@@ -62,7 +62,8 @@ def follow_links(
     if links is None or not links.chunk_ids:
         return ranked, "" if links else "no links until the search segment is built"
     titled = _titled(every, _read(searched, links.chunk_ids), links)
-    walk = _Walk(links, titled, _open_names(every, words), index.settings)
+    said = frozenset(chain.from_iterable(words))
+    walk = _LinkWalk(links, titled, [not said.issuperset(name) for name in every], index.settings)
     held = [[name in set(own) for name in every] for own in names]
     shares = [max(0.0, scores.get(item.chunk_id, 0.0) / best) for item in seeds]
     worth = walk.worth(held, [item.chunk_id for item in seeds], shares)
@@ -78,12 +79,6 @@ def _read(searched: Searched, chunk_ids: Sequence[str]) -> list[Evidence]:
     return [found[key] for key in chunk_ids if key in found]
 
 
-def _open_names(names: Sequence[Name], words: Sequence[frozenset[str]]) -> list[bool]:
-    """Tell which names the question does not say."""
-    said = frozenset(chain.from_iterable(words))
-    return [not said.issuperset(name) for name in names]
-
-
 def _titled(names: Sequence[Name], read: Sequence[Evidence], links: Links) -> Booleans:
     """Return which chunk goes by which name, of shape (names, chunks)."""
     import numpy as np
@@ -94,8 +89,11 @@ def _titled(names: Sequence[Name], read: Sequence[Evidence], links: Links) -> Bo
 
 
 @dataclass(frozen=True)
-class _Walk:
-    """Walk one step from hits over names; arrays as in Links, `titled` of shape (m, n)."""
+class _LinkWalk:
+    """Walk one step from hits over names; arrays as in Links, `titled` of shape (m, n).
+
+    `opened` says which names the question does not say.
+    """
 
     links: Links
     titled: Booleans
@@ -155,11 +153,7 @@ def _merged(
         for key in {*known, *worth}
     }
     sums[first] = nextafter(max(sums.values()), inf)
-    ranking = sorted(sums.items(), key=_order)
+    ranking = sorted(sums.items(), key=lambda pair: (-pair[1], pair[0]))
     added = len(worth.keys() - known.keys())
     note = f"{len(worth)} linked chunks, {added} of them new"
     return Ranked(ranking, {**ranked.channels, LINKS: dict(worth)}), note
-
-
-def _order(pair: tuple[str, float]) -> tuple[float, str]:
-    return -pair[1], pair[0]

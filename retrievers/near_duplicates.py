@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from typing import NamedTuple
+from functools import lru_cache
+from typing import Any
 
 from core.language.cues import negations
 from core.language.scan import TOKEN
@@ -18,13 +19,6 @@ _WORD = re.compile(r"\w+")
 _DIGIT = re.compile(r"\d")
 
 
-class _Fingerprint(NamedTuple):
-    """What of a text is compared: its words in a row, and the words that change a fact."""
-
-    shingles: frozenset[tuple[str, ...]]
-    facts: Counter[str]
-
-
 def near_duplicates(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
     """Keep the first of texts whose shingles have a Jaccard similarity of `near_duplicate`.
 
@@ -32,55 +26,52 @@ def near_duplicates(searched: Searched, evidence: list[Evidence]) -> tuple[list[
     are made only of texts whose words agree, which few do. Hits behind `near_duplicate_pool` stay.
     """
     settings = searched.index.settings
-    kept: list[_Text] = []
+    least, words = settings.near_duplicate, settings.near_duplicate_words
+    kept: list[Evidence] = []
     dropped: list[str] = []
     for item in evidence[: settings.near_duplicate_pool]:
-        text = _Text(item, settings.near_duplicate_words)
-        twins = (other for other in kept if text.repeats(other, settings.near_duplicate))
+        twins = (other for other in kept if _repeats(item.text, other.text, words, least))
         better = next(twins, None)
         if better is None:
-            kept.append(text)
+            kept.append(item)
         else:
-            same = item.document_key == better.item.document_key
-            where = "" if same else f" of {item.source}"
-            dropped.append(f"{item.chunk_id}{where} (as {better.item.chunk_id})")
-    rest = evidence[settings.near_duplicate_pool :]
-    return [text.item for text in kept] + rest, f"dropped {', '.join(dropped)}" if dropped else ""
+            where = "" if item.document_key == better.document_key else f" of {item.source}"
+            dropped.append(f"{item.chunk_id}{where} (as {better.chunk_id})")
+    kept += evidence[settings.near_duplicate_pool :]
+    return kept, f"dropped {', '.join(dropped)}" if dropped else ""
 
 
-class _Text:
-    """Hold a text for comparison; what is dear to make is made when it is needed."""
-
-    def __init__(self, item: Evidence, run: int) -> None:
-        self.item = item
-        self._run = run
-        found = _WORD.findall(item.text.casefold())
-        # Without spaces between words, characters stand in for them.
-        spaced = len(item.text) < SPACED * len(found)
-        self._words = frozenset(found if spaced else "".join(found))
-        self._fingerprint: _Fingerprint | None = None
-
-    def repeats(self, other: _Text, least: float) -> bool:
-        """Tell whether two texts say the same."""
-        # A changed word spoils several shingles, so sets of words differ by less than theirs.
-        rough = 2 * least - 1
-        small, large = sorted((len(self._words), len(other._words)))
-        if small < rough * large:
-            return False
-        shared = len(self._words & other._words)
-        if shared < rough * (small + large - shared):
-            return False
-        return _same(self.fingerprint(), other.fingerprint(), least)
-
-    def fingerprint(self) -> _Fingerprint:
-        """Return the shingles, made once."""
-        if self._fingerprint is None:
-            self._fingerprint = fingerprint(self.item.text, self._run)
-        return self._fingerprint
+def _repeats(one: str, other: str, words: int, least: float) -> bool:
+    # A changed word spoils several shingles, so sets of words differ by less than theirs.
+    if not _alike(_words(one), _words(other), 2 * least - 1):
+        return False
+    (shingles, facts), (others, other_facts) = _fingerprint(one, words), _fingerprint(other, words)
+    return facts == other_facts and _alike(shingles, others, least)
 
 
-def fingerprint(text: str, words: int) -> _Fingerprint:
-    """Cut a text into overlapping runs of `words` folded words, a Chinese character being one."""
+def _alike(one: frozenset[Any], other: frozenset[Any], least: float) -> bool:
+    """Tell whether two sets have a Jaccard similarity of `least`."""
+    small, large = sorted((len(one), len(other)))
+    if small < least * large:  # quicker than to compare them
+        return False
+    shared = len(one & other)
+    return shared >= least * (small + large - shared)
+
+
+@lru_cache(maxsize=1024)
+def _words(text: str) -> frozenset[str]:
+    found = _WORD.findall(text.casefold())
+    # Without spaces between words, characters stand in for them.
+    spaced = len(text) < SPACED * len(found)
+    return frozenset(found if spaced else "".join(found))
+
+
+@lru_cache(maxsize=1024)
+def _fingerprint(text: str, words: int) -> tuple[frozenset[tuple[str, ...]], Counter[str]]:
+    """Return a text's runs of `words` folded words, and the words that change a fact.
+
+    A Chinese character is a word.
+    """
     tokens: list[str] = []
     folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
     for match in TOKEN.finditer(folded):
@@ -91,10 +82,4 @@ def fingerprint(text: str, words: int) -> _Fingerprint:
     shingles = frozenset(tuple(tokens[at : at + words]) for at in range(runs))
     deny = negations()
     facts = Counter(t for t in tokens if t in deny or _DIGIT.search(t))
-    return _Fingerprint(shingles, facts)
-
-
-def _same(one: _Fingerprint, other: _Fingerprint, least: float) -> bool:
-    shared = len(one.shingles & other.shingles)
-    union = len(one.shingles) + len(other.shingles) - shared
-    return shared >= least * union and one.facts == other.facts
+    return shingles, facts

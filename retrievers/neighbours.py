@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from core.types import Evidence
 from retrievers.types import Searched
 
@@ -15,26 +17,43 @@ def neighbours(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evide
     `scores["neighbour"]` is its distance in chunks, after the hit positive.
     """
     settings = searched.index.settings
-    known = {item.chunk_id for item in evidence}
-    widened: list[Evidence] = []
-    for place, hit in enumerate(evidence):
-        widened.append(hit)
-        if place >= settings.neighbours_best:
-            continue
-        following = evidence[place + 1].score if place + 1 < len(evidence) else min(0.0, hit.score)
-        score = (hit.score + following) / 2
-        for item in _around(searched, hit):
-            if item.chunk_id not in known:
-                known.add(item.chunk_id)
-                mark = {NEIGHBOUR: float(item.ordinal - hit.ordinal)}
-                update = {"score": score, "scores": mark, "query": hit.query, "tool": hit.tool}
-                widened.append(item.model_copy(update=update))
+    reach = settings.neighbours_reach
+    last = [min(0.0, item.score) for item in evidence[-1:]]
+    following = [*[item.score for item in evidence[1:]], *last]
+    hits = list(zip(evidence, following, strict=True))[: settings.neighbours_best]
+    halfway = {hit.chunk_id: (hit.score + score) / 2 for hit, score in hits}
+    widened = _widened(searched, evidence, halfway, range(-reach, reach + 1))
     added = len(widened) - len(evidence)
     return widened, f"{added} neighbours added" if added else ""
 
 
-def _around(searched: Searched, hit: Evidence) -> list[Evidence]:
-    index = searched.index
-    return index.store.catalogue.neighbours(
-        searched.query.auth, index.collection.id, hit.chunk_id, index.settings.neighbours_reach
-    )
+def announced(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
+    """Put the chunk that a hit announces by a colon at its end (a list, code) right behind it."""
+    hits = [hit for hit in evidence if hit.text.rstrip().endswith((":", "："))]
+    widened = _widened(searched, evidence, {hit.chunk_id: hit.score for hit in hits}, range(1, 2))
+    added = len(widened) - len(evidence)
+    return widened, f"{added} announced chunks added" if added else ""
+
+
+def _widened(
+    searched: Searched, evidence: list[Evidence], scores: Mapping[str, float], places: range
+) -> list[Evidence]:
+    """Add the chunks at these places, counted from them, to the hits that have scores."""
+    index, auth = searched.index, searched.query.auth
+    known = {item.chunk_id for item in evidence}
+    widened: list[Evidence] = []
+    for hit in evidence:
+        widened.append(hit)
+        if hit.chunk_id not in scores:
+            continue
+        around = index.store.catalogue.neighbours(
+            auth, index.collection.id, hit.chunk_id, places.stop - 1
+        )
+        for item in around:
+            away = item.ordinal - hit.ordinal
+            if item.chunk_id not in known and away in places:
+                known.add(item.chunk_id)
+                told = {"scores": {NEIGHBOUR: float(away)}, "query": hit.query, "tool": hit.tool}
+                update = {"score": scores[hit.chunk_id], **told}
+                widened.append(item.model_copy(update=update))
+    return widened

@@ -9,7 +9,6 @@ from core.settings import Settings
 from retrievers import fusion
 from retrievers.channels import SENTENCE, TEXT, VECTOR
 from retrievers.fusion import Scores
-from retrievers.weights import Weights
 from stores.segments.types import Candidates
 
 
@@ -23,13 +22,12 @@ class Ranked:
 
 def rank_candidates(
     candidates: Candidates,
-    weights: Weights,
     settings: Settings,
     limits: Mapping[str, int],
     *,
     cutoff: float,
 ) -> Ranked:
-    """Fuse the channels over the candidates, best first, ties by chunk id.
+    """Fuse the channels over the candidates, best first, ties in the order of the candidates.
 
     Of each channel the first `limits` hits are kept, of BM25 only those that reach `cutoff` of its
     best. A channel alone keeps its own scores.
@@ -43,7 +41,9 @@ def rank_candidates(
     text_found = fusion.best_mask(text, limits.get(TEXT, 0), max(0.0, np.nextafter(least, 0)))
     if candidates.cosine is None:
         return _ranked(candidates, text, text_found, settings)
-    vector = vector_scores(candidates, sentences=settings.channel_sentences)
+    vector = candidates.cosine.astype(np.float64)
+    if settings.channel_sentences and candidates.sentence is not None:
+        vector = (vector + candidates.sentence) / 2  # with that of the best sentence of the chunk
     known = np.isfinite(vector)
     vector = np.where(known, vector, candidates.mean)
     vector_found = known & fusion.best_mask(
@@ -51,50 +51,17 @@ def rank_candidates(
     )
     if TEXT not in limits:
         return _ranked(candidates, vector, vector_found, settings)
-    fused = _fuse(candidates, vector, vector_found, text, text_found, weights, settings)
+    near = fusion.standardise(vector, candidates.mean, candidates.deviation, candidates.visible)
+    said, weight = fusion.proportion(text, candidates.visible), settings.weight_vector
+    fused = weight * near + (1.0 - weight) * said  # SPEC T3
     return _ranked(candidates, fused, vector_found | text_found, settings)
-
-
-def vector_scores(candidates: Candidates, *, sentences: bool) -> Scores:
-    """Return the cosine of each candidate, averaged with that of its best sentence if known."""
-    import numpy as np
-
-    assert candidates.cosine is not None  # the callers have looked
-    cosine = candidates.cosine.astype(np.float64)
-    if not sentences or candidates.sentence is None:
-        return cosine
-    return np.asarray((cosine + candidates.sentence) / 2)
-
-
-def _fuse(
-    candidates: Candidates,
-    vector: Scores,
-    vector_found: Scores,
-    text: Scores,
-    text_found: Scores,
-    weights: Weights,
-    settings: Settings,
-) -> Scores:
-    if settings.fusion == "rrf":
-        first = fusion.reciprocal_ranks(vector, vector_found, constant=settings.rrf_constant)
-        second = fusion.reciprocal_ranks(text, text_found, constant=settings.rrf_constant)
-        # Times the constant, so that the best of both channels comes to 1 as in the other ways.
-        return (settings.rrf_constant + 1) * fusion.weighted_sum(first, second, weights.vector)
-    if settings.fusion == "min_max":
-        first, second = fusion.min_max(vector), fusion.min_max(text)
-    else:
-        first = fusion.standardise(
-            vector, candidates.mean, candidates.deviation, candidates.visible
-        )
-        second = fusion.proportion(text)
-    return fusion.weighted_sum(first, second, weights.vector)
 
 
 def _ranked(candidates: Candidates, scores: Scores, kept: Scores, settings: Settings) -> Ranked:
     import numpy as np
 
     rows = np.flatnonzero(kept)
-    # Candidates come in the order of their ids, so a stable sort breaks ties by id.
+    # Candidates come as they were ingested, so that equal scores fall alike in every directory.
     rows = rows[np.argsort(-scores[rows], kind="stable")]
     ids = candidates.chunk_ids
     order = rows.tolist()

@@ -1,4 +1,4 @@
-"""What kind of text a chunk is by its shape: code, a list of links, and where it stands."""
+"""What kind of text a chunk is by its shape: code, or a list of links."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 
 from core.settings import Settings
 from core.types import Evidence
-from retrievers.types import Searched
 
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 # Only what prose does not look like: "public health" begins a line of prose too.
@@ -63,19 +62,3 @@ def _width(line: str) -> int:
 def _numbering_removed(line: str) -> str:
     """Drop "1.2." in front and the page number and its leading dots behind."""
     return re.sub(r"^[\d.)\s*+•-]+|[.…\s]{2,}\d*$", "", line)
-
-
-def stands(searched: Searched, item: Evidence, where: str) -> bool:
-    """Tell whether a chunk is among the "first", "last" or "middle" chunks of its document.
-
-    A document that is all beginning, or all end, has no such parts.
-    """
-    index = searched.index
-    reach = index.settings.position_chunks
-    if (where == "first") != (item.ordinal < reach):
-        return False
-    around = index.store.catalogue.neighbours(
-        searched.query.auth, index.collection.id, item.chunk_id, reach
-    )
-    behind = sum(neighbour.ordinal > item.ordinal for neighbour in around)
-    return (where == "last") == (behind < reach)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from core.trace import StageStep
 from core.types import Evidence
-from retrievers.adaptive import adaptive
 from retrievers.coverage import coverage
 from retrievers.entities import boost_entities
 from retrievers.factors import factors
 from retrievers.near_duplicates import near_duplicates
-from retrievers.neighbours import neighbours
+from retrievers.neighbours import announced, neighbours
 from retrievers.rerank import rerank
 from retrievers.token_budget import token_budget
 from retrievers.types import Index, Searched, Stage
@@ -25,8 +27,8 @@ RANKING: tuple[tuple[str, Stage], ...] = (
 )
 CHOOSING: tuple[tuple[str, Stage], ...] = (
     ("stage_coverage", coverage),
-    ("stage_adaptive", adaptive),
     ("stage_neighbours", neighbours),
+    ("stage_announced", announced),
     ("stage_token_budget", token_budget),
 )
 
@@ -41,14 +43,21 @@ def run_stages(
     for switch, stage in stages:
         if not evidence or not switched(searched.index, switch):
             continue
-        started, before = time.perf_counter(), len(evidence)
-        evidence, note = stage(searched, evidence)
-        spent = 1000 * (time.perf_counter() - started)
         name = switch.removeprefix("stage_").removeprefix("channel_")
-        trace.append(
-            StageStep(name=name, before=before, after=len(evidence), ms=round(spent, 3), note=note)
-        )
+        with traced(trace, name, len(evidence)) as step:
+            evidence, note = stage(searched, evidence)
+            step |= {"after": len(evidence), "note": note}
     return evidence
+
+
+@contextmanager
+def traced(trace: list[StageStep], name: str, before: int = 0) -> Iterator[dict[str, Any]]:
+    """Time one stage and add its step to the trace, with what it says of itself."""
+    told: dict[str, Any] = {"before": before, "after": before}
+    started = time.perf_counter()
+    yield told
+    spent = round(1000 * (time.perf_counter() - started), 3)
+    trace.append(StageStep(name=name, ms=spent, **told))
 
 
 def switched(index: Index, switch: str) -> bool:
@@ -56,9 +65,3 @@ def switched(index: Index, switch: str) -> bool:
     if switch == "stage_rerank" and index.reranker is None:
         return False
     return bool(getattr(index.settings, switch))
-
-
-def hydrated(index: Index, top_k: int) -> int:
-    """Return how many hits the ranking stages need to read for `top_k` results."""
-    pool = index.settings.rerank_pool if switched(index, "stage_rerank") else 0
-    return max(top_k + index.settings.spare, pool)

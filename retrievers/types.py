@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 else:
     Vector = Any
 
-Ranking = list[tuple[str, float]]
-
 
 class PassageWriter(Protocol):
     """Write what a passage that answers a question might say."""
@@ -74,13 +72,11 @@ class Searched:
     """Hold what the stages of one search share: the index, the query, its vector.
 
     `vector` is None when the embedder is missing or does not serve the query's language.
-    `distance` is that of the best hit, 1 − similarity, None without vectors.
     """
 
     index: Index
     query: Query
     vector: Vector | None = None
-    distance: float | None = None
 
     def vectors(self, chunk_ids: Sequence[str]) -> Vector:
         """Return the unit vectors of chunks, shape (n, dimension), zeros where one is missing."""

@@ -9,6 +9,7 @@ from langchain_core.messages import HumanMessage
 
 from core.auth import AuthContext
 from core.errors import CarrelError
+from core.language.detect import detect_language
 from core.time_limit import TimeLimit, limited_time
 from graph.build import build_graph
 from graph.context import make_context
@@ -17,6 +18,7 @@ from reasoning.rules.reasoner import RulesReasoner
 from tools.toolbox import Toolbox
 
 QUESTION = "Is this ready?"
+FOREIGN = "Nous sommes prêts, tout est chargé."  # the model that tells languages apart is asked
 SECONDS = 5.0  # that the server may begin to listen later for it, whatever its documents hold
 
 
@@ -26,6 +28,7 @@ def warm_up(session: Session) -> None:
     The collection and whatever goes wrong do not matter: models, word lists and libraries are then
     loaded, which many first questions at once would wait for.
     """
+    detect_language(FOREIGN)
     for collection in session.store.catalogue.collections()[:1]:
         limit = TimeLimit(time.monotonic() + SECONDS)
         with suppress(CarrelError), limited_time(limit):

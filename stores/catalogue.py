@@ -214,6 +214,12 @@ class Catalogue:
         rows = self._permitted(auth, collection_id, "d.id IN ({})", chunks, list(documents))
         return {row["document"]: _evidence(row) for row in self._sound(rows)}
 
+    def cards(self, auth: AuthContext, collection_id: int, keys: list[str]) -> list[Evidence]:
+        """Return what the documents of these keys say of themselves: the records among them."""
+        chunks = "d CROSS JOIN chunks c ON c.document = d.id AND c.kind = 'record'"
+        rows = self._permitted(auth, collection_id, "d.key IN ({})", chunks, keys)
+        return [_evidence(row) for row in self._sound(rows)]
+
     def full_texts(self, auth: AuthContext, collection_id: int, chunk_id: str) -> list[Evidence]:
         """Return the first chunk of each full text of the book that a record's chunk belongs to."""
         found = self.evidence(auth, collection_id, [chunk_id]).get(chunk_id)

@@ -7,7 +7,7 @@ import threading
 ROWS_LOST = "rows of the catalogue are missing"
 
 
-class Condition:
+class Defects:
     """Hold reasons by what they concern; answers carry them as warnings until they are cleared.
 
     `malformed` is the reason why the catalogue is not written any more, "" for none; `lost` says

@@ -21,13 +21,14 @@ import stores.migrations_records  # noqa: F401 - registers a migration
 import stores.migrations_scope  # noqa: F401 - registers a migration
 import stores.migrations_sums  # noqa: F401 - registers a migration
 from core.errors import DiskFullError, OperatorError
+from core.language.held_words import has_words
 from stores.compaction import compact, empty_log
-from stores.condition import ROWS_LOST, Condition
+from stores.condition import ROWS_LOST, Defects
 from stores.cursors import Connection
 from stores.gate import Gate
 from stores.migrations import apply_migrations
 from stores.permissions import HAS_SUM, KNOWN, SOUND, register_permissions
-from stores.record_conditions import HAS_WORDS, has_words
+from stores.record_conditions import HAS_WORDS
 from stores.sums import register
 from stores.witness import KEY, NAME, Witness
 
@@ -50,7 +51,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         """Open or create the file and bring its schema up to date."""
         self.path = path
-        self.condition = Condition()
+        self.condition = Defects()
         self.gate = Gate()
         self._local = threading.local()
         self._readers: weakref.WeakSet[_Reader] = weakref.WeakSet()

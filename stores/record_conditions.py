@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from core.errors import CallerError
-from core.language.analysis import terms
+from core.language.held_words import HAN, WORD, forms_of
 from core.types import Value
 from stores.permissions import Parameters
 
@@ -20,9 +20,6 @@ Operator = Literal["=", "!=", "contains", "has", "<", "<=", ">", ">="]
 # A date as ISO 8601 writes it, or its beginning: such texts compare as dates do.
 ISO = re.compile(r"\d{4}(-\d{2}){0,2}$")
 _ISO_TEXT = "f.folded GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
-_WORD = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+")
-_HAN = re.compile(r"[\u3400-\u9fff]")
-_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _SHORTEST = 3  # a shorter beginning says nothing: such a word is looked for as it is
 
 
@@ -69,31 +66,14 @@ def words_test(value: str, name: str, parameters: Parameters) -> str:
 @lru_cache(maxsize=256)
 def beginnings(text: str) -> tuple[str, ...]:
     """Return what each word of a text begins with in every form."""
-    return tuple(_beginning(word) for word in _WORD.findall(text.casefold()))
+    return tuple(_beginning(word) for word in WORD.findall(text.casefold()))
 
 
 def _beginning(word: str) -> str:
-    if _HAN.search(word):
+    if HAN.search(word):
         return word
-    shortest = min((commonprefix([word, form]) for form in _forms(word)), key=len)
+    shortest = min((commonprefix([word, form]) for form in forms_of(word)), key=len)
     return shortest if len(shortest) >= _SHORTEST else word
-
-
-def has_words(folded: str, text: str) -> bool:
-    """Tell whether a value in small letters has all words of a text, in any form of theirs."""
-    wanted = _WORD.findall(text.casefold())
-    held: set[str] = set()
-    for word in _WORD.findall(folded):
-        held |= _forms(word)
-    return bool(wanted) and all(
-        word in folded if _HAN.search(word) else bool(_forms(word) & held) for word in wanted
-    )
-
-
-@lru_cache(maxsize=65536)
-def _forms(word: str) -> frozenset[str]:
-    languages = ("ru", "uk") if _CYRILLIC.search(word) else ("en",)
-    return frozenset([word, *(term for one in languages for term in terms(word, one)[:1])])
 
 
 def _test(condition: Condition, name: str, parameters: Parameters) -> str:

@@ -19,6 +19,7 @@ from core.filters import Filter
 from core.time_limit import TimeLimit, limited_time
 from core.types import FieldInfo, RecordTable
 from stores.database import Database
+from stores.name_sounds import sounds_like
 from stores.permissions import (
     FAMILY,
     KNOWN,
@@ -43,6 +44,8 @@ EXAMPLES = 200
 # Of all fields together, so that neither a description nor choosing by it takes long.
 ALL_EXAMPLES = 20_000
 LONGEST_EXAMPLE = 300  # no question says more of a value
+LONGEST_SOUND, MOST_SOUNDS = 60, 50_000  # of values that may be names
+MOST_CALLED = 20  # works of one title: more are shown by no answer
 REMEMBERED = 64  # descriptions of fields, each of one collection as some callers see it
 
 
@@ -64,9 +67,9 @@ class DescriptionKey(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Hold the records of each value of a field, most first, and how many values there are."""
+    """Hold the number of each value of a field, most first, and how many values there are."""
 
-    counts: list[tuple[str, int]]
+    counts: list[tuple[str, float]]
     values: int
 
 
@@ -139,6 +142,8 @@ class Records:
         where: Sequence[Condition],
         field: str,
         *,
+        adds: str | None = None,
+        average: bool = False,
         characters: int = 0,
         limit: int,
         sources: Sequence[str] = (),
@@ -147,13 +152,19 @@ class Records:
         """Count the records that meet every condition by the values of a field, most first.
 
         With `characters`, values that begin alike are one: those of a date of one year have 4.
+        With `adds`, the sum or the average of that field's numbers takes the place of the count.
         """
         body, parameters = _body(auth, collection_id, where, sources, file)
         parameters |= {"group_field": field, "row_limit": limit}
+        number, more = "count(DISTINCT d.id)", ""
+        if adds is not None:
+            parameters["adds"] = adds
+            number = f"{'avg' if average else 'sum'}(a.number)"
+            more = " JOIN record_fields a ON a.document = d.id AND a.name = :adds"
         value = f"substr(g.value, 1, {characters:d})" if characters else "g.value"
         folded = value.replace("value", "folded")
-        grouped = f"""SELECT min({value}) AS shown, count(DISTINCT d.id) AS n
-            {body.replace("WHERE", "JOIN record_fields g ON g.document = d.id WHERE", 1)}
+        grouped = f"""SELECT min({value}) AS shown, {number} AS n
+            {body.replace("WHERE", f"JOIN record_fields g ON g.document = d.id{more} WHERE", 1)}
             AND g.name = :group_field GROUP BY {folded}"""
         self._database.look_at_sums(collection_id)
         with self._caged() as connection:
@@ -204,6 +215,43 @@ class Records:
         with self._caged() as connection:
             found = connection.execute(query, parameters).fetchall()
         return [(row["name"], bool(row["whole"])) for row in found]
+
+    def called(
+        self, auth: AuthContext, collection_id: int, words: str, sources: Sequence[str] = ()
+    ) -> list[str]:
+        """Return the keys of documents whose title has all these words, shortest title first.
+
+        Where no title has them, of the one document that has them for the value of a field.
+        """
+        visible, parameters = permission_filter(auth, collection_id, sources)
+        parameters |= {"words": words, "whole": words.casefold(), "most": MOST_CALLED}
+        self._database.look_at_sums(collection_id)
+        named = f"""SELECT d.key FROM documents d WHERE {visible} AND {HAS_WORDS}(d.title, :words)
+            ORDER BY length(d.title), d.id LIMIT :most"""
+        held = f"""SELECT DISTINCT d.key FROM record_fields f JOIN documents d ON d.id = f.document
+            WHERE f.folded = :whole AND {visible} LIMIT 2"""
+        with self._caged() as connection:
+            keys = [row[0] for row in connection.execute(named, parameters)]
+            alone = [] if keys else [row[0] for row in connection.execute(held, parameters)]
+        return keys or alone * (len(alone) == 1)
+
+    def sounding(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        name: str,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> list[tuple[str, str]]:
+        """Return fields with values of another script that sound like a name, as (field, value)."""
+        body, parameters = _body(auth, collection_id, [], sources, file)
+        parameters |= {"longest": LONGEST_SOUND, "most": MOST_SOUNDS}
+        query = f"""SELECT DISTINCT f.name, f.value
+            {body.replace("WHERE", "JOIN record_fields f ON f.document = d.id WHERE", 1)}
+            AND f.number IS NULL AND length(f.value) <= :longest LIMIT :most"""
+        with self._caged() as connection:
+            found = connection.execute(query, parameters).fetchall()
+        return [(row["name"], row["value"]) for row in found if sounds_like(row["value"], name)]
 
     def fields(
         self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()

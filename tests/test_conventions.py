@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import time
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +67,24 @@ def imports(path: Path) -> Iterator[str]:
 
 def within(module: str, package: str) -> bool:
     return module == package or module.startswith(package + ".")
+
+
+# Names of two classes or more; this list may only become shorter.
+NAMED_TWICE = set(
+    "Asked ChatRequest Child Cut Desk Entry Finding Finished Found Manifest Message Numbers Part "
+    "Passage Question Reading Route Run Said Server Step Table Value View Wanted".split()
+)
+
+
+def test_no_class_name_occurs_twice() -> None:
+    """A name that is private to its file may."""
+    names = Counter(
+        node.name
+        for path in files(*ROOMS)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert {name for name, times in names.items() if times > 1} == NAMED_TWICE
 
 
 @pytest.mark.parametrize("room", BELOW)

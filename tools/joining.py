@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from core.record_names import ROW
 from core.tool_spec import ToolSpec
 from core.types import Evidence, FieldInfo
 from retrievers.channels import VECTOR
+from tools.record_rows import together
 from tools.types import ToolError, ToolResult
 
 OWN_ORDER = "each collection is ordered by itself"
@@ -19,8 +21,11 @@ def joined_specs(specs: Sequence[Sequence[ToolSpec]]) -> list[ToolSpec]:
     for spec in (one for box in specs for one in box):
         known = found.setdefault(spec.name, spec)
         if known is not spec:
-            # Without tables no question is taken for a count, which would be of one of them.
-            update = {"fields": _fields(known, spec), "tables": []}
+            update: dict[str, Any] = {
+                "fields": _fields(known, spec),
+                "tables": [*known.tables, *spec.tables],
+                "others": known.others + spec.others,
+            }
             found[spec.name] = known.model_copy(update=update)
     return list(found.values())
 
@@ -59,6 +64,12 @@ def joined_results(
         raise next(iter(failed.values()))
     ranked = joint_ranking({name: one.evidence for name, one in results.items()}, constant)
     most = arguments.get("limit") or max(len(one.evidence) for one in results.values())
+    rows = {item.collection: item for item in ranked if item.kind == ROW}
+    if rows:  # what was counted comes before what is listed of it
+        listed = [item for item in ranked if item.kind != ROW]  # as many of each as asked for
+        counts = {name: results[name].total or 0 for name in calls if name in rows}
+        ranked = [together(rows, counts, arguments.get("language")), *listed]
+        most = len(ranked)
     totals = [one.total for one in results.values() if one.total is not None]
     notes = [f"{name}: {note}" for name, one in results.items() for note in one.notes]
     notes += [f"{name}: {error}" for name, error in failed.items()]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
 from core.auth import AuthContext
-from core.tool_spec import ToolSpec
 from core.types import Evidence, Value
-from retrievers.types import Index
-from tools.arguments import checked, schema_of
+from tools.arguments import checked
+from tools.plain import PlainTool
 from tools.types import ToolResult
 
 MAX_TEXTS = 10  # volumes of one book
@@ -28,24 +27,13 @@ class ReadArguments(Value):
     full_text: bool = False
 
 
-class ReadDocument:
+class ReadDocument(PlainTool):
     """Read around a chunk."""
 
     name = "read_document"
-
-    def __init__(self, index: Index) -> None:
-        """Read the documents of one collection."""
-        self._index = index
-
-    def spec(self, auth: AuthContext) -> ToolSpec:
-        """Describe the tool."""
-        return ToolSpec(
-            name=self.name,
-            base=self.name,
-            purpose="Read the chunks next to one that was found, in reading order.",
-            not_for=["finding documents: it needs the id of a chunk that was found"],
-            arguments=schema_of(ReadArguments),
-        )
+    purpose = "Read the chunks next to one that was found, in reading order."
+    not_for: ClassVar = ["finding documents: it needs the id of a chunk that was found"]
+    arguments = ReadArguments
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the chunk and its neighbours; a chunk the caller may not see gives nothing."""

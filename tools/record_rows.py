@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from core.record_names import HELD, ROW
 from core.types import Evidence
 from stores.record_conditions import Condition
+from stores.records import Groups
 
 SAID = {
     "en": {
         "all": "{total} records{file}",
         "some": "{count} of {total} records{file} match: {filter}",
+        "among": "of {total} records{file} with {base}, {count} match: {filter}",
+        "share": "that is {share} %",
+        "cut": "the first {shown} of {count} are listed",
+        "sum by": "sum of {field} by {by}",
+        "average by": "average {field} by {by}",
         "down": "by {field}, highest first",
         "up": "by {field}, lowest first",
         "values": "{values} different values of {field}",
@@ -21,12 +27,19 @@ SAID = {
         "average": "average {field}: {average} (of {known} records)",
         "none": "none of them has a number as {field}",
         "in": " in {file}",
+        "together": "{count} together. ",
+        "near": "nearest to “{theme}” among {total} records",
         "join": "; ",
         "end": ".",
     },
     "ru": {
         "all": "всего записей{file}: {total}",
         "some": "подходит записей{file}: {count} из {total} ({filter})",
+        "among": "из записей{file}, где {base}: подходит {count} из {total} ({filter})",
+        "share": "это {share} %",
+        "cut": "показаны первые {shown} из {count}",
+        "sum by": "сумма по полю {field} для каждого {by}",
+        "average by": "среднее по полю {field} для каждого {by}",
         "down": "по полю {field}, сначала наибольшие",
         "up": "по полю {field}, сначала наименьшие",
         "values": "разных значений поля {field}: {values}",
@@ -35,12 +48,19 @@ SAID = {
         "average": "среднее по полю {field}: {average} (записей: {known})",
         "none": "ни у одной нет числа в поле {field}",
         "in": " в {file}",
+        "together": "Вместе: {count}. ",
+        "near": "ближе всего к «{theme}» (всего записей: {total})",
         "join": "; ",
         "end": ".",
     },
     "uk": {
         "all": "усього записів{file}: {total}",
         "some": "відповідає записів{file}: {count} із {total} ({filter})",
+        "among": "із записів{file}, де {base}: відповідає {count} із {total} ({filter})",
+        "share": "це {share} %",
+        "cut": "показано перші {shown} із {count}",
+        "sum by": "сума за полем {field} для кожного {by}",
+        "average by": "середнє за полем {field} для кожного {by}",
         "down": "за полем {field}, спочатку найбільші",
         "up": "за полем {field}, спочатку найменші",
         "values": "різних значень поля {field}: {values}",
@@ -49,12 +69,19 @@ SAID = {
         "average": "середнє за полем {field}: {average} (записів: {known})",
         "none": "у жодного немає числа в полі {field}",
         "in": " у {file}",
+        "together": "Разом: {count}. ",
+        "near": "найближче до «{theme}» (усього записів: {total})",
         "join": "; ",
         "end": ".",
     },
     "zh": {
         "all": "{file}共有 {total} 条记录",
         "some": "{file}共 {total} 条记录，符合条件的有 {count} 条（{filter}）",
+        "among": "{file}{base} 的 {total} 条记录中，符合条件的有 {count} 条（{filter}）",
+        "share": "占 {share} %",
+        "cut": "列出 {count} 条中的前 {shown} 条",
+        "sum by": "按 {by} 统计 {field} 的总和",
+        "average by": "按 {by} 统计 {field} 的平均值",
         "down": "按 {field} 从高到低",
         "up": "按 {field} 从低到高",
         "values": "{field} 有 {values} 个不同的值",
@@ -63,6 +90,8 @@ SAID = {
         "average": "{field} 的平均值：{average}（{known} 条记录）",
         "none": "没有一条记录的 {field} 是数字",
         "in": "{file} 中",
+        "together": "共计 {count}。",
+        "near": "{total} 条记录中最接近“{theme}”的",
         "join": "；",
         "end": "。",
     },
@@ -78,23 +107,44 @@ class RecordRow:
         self._file = self._said["in"].format(file=file) if file else ""
         self._parts: list[str] = []
 
-    def counted(self, count: int, total: int, where: Sequence[Condition]) -> None:
-        """Say how many records match, under which filter."""
-        shown = "; ".join(map(str, where))
-        named = self._said["some" if where else "all"]
+    def counted(
+        self,
+        count: int,
+        total: int,
+        where: Sequence[Condition],
+        among: Sequence[Condition] = (),
+        *,
+        share: bool = False,
+    ) -> None:
+        """Say how many records match, under which filter, and which share of `total` that is."""
+        shown, base = ("; ".join(map(str, one)) for one in (where, among))
+        named = self._said["among" if among else "some" if where else "all"]
         self._parts.append(
-            named.format(count=count, total=total, filter=shown, file=self._file).strip()
+            named.format(count=count, total=total, filter=shown, base=base, file=self._file).strip()
         )
+        if share and total:
+            self._parts.append(self._said["share"].format(share=f"{100 * count / total:.1f}"))
+
+    def cut(self, shown: int, count: int) -> None:
+        """Say that not all are listed."""
+        self._parts.append(self._said["cut"].format(shown=shown, count=count))
+
+    def near(self, theme: str, total: int) -> None:
+        """Say which theme the records are about that are listed."""
+        self._parts.append(self._said["near"].format(theme=theme, total=total))
 
     def ordered(self, field: str, *, descending: bool) -> None:
         """Say in which order they are listed."""
         self._parts.append(self._said["down" if descending else "up"].format(field=field))
 
-    def grouped(self, field: str, counts: Sequence[tuple[str, int]], values: int) -> None:
-        """Say how many records each value of a field has."""
-        self._parts.append(self._said["values"].format(field=field, values=values))
-        most = f"{self._said['most']}: " if len(counts) < values else ""
-        self._parts.append(most + ", ".join(f"{value}: {n}" for value, n in counts))
+    def grouped(self, by: str, groups: Groups, field: str | None, aggregate: str | None) -> None:
+        """Say how many records each value of a field has, or what another field has of them."""
+        self._parts.append(self._said["values"].format(field=by, values=groups.values))
+        most = f"{self._said['most']}: " if len(groups.counts) < groups.values else ""
+        if field is not None:
+            most = self._said[f"{aggregate} by"].format(field=field, by=by) + ": "
+        shown = (f"{value}: {round(n or 0, 2):.12g}" for value, n in groups.counts)
+        self._parts.append(most + ", ".join(shown))
 
     def added_up(self, field: str, found: tuple[float, float, int] | None, aggregate: str) -> None:
         """Say the sum or the average of a field."""
@@ -108,15 +158,38 @@ class RecordRow:
         """Return the text as evidence that says which records it lists."""
         text = self._said["join"].join(self._parts) + self._said["end"]
         text = text if file and text.startswith(file) else text[0].upper() + text[1:]
-        key = f"records-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"
-        return Evidence(
-            evidence_id=key,
-            chunk_id=key,
-            document_id=ROW,
-            document_key=ROW,
-            source=file or ROW,
-            title=ROW,
-            text=text,
-            kind=ROW,
-            metadata={HELD: [item.chunk_id for item in held]},
-        )
+        return row_evidence(text, file, held)
+
+
+def together(
+    rows: Mapping[str, Evidence], counts: Mapping[str, int], language: str | None
+) -> Evidence:
+    """Return what several collections counted as one text: their sum, and the share of each."""
+    said = SAID[language if language in SAID else "en"]
+    shares = " ".join(f"{name}: {rows[name].text}" for name in counts)
+    text = said["together"].format(count=sum(counts.values())) if len(counts) > 1 else ""
+    held = [key for name in counts for key in rows[name].metadata[HELD]]
+    key = _key(text + shares)
+    update = {"text": text + shares, "metadata": {HELD: held}, "collection": ", ".join(counts)}
+    ids = {"evidence_id": key, "chunk_id": key}
+    return rows[next(iter(counts))].model_copy(update=update | ids)
+
+
+def row_evidence(text: str, source: str, held: Sequence[Evidence]) -> Evidence:
+    """Return a text of this program's own as evidence that says which chunks it is about."""
+    key = _key(text)
+    return Evidence(
+        evidence_id=key,
+        chunk_id=key,
+        document_id=ROW,
+        document_key=ROW,
+        source=source or ROW,
+        title=ROW,
+        text=text,
+        kind=ROW,
+        metadata={HELD: [item.chunk_id for item in held]},
+    )
+
+
+def _key(text: str) -> str:
+    return f"records-{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:16]}"

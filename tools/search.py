@@ -18,18 +18,22 @@ from core.types import Value
 from retrievers.channels import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
+from retrievers.wordings import search_wordings
 from tools.arguments import checked, narrowed, schema_of
+from tools.plain import result_of
 from tools.types import ToolResult
 
 
 class SearchArguments(Value):
     """Say what to look for; `limit` asks for more results, `extended` for wider pools.
 
+    What `also` says in other words is searched for too, and fused by reciprocal ranks.
     `links` overrides the setting `agent_links`; a channel alone follows none. `where` narrows the
     search to documents that meet all its filters, such as "author=Smith" and "date>=2020".
     """
 
     query: str = Field(min_length=1, max_length=8000)
+    also: list[str] = Field(default_factory=list, max_length=3)
     limit: int | None = Field(None, ge=1, le=100)
     extended: bool = False
     links: bool | None = None
@@ -85,15 +89,13 @@ class Search:
         query = Query(given.query, auth, self._sources, given.language, deadline, self._kinds)
         top_k, pools = self._sizes(given)
         links = self._index.settings.agent_links if given.links is None else given.links
-        found = hybrid_search(self._index, query, self._channels, pools, top_k, links=links)
-        return ToolResult(
-            evidence=[item.model_copy(update={"tool": self.name}) for item in found.evidence],
-            auth_filter={**auth.describe(), **self._scope()},
-            notes=found.notes,
-            stages=found.stages,
-            hidden=found.hidden,
-            partial=found.partial,
+        found = search_wordings(
+            lambda one: hybrid_search(self._index, one, self._channels, pools, top_k, links=links),
+            query,
+            given.also,
+            constant=self._index.settings.rrf_constant,
         )
+        return result_of(found, self.name, {**auth.describe(), **self._scope()})
 
     def _scope(self) -> dict[str, list[str]]:
         """Return what the tool itself narrows a search to, for the trace."""

@@ -15,6 +15,7 @@ from core.time_limit import TimeLimit, TimeUpError, limited_time
 from core.tool_spec import ToolSpec
 from core.types import Evidence, TermWeights
 from models.vectors import Vectors
+from retrievers.spelling import corrections
 from retrievers.types import Index, Query
 from tools.filter import filter_hits
 from tools.joining import joined_results, joined_specs
@@ -24,6 +25,7 @@ from tools.result_cache import ResultCache, key_of
 from tools.search import Search
 from tools.search_classic import SearchClassic
 from tools.shared_results import SharedResults
+from tools.summarise import Summarise
 from tools.types import Tool, ToolError, ToolResult
 
 GENERAL = (
@@ -81,7 +83,7 @@ class Toolbox:
         scoped = {profile.name for profile in profiles}
         profiles += [profile for profile in GENERAL if profile.name not in named]
         made: list[Tool] = [_make(index, p, scoped=p.name in scoped) for p in profiles]
-        made += [ReadDocument(index), SearchClassic(index)]
+        made += [ReadDocument(index), SearchClassic(index), Summarise(index)]
         self._tools = {tool.name: tool for tool in made}
         self._cache = ResultCache(index.settings.tool_cache)
         self._shared = shared
@@ -155,6 +157,15 @@ class Toolbox:
         """Keep what a cross-encoder finds relevant to a text; the note says when there is none."""
         query = Query(text, auth, deadline=deadline)
         return filter_hits(self._index, query, evidence, threshold, top_k)
+
+    def corrections(self, text: str, language: str, auth: AuthContext) -> dict[str, str]:
+        """Return what misspelt words of a question should be, where no collection has them."""
+        boxes = [(box._index, auth.narrowed(box._where)) for box in self._boxes]
+        try:
+            found = [corrections(one, Query(text, own, language=language)) for one, own in boxes]
+        except TimeUpError:
+            return {}
+        return {word: to for word, to in found[0].items() if all(word in one for one in found)}
 
     def term_weights(self) -> TermWeights:
         """Return how rare terms are in this collection, for reasoners to weigh words by.

@@ -12,12 +12,12 @@ class DecidingFields(BaseModel):
         0.5, ge=0, le=1, description="Evidence as likely to answer as this answers (grade 3)."
     )
     grade_partly: float = Field(
-        0.3, ge=0, le=1, description="Evidence as likely as this partly answers (grade 2)."
+        0.2, ge=0, le=1, description="Evidence as likely as this partly answers (grade 2)."
     )
     grade_related: float = Field(
         0.1, ge=0, le=1, description="Evidence as likely as this is related (grade 1)."
     )
-    max_rewrites: int = Field(2, ge=0, le=3, description="Rewrites of one sub-question at most.")
+    max_rewrites: int = Field(1, ge=0, le=1, description="Rewrites of one sub-question at most.")
     drift_similarity: float = Field(
         0.6, ge=0, le=1, description="A rewrite less similar to its question is thrown away."
     )

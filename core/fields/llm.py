@@ -22,6 +22,11 @@ class LlmFields(BaseModel):
     llm_model: str = Field("", description="Model to ask for; empty: the first one served.")
     llm_key: SecretStr | None = Field(None, description="API key of the server.")
     llm_file: str = Field("", description="GGUF file run in this process instead of a server.")
+    llm_grader: Literal["auto", "llm", "rules"] = Field(
+        "auto",
+        description="Who grades passages where a model decides: llm, rules, or auto: the rules for"
+        " a model of less than 4 billion parameters by its name.",
+    )
     llm_temperature: float = Field(0.1, ge=0, le=2, description="Temperature of every call.")
     llm_seed: int = Field(7, ge=0, le=2**31 - 1, description="Seed of every call.")
     llm_thinking: bool = Field(

@@ -20,7 +20,7 @@ class SelectionFields(BaseModel):
         500, ge=0, description="With less time left than this, re-ranking is skipped."
     )
     stage_factors: bool = Field(
-        True, description="Re-rank by version, position, code, index pages and API names."
+        True, description="Re-rank by version, headings, code, index pages and API names."
     )
     factor_version_exact: float = Field(
         0.15, ge=-1, le=1, description="Added when the version is the one asked for."
@@ -33,12 +33,6 @@ class SelectionFields(BaseModel):
     )
     version_near: int = Field(
         1, ge=0, le=100, description="Minor releases between neighbouring versions at most."
-    )
-    factor_position: float = Field(
-        0.05, ge=-1, le=1, description="Added where a document keeps what the question wants."
-    )
-    position_chunks: int = Field(
-        1, ge=1, le=100, description="Chunks that are the beginning, or the end, of a document."
     )
     factor_code: float = Field(
         0.05, ge=-1, le=1, description="Added to code when code is asked for, by its share."
@@ -63,22 +57,6 @@ class SelectionFields(BaseModel):
     )
     factor_heading: float = Field(
         0.3, ge=-1, le=1, description="Added when a title or a keyword is the query, word by word."
-    )
-    stage_adaptive: bool = Field(False, description="Let the best distance decide how many hits.")
-    adaptive_near: float = Field(
-        0.2, ge=0, le=2, description="A best distance (1 - similarity) below this is a sure hit."
-    )
-    adaptive_far: float = Field(
-        0.6, ge=0, le=2, description="A best distance above this is a weak hit."
-    )
-    adaptive_k_near: int = Field(3, ge=1, le=100, description="Hits kept after a sure hit.")
-    adaptive_k: int = Field(5, ge=1, le=100, description="Hits kept normally.")
-    adaptive_k_far: int = Field(6, ge=1, le=100, description="Hits kept after a weak hit.")
-    adaptive_k_far_most: int = Field(
-        8, ge=1, le=100, description="Hits kept after a weak hit when all of them are good."
-    )
-    adaptive_cutoff: float = Field(
-        0.5, ge=0, le=1, description="Share of the best score the last of those must reach."
     )
     stage_near_duplicates: bool = Field(True, description="Drop what repeats better evidence.")
     near_duplicate: float = Field(
@@ -107,6 +85,9 @@ class SelectionFields(BaseModel):
     )
     context_share: float = Field(
         0.7, gt=0, le=1, description="Share of that window which evidence may fill."
+    )
+    stage_announced: bool = Field(
+        True, description="Add the chunk that a hit announces by a colon at its end."
     )
     stage_neighbours: bool = Field(False, description="Add the chunks around the best hits.")
     neighbours_best: int = Field(3, ge=1, le=100, description="Hits that get their neighbours.")

@@ -19,7 +19,7 @@ _MAX_SINGLES = 4  # an unknown name falls apart into single characters
 def chinese_names(text: str) -> Iterator[tuple[str, int, int]]:
     """Yield (kind, start, end) of persons and organisations; overlaps are possible."""
     for match in _FOREIGN.finditer(text):
-        yield "PERSON", *_whole_name(text, match)
+        yield "PERSON", *_whole_name(match)
     for match in _titled().finditer(text):
         yield "PERSON", match.start(), match.end()
     endings = cues("zh").words("organisation")
@@ -29,7 +29,7 @@ def chinese_names(text: str) -> Iterator[tuple[str, int, int]]:
                 yield "ORG", match.start() + start, match.start() + end
 
 
-def _whole_name(text: str, match: re.Match[str]) -> tuple[int, int]:
+def _whole_name(match: re.Match[str]) -> tuple[int, int]:
     """Cut the words of the sentence off both ends of "A·B", as far as they are function words."""
     start, end = match.span()
     parts = re.split("[·•・]", match.group())
@@ -77,10 +77,5 @@ def _name_start(run: str, before: list[tuple[int, int]], start: int) -> int:
 
 
 def _words(run: str) -> list[tuple[int, int]]:
-    """Return the spans of the longest words; the search mode also yields the words inside."""
-    spans = sorted({(start, end) for _, start, end in segment(run)}, key=lambda s: (s[0], -s[1]))
-    longest: list[tuple[int, int]] = []
-    for start, end in spans:
-        if not longest or end > longest[-1][1]:
-            longest.append((start, end))
-    return longest
+    """Return the spans of the words, none inside another."""
+    return [(start, end) for _, start, end in segment(run, "default")]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 FOLDER = Path(__file__).parent / "resources"
 LANGUAGES = ("en", "ru", "uk", "zh")
@@ -14,13 +16,10 @@ _UNSPACED = "zh"
 class Cues:
     """Hold the word lists of one language and find them in a text."""
 
-    def __init__(self, language: str) -> None:
-        """Read the file of `language`, one of LANGUAGES."""
-        import yaml
-
-        loaded = yaml.safe_load((FOLDER / f"cues_{language}.yaml").read_text(encoding="utf-8"))
+    def __init__(self, language: str, lists: Mapping[str, Sequence[object]]) -> None:
+        """Take the lists of `language`, one of LANGUAGES, by name."""
         self.language = language
-        self._lists = {name: tuple(str(word) for word in words) for name, words in loaded.items()}
+        self._lists = {name: tuple(str(word) for word in words) for name, words in lists.items()}
         self._patterns = {name: self._pattern(words) for name, words in self._lists.items()}
 
     def _pattern(self, words: tuple[str, ...]) -> re.Pattern[str]:
@@ -38,14 +37,25 @@ class Cues:
         return self._patterns[name].pattern
 
     def found(self, name: str, text: str) -> bool:
-        """Tell whether a text holds a word of a list."""
-        return self._patterns[name].search(text) is not None
+        """Tell whether a text holds a word of a list; a list that is lacking holds none."""
+        pattern = self._patterns.get(name)
+        return pattern is not None and pattern.search(text) is not None
+
+
+@cache
+def resource(name: str) -> dict[str, Any]:
+    """Return what a YAML file of the resources holds."""
+    import yaml
+
+    loaded: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return loaded
 
 
 @cache
 def cues(language: str) -> Cues:
     """Return the cues of a language; a language without a file gets the English ones."""
-    return Cues(language if language in LANGUAGES else "en")
+    known = language if language in LANGUAGES else "en"
+    return Cues(known, resource(f"cues_{known}"))
 
 
 @cache

@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 import re
 from functools import cache
-from typing import Protocol
+from typing import Any
 
 from core.language import words
+from core.language.cues import resource
 from core.language.identifiers import is_identifier
-from core.language.scan import HAN
 from core.language.stopwords import stopwords
 
 UNDETERMINED = "und"
@@ -17,28 +17,6 @@ _SAMPLE = 1000
 _SHORT = 40
 _SURE = 0.9
 
-_SCRIPTS = {
-    "han": re.compile(f"[{HAN}]"),
-    "kana": re.compile("[\u3041-\u3096\u30a1-\u30fa]"),
-    "hangul": re.compile("[\uac00-\ud7af\u1100-\u11ff]"),
-    "cyrillic": re.compile("[\u0400-\u052f]"),
-    "arabic": re.compile("[\u0620-\u06ff]"),
-    "devanagari": re.compile("[\u0900-\u097f]"),
-    "el": re.compile("[\u0370-\u03ff\u1f00-\u1fff]"),
-    "he": re.compile("[\u05d0-\u05ea]"),
-    "th": re.compile("[\u0e01-\u0e4e]"),
-    "hy": re.compile("[\u0531-\u0587]"),
-    "ka": re.compile("[\u10a0-\u10ff]"),
-    "bn": re.compile("[\u0980-\u09ff]"),
-    "ta": re.compile("[\u0b80-\u0bff]"),
-}
-_PLAUSIBLE = {
-    "latin": tuple("en de fr es it pt nl sv no da fi pl cs sk sl hr ro hu tr ca id vi lt lv et"
-                   .split()),
-    "cyrillic": ("ru", "uk", "be", "bg", "sr", "mk", "kk", "mn"),
-    "arabic": ("ar", "fa", "ur"),
-    "devanagari": ("hi", "mr", "ne"),
-}  # fmt: skip
 # A Han or Hangul character says as much as two or three letters; Cyrillic text often quotes
 # English names and code, English text seldom quotes Cyrillic.
 _WEIGHT = {"han": 3.0, "kana": 3.0, "hangul": 2.0, "cyrillic": 1.5}
@@ -47,28 +25,10 @@ _ASCII_TOKEN = re.compile(r"[A-Za-z0-9_.()\[\]+#/@:-]*[A-Za-z0-9_][A-Za-z0-9_.()
 _CODE_MARKS = re.compile(r"[{}\[\]()<>=;_$\\|&*+/^~`#]|\d")
 _CYRILLIC_WORD = re.compile("[\u0400-\u052f]+")
 _UKRAINIAN_APOSTROPHE = re.compile("[\u0430-\u044f]['’\u02bc][юяєї]")
-# English function words that are also keywords of programming languages.
-_KEYWORDS = frozenset(
-    "for in is not and or if else with as from while none any all do this then than on by "
-    "until unless per off not let in-place into over where".split()
-)
-_FOREIGN = {
-    "de": "der die das und ist nicht ein eine wie wo wer warum mit für auf von den dem im zu",
-    "fr": "le la les des est une un et que qui où quel quelle comment pourquoi dans pour sur du",
-    "es": "el la los las es una un y que qué cómo dónde cuál por para en del con se",
-    "it": "il lo gli è una un e che come dove perché di del della per con nel sono",
-    "pt": "o os as é uma um e que como onde qual por para em do da dos das não",
-    "pl": "jest nie się jak co gdzie dlaczego czy w z na i do że to",
-    "nl": "de het een is niet en hoe wat waar wie van voor met op te",
-}
-_FOREIGN_WORDS = {code: frozenset(listed.split()) for code, listed in _FOREIGN.items()}
-
-
-class _Classifier(Protocol):
-    """What is used of the trained model."""
-
-    def classify(self, text: str) -> tuple[str, float]: ...  # noqa: D102
-    def set_languages(self, langs: tuple[str, ...]) -> None: ...  # noqa: D102
+_TABLES = resource("detection")
+_SCRIPTS = {name: re.compile(f"[{marks}]") for name, marks in _TABLES["scripts"].items()}
+_KEYWORDS = frozenset(_TABLES["keywords"].split())
+_FOREIGN_WORDS = [frozenset(words.split()) for words in _TABLES["foreign"].values()]
 
 
 def detect_language(text: str) -> str:
@@ -94,9 +54,9 @@ def detect_language(text: str) -> str:
             return code
     if script == "cyrillic":
         return _cyrillic(sample.casefold())
-    if script in _PLAUSIBLE:
+    if script in _TABLES["plausible"]:
         return _classify(sample, script)[0]
-    return {"han": "zh", "kana": "ja", "hangul": "ko"}.get(script, script)
+    return {"han": "zh", "kana": "ja", "hangul": "ko"}.get(script, str(script))
 
 
 def _sample(text: str) -> str:
@@ -134,7 +94,7 @@ def _latin(sample: str, latin: list[str]) -> str:
         return UNDETERMINED
     english = sum(word in stopwords("en") for word in latin)
     plain = sum(map(str.isascii, latin)) >= 0.97 * len(latin)
-    foreign = max(sum(word in listed for word in latin) for listed in _FOREIGN_WORDS.values())
+    foreign = max(sum(word in listed for word in latin) for listed in _FOREIGN_WORDS)
     if plain and (english >= 2 and english >= 0.15 * len(latin) and english > foreign):
         return "en"
     if letters < _SHORT and plain and (foreign < 2 or foreign <= english):
@@ -173,25 +133,17 @@ def _cyrillic(folded: str) -> str:
 
 def _classify(sample: str, script: str) -> tuple[str, float]:
     """Ask the trained model, among the plausible languages of one script."""
-    code, probability = _identifier(script).classify(sample)
+    code, probability = _model(script).classify(sample)
     return str(code), float(probability)
 
 
 @cache
-def _identifier(script: str) -> _Classifier:
-    """Restrict the model to the languages of one script; the weights stay shared."""
-    identifier = copy.copy(_model())
-    identifier.set_languages(_PLAUSIBLE[script])
-    return identifier
+def _model(script: str = "") -> Any:  # noqa: ANN401 - langid has no types
+    """Load the trained model (about 0.5 s); that of one script shares its weights."""
+    if script:
+        restricted = copy.copy(_model())
+        restricted.set_languages(_TABLES["plausible"][script].split())
+        return restricted
+    from py3langid import langid  # type: ignore[import-untyped]
 
-
-@cache
-def _model() -> _Classifier:
-    """Load the trained model (about 0.5 s)."""
-    from py3langid.langid import (  # type: ignore[import-untyped]
-        MODEL_FILE,
-        LanguageIdentifier,
-    )
-
-    model: _Classifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    return model
+    return langid.LanguageIdentifier.from_model_file(langid.MODEL_FILE, norm_probs=True)

@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple
 
 from core.language.words import _morphology
-
-
-class _Tag(Protocol):
-    """What is used of a tag: its part of speech, and whether it holds a mark."""
-
-    POS: str | None
-
-    def __contains__(self, mark: str) -> bool: ...  # noqa: D105
 
 
 class Reading(NamedTuple):
@@ -27,7 +19,6 @@ class Reading(NamedTuple):
     case: str
     gender: str
     number: str
-    animate: bool
     form: str
 
 
@@ -43,7 +34,6 @@ def readings(word: str, dictionary: str) -> tuple[Reading, ...]:
                 _case(str(tag.case or "")),
                 "" if "plur" in tag else str(tag.gender or ""),
                 "plur" if "plur" in tag else "sing",
-                "anim" in tag,
                 parse.normal_form,
             )
         )
@@ -69,7 +59,7 @@ def inflected(word: str, dictionary: str, pos: str, case: str, gender: str, numb
     return ""
 
 
-def _part_of_speech(tag: _Tag) -> str:
+def _part_of_speech(tag: Any) -> str:  # noqa: ANN401 - an untyped library
     """Name a participle as one, also where the dictionary calls it an adjective."""
     voiced = "pssv" in tag or "actv" in tag
     return "PRTF" if str(tag.POS) == "ADJF" and voiced else str(tag.POS or "")
@@ -89,5 +79,5 @@ def _parses(word: str, dictionary: str) -> list[Any]:
     if weigher is None or len(parses) < 2:
         return parses
     weighed = weigher.apply_to_parses(word, word, parses)
-    order = [(str(one.tag), one.normal_form) for one in cast(list[Any], weighed)]
+    order = [(str(one.tag), one.normal_form) for one in weighed]
     return sorted(parses, key=lambda parse: order.index((str(parse.tag), parse.normal_form)))

@@ -23,7 +23,7 @@ _END_MARK = ".!?\u2026\u3002\uff01\uff1f:\uff1a;\uff1b"
 _FILL = 0.6
 
 
-class _Line(NamedTuple):
+class _TextLine(NamedTuple):
     start: int
     end: int
     text: str
@@ -41,15 +41,15 @@ def paragraph_spans(text: str) -> Iterator[tuple[int, int]]:
         yield first.start, group[-1].end
 
 
-def _groups(text: str) -> Iterator[list[_Line]]:
+def _groups(text: str) -> Iterator[list[_TextLine]]:
     """Yield the lines between blank lines, each trimmed."""
-    group: list[_Line] = []
+    group: list[_TextLine] = []
     place = 0
     for raw in text.splitlines(keepends=True):
         shown = raw.strip()
         if shown:
             start = place + raw.index(shown)
-            group.append(_Line(start, start + len(shown), shown))
+            group.append(_TextLine(start, start + len(shown), shown))
         elif group:
             yield group
             group = []

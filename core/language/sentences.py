@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
-from core.language.abbreviations import ANNOUNCING, BEFORE_NUMBER, CONTINUING_PAIRS, STARTERS
+from core.language.cues import resource
 from core.language.lines import paragraph_spans
 
 MAX_SENTENCE = 600
@@ -94,6 +95,12 @@ def _joined(text: str, place: int) -> bool:
     return _ATTACHED.match(text[place]) is not None or text[place - 1] == "\u200d"
 
 
+@cache
+def _words(name: str) -> frozenset[str]:
+    """Return a list of abbreviations, or of words that follow them."""
+    return frozenset(resource("abbreviations")[name].split())
+
+
 def _split_paragraph(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Cut one paragraph at the ends of its sentences."""
     first = start
@@ -133,26 +140,28 @@ def _stop_ends(text: str, first: int, stop: int, place: int, end: int) -> bool:
     word = token.casefold()
     following = _NEXT_WORD.match(text, place, end)
     next_word = following.group() if following else ""
-    if word in ANNOUNCING:
+    if word in _words("announcing"):
         return False
     if word.isdigit():
         return begins > first  # "1. Install" opens a list item
-    if next_word.isdigit() and (word in BEFORE_NUMBER or len(word) == 1 and word.isalpha()):
+    announces = word in _words("before_number") or (len(word) == 1 and word.isalpha())
+    if announces and next_word.isdigit():
         return False
     before = text[floor:begins].split()
-    if before and (before[-1].rstrip(".").casefold(), word) in CONTINUING_PAIRS:
+    pair = f"{before[-1].rstrip('.').casefold()}.{word}" if before else ""
+    if pair in _words("continuing_pairs"):
         return False
     if len(token) == 1 and token.isalpha():
         return _letter_ends(token, next_word, before)
     if "." in token and all(len(part) <= 2 and part.isalpha() for part in token.split(".")):
-        return next_word.casefold() in STARTERS
+        return next_word.casefold() in _words("starters")
     return True
 
 
 def _letter_ends(token: str, next_word: str, before: list[str]) -> bool:
     """Decide about a single letter: an initial ("A. S. Pushkin", "г. Москва") or the last word."""
     if token.isupper():
-        return token == "I" and next_word.casefold() in STARTERS
+        return token == "I" and next_word.casefold() in _words("starters")
     if token in "гсдмпр":
         # "1999 г. Потом", "и т. д. Он" end; "г. Москва" and "с. Ивановка" do not.
         last = before[-1].rstrip(".") if before else ""

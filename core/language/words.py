@@ -5,46 +5,9 @@ from __future__ import annotations
 import unicodedata
 import warnings
 from functools import cache, lru_cache
-from typing import Protocol
+from typing import Any
 
-# ISO 639-1 → Snowball algorithm, Latin script only; any other language is stemmed as English.
-SNOWBALL = {
-    "en": "english", "de": "german", "fr": "french", "es": "spanish", "it": "italian",
-    "pt": "portuguese", "nl": "dutch", "sv": "swedish", "no": "norwegian", "nb": "norwegian",
-    "nn": "norwegian", "da": "danish", "fi": "finnish", "ro": "romanian", "hu": "hungarian",
-    "tr": "turkish", "ca": "catalan", "cs": "czech", "pl": "polish", "lt": "lithuanian",
-    "ga": "irish", "eu": "basque", "et": "estonian", "id": "indonesian",
-}  # fmt: skip
-
-
-class _Stemmer(Protocol):
-    """What is used of a Snowball stemmer."""
-
-    def stemWord(self, word: str) -> str: ...  # noqa: D102, N802
-
-
-class _Parse(Protocol):
-    """One reading of a word."""
-
-    normal_form: str
-
-
-class _Weigher(Protocol):
-    """What ranks the readings of a word, likeliest first."""
-
-    def apply_to_parses(  # noqa: D102
-        self, word: str, word_lower: str, parses: list[_Parse]
-    ) -> list[_Parse]: ...
-
-
-class _Morphology(Protocol):
-    """What is used of a morphological dictionary."""
-
-    prob_estimator: _Weigher | None
-
-    def parse(self, word: str) -> list[_Parse]: ...  # noqa: D102
-    def word_is_known(self, word: str) -> bool: ...  # noqa: D102
-
+from core.language.cues import resource
 
 _UKRAINIAN_LETTERS = frozenset("іїєґ")
 _RUSSIAN_LETTERS = frozenset("ыэёъ")
@@ -52,7 +15,7 @@ _RUSSIAN_LETTERS = frozenset("ыэёъ")
 
 def latin_stemmer(language: str | None) -> str:
     """Name the Snowball language a Latin word is stemmed in: the text's own, or English."""
-    return language if language in SNOWBALL and SNOWBALL[language] in _algorithms() else "en"
+    return language if language and _snowball().get(language) in _algorithms() else "en"
 
 
 @lru_cache(maxsize=65536)
@@ -62,7 +25,7 @@ def stem(word: str, language: str) -> str:
         return word
     if language == "en":
         word = word if word.isascii() else _without_accents(word)
-    return _stemmer(language).stemWord(word) or word
+    return str(_stemmer(language).stemWord(word)) or word
 
 
 def cyrillic_dictionary(word: str, language: str | None) -> str:
@@ -90,12 +53,18 @@ def _normal_form(word: str, dictionary: str) -> str:
         return word
     if weigher is not None and len({parse.normal_form for parse in parses}) > 1:
         parses = weigher.apply_to_parses(word, word, parses)
-    return parses[0].normal_form
+    return str(parses[0].normal_form)
 
 
 def is_known(word: str, dictionary: str) -> bool:
     """Tell whether the dictionary ("ru" or "uk") holds a casefolded word."""
-    return _morphology(dictionary)[0].word_is_known(word)
+    return bool(_morphology(dictionary)[0].word_is_known(word))
+
+
+def _snowball() -> dict[str, str]:
+    """Return the Snowball algorithms by ISO 639-1 code."""
+    algorithms: dict[str, str] = resource("languages")["snowball"]
+    return algorithms
 
 
 @cache
@@ -107,22 +76,21 @@ def _algorithms() -> frozenset[str]:
 
 
 @cache
-def _stemmer(language: str) -> _Stemmer:
+def _stemmer(language: str) -> Any:  # noqa: ANN401 - an untyped library
     """Make one stemmer; its own word cache is off, since `stem` keeps one."""
     import Stemmer
 
-    stemmer: _Stemmer = Stemmer.Stemmer(SNOWBALL[language], 0)
-    return stemmer
+    return Stemmer.Stemmer(_snowball()[language], 0)
 
 
 @cache
-def _morphology(dictionary: str) -> tuple[_Morphology, _Weigher | None]:
-    """Load a dictionary (about 0.1 s) and what ranks the readings of a word."""
+def _morphology(dictionary: str) -> tuple[Any, Any]:
+    """Load a dictionary (about 0.1 s), and what ranks the readings of a word if there is one."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # old releases import the deprecated pkg_resources
         import pymorphy3  # type: ignore[import-untyped]
 
-        morphology: _Morphology = pymorphy3.MorphAnalyzer(lang=dictionary)
+        morphology = pymorphy3.MorphAnalyzer(lang=dictionary)
     weigher, morphology.prob_estimator = morphology.prob_estimator, None
     return morphology, weigher
 

@@ -1,4 +1,7 @@
-"""JSON Lines: a line with only an id, a title and a text is a document, any other a record."""
+"""JSON Lines: a line with only an id, a title and a text is a document, any other a record.
+
+A text whose metadata describe it as a catalogue does is a record with that text.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,9 @@ from ingest.loaders.text import first_short_line, text_blocks
 from ingest.types import LoadFailure, ParsedDocument
 
 _DOCUMENT_KEYS = {"_id", "id", "title", "text", "metadata"}
+# Passages name their article, address or page; an author, a year, pages and a rating are an entry
+# of a catalogue.
+_LEAST_DESCRIBED = 4
 _ESCAPE = len("\\u0416")
 _MARKDOWN = re.compile(r"^(?:#{1,6} \S|```|~~~)", re.M)
 
@@ -70,9 +76,14 @@ def document(relative: str, number: int, found: dict[str, Any]) -> ParsedDocumen
     """Return the document or record that an object holds; raise DocumentError for an empty one."""
     name = records.find_id(key for key in found if isinstance(found[key], str | int))
     document_id = str(found[name]) if name and found[name] != "" else f"{relative}#{number}"
-    if _is_document(found):
+    if not _is_document(found):
+        return _record(relative, document_id, found)
+    given = found.get("metadata")
+    if not isinstance(given, dict) or len(records.flatten(given)) < _LEAST_DESCRIBED:
         return _prose(relative, document_id, found)
-    return _record(relative, document_id, found)
+    text = text_blocks(found["text"])
+    described = _record(relative, document_id, {k: v for k, v in found.items() if k != "text"})
+    return described.model_copy(update={"blocks": [*described.blocks, *text]})
 
 
 def _is_document(found: dict[str, Any]) -> bool:

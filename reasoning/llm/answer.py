@@ -6,16 +6,22 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from core.language.cues import cues
 from core.ledger import current_ledger
-from core.types import Claim, Evidence, SubQuestion
+from core.types import Citation, Claim, Evidence, SubQuestion
 from models.chat.types import ChatReply, ChatRequest
 from models.embeddings import Embedder
 from reasoning.llm.citing import cite
 from reasoning.llm.claims import ClaimScanner
 from reasoning.llm.data import answer_style, as_data, evidence_data
-from reasoning.llm.deciding import Ask, Decider, Reader
+from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.replies import Reply, Unfit, checked, loaded, other_language
 from reasoning.llm.schemas import Schema, items, number, record, text
+from reasoning.rules.context import in_context, keeps_lines
+from reasoning.rules.grade import CHECKED_KINDS
+from reasoning.rules.lexicon import lexicon
+from reasoning.rules.values import NUMBER, forms, has_kind, without_numbers
+from reasoning.rules.wanted import asked_kind
 
 CLAIM_CHARS = 1000
 MOST_SOURCES = 4
@@ -66,7 +72,7 @@ def _schema(sources: int, most: int) -> Schema:
     return record(claims=items(claim, 0, most))
 
 
-class ClaimReader(Reader[Evidence, list[Claim]]):
+class ClaimReader(ReplyReader[Evidence, list[Claim]]):
     """Read claims as they are written; a reply that breaks off keeps those that were whole."""
 
     def __init__(self, question: SubQuestion, limit: int, embedder: Embedder | None) -> None:
@@ -133,8 +139,35 @@ class ClaimReader(Reader[Evidence, list[Claim]]):
             raise Unfit(f"a claim must name its sources, 1 to {len(self._shown)}")
         if other_language(said, self._question.language):
             raise Unfit("a claim must be in the language of the question", LANGUAGE_REPAIRS)
+        self._check_kind(said)
         cited = [cite(said, self._shown[n - 1], self._embedder) for n in known]
         # A source that shares nothing with a claim that another supports was named in vain.
         telling = [citation for citation, overlap in cited if overlap]
         citations = telling or [citation for citation, _ in cited]
+        whole = self._complete(citations[0])
+        if whole is not None:
+            rest = whole.quote[citations[0].end - citations[0].start :]
+            said, citations = f"{said}{rest}", [whole, *citations[1:]]
         return Claim(text=said, citations=citations, question_id=self._question.id)
+
+    def _check_kind(self, said: str) -> None:
+        """Raise Unfit for a first claim without the number, date or form of value asked for."""
+        if self._claims:
+            return
+        words = lexicon(self._question.language)
+        _, kind, form = asked_kind(self._question, words)
+        if form and not forms()[form].kind:  # a model may say "at most" in its own words
+            form = ""
+        held = without_numbers(said, frozenset(NUMBER.findall(self._question.text)))
+        if (form or kind in CHECKED_KINDS) and not has_kind(kind, held, words, form=form):
+            raise Unfit(f"a claim must say the {form or kind} that is asked for")
+
+    def _complete(self, citation: Citation) -> Citation | None:
+        """Return a citation with the list or the code that its sentence announces, if it does."""
+        item = next(one for one in self._shown if one.evidence_id == citation.evidence_id)
+        code = cues(self._question.language).found("code", self._question.text)
+        _, end = in_context(item, citation.start, citation.end, code=code)
+        quote = item.text[citation.start : end]
+        if end == citation.end or not keeps_lines(quote):
+            return None
+        return citation.model_copy(update={"end": end, "quote": quote})

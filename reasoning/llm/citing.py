@@ -38,16 +38,7 @@ def cite(claim: str, item: Evidence, embedder: Embedder | None = None) -> tuple[
             best = run
             break
     start, end = (best.start, best.end) if best.overlap else _nearest(claim, item, spans, embedder)
-    made = Citation(
-        evidence_id=item.evidence_id,
-        document_id=item.document_id,
-        source=item.source,
-        chunk_id=item.chunk_id,
-        start=start,
-        end=end,
-        quote=item.text[start:end],
-    )
-    return made, best.overlap
+    return item.cited(start, end), best.overlap
 
 
 def _runs(claim: str, item: Evidence, spans: Sequence[tuple[int, int]]) -> list[_Run]:

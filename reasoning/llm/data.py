@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from core.language.cues import resource
 from core.tool_spec import ToolSpec
 from core.types import Evidence
-from reasoning.llm.prompts import Prompts
+from reasoning.llm.prompts import PromptTexts
 
 # Our own delimiters, and the control words of chat templates: servers read those as tokens
 # wherever they stand in a prompt.
@@ -19,18 +20,6 @@ _DELIMITER = re.compile(
 )
 MOST_FIELDS = 200  # named to a chat model; a plan may use any
 _HARMLESS = {"<": "‹", "[": "("}
-LANGUAGES = {
-    "ar": "Arabic", "be": "Belarusian", "bg": "Bulgarian", "bn": "Bengali", "ca": "Catalan",
-    "cs": "Czech", "da": "Danish", "de": "German", "el": "Greek", "en": "English",
-    "es": "Spanish", "et": "Estonian", "fa": "Persian", "fi": "Finnish", "fr": "French",
-    "he": "Hebrew", "hi": "Hindi", "hr": "Croatian", "hu": "Hungarian", "hy": "Armenian",
-    "id": "Indonesian", "it": "Italian", "ja": "Japanese", "ka": "Georgian", "kk": "Kazakh",
-    "ko": "Korean", "lt": "Lithuanian", "lv": "Latvian", "mk": "Macedonian", "mn": "Mongolian",
-    "mr": "Marathi", "ne": "Nepali", "nl": "Dutch", "no": "Norwegian", "pl": "Polish",
-    "pt": "Portuguese", "ro": "Romanian", "ru": "Russian", "sk": "Slovak", "sl": "Slovenian",
-    "sr": "Serbian", "sv": "Swedish", "ta": "Tamil", "th": "Thai", "tr": "Turkish",
-    "uk": "Ukrainian", "ur": "Urdu", "vi": "Vietnamese", "zh": "Chinese",
-}  # fmt: skip
 
 
 def as_data(text: str) -> str:
@@ -90,10 +79,11 @@ def _field_names(spec: ToolSpec) -> list[str]:
 
 def language_name(language: str) -> str:
     """Return the English name of a language."""
-    return LANGUAGES.get(language, "the language of the question")
+    name: str = resource("languages")["names"].get(language, "the language of the question")
+    return name
 
 
-def answer_style(prompts: Prompts, language: str) -> str:
+def answer_style(prompts: PromptTexts, language: str) -> str:
     """Return how to answer, in the language's own words where there is a file for it."""
     own = f"style_{language}"
     if own in prompts and own != "style_other":

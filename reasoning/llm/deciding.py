@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from core.cache.cache import Cache
 from core.errors import ModelError, shorten
 from core.ledger import current_ledger
 from core.settings import Settings
@@ -23,17 +24,17 @@ from models.chat.types import (
 )
 from reasoning.llm.data import as_data
 from reasoning.llm.fitting import fits, fitted
-from reasoning.llm.prompts import Prompts
-from reasoning.llm.remembering import RememberedReplies
+from reasoning.llm.prompts import PromptTexts
 from reasoning.llm.replies import UNLIMITED, Unfit
 
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - the items of a prompt
 SHOWN_REPLY, SHOWN_ERROR = 600, 300
+REMEMBERED = frozenset({"understand", "plan", "rewrite"})
 LOST = "the model did not answer earlier"
 
 
-class Reader(Generic[I, T]):
+class ReplyReader(Generic[I, T]):
     """Read the replies to one question, each as it is written or when it is whole."""
 
     def begin(self, items: Sequence[I]) -> None:
@@ -53,7 +54,7 @@ class Reader(Generic[I, T]):
         return None
 
 
-class WholeReply(Reader[I, T]):
+class WholeReply(ReplyReader[I, T]):
     """Read replies that say nothing before they are whole: half a decision is none."""
 
     def __init__(self, read: Callable[[str, Sequence[I]], T]) -> None:
@@ -79,7 +80,7 @@ class Ask(Generic[I, T]):
 
     verb: str
     make: Callable[[Sequence[I]], ChatRequest]
-    reader: Reader[I, T]
+    reader: ReplyReader[I, T]
     items: Sequence[I] = ()
     repairs: int = UNLIMITED
 
@@ -91,17 +92,17 @@ class Decider:
         self,
         chat: ChatModel,
         settings: Settings,
-        prompts: Prompts,
-        remembered: RememberedReplies | None = None,
+        prompts: PromptTexts,
+        remembered: Cache | None = None,
     ) -> None:
-        """Ask `chat`, with these prompts, but not what is remembered."""
+        """Ask `chat`, with these prompts; `remembered` keeps the replies that were accepted."""
         self.chat = chat
         self.settings = settings
         self.prompts = prompts
         self._remembered = remembered
 
     def request(
-        self, text: str, schema: dict[str, Any], tokens: int = 0, *, thinking: bool = False
+        self, text: str, schema: dict[str, Any] | None, tokens: int = 0, *, thinking: bool = False
     ) -> ChatRequest:
         """Make a request of the shared system prompt and one user message."""
         wanted = tokens or self.settings.llm_decision_tokens
@@ -144,18 +145,31 @@ class Decider:
                 items = shown[: len(shown) // 2]
 
     def _remembering(self, ask: Ask[I, T], request: ChatRequest, shown: Sequence[I]) -> T:
-        """Read the reply that this caller's same question got before; it is checked again."""
-        remembered = self._remembered
-        if remembered is None or not remembered.holds(ask.verb):
+        """Read the reply that this caller's same question got before; it is checked again.
+
+        Only what was made of a question is remembered, under everything the model saw; runs
+        without a caller keep nothing.
+        """
+        cache, owner = self._remembered, current_ledger().owner
+        if cache is None or not cache.enabled or not owner or ask.verb not in REMEMBERED:
             return self._tries(ask, request, shown)[0]
-        said = remembered.reply(self.chat.capabilities.model, ask.verb, request)
-        if said is not None:
+        key = cache.key(
+            caller=owner,
+            model=self.chat.capabilities.model,
+            verb=ask.verb,
+            messages=[list(message) for message in request.messages],
+            max_tokens=request.max_tokens,
+            schema=request.schema,
+            thinking=request.thinking,
+        )
+        held = cache.get(key)
+        if held is not None:
             ask.reader.begin(shown)
             with suppress(Unfit):
-                return ask.reader.read(ChatReply(said))
+                return ask.reader.read(ChatReply(held.decode("utf-8")))
         decided, reply = self._tries(ask, request, shown)
         if reply is not None:
-            remembered.keep(self.chat.capabilities.model, ask.verb, request, reply.text)
+            cache.put(key, reply.text.encode("utf-8", "replace"))
         return decided
 
     def _tries(

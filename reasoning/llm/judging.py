@@ -6,18 +6,21 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from core.settings import Settings
 from core.types import Evidence, Finding, Grade, SubQuestion
-from models.chat.types import ChatRequest
+from models.chat.types import ChatModel, ChatRequest
 from reasoning.llm.data import as_data, evidence_data, language_name
 from reasoning.llm.deciding import Ask, Decider, WholeReply
 from reasoning.llm.replies import Reply, Unfit, loaded, parsed
 from reasoning.llm.schemas import items, number, one_of, record, text
 
 SAYS = ("off topic", "related", "partly answers", "answers")
+BILLIONS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)\s?[bB](?![a-zA-Z])")
+SMALL = 4.0  # billions; nobody has shown that a smaller one grades better than the scorer
 VERDICTS = ["supported", "unsupported"]
 
 
-class Value(Reply):
+class GivenValue(Reply):
     """Hold one value as the model gives it."""
 
     value: str
@@ -27,13 +30,24 @@ class Value(Reply):
 class Values(Reply):
     """Hold the values the model found."""
 
-    values: list[Value]
+    values: list[GivenValue]
 
 
-class Verdict(Reply):
+class SupportVerdict(Reply):
     """Hold the model's word on a claim."""
 
     verdict: Literal["supported", "unsupported"]
+
+
+def grades_by_rules(chat: ChatModel, settings: Settings) -> bool:
+    """Tell whether the rules' scorer grades in the model's stead: by setting, or for a small one.
+
+    How large a model is its name says, in billions; one whose name does not is not taken as small.
+    """
+    if settings.llm_grader != "auto":
+        return settings.llm_grader == "rules"
+    said = BILLIONS.search(chat.capabilities.model)
+    return said is not None and float(said[1]) < SMALL
 
 
 def grades_of(
@@ -86,7 +100,7 @@ def findings_of(
     return Ask("extract", make, WholeReply(read), evidence)
 
 
-def _finding(value: Value, shown: Sequence[Evidence], most: int) -> Finding:
+def _finding(value: GivenValue, shown: Sequence[Evidence], most: int) -> Finding:
     """Return the place of a value of at most `most` characters; raises Unfit.
 
     Only the model's own text must be on one line: documents break lines where they like.
@@ -122,7 +136,7 @@ def support_of(
         return decider.request(prompt, record(verdict=one_of(VERDICTS)))
 
     def read(said: str, _: Sequence[str]) -> bool:
-        return parsed(said, Verdict).verdict == "supported"
+        return parsed(said, SupportVerdict).verdict == "supported"
 
     return Ask("supports", make, WholeReply(read))
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from core.language.tokens import estimate_tokens
 from core.ledger import current_ledger
 from core.settings import Settings
-from models.chat.types import ChatModel, ChatRequest, Message, ModelOverflow
+from models.chat.types import ChatModel, ModelOverflow
 from reasoning.llm.data import as_data, language_name
+from reasoning.llm.deciding import Decider
+from reasoning.llm.fitting import fits
 from reasoning.llm.prompts import load_prompts
 
 
@@ -15,22 +16,16 @@ class LlmPassageWriter:
 
     def __init__(self, chat: ChatModel, settings: Settings) -> None:
         """Write with `chat`, by the prompts that settings name."""
-        self._chat = chat
-        self._settings = settings
-        self._prompts = load_prompts(settings.llm_prompts)
+        self._decider = Decider(chat, settings, load_prompts(settings.llm_prompts))
 
     def write_passage(self, question: str, language: str) -> str:
         """Return a short text, "" when the model was lost before; raises ModelError."""
-        ledger = current_ledger()
-        if ledger.lost:
+        if current_ledger().lost:
             return ""
-        text = self._prompts.text(
-            "passage", question=as_data(question), language=language_name(language)
-        )
-        messages = (Message("system", self._prompts.text("system")), Message("user", text))
-        request = ChatRequest(messages, self._settings.llm_decision_tokens)
-        read = sum(estimate_tokens(message.content) for message in messages)
-        if read + request.max_tokens > ledger.tokens_left() or self._chat.room(request) < 0:
+        chat, prompts = self._decider.chat, self._decider.prompts
+        named = language_name(language)
+        prompt = prompts.text("passage", question=as_data(question), language=named)
+        request = self._decider.request(prompt, None)
+        if not fits(chat, request):
             raise ModelOverflow("the prompt for a passage does not fit")
-        reply = self._chat.complete(request, verb="passage")
-        return " ".join(reply.text.replace("\x00", "").split())
+        return " ".join(chat.complete(request, verb="passage").text.replace("\x00", "").split())

@@ -12,7 +12,7 @@ from reasoning.llm.data import one_line, tools_data
 from reasoning.llm.deciding import Ask, Decider, WholeReply
 from reasoning.llm.proposal import Planned, Proposal, most_questions
 from reasoning.llm.replies import parsed
-from reasoning.llm.schemas import Schema, items, one_of, pattern, record, text
+from reasoning.llm.schemas import Schema, items, one_of, record, text
 from reasoning.llm.searching import search_fields, searches
 from reasoning.llm.understand import WANTS
 
@@ -37,7 +37,8 @@ def plan_of(
         listed = tools_data(offered)
         if most == 1:
             prompt = decider.prompts.text("plan", tools=listed, parts=parts)
-            return decider.request(prompt, _one_schema(offered))
+            one = record(id=one_of(["q1"]), **search_fields(offered))
+            return decider.request(prompt, record(questions=items(one, 1, 1)))
         prompt = decider.prompts.text(
             "decompose", tools=listed, parts=parts, limit=str(most), slot="{team}"
         )
@@ -52,18 +53,13 @@ def plan_of(
     return Ask("plan", make, WholeReply(read), repairs=settings.llm_plan_repairs)
 
 
-def _one_schema(offered: Sequence[ToolSpec]) -> Schema:
-    question = record(id=one_of(["q1"]), **search_fields(offered))
-    return record(questions=items(question, 1, 1))
-
-
 def _several_schema(least: int, most: int, deps: int, offered: Sequence[ToolSpec]) -> Schema:
     ids = one_of([f"q{place}" for place in range(1, most + 1)])
     question = record(
         id=ids,
         text=text(),
         deps=items(ids, most=deps),
-        slot=pattern(SLOT),
+        slot=text(SLOT),
         wants=one_of([*WANTS, "list"]),
         **search_fields(offered),
     )

@@ -44,7 +44,7 @@ class Prompt:
         return PLACE.sub(lambda place: values[place.group(1)], self.text)
 
 
-class Prompts:
+class PromptTexts:
     """Hold all prompts by name."""
 
     def __init__(self, prompts: Mapping[str, Prompt]) -> None:
@@ -60,11 +60,11 @@ class Prompts:
 
 
 @lru_cache(maxsize=8)
-def load_prompts(folder: str = "") -> Prompts:
+def load_prompts(folder: str = "") -> PromptTexts:
     """Load the built-in prompts, and those of `folder` over them; OperatorError when one is bad."""
     found = {name: read_prompt(FOLDER / f"{name}.md") for name in NAMES}
     if not folder:
-        return Prompts(found)
+        return PromptTexts(found)
     own = Path(folder).expanduser()
     if not own.is_dir():
         raise OperatorError(
@@ -74,55 +74,38 @@ def load_prompts(folder: str = "") -> Prompts:
         )
     for path in sorted(own.glob("*.md")):
         found[path.stem] = _override(read_prompt(path), found, path)
-    return Prompts(found)
+    return PromptTexts(found)
 
 
 def read_prompt(path: Path) -> Prompt:
     """Read one prompt file; its header and its text must name the same variables."""
+
+    def wrong(rule: str, value: str, hint: str) -> OperatorError:
+        return OperatorError(f"the prompt file {path.name} {rule}", value=value, hint=hint)
+
     try:
         raw = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise OperatorError(
-            f"the prompt file {path.name} cannot be read", value=str(path), hint=str(error)
-        ) from None
+        raise wrong("cannot be read", str(path), str(error)) from None
     header = HEADER.match(raw)
-    declared = _declared(header.group(1), path) if header else None
-    if header is None or declared is None:
-        raise OperatorError(
-            f"the prompt file {path.name} must begin with a header",
-            value=raw[:40],
-            hint="write '---', 'variables: [question]', '---' above the text",
-        )
-    text = raw[header.end() :].strip()
-    used = set(PLACE.findall(text))
-    for name in sorted(used - declared):
-        raise OperatorError(
-            f"the prompt file {path.name} uses a variable it does not declare",
-            value=name,
-            hint="add it to the header's variables, or correct its name",
-        )
-    for name in sorted(declared - used):
-        raise OperatorError(
-            f"the prompt file {path.name} declares a variable it does not use",
-            value=name,
-            hint=f"write {{{name}}} where it belongs, or take it out of the header",
-        )
-    return Prompt(path.stem, frozenset(declared), text)
-
-
-def _declared(header: str, path: Path) -> set[str] | None:
     try:
-        loaded = yaml.safe_load(header)
+        loaded = yaml.safe_load(header.group(1)) if header else None
     except yaml.YAMLError as error:
-        raise OperatorError(
-            f"the header of the prompt file {path.name} must be YAML",
-            value=header,
-            hint=" ".join(str(error).split()),
-        ) from None
+        rule = "must have a header that is YAML"
+        raise wrong(rule, raw[:40], " ".join(str(error).split())) from None
     names = loaded.get("variables") if isinstance(loaded, dict) else None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        return None
-    return set(names)
+    if header is None or not isinstance(names, list) or not all(type(n) is str for n in names):
+        hint = "write '---', 'variables: [question]', '---' above the text"
+        raise wrong("must begin with a header", raw[:40], hint)
+    text = raw[header.end() :].strip()
+    used, declared = set(PLACE.findall(text)), frozenset(names)
+    for name in sorted(used - declared):
+        hint = "add it to the header's variables, or correct its name"
+        raise wrong("uses a variable it does not declare", name, hint)
+    for name in sorted(declared - used):
+        hint = f"write {{{name}}} where it belongs, or take it out of the header"
+        raise wrong("declares a variable it does not use", name, hint)
+    return Prompt(path.stem, declared, text)
 
 
 def _override(own: Prompt, known: Mapping[str, Prompt], path: Path) -> Prompt:

@@ -9,12 +9,12 @@ from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import AnswerKind, Call, Part, Plan, SubQuestion, Understanding
 from models.embeddings import Embedder
-from reasoning.llm.coverage import Coverage
+from reasoning.drift import kept_in_any_form
 from reasoning.llm.deciding import Decider
-from reasoning.llm.replies import Reply, Unfit
-from reasoning.llm.searching import Search, folded
-from reasoning.planning.facts import shown
-from reasoning.planning.rules import first_problem, told
+from reasoning.llm.replies import Reply, Unfit, require_kept
+from reasoning.llm.searching import ProposedSearch, folded
+from reasoning.planning.facts import shown, told
+from reasoning.planning.rules import first_problem
 from reasoning.planning.slots import filled, slots_in
 
 _BRACE = re.compile(r"\{([^\W\d]\w{0,63})\}|[{}]")
@@ -64,8 +64,8 @@ class Proposal:
         """Plan for these parts, with these tools."""
         self._understanding = understanding
         self._settings = decider.settings
-        self._coverage = Coverage(understanding.language, self._settings, embedder)
-        self._search = Search(understanding.language, offered, decider, embedder)
+        self._embedder = embedder
+        self._search = ProposedSearch(understanding.language, offered, decider, embedder)
         self._parts = [part.search_text for part in understanding.parts]
         typed = " ".join([understanding.question, *self._parts])
         self._braces = {brace[0] for brace in _BRACE.finditer(typed)}
@@ -150,13 +150,21 @@ class Proposal:
         if len(set(map(folded, asked))) < len(asked):
             raise Unfit("no two questions may ask the same")
         for part in self._parts:
-            self._coverage.require(f"the questions together must ask '{part}'", part, asked)
+            self._require_kept(f"the questions together must ask '{part}'", part, asked)
         slots = [question.slot for question in questions if question.slot]
         known = [*self._parts, *slots]
         for question, text in zip(questions, asked, strict=True):
-            self._coverage.require(
-                f"question {question.id} asks something else: '{text}'", text, known
-            )
+            self._require_kept(f"question {question.id} asks something else: '{text}'", text, known)
+
+    def _require_kept(self, rule: str, original: str, texts: Sequence[str]) -> None:
+        """Raise Unfit with the rule unless the texts keep the original, together or one of them.
+
+        One is compared by itself as well because "Since when?" has no words but common ones, which
+        count only where there are no others.
+        """
+        whole, language = " ".join(texts), self._understanding.language
+        kept = max(kept_in_any_form(original, text, language) for text in [whole, *texts])
+        require_kept(rule, kept, original, whole, language, self._settings, self._embedder)
 
     def _focused(self, question: SubQuestion, plan: Plan) -> SubQuestion:
         """Search for the question itself where the key words of one of several miss it.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from core.cache.cache import Cache
 from core.ledger import current_ledger
+from core.record_names import ROW
 from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import (
@@ -23,15 +24,16 @@ from core.types import (
 from models.chat.types import ChatModel
 from models.embeddings import Embedder
 from reasoning.llm.answer import claims_of
-from reasoning.llm.deciding import LOST, Decider
-from reasoning.llm.judging import findings_of, grades_of, support_of
+from reasoning.llm.deciding import LOST, Ask, Decider, I, T
+from reasoning.llm.judging import findings_of, grades_by_rules, grades_of, support_of
 from reasoning.llm.plan import plan_of
 from reasoning.llm.prompts import load_prompts
-from reasoning.llm.remembering import RememberedReplies
 from reasoning.llm.rewriting import rewrite_of
 from reasoning.llm.searching import searches
 from reasoning.llm.understand import understanding_of
-from reasoning.types import Reasoner, Turn
+from reasoning.rules.reasoner import RulesReasoner
+from reasoning.rules.summaries import is_settled, only_summarises
+from reasoning.types import Turn
 
 ALL_VERBS = frozenset({"understand", "plan", "grade", "rewrite", "extract", "answer"})
 
@@ -44,7 +46,7 @@ class LlmReasoner:
     def __init__(
         self,
         chat: ChatModel,
-        rules: Reasoner,
+        rules: RulesReasoner,
         settings: Settings,
         embedder: Embedder | None,
         verbs: frozenset[str] = ALL_VERBS,
@@ -56,37 +58,47 @@ class LlmReasoner:
         """
         self._rules = rules
         self._embedder = embedder
-        self._verbs = verbs
-        remembered = RememberedReplies(rewrites) if rewrites is not None else None
-        self._decider = Decider(chat, settings, load_prompts(settings.llm_prompts), remembered)
+        self._verbs = verbs - {"grade"} if grades_by_rules(chat, settings) else verbs
+        self._decider = Decider(chat, settings, load_prompts(settings.llm_prompts), rewrites)
 
     def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
         """Make the question stand alone, classify it and split it into parts."""
-        if "understand" not in self._verbs:
-            return self._rules.understand(question, history)
-        ask = understanding_of(question, history, self._decider, self._embedder, self._kind)
-        return self._decider.decide(ask, lambda: self._rules.understand(question, history))
 
-    def _kind(self, question: str) -> QuestionKind:
-        return self._rules.understand(question, []).kind
+        def kind(alone: str) -> QuestionKind:
+            return self._rules.understand(alone, []).kind
+
+        ask = understanding_of(question, history, self._decider, self._embedder, kind)
+        return self._decided(ask, lambda: self._rules.understand(question, history))
+
+    def _decided(self, ask: Ask[I, T], by_rules: Callable[[], T]) -> T:
+        """Return what the model decides, or what the rules do where its verbs lack this one."""
+        return self._decider.decide(ask, by_rules) if ask.verb in self._verbs else by_rules()
 
     def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
         """Plan the questions that the model proposes, with its search texts and tools.
 
-        Parts with slots are a decomposition by the rules already, so they plan them too.
+        Parts with slots are a decomposition by the rules already, so they plan them too. Records
+        are counted and wholes are read, whatever a model thinks of them.
         """
+        by_rules = self._rules.plan(understanding, tools)
         decomposed = any(part.slot or part.deps for part in understanding.parts)
-        if "plan" not in self._verbs or decomposed or not searches(tools):
-            return self._rules.plan(understanding, tools)
+        if decomposed or is_settled(by_rules) or not searches(tools):
+            return by_rules
         ask = plan_of(understanding, tools, self._decider, self._embedder)
-        return self._decider.decide(ask, lambda: self._rules.plan(understanding, tools))
+        return self._decided(ask, lambda: by_rules)
 
     def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
-        """Judge each piece; the rules judge those that do not fit the model's context."""
-        if "grade" not in self._verbs or not evidence:
+        """Judge each piece; the rules judge those that do not fit the model's context.
+
+        What a count of records or a summary is made of is no matter of judgement, and a piece
+        without the kind of value asked for answers nothing.
+        """
+        settled = only_summarises(question) or any(item.kind == ROW for item in evidence)
+        if "grade" not in self._verbs or not evidence or settled:
             return self._rules.grade(question, evidence)
         ask = grades_of(question, evidence, self._decider)
         grades = self._decider.decide(ask, lambda: self._rules.grade(question, evidence))
+        grades = self._rules.bound(question, evidence, grades)
         rest = evidence[len(grades) :]
         if rest:
             current_ledger().degrade(
@@ -100,24 +112,23 @@ class LlmReasoner:
         question: SubQuestion,
         evidence: Sequence[Evidence],
         tools: Sequence[ToolSpec],
-        attempt: int,
     ) -> Rewrite | None:
         """Propose a search that was not tried yet and does not drift."""
 
         def by_rules() -> Rewrite | None:
-            return self._rules.rewrite(question, evidence, tools, attempt)
+            return self._rules.rewrite(question, evidence, tools)
 
-        if "rewrite" not in self._verbs or not searches(tools):
+        if not searches(tools) or only_summarises(question):
             return by_rules()
         ask = rewrite_of(question, evidence, tools, self._decider, self._embedder)
-        return self._decider.decide(ask, by_rules)
+        return self._decided(ask, by_rules)
 
     def extract(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Finding]:
         """Find values that are written in the evidence."""
-        if "extract" not in self._verbs or not evidence:
-            return self._rules.extract(question, evidence)
+        if not evidence:
+            return []
         ask = findings_of(question, evidence, self._decider)
-        return self._decider.decide(ask, lambda: self._rules.extract(question, evidence))
+        return self._decided(ask, lambda: self._rules.extract(question, evidence))
 
     def answer(
         self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]
@@ -149,6 +160,8 @@ class LlmReasoner:
                 on_claim(claim)  # type: ignore[misc] # the loop is empty without it
             return found
 
+        if any(item.kind == ROW for item in usable):  # totals are exact
+            return by_rules()
         ask = claims_of(question, usable, self._decider, self._embedder)
         return self._decider.decide(ask, by_rules)
 

@@ -12,7 +12,7 @@ from reasoning.llm.data import as_data, evidence_data, one_line, tools_data
 from reasoning.llm.deciding import Ask, Decider, WholeReply
 from reasoning.llm.replies import Reply, Unfit, parsed
 from reasoning.llm.schemas import record
-from reasoning.llm.searching import Search, folded, search_fields, searches
+from reasoning.llm.searching import ProposedSearch, folded, search_fields, searches
 from reasoning.rules.rewrite import extended
 
 SNIPPETS, SNIPPET_CHARS = 3, 300
@@ -55,7 +55,7 @@ def rewrite_of(
         reply = parsed(said, Rewritten)
         if folded(reply.query) in {folded(query) for query in earlier}:
             raise Unfit("the query was searched before; write another one")
-        search = Search(question.language, offered, decider, embedder)
+        search = ProposedSearch(question.language, offered, decider, embedder)
         query, calls, kept = search.compiled(reply.query, reply.tools, question.query)
         return Rewrite(
             query=query,

@@ -39,7 +39,7 @@ def folded(query: str) -> str:
     return " ".join(query.casefold().split())
 
 
-class Search:
+class ProposedSearch:
     """Compile proposed searches of one language to calls of the offered tools."""
 
     def __init__(

@@ -10,11 +10,11 @@ from core.language.detect import detect_language
 from core.types import AnswerKind, Intent, Part, QuestionKind, Understanding
 from models.chat.types import ChatRequest
 from models.embeddings import Embedder
-from reasoning.drift import kept_share, meaning
+from reasoning.drift import kept_share
 from reasoning.llm.data import as_data
 from reasoning.llm.deciding import Ask, Decider, WholeReply
 from reasoning.llm.history import condensed
-from reasoning.llm.replies import Reply, Unfit, other_language, parsed
+from reasoning.llm.replies import Reply, Unfit, other_language, parsed, require_kept
 from reasoning.llm.schemas import Schema, items, one_of, record, text
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.topic import entities
@@ -145,13 +145,8 @@ class _Faithful:
 
     def _require(self, rule: str, original: str, proposed: str) -> None:
         """Compare by words kept, or by meaning where the words that history adds are left out."""
-        least = self._settings.drift_similarity
-        kept = kept_share(original, proposed, self.language)
-        if kept >= least:
-            return
-        meant = meaning(original, self._own(proposed), self.language, self._embedder)
-        if meant is None or meant < least:
-            raise Unfit(f"{rule} (similarity {max(kept, meant or 0.0):.2f}, at least {least})")
+        kept, own = kept_share(original, proposed, self.language), self._own(proposed)
+        require_kept(rule, kept, original, own, self.language, self._settings, self._embedder)
 
     def _own(self, written: str) -> str:
         """Return a text without the words that only the history has."""

@@ -1,10 +1,8 @@
-"""Compile a valid plan: DAG → JSON plan → linear operations (SPEC M7). No model takes part."""
+"""Compile a valid plan: DAG → linear operations (SPEC M7). No model takes part."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-from pydantic import Field
 
 from core.operations import (
     ENTITY,
@@ -22,25 +20,11 @@ from core.operations import (
     UnionHits,
 )
 from core.settings import Settings
-from core.types import Plan, SubQuestion, Value
+from core.types import Plan, SubQuestion
 from reasoning.planning.facts import producers, uses
 from reasoning.planning.slots import escaped, filled
 
 WHOLE = "h0"  # what a search for the whole question writes
-
-
-class JsonPlan(Value):
-    """Hold a plan whose questions stand in the order in which they can run.
-
-    The hits of the questions in `synth_from` are merged, and at most `max_evidence` of them go to
-    the answer.
-    """
-
-    questions: list[SubQuestion]
-    whole: str = ""
-    merge: Merge = "union"
-    synth_from: list[str] = Field(min_length=1)
-    max_evidence: int = Field(ge=1)
 
 
 def in_order(plan: Plan) -> list[SubQuestion]:
@@ -58,58 +42,35 @@ def in_order(plan: Plan) -> list[SubQuestion]:
     return ordered
 
 
-def json_plan(
-    plan: Plan, settings: Settings, merge: Merge = "union", synth_from: Sequence[str] = ()
-) -> JsonPlan:
-    """Order a valid plan and say what its answer rests on.
-
-    Without `synth_from` a union takes the hits of all questions; an intersection takes those that
-    no other question depends on, since what led there is not about the same thing.
-    """
-    ordered = in_order(plan)
-    led_on = {name for question in ordered for name in question.deps}
-    chosen = [
-        question.id
-        for question in ordered
-        if (question.id in synth_from)
-        or (not synth_from and (merge == "union" or question.id not in led_on))
-    ]
-    return JsonPlan(
-        questions=ordered,
-        whole=plan.whole,
-        merge=merge,
-        synth_from=chosen,
-        max_evidence=settings.plan_max_evidence,
-    )
-
-
-def operations_of(plan: JsonPlan, settings: Settings) -> list[AnyOperation]:
-    """Return the operations of an ordered plan; every register is written before it is read."""
-    registers = {slot: f"v{place}" for place, slot in _slots(plan)}
-    steps: list[AnyOperation] = []
-    hits: dict[str, str] = {}
-    beside = _whole(plan, settings)
-    steps += beside
-    for place, question in enumerate(plan.questions, start=1):
-        hits[question.id] = f"h{place}"
-        steps += _question(question, place, registers, settings)
-    merged = [*[one.out for one in beside], *[hits[name] for name in plan.synth_from]]
-    if len(merged) > 1:
-        joining = UnionHits if plan.merge == "union" else IntersectHits
-        steps.append(joining(out="h", hits=merged))
-    source = merged[0] if len(merged) == 1 else "h"
-    answered = [question.id for question in plan.questions]
-    steps.append(
-        Synthesize(out="answer", questions=answered, hits=source, max_evidence=plan.max_evidence)
-    )
-    return steps
-
-
 def compiled(
     plan: Plan, settings: Settings, merge: Merge = "union", synth_from: Sequence[str] = ()
 ) -> list[AnyOperation]:
-    """Return the operations of a valid plan."""
-    return operations_of(json_plan(plan, settings, merge, synth_from), settings)
+    """Return the operations of a valid plan; every register is written before it is read.
+
+    The answer rests on the hits of `synth_from`. Without it a union takes those of all questions;
+    an intersection takes those that no other question depends on, since what led there is not
+    about the same thing.
+    """
+    ordered = in_order(plan)
+    places = {question.id: place for place, question in enumerate(ordered, start=1)}
+    registers = {slot: f"v{places[question.id]}" for question, slot in producers(plan)}
+    merged = [WHOLE] if merge == "union" and _shares_tools(plan.whole, ordered) else []
+    steps: list[AnyOperation] = [_search(ordered[0], WHOLE, plan.whole, settings) for _ in merged]
+    for question in ordered:
+        steps += _question(question, places[question.id], registers, settings)
+    led_on = {name for question in ordered for name in question.deps if merge != "union"}
+    rests_on = synth_from or places.keys() - led_on
+    merged += [f"h{place}" for name, place in places.items() if name in rests_on]
+    if len(merged) > 1:
+        joining = UnionHits if merge == "union" else IntersectHits
+        steps.append(joining(out="h", hits=merged))
+    last = Synthesize(
+        out="answer",
+        questions=list(places),
+        hits=merged[0] if len(merged) == 1 else "h",
+        max_evidence=settings.plan_max_evidence,
+    )
+    return [*steps, last]
 
 
 def entity_hop(
@@ -149,31 +110,27 @@ def entity_hop(
     ]
 
 
-def _whole(plan: JsonPlan, settings: Settings) -> list[Retrieve]:
-    """Return a search for the whole question where its parts, side by side, share their tools.
+def _shares_tools(whole: str, questions: Sequence[SubQuestion]) -> bool:
+    """Tell whether parts, side by side, share their tools, so that the whole is searched as well.
 
     Parts of different systems are different questions; parts that wait for others narrow down what
     the whole asks.
     """
-    first, *others = plan.questions
+    first, *others = questions
     apart = any(one.deps or _tools(one) != _tools(first) for one in others)
-    if not plan.whole or not others or apart or plan.merge != "union":
-        return []
-    return [
-        Retrieve(
-            out=WHOLE,
-            question=first.id,
-            query=plan.whole,
-            tools=_tools(first),
-            top_k=top_k(settings),
-        )
-    ]
+    return bool(whole and others) and not apart
 
 
-def _slots(plan: JsonPlan) -> list[tuple[int, str]]:
-    places = {question.id: place for place, question in enumerate(plan.questions, start=1)}
-    found = producers(Plan(questions=plan.questions))
-    return [(places[question.id], slot) for question, slot in found]
+def _search(
+    question: SubQuestion, out: str, query: str | Reference, settings: Settings
+) -> Retrieve:
+    return Retrieve(
+        out=out,
+        question=question.id,
+        query=query,
+        tools=_tools(question),
+        top_k=top_k(settings),
+    )
 
 
 def _question(
@@ -194,15 +151,7 @@ def _question(
                 fan_out=settings.plan_fan_out,
             )
         )
-    steps.append(
-        Retrieve(
-            out=f"h{place}",
-            question=question.id,
-            query=query,
-            tools=_tools(question),
-            top_k=top_k(settings),
-        )
-    )
+    steps.append(_search(question, f"h{place}", query, settings))
     if question.slot is not None:
         steps.append(
             ExtractAnswer(

@@ -1,4 +1,4 @@
-"""What a rule of plans looks at, and what it finds."""
+"""What a rule of plans or of operations looks at, and what it finds."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from core.errors import shorten
+from core.operations import AnyOperation
 from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import Plan, SubQuestion
 from reasoning.planning.slots import slots_in
 
 
-class Problem(NamedTuple):
-    """Name a broken rule, the question that breaks it ("" for the plan) and say it in words."""
+class BrokenRule(NamedTuple):
+    """Name a broken rule and say it in words.
+
+    `where` is the id of the question that breaks it ("" for the plan), or the place of the
+    operation that does, from 0.
+    """
 
     rule: str
-    question_id: str
+    where: str | int
     message: str
 
 
@@ -25,11 +30,27 @@ class Facts(NamedTuple):
 
     plan: Plan
     settings: Settings
-    tools: Sequence[ToolSpec] | None
+    tools: Sequence[ToolSpec] | None = None
+    operations: Sequence[AnyOperation] = ()
 
 
-Found = Iterator[tuple[str, str]]
+Found = Iterator[tuple[str | int, str]]
 Rule = Callable[[Facts], Found]
+
+
+def problems(rules: Sequence[Rule], facts: Facts) -> Iterator[BrokenRule]:
+    """Yield every broken rule, in the order of the rules."""
+    for rule in rules:
+        for where, message in rule(facts):
+            yield BrokenRule(rule.__name__, where, message)
+
+
+def told(problem: BrokenRule) -> str:
+    """Return a problem as one line, with the question or operation it is about."""
+    where = problem.where
+    if isinstance(where, int):
+        return f"operation {where + 1}: {problem.message}"
+    return f"question {shown(where)}: {problem.message}" if where else problem.message
 
 
 def uses(question: SubQuestion) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -10,15 +10,15 @@ from pydantic import ValidationError
 
 from core.errors import CallerError, shorten
 from core.language.detect import detect_language
-from core.operations import AnyOperation, Merge, operation_adapter
+from core.operations import OPERATIONS, AnyOperation, Merge, operation_adapter
 from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import Plan, SubQuestion, Value
 from reasoning.planning.compiler import compiled
+from reasoning.planning.facts import Facts, Rule, problems, told
 from reasoning.planning.json_lines import LineError, Located, read_json
-from reasoning.planning.operation_rules import operation_problems
-from reasoning.planning.rules import HINT, first_problem, told
-from reasoning.planning.schema_errors import schema_error
+from reasoning.planning.operation_rules import OPERATION_RULES
+from reasoning.planning.rules import HINT, RULES
 
 READ = ("questions", "operations", "merge", "synth_from")
 # What `carrel plan --json` and the result of a run say beside the plan itself: how it was made and
@@ -28,6 +28,7 @@ REMARKS = (
     *("path", "asked", "ran", "slots", "backtracks", "replans"),
 )
 KIB = 1024
+_BRANCHES = {*OPERATIONS, "str", "Reference"}  # of unions: they are no part of a field's name
 
 
 class PlanFile(Value):
@@ -62,20 +63,30 @@ def read_plan(text: str, settings: Settings, tools: Tools) -> PlanFile:
     entries = _entries(found, "questions")
     steps = _entries(found, "operations") if "operations" in found else None
     plan = Plan(questions=[_question(entry) for entry in entries])
-    _check_plan(plan, entries, found.line, settings, None)
+    lines: dict[str | int, int] = {entry["id"]: entry.line for entry in entries}
+    facts = Facts(plan, settings)
+    _check(RULES, facts, lines, found.line)
     if steps is None:
         merge, synth_from = _merge(found), _synth_from(found, plan)
-        operations = compiled(plan, settings, merge, synth_from)
+        facts = facts._replace(operations=compiled(plan, settings, merge, synth_from))
     else:
-        operations = [_operation(entry) for entry in steps]
-        _check_operations(operations, steps, found, settings, plan)
+        facts = facts._replace(operations=[_operation(entry) for entry in steps])
+        lines |= {place: entry.line for place, entry in enumerate(steps)}
+        _check(OPERATION_RULES, facts, lines, found.line)
     named = any(question.calls for question in plan.questions)
-    if named or any(getattr(operation, "tools", None) for operation in operations):
-        known = tools()
-        _check_plan(plan, entries, found.line, settings, known)
+    if named or any(getattr(operation, "tools", None) for operation in facts.operations):
+        facts = facts._replace(tools=tools())
+        _check(RULES, facts, lines, found.line)
         if steps is not None:
-            _check_operations(operations, steps, found, settings, plan, known)
-    return PlanFile(plan=plan, operations=operations, fixed=steps is not None)
+            _check(OPERATION_RULES, facts, lines, found.line)
+    return PlanFile(plan=plan, operations=list(facts.operations), fixed=steps is not None)
+
+
+def _check(
+    rules: Sequence[Rule], facts: Facts, lines: Mapping[str | int, int], otherwise: int
+) -> None:
+    for problem in problems(rules, facts):
+        raise LineError(lines.get(problem.where, otherwise), told(problem))
 
 
 def _object(text: str, settings: Settings) -> Located:
@@ -139,40 +150,14 @@ def _question(entry: Located) -> SubQuestion:
         return SubQuestion.model_validate(values, strict=True)
     except ValidationError as error:
         name = f" '{shorten(str(entry['id']), 64)}'" if "id" in entry else ""
-        raise LineError(entry.line, f"question{name}: {schema_error(error)}") from None
-
-
-def _check_plan(
-    plan: Plan,
-    entries: Sequence[Located],
-    otherwise: int,
-    settings: Settings,
-    tools: Sequence[ToolSpec] | None,
-) -> None:
-    problem = first_problem(plan, settings, tools)
-    if problem is not None:
-        lines = [entry.line for entry in entries if entry["id"] == problem.question_id]
-        raise LineError(lines[-1] if lines else otherwise, told(problem))
-
-
-def _check_operations(
-    operations: Sequence[AnyOperation],
-    entries: Sequence[Located],
-    found: Located,
-    settings: Settings,
-    plan: Plan,
-    tools: Sequence[ToolSpec] | None = None,
-) -> None:
-    for problem in operation_problems(operations, settings, plan, tools):
-        line = entries[problem.place].line if entries else found.line
-        raise LineError(line, f"operation {problem.place + 1}: {problem.message}")
+        raise LineError(entry.line, f"question{name}: {_schema_error(error)}") from None
 
 
 def _operation(entry: Located) -> AnyOperation:
     try:
         return operation_adapter.validate_python(entry, strict=True)
     except ValidationError as error:
-        raise LineError(entry.line, f"operation: {schema_error(error)}") from None
+        raise LineError(entry.line, f"operation: {_schema_error(error)}") from None
 
 
 def _merge(found: Located) -> Merge:
@@ -188,3 +173,22 @@ def _synth_from(found: Located, plan: Plan) -> list[str]:
     if not isinstance(names, list) or any(name not in known for name in names):
         raise LineError(found.line, f"synth_from is a list of questions: {', '.join(known)}")
     return names
+
+
+def _schema_error(error: ValidationError) -> str:
+    """Say the first thing that does not fit: the field, what it should be, what it is."""
+    first = error.errors(include_url=False)[0]
+    place = [str(part) for part in first["loc"] if part not in _BRANCHES]
+    if first["type"] == "extra_forbidden":
+        return f"there is no key '{shorten(place[-1], 64)}' here"
+    if first["type"] == "missing":
+        return f"'{place[-1]}' is missing"
+    if first["type"] == "union_tag_invalid":
+        return (
+            f"there is no operation {shorten(first['ctx']['tag'], 64)}; operations: "
+            + ", ".join(OPERATIONS)
+        )
+    if first["type"] == "union_tag_not_found":
+        return "'op' is missing"
+    message = first["msg"][0].lower() + first["msg"][1:]
+    return f"{'.'.join(place) or 'entry'}: {message} (it is {shorten(repr(first['input']), 60)})"

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import Part, Plan, SubQuestion, Understanding
-from reasoning.planning.rules import checked, first_problem, told
+from reasoning.planning.facts import told
+from reasoning.planning.rules import checked, first_problem
 from reasoning.planning.slots import escaped, literal
 from reasoning.types import Reasoner
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from graphlib import CycleError, TopologicalSorter
 
 from core.errors import CallerError
 from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import Plan
-from reasoning.planning.facts import Facts, Found, Problem, Rule, shown
-from reasoning.planning.slot_rules import (
-    slot_names,
-    slots_defined,
-    slots_defined_once,
-    slots_downstream,
-    slots_used,
+from reasoning.planning.facts import (
+    BrokenRule,
+    Facts,
+    Found,
+    Rule,
+    ancestors,
+    problems,
+    producers,
+    shown,
+    told,
+    uses,
 )
+from reasoning.planning.slots import SLOT_NAME
 
 
 def question_count(facts: Facts) -> Found:
@@ -36,82 +42,73 @@ def unique_ids(facts: Facts) -> Found:
             yield name, f"every question has an id of its own; {times} are called {shown(name)}"
 
 
-def known_dependencies(facts: Facts) -> Found:
-    """A question depends on questions of the plan, on each once."""
-    known = {q.id for q in facts.plan.questions}
+def dependencies(facts: Facts) -> Found:
+    """A question depends on at most `plan_in_degree` others of the plan, on each once."""
+    known, most = {q.id for q in facts.plan.questions}, facts.settings.plan_in_degree
     for question in facts.plan.questions:
         for name, times in Counter(question.deps).items():
             if name not in known:
                 yield question.id, f"deps name questions of the plan, {shown(name)} is none"
             if times > 1:
                 yield question.id, f"deps name a question once, {shown(name)} is named again"
-
-
-def no_self_dependency(facts: Facts) -> Found:
-    """No question depends on itself."""
-    for question in facts.plan.questions:
         if question.id in question.deps:
             yield question.id, "a question does not depend on itself"
-
-
-def in_degree(facts: Facts) -> Found:
-    """A question depends on at most `plan_in_degree` others."""
-    most = facts.settings.plan_in_degree
-    for question in facts.plan.questions:
-        if len(set(question.deps)) > most:
-            yield (
-                question.id,
-                f"a question depends on at most {most} others (plan_in_degree),"
-                f" not {len(set(question.deps))}",
-            )
+        count = len(set(question.deps))
+        if count > most:
+            rule = f"a question depends on at most {most} others (plan_in_degree), not {count}"
+            yield question.id, rule
 
 
 def no_cycle(facts: Facts) -> Found:
     """No question waits, over others, for itself."""
-    cycle = _cycle({q.id: q.deps for q in facts.plan.questions})
-    if cycle:
-        yield cycle[0], f"deps form no cycle: {' → '.join(shown(name) for name in cycle)}"
+    deps = {q.id: [one for one in q.deps if one != q.id] for q in facts.plan.questions}
+    try:
+        TopologicalSorter(deps).prepare()
+    except CycleError as error:
+        # It leads from what is waited for to what waits.
+        cycle = list(reversed(error.args[1]))
+        yield cycle[0], f"deps form no cycle: {' → '.join(map(shown, cycle))}"
 
 
-def _cycle(deps: dict[str, list[str]]) -> list[str]:
-    """Return the ids of one cycle of two or more questions, the first again at its end."""
-    done: set[str] = set()
-    for start in deps:
-        path: list[str] = []
-        branches = [iter([start])]
-        while branches:
-            name = next(branches[-1], None)
-            if name is None:
-                branches.pop()
-                if path:
-                    done.add(path.pop())
-            elif name in path and name != path[-1]:
-                return [*path[path.index(name) :], name]
-            elif name in deps and name not in done and name not in path:
-                path.append(name)
-                branches.append(iter(deps[name]))
-    return []
+def slots_defined(facts: Facts) -> Found:
+    """A slot has a plain name, is found by one question alone, and used by another."""
+    seen: set[str] = set()
+    used = {name for question in facts.plan.questions for name in uses(question)}
+    for question, slot in producers(facts.plan):
+        if not SLOT_NAME.fullmatch(slot):
+            named = f"a slot is called by letters, digits and _ (at most 64), not {shown(slot)}"
+            yield question.id, named
+        elif slot in seen:
+            yield question.id, f"a slot is found by one question, {{{slot}}} is by another already"
+        elif slot not in used:
+            yield question.id, f"a slot is used by another question, {{{slot}}} by none"
+        seen.add(slot)
 
 
-def texts_present(facts: Facts) -> Found:
-    """Text and query hold at least one letter or digit."""
+def slots_downstream(facts: Facts) -> Found:
+    """A slot is used only by questions that depend, also over others, on the one that finds it."""
+    found_by = {slot: question.id for question, slot in producers(facts.plan)}
+    for question in facts.plan.questions:
+        above = ancestors(facts.plan, question.id)
+        for name in uses(question):
+            if name not in found_by:
+                rule = f"a slot that is used is found by a question, {{{name}}} by none"
+                yield question.id, f"{rule} (for plain braces write {{{{ and }}}})"
+            elif found_by[name] not in above:
+                needed = f"{{{name}}} needs {shown(found_by[name])} among the deps"
+                yield question.id, f"a slot is used downstream of its question: {needed}"
+
+
+def texts_fit(facts: Facts) -> Found:
+    """Text and query hold a letter or digit and at most `max_question_chars` characters."""
+    most = facts.settings.max_question_chars
     for question in facts.plan.questions:
         for name, text in (("text", question.text), ("query", question.query)):
             if not any(character.isalnum() for character in text):
                 yield question.id, f"a question's {name} holds at least one word"
-
-
-def texts_short(facts: Facts) -> Found:
-    """Text and query are at most `max_question_chars` long."""
-    most = facts.settings.max_question_chars
-    for question in facts.plan.questions:
-        for name, text in (("text", question.text), ("query", question.query)):
             if len(text) > most:
-                yield (
-                    question.id,
-                    f"a question's {name} has at most {most} characters (max_question_chars),"
-                    f" not {len(text)}",
-                )
+                limit = f"at most {most} characters (max_question_chars), not {len(text)}"
+                yield question.id, f"a question's {name} has {limit}"
 
 
 def known_tools(facts: Facts) -> Found:
@@ -132,30 +129,19 @@ def known_tools(facts: Facts) -> Found:
 
 HINT = "docs/plans.md lists the rules of a plan"
 RULES: tuple[Rule, ...] = (
-    *(question_count, unique_ids, known_dependencies, no_self_dependency, in_degree, no_cycle),
-    *(slot_names, slots_defined_once, slots_used, slots_defined, slots_downstream),
-    *(texts_present, texts_short, known_tools),
+    *(question_count, unique_ids, dependencies, no_cycle),
+    *(slots_defined, slots_downstream, texts_fit, known_tools),
 )
-
-
-def problems(
-    plan: Plan, settings: Settings, tools: Sequence[ToolSpec] | None = None
-) -> list[Problem]:
-    """Return every broken rule, in the order of RULES; `tools` None leaves the calls unchecked."""
-    return list(_problems(Facts(plan, settings, tools)))
 
 
 def first_problem(
     plan: Plan, settings: Settings, tools: Sequence[ToolSpec] | None = None
-) -> Problem | None:
-    """Return the first broken rule without looking for more, None for a valid plan."""
-    return next(_problems(Facts(plan, settings, tools)), None)
+) -> BrokenRule | None:
+    """Return the first broken rule in the order of RULES, None for a valid plan.
 
-
-def _problems(facts: Facts) -> Iterator[Problem]:
-    for rule in RULES:
-        for where, message in rule(facts):
-            yield Problem(rule.__name__, where, message)
+    `tools` None leaves the calls unchecked.
+    """
+    return next(problems(RULES, Facts(plan, settings, tools)), None)
 
 
 def checked(plan: Plan, settings: Settings, tools: Sequence[ToolSpec] | None = None) -> Plan:
@@ -164,9 +150,3 @@ def checked(plan: Plan, settings: Settings, tools: Sequence[ToolSpec] | None = N
     if problem is not None:
         raise CallerError(told(problem), hint=HINT)
     return plan
-
-
-def told(problem: Problem) -> str:
-    """Return a problem as one line, with the question it is about."""
-    where = f"question {shown(problem.question_id)}: " if problem.question_id else ""
-    return where + problem.message

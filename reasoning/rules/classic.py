@@ -52,7 +52,6 @@ class ClassicReasoner(RulesReasoner):
         question: SubQuestion,
         evidence: Sequence[Evidence],
         tools: Sequence[ToolSpec],
-        attempt: int,
     ) -> Rewrite | None:
         """Never search twice."""
         return None

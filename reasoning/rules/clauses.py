@@ -63,6 +63,8 @@ def _coordinated(sentence: str, words: Lexicon) -> list[str]:
     # a conjunction only describes.
     subject = rf"\s+(?:{words.alternatives('pronoun')}|(?:the|an?)\b|(?-i:[A-Z]))"
     inverted = rf"{words.alternatives('auxiliary')}{subject}"
+    if words.any_of("asking_particle"):  # it alone makes a question: "и были ли …", "і чи …"
+        inverted = rf"(?:\w+\s+)?{words.alternatives('asking_particle')}"
     after = rf"\s*(?:,\s*|\s)(?:{joiner}\s+)+"
     led = rf"{words.alternatives('preposition')}\s+{asked}"
     # "сказал, что …" goes on, "…, кто ею заведует" asks.

@@ -5,86 +5,94 @@ from __future__ import annotations
 import re
 
 from core.types import Evidence
-from reasoning.rules.features import COLONS, spans_of
+from reasoning.rules.blocks import (
+    FENCE,
+    HEADING,
+    ITEM,
+    QUESTION_ENDS,
+    TABLE,
+    Span,
+    announced,
+    code_end,
+    reports,
+    spans_of,
+)
 from reasoning.rules.lexicon import Lexicon, lexicon
-from reasoning.rules.sentences import Sentence
 
-# As much as a reader takes in at once; a longer list is cut after a whole item.
-MOST_CHARACTERS = 900
+STEP = re.compile(r"\s*\d{1,2}[.)]\s")
+COLUMN = " | "
+MOST_ROWS = 400  # characters of a table that are shown from its first line on
+AHEAD = 2  # sentences behind one, that may have its cause
 MOST_BACK = 2  # sentences before one that begins with "it"
-ITEM = re.compile(r"\s*(?:[-*+•‣◦▪–—·]|\(?\d{1,3}[.)、]|\(?[A-Za-zа-яіїєґ]\)|[①-⑳])\s*")
-FENCE = re.compile(r"\s*(?:```|~~~)")
-HEADING = re.compile(r"\s*#{1,6}\s")
-QUESTION_ENDS = ("?", "？")
 
 
 def keeps_lines(text: str) -> bool:
     """Tell whether a text holds list items or code, whose line breaks say something."""
-    return any(ITEM.match(line) or FENCE.match(line) for line in text.splitlines()[1:])
+    lines = text.splitlines()[1:]
+    return any(ITEM.match(line) or FENCE.match(line) or COLUMN in line for line in lines)
 
 
-def in_context(sentence: Sentence, *, code: bool) -> tuple[int, int]:
-    """Return where a sentence begins and ends with what it needs, in its evidence's text.
+def in_context(
+    item: Evidence, start: int, end: int, *, code: bool, brings: str = ""
+) -> tuple[int, int]:
+    """Return where one sentence or several begin and end with what they need, in their evidence.
 
-    With `code` the block of code that follows belongs to it.
+    With `code` the block of code that follows belongs to them and the steps around them; a sentence
+    behind that has a word of the list `brings` (a cause) where they have none; to a row of a table
+    those above it.
     """
-    item = sentence.evidence
-    spans = list(spans_of(item.text, item.kind))
-    if (sentence.start, sentence.end) not in spans:  # a field of a record within its line
-        return sentence.start, sentence.end
-    place = spans.index((sentence.start, sentence.end))
-    first = _first(item, spans, place, lexicon(item.language))
-    last = _last(item, spans, place, code=code)
+    spans = spans_of(item.text, item.kind)
+    begins = {span[0]: place for place, span in enumerate(spans)}
+    ends = {span[1]: place for place, span in enumerate(spans)}
+    if start not in begins or end not in ends:  # a field of a record within its line
+        return start, end
+    words = lexicon(item.language)
+    first, last = begins[start], ends[end]
+    if item.kind == TABLE:
+        return (0 if end <= MOST_ROWS else start), end
+    if code:
+        first, last = steps(item.text, spans, first, last)
+    said = item.text[spans[first][0] : spans[last][1]]
+    if brings and not words.found(brings, said):
+        ahead = [words.found(brings, item.text[slice(*one)]) for one in spans[last + 1 :][:AHEAD]]
+        last += ahead.index(True) + 1 if any(ahead) else 0
+    first = _first(item, spans, first, words)
+    last = _last(item, spans, last, words, code=code)
     return spans[first][0], spans[last][1]
 
 
-def _first(item: Evidence, spans: list[tuple[int, int]], place: int, words: Lexicon) -> int:
+def steps(text: str, spans: tuple[Span, ...], first: int, last: int) -> tuple[int, int]:
+    """Return the places of the first and the last of the numbered items around a numbered one."""
+    if STEP.match(text, spans[first][0]) is None:
+        return first, last
+    while first and STEP.match(text, spans[first - 1][0]):
+        first -= 1
+    while last + 1 < len(spans) and STEP.match(text, spans[last + 1][0]):
+        last += 1
+    return first, last
+
+
+def _first(item: Evidence, spans: tuple[Span, ...], place: int, words: Lexicon) -> int:
     """Return the place of the sentence that says what "it" stands for."""
     first = place
     while first and place - first < MOST_BACK:
         start, end = spans[first]
         before = item.text[slice(*spans[first - 1])]
-        apart = "\n\n" in item.text[spans[first - 1][1] : start] or HEADING.match(before)
-        if apart or not words.starts("reference", item.text[start:end]) or FENCE.match(before):
+        apart = HEADING.match(before) or ITEM.match(before) or FENCE.match(before)
+        if apart or not words.starts("reference", item.text[start:end]):
             break
         first -= 1
     return first
 
 
-def _last(item: Evidence, spans: list[tuple[int, int]], place: int, *, code: bool) -> int:
-    """Return the place of the last item or line of code that a sentence announces."""
-    start, end = spans[place]
-    text = item.text[start:end].rstrip()
-    last = place
-    if text.endswith(COLONS):
-        listed = last + 1 < len(spans) and ITEM.match(item.text, spans[last + 1][0])
-        while last + 1 < len(spans) and spans[last + 1][1] - start <= MOST_CHARACTERS:
-            following = item.text[slice(*spans[last + 1])]
-            if HEADING.match(following) or (listed and not _goes_on(item, spans, last)):
-                break
-            last += 1
-            if not listed and not FENCE.match(following):
-                break
-            if FENCE.match(following):
-                return _fenced(item, spans, last, start)
-    elif text.endswith(QUESTION_ENDS) and last + 1 < len(spans):
+def _last(
+    item: Evidence, spans: tuple[Span, ...], place: int, words: Lexicon, *, code: bool
+) -> int:
+    """Return the place of the last sentence that belongs to one: an item, code, a reply."""
+    text = item.text[slice(*spans[place])].rstrip()
+    last = announced(item.text, spans, place)
+    if (text.endswith(QUESTION_ENDS) or reports(text, words)) and last + 1 < len(spans):
         last += 1  # a question is answered by what follows it
     if code and last + 1 < len(spans) and FENCE.match(item.text, spans[last + 1][0]):
-        return _fenced(item, spans, last + 1, start)
-    return last
-
-
-def _goes_on(item: Evidence, spans: list[tuple[int, int]], last: int) -> bool:
-    """Tell whether the next sentence is an item, or goes on with the one before."""
-    between = item.text[spans[last][1] : spans[last + 1][0]]
-    return bool(ITEM.match(item.text, spans[last + 1][0])) or "\n" not in between
-
-
-def _fenced(item: Evidence, spans: list[tuple[int, int]], place: int, start: int) -> int:
-    """Return the place of the fence that closes a block of code, or of its last line that fits."""
-    last = place
-    while last + 1 < len(spans) and spans[last + 1][1] - start <= MOST_CHARACTERS:
-        last += 1
-        if FENCE.match(item.text, spans[last][0]):
-            break
+        return code_end(item.text, spans, last + 1, spans[place][0])
     return last

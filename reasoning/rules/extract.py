@@ -11,29 +11,26 @@ from core.types import AnswerKind, Evidence, Finding, SubQuestion
 from reasoning.rules.answer import ranked_sentences
 from reasoning.rules.fitting import completed, kind_fit, noun_fit, wanted_noun
 from reasoning.rules.lexicon import Lexicon, lexicon
-from reasoning.rules.nearness import nearness, places
-from reasoning.rules.noun_spans import noun_phrases, within_name
 from reasoning.rules.record_values import RECORD_KINDS, fields, label_fit, noun_terms
-from reasoning.rules.relevance import Relevance, evidence_languages
+from reasoning.rules.relevance import Relevance
 from reasoning.rules.sentences import Sentence
-from reasoning.rules.title_values import title_value
-from reasoning.rules.value_spans import Value, phrase_after_copula, values_in
-from reasoning.rules.wanted import Wanted
+from reasoning.rules.title_values import title_fit, title_value
+from reasoning.rules.value_spans import Value, led_phrases, values_in
 
 BEST_SENTENCES = 12
-# What a value is worth beside its sentence: kind, noun, title, nearness to the question's words,
-# and how many of its words the question says itself.
-KIND, NOUN, TITLE, NEAR, SAID, RARE = 0.5, 0.4, 0.15, 0.3, 0.3, 0.1
+# What a value is worth beside its sentence: kind, noun, title, and how many of its words the
+# question says itself.
+KIND, NOUN, TITLE, SAID = 0.5, 0.4, 0.3, 0.3
 # A longer form of a name that the question says: two or more of its words, and this share.
 SAME_NAME = 0.5
 # A title is the answer only where it is, or is said to be, what the question asks for.
 LEAST_TITLE = 0.6
 MOST_VALUES = 20
-# What is written but not said: an address, a file, words run together, a prefix as in "File:".
+# What is written but not said: an address, a file, words run together or joined, "File:".
 _UNSPOKEN = re.compile(
-    r"://|\bwww\.|@|\.(?:com|org|net|gov|edu|html?|svg|png|jpe?g|gif|pdf|xml|json|csv)\b|[a-z]{12}[A-Z]"
+    r"://|www\.|@|\w_\w|[a-z]{12}[A-Z]|:\w$"
+    r"|\.(?:com|org|net|html?|svg|png|jpe?g|pdf|xml|json|csv|md|txt|py|ya?ml)\b"
 )
-_PREFIX = re.compile(r":\w")
 
 
 class _Asked(NamedTuple):
@@ -67,7 +64,6 @@ def extract(
     """
     if question.wants == "yesno":
         return []
-    wanted = relevance.wanted(question, evidence_languages(evidence))
     lists = lexicon(question.language)
     noun, kind = wanted_noun(question, lists)
     said = frozenset(terms(question.query, question.language))
@@ -77,7 +73,7 @@ def extract(
     best: set[str] = set()
     for sentence in ranked:
         worth = sentence.score
-        scored += _scored(worth, sentence, asked, wanted, relevance)
+        scored += _scored(worth, sentence, asked)
         if sentence.evidence.chunk_id not in best:  # its best sentence comes first
             best.add(sentence.evidence.chunk_id)
             scored += _title(worth, sentence.evidence, asked)
@@ -101,63 +97,42 @@ def _findings(scored: Sequence[_Scored]) -> list[Finding]:
     return list(found.values())[:MOST_VALUES]
 
 
-def _scored(
-    worth: float, sentence: Sentence, asked: _Asked, wanted: Wanted, relevance: Relevance
-) -> list[_Scored]:
+def _scored(worth: float, sentence: Sentence, asked: _Asked) -> list[_Scored]:
     item = sentence.evidence
     lists = lexicon(item.language)
     if sentence.text.rstrip().endswith(("?", "？")):
         return []
-    matched = places(sentence, wanted)
     found = []
     for value in _candidates(sentence, asked, lists):
         text = item.text[value.start : value.end]
         own = set(content_terms(text, item.language))
         share = len(own & asked.said) / len(own) if own else 1.0
-        if _is_said(own, asked) or not _is_spoken(value, item.text, asked, lists):
+        unspoken = _UNSPOKEN.search(item.text[value.start : value.end + 2])
+        if _is_said(own, asked) or (unspoken and asked.noun not in lists.any_of("written_noun")):
             continue
-        fit = noun_fit(asked.nouns, asked.noun, value, item.text, item.language, lists)
+        fit = noun_fit(asked.nouns, value, item.text, item.language)
         score = worth - SAID * share
         score += KIND * kind_fit(asked.kind, asked.noun, value, item.text, lists)
         score += NOUN * fit
-        score += TITLE * (value.form == "TITLE")
-        score += NEAR * nearness(value, matched)
-        score += RARE * _rarity(own, relevance)
+        score += TITLE / 2 * (value.form == "TITLE")
         found.append(_Scored(score, item, value))
     return found
 
 
 def _candidates(sentence: Sentence, asked: _Asked, lists: Lexicon) -> list[Value]:
-    """Return the values of a sentence, names as whole phrases where they end one."""
+    """Return the values of a sentence, and the phrases that end with the noun asked for."""
     item = sentence.evidence
+    things: list[Value] = []
+    if asked.kind in ("text", "list"):
+        things = list(led_phrases(item.text, sentence.start, sentence.end, asked.nouns, lists))
     values = [
-        value
+        completed(value, asked.noun, item.text, item.language)
         for value in values_in(item.text, item.language, item.title)
-        if sentence.start <= value.start and value.end <= sentence.end
+        if sentence.start <= value.start
+        and value.end <= sentence.end
+        and not any(one.start <= value.start and value.end <= one.end for one in things)
     ]
-    if asked.kind not in ("text", "list"):
-        return [completed(value, asked.noun, item.text, item.language) for value in values]
-    phrases = list(noun_phrases(item.text, sentence.start, sentence.end, asked.nouns, lists))
-    found = []
-    for value in values:
-        value = completed(value, asked.noun, item.text, item.language)
-        whole = within_name(value, phrases, item.text, lists)
-        found.append(value if whole is None else whole._replace(kind="name"))
-    for phrase in phrases:
-        if asked.nouns & set(terms(item.text[phrase.start : phrase.end], item.language)):
-            found.append(phrase._replace(kind="name"))
-    said = phrase_after_copula(item.text, sentence.start, sentence.end, lists)
-    if said is not None:
-        found.append(said)
-    return list(dict.fromkeys(found))
-
-
-def _is_spoken(value: Value, text: str, asked: _Asked, lists: Lexicon) -> bool:
-    """Tell whether a value is words of a language, or what is written is just what is asked for."""
-    if asked.noun in lists.any_of("written_noun"):
-        return True
-    said = text[value.start : value.end]
-    return _UNSPOKEN.search(said) is None and _PREFIX.match(text, value.end) is None
+    return [*values, *things]
 
 
 def _is_said(own: set[str], asked: _Asked) -> bool:
@@ -168,15 +143,13 @@ def _is_said(own: set[str], asked: _Asked) -> bool:
 
 def _title(worth: float, item: Evidence, asked: _Asked) -> list[_Scored]:
     """Return the title where it is what is asked for: what "it" stands for in other sentences."""
-    title = title_value(item, asked.noun, asked.nouns, asked.kind, asked.said)
-    if title is None or title.fit < LEAST_TITLE:
+    fit = title_fit(item, asked.nouns, asked.kind, asked.said)
+    title = title_value(item) if fit >= LEAST_TITLE else None
+    if title is None or _is_said(set(content_terms(item.title, item.language)), asked):
         return []
-    if _is_said(set(content_terms(item.title, item.language)), asked):
-        return []
-    text = item.text if title.field == "text" else item.title
-    score = worth + TITLE + NEAR / 2 + NOUN * title.fit
-    score += KIND * kind_fit(asked.kind, asked.noun, title.value, text, lexicon(item.language))
-    return [_Scored(score, item, title.value, title.field)]
+    score = worth + TITLE + NOUN * fit
+    score += KIND * kind_fit(asked.kind, asked.noun, title, item.title, lexicon(item.language))
+    return [_Scored(score, item, title, "title")]
 
 
 def _fields(worth: float, item: Evidence, asked: _Asked) -> list[_Scored]:
@@ -187,7 +160,7 @@ def _fields(worth: float, item: Evidence, asked: _Asked) -> list[_Scored]:
         value = Value(field.start, field.end, "phrase", "FIELD")
         own = set(content_terms(item.text[field.start : field.end], item.language))
         if fit and not _is_said(own, asked) and _of_kind(asked.kind, value, item):
-            score = worth + KIND / 2 + NOUN * fit + NEAR / 2 + TITLE
+            score = worth + KIND / 2 + NOUN * fit + TITLE
             found.append(_Scored(score, item, value))
     return found
 
@@ -197,8 +170,3 @@ def _of_kind(kind: AnswerKind, value: Value, item: Evidence) -> bool:
         return True
     held = values_in(item.text, item.language, item.title)
     return any(one.kind == kind and value.start <= one.start < value.end for one in held)
-
-
-def _rarity(own: set[str], relevance: Relevance) -> float:
-    rarity = relevance.rarity(sorted(own))
-    return max(rarity.values(), default=0.0)

@@ -6,108 +6,73 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from math import log1p
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from core.language.analysis import content_terms, terms
-from core.language.sentences import record_spans, sentence_spans
 from core.types import AnswerKind, Evidence
+from models.embeddings import Vectors
+from reasoning.rules.blocks import (
+    CODE_KIND,
+    COLONS,
+    MOST_CHARACTERS,
+    QUESTION_ENDS,
+    TABLE,
+    announced,
+    code_spans,
+    follows,
+    listed,
+    reports,
+    shows_code,
+    spans_of,
+)
+from reasoning.rules.counting import counts
+from reasoning.rules.headings import heading_of, leads
 from reasoning.rules.lexicon import Lexicon, lexicon
-from reasoning.rules.values import has_kind
+from reasoning.rules.values import NUMBER, has_kind, without_numbers
 from reasoning.rules.wanted import Wanted
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
-else:
-    Floats = Any
-
-Span = tuple[int, int]
 FEATURES = (
     # Words of the question: the share of their weight that stands in the sentence, and what the
     # sentences around it, the headings above it and the rest of its chunk add.
-    "here",
-    "near",
-    "heading",
-    "chunk",
-    "rarest_missing",
-    "names_missing",
-    "numbers_missing",
-    "subject",
+    *("here", "near", "heading", "chunk"),
+    *("rarest_missing", "names_missing", "numbers_missing", "subject"),
     # Meaning: of the sentence, against the best sentence of all, and of its chunk.
-    "similarity",
-    "behind",
-    "passage",
-    "rank",
+    *("similarity", "behind", "passage", "rank"),
     # Echo: how much of the sentence the question says itself, how much it adds.
-    "echo",
-    "news",
+    *("echo", "news"),
     # Form.
-    "asks",
-    "announces",
-    "unfinished",
-    "short",
-    "first",
+    *("asks", "announces", "unfinished", "short", "first"),
     # The kind of answer.
-    "valued",
-    "lacking",
-    "number",
-    "date",
-    "person",
-    "place",
-    "negation",
-    "defines",
-    "valued_near",
-    "absent",
-    "focus_absent",
-    "foreign",
-    "foreign_similarity",
+    *("valued", "lacking", "number", "date", "person", "place", "negation", "defines"),
+    *("valued_near", "absent", "focus_absent", "foreign", "foreign_similarity"),
+    # What several things or a way to do something are asked for: a list, code.
+    *("listed", "coded", "code"),
+    # A value of a certain form, as a version is of numbers; a cause, where one is asked for.
+    *("formed", "caused"),
 )
 NEAR_BEFORE, NEAR_AFTER = 2, 1  # sentences around one that may say what it leaves out
 SAID_ALIKE = 0.5  # of the question's words, by rarity
 SHORT = 4  # terms; a heading or a greeting has fewer
 MOST_NEWS = 30  # content words beyond which a sentence adds no more
 KINDS: tuple[AnswerKind, ...] = ("number", "date", "person", "place")
-LEAST_SENTENCE = 12  # characters
-RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}: (?=\S)")
 CLOSING = "\"'”’»)]）】」』*_`"
 ENDS = (".", "!", "…", "。", "！", "?", "？", ";", "；")
-COLONS = (":", "：")
-NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+# Languages that a script tells from those of other documents; Cyrillic is of two.
+SCRIPTS = {"zh": re.compile("[\u4e00-\u9fff]{2}")}
 
 
 class Candidate(NamedTuple):
-    """Hold one sentence of evidence; `matched` are the question's own words that it holds."""
+    """Hold one sentence of evidence; `matched` are the question's own words that it holds.
+
+    `heads` tells that it is nothing but a heading of others.
+    """
 
     evidence: Evidence
     start: int
     end: int
     matched: frozenset[int]
     row: list[float]
-
-
-@lru_cache(maxsize=2048)
-def spans_of(text: str, kind: str) -> tuple[Span, ...]:
-    """Return where the sentences of a chunk stand.
-
-    Of a record each field is one, without its label where its value is a sentence by itself.
-    """
-    if kind != "record":
-        return tuple(sentence_spans(text))
-    spans = record_spans(text)
-    return tuple((start + _label_length(text[start:end]), end) for start, end in spans)
-
-
-def _label_length(line: str) -> int:
-    match = RECORD_LABEL.match(line)
-    return match.end() if match is not None and reads_as_sentence(line[match.end() :]) else 0
-
-
-def reads_as_sentence(value: str) -> bool:
-    """Tell whether what stands behind a label is a sentence, and no "240 p." or "Smith, J."."""
-    shown = value.rstrip()
-    return len(shown) >= LEAST_SENTENCE and shown.endswith((".", "!", "?", "。", "！", "？", "…"))
+    heads: bool
 
 
 @lru_cache(maxsize=16384)
@@ -122,17 +87,19 @@ def content_of(text: str, language: str) -> frozenset[str]:
     return frozenset(content_terms(text, language))
 
 
-def heading_of(item: Evidence) -> str:
-    """Return what names a chunk: title, heading path, and of a record its keywords and its id."""
-    keywords = item.metadata.get("keywords")
-    listed = " ".join(str(word) for word in keywords) if isinstance(keywords, list) else ""
-    named = item.source.partition("#")[2]
-    return f"{item.title} {item.section} {listed} {named}".strip()
+@lru_cache(maxsize=16384)
+def spoken_in(text: str, language: str, asked: str) -> str:
+    """Return the language of a sentence: that of its document, or that asked in by its script.
+
+    A record may hold fields of several languages.
+    """
+    script = SCRIPTS.get(asked)
+    return asked if script is not None and script.search(text) else language
 
 
 def features(
-    wanted: Wanted, evidence: Sequence[Evidence], similarities: Sequence[Floats]
-) -> tuple[list[Candidate], Floats]:
+    wanted: Wanted, evidence: Sequence[Evidence], similarities: Sequence[Vectors]
+) -> tuple[list[Candidate], Vectors]:
     """Return the sentences of evidence and their features, shape (sentences, len(FEATURES)).
 
     `similarities` holds, for each piece of evidence, how like the question its sentences are and,
@@ -140,108 +107,197 @@ def features(
     """
     import numpy as np
 
-    found: list[Candidate] = []
     best = max((float(one[:-1].max()) for one in similarities if len(one) > 1), default=0.0)
+    found: list[Candidate] = []
     for rank, (item, likeness) in enumerate(zip(evidence, similarities, strict=True)):
-        found += _candidates(wanted, item, likeness, best, rank)
+        passage = _Passage(wanted, item, follows(item, evidence))
+        found += passage.candidates(likeness, best, rank)
     rows = [one.row for one in found]
     return found, np.array(rows, dtype=np.float32).reshape(len(rows), len(FEATURES))
 
 
-def _candidates(
-    wanted: Wanted, item: Evidence, likeness: Floats, best: float, rank: int
-) -> list[Candidate]:
-    spans = spans_of(item.text, item.kind)
-    language = item.language
-    words = lexicon(language)
-    texts = [item.text[start:end] for start, end in spans]
-    said = [terms_of(text, language) for text in texts]
-    heading = terms_of(heading_of(item), language)
-    chunk = terms_of(item.text, language)
-    own = wanted.groups[: wanted.own]
-    total = sum(weight for _, _, weight in own) or 1.0
-    rarest = max((weight for _, _, weight in own), default=0.0)
-    everywhere = chunk | heading
-    missing = any(
-        weight >= rarest and not (group | near) & everywhere for group, near, weight in own
-    )
-    named = [bool(name & everywhere) for name in wanted.entity_terms]
-    names_missing = 1 - sum(named) / len(named) if named else 0.0
-    numbers = set(NUMBER.findall(wanted.text))
-    held = set(NUMBER.findall(f"{item.text} {heading_of(item)}"))
-    numbers_missing = len(numbers - held) / len(numbers) if numbers else 0.0
-    # Words of two languages cannot be compared, so what they would say is left out.
-    foreign = language != wanted.language
-    if foreign:
-        missing, names_missing = False, 0.0
-    negated = lexicon(wanted.language).found("negation", wanted.text)
-    found = []
-    for place, text in enumerate(texts):
-        here = said[place]
-        around = frozenset().union(
-            *said[max(0, place - NEAR_BEFORE) : place], *said[place + 1 : place + 1 + NEAR_AFTER]
+class _Passage:
+    """Look at the sentences of one piece of evidence, each in what stands around it."""
+
+    def __init__(self, wanted: Wanted, item: Evidence, following: Evidence | None) -> None:
+        self.wanted, self.item, self.following = wanted, item, following
+        self.words, self.asking = lexicon(item.language), lexicon(wanted.language)
+        self.spans = spans_of(item.text, item.kind)
+        self.texts = [item.text[start:end] for start, end in self.spans]
+        self.spoken = [spoken_in(one, item.language, wanted.language) for one in self.texts]
+        self.said = list(map(terms_of, self.texts, self.spoken))
+        title = terms_of(heading_of(item), item.language)
+        self.above = leads(item.text, self.spans, item.kind, item.language)
+        self.headings = [title | terms_of(one.text, item.language) for one in self.above]
+        # "Its lead is …" speaks of what the sentence before it says.
+        self.refers = [
+            bool(place) and self.words.starts("reference", text)
+            for place, text in enumerate(self.texts)
+        ]
+        for place in range(1, len(self.texts)):
+            if self.refers[place]:
+                self.headings[place] |= self.said[place - 1]
+        # What leads a sentence is not said beside it, too.
+        self.beside = [
+            frozenset() if one.leads else said
+            for one, said in zip(self.above, self.said, strict=True)
+        ]
+        self.chunk = terms_of(item.text, item.language)
+        self.numbers = frozenset(NUMBER.findall(wanted.text))
+        self.code = (
+            range(len(self.spans)) if item.kind == CODE_KIND else code_spans(item.text, self.spans)
         )
-        shares = [0.0, 0.0, 0.0, 0.0]
-        matched = set()
+        self.missing = self._missing(self.chunk | title)
+
+    def _missing(self, everywhere: frozenset[str]) -> list[float]:
+        """Return whether the rarest word is nowhere, and the shares of names and numbers so."""
+        own = self.wanted.groups[: self.wanted.own]
+        rarest = max((weight for _, _, weight in own), default=0.0)
+        missing = any(
+            weight >= rarest and not (group | near) & everywhere for group, near, weight in own
+        )
+        named = [bool(name & everywhere) for name in self.wanted.entity_terms]
+        names = 1 - sum(named) / len(named) if named else 0.0
+        held = set(NUMBER.findall(f"{self.item.text} {heading_of(self.item)}"))
+        numbers = len(self.numbers - held) / len(self.numbers) if self.numbers else 0.0
+        # Words of two languages cannot be compared, so what they would say is left out.
+        if self.item.language != self.wanted.language:
+            return [0.0, 0.0, numbers]
+        return [float(missing), names, numbers]
+
+    def candidates(self, likeness: Vectors, best: float, rank: int) -> list[Candidate]:
+        """Return the sentences with their features, in the order of FEATURES."""
+        found = []
+        for place in range(len(self.spans)):
+            shares, matched = self._shares(place)
+            foreign = self.spoken[place] != self.wanted.language
+            about = self.wanted.subject if not foreign else frozenset()
+            said = self.said[place] | self.headings[place]
+            similarity = float(likeness[place])
+            # Names and codes are the same in any language: what says them is compared by them.
+            across = float(foreign and shares[0] < SAID_ALIKE)
+            unit, said_in = self._unit(place)
+            valued = self._valued(place, said_in)
+            row = [
+                *shares,
+                *self.missing,
+                len(about & said) / len(about) if about else 1.0,
+                similarity,
+                best - similarity,
+                float(likeness[-1]),
+                1 / (1 + rank),
+                *self._echo(place, unit),
+                *self._form(place),
+                *self._kind(place, shares[0] + shares[1], valued=valued),
+                0.0 if foreign else self.wanted.absent,
+                float(self.wanted.focus_absent and not foreign),
+                across,
+                across * similarity,
+                *self._asked_form(place, unit, said_in, valued=valued),
+            ]
+            heads = self.above[place].heads
+            found.append(Candidate(self.item, *self.spans[place], matched, row, heads))
+        return found
+
+    def _shares(self, place: int) -> tuple[list[float], frozenset[int]]:
+        """Return the shares of the question in a sentence, around, above and in its chunk."""
+        own = self.wanted.groups[: self.wanted.own]
+        total = sum(weight for _, _, weight in own) or 1.0
+        around = frozenset().union(
+            *self.beside[max(0, place - NEAR_BEFORE) : place],
+            *self.beside[place + 1 : place + 1 + NEAR_AFTER],
+        )
+        shares, matched = [0.0, 0.0, 0.0, 0.0], set()
         for number, (group, synonyms, weight) in enumerate(own):
             either = group | synonyms
-            for step, where in enumerate((here, around, heading, chunk)):
+            steps = [(0, self.said[place]), (1, around), (2, self.headings[place]), (3, self.chunk)]
+            if self.refers[place]:
+                steps[1], steps[2] = steps[2], steps[1]
+            for step, where in steps:
                 if either & where:
                     shares[step] += weight / total
                     matched |= {number} if step in (0, 2) else set()
                     break
-        content = content_of(text, language)
-        echoed = len(content & wanted.said) / len(content) if content else 1.0
-        bare = text.rstrip().rstrip(CLOSING)
-        asks = bare.endswith(("?", "？"))
-        announces = bare.endswith(COLONS)
-        kind = wanted.wants
-        valued = kind in KINDS and has_kind(kind, _without(text, numbers), words, wanted.said)
-        about = wanted.subject if not foreign else frozenset()
-        subject = len(about & (here | heading)) / len(about) if about else 1.0
-        # Names and codes are the same in any language: what says them is compared by them.
-        across = float(foreign and shares[0] < SAID_ALIKE)
-        similarity = float(likeness[place])
-        row = [
-            *shares,
-            float(missing),
-            names_missing,
-            numbers_missing,
-            subject,
-            similarity,
-            best - similarity,
-            float(likeness[-1]),
-            1 / (1 + rank),
-            echoed,
-            min(1.0, log1p(len(content - wanted.said)) / log1p(MOST_NEWS)),
-            float(asks),
-            float(announces),
-            float(not bare.endswith(ENDS) and not announces),
-            float(len(here) < SHORT),
-            float(place == 0),
-            float(valued),
-            float(kind in KINDS and not valued),
-            *(float(kind == one) for one in KINDS),
-            float(negated != words.found("negation", text)),
-            float(wanted.defines and _defines(wanted, text, here, words)),
-            float(valued) * (shares[0] + shares[1]),
-            0.0 if foreign else wanted.absent,
-            float(wanted.focus_absent and not foreign),
-            across,
-            across * similarity,
+        return shares, frozenset(matched)
+
+    def _at_end(self, place: int) -> bool:
+        """Tell whether a sentence announces the next chunk."""
+        last = place == len(self.spans) - 1 and self.texts[place].endswith(COLONS)
+        return last and self.following is not None
+
+    def _unit(self, place: int) -> tuple[str, str]:
+        """Return a sentence with what it announces, and that without code of another chunk.
+
+        A number within code answers nobody who asks for a number.
+        """
+        text, last = self.texts[place], announced(self.item.text, self.spans, place)
+        unit = self.item.text[self.spans[place][0] : self.spans[last][1]]
+        if self.following is None or not self._at_end(place):
+            return unit, unit
+        whole = f"{unit}\n{self.following.text[:MOST_CHARACTERS]}"
+        return whole, text if self.following.kind == CODE_KIND else whole
+
+    def _echo(self, place: int, unit: str) -> list[float]:
+        content = content_of(self.texts[place], self.spoken[place])
+        new = content_of(unit, self.item.language) - self.wanted.said
+        return [
+            len(content & self.wanted.said) / len(content) if content else 1.0,
+            min(1.0, log1p(len(new)) / log1p(MOST_NEWS)),
         ]
-        found.append(Candidate(item, *spans[place], frozenset(matched), row))
-    return found
+
+    def _form(self, place: int) -> list[float]:
+        bare = self.texts[place].rstrip().rstrip(CLOSING)
+        row = self.item.kind == TABLE and place > 0
+        alone = announced(self.item.text, self.spans, place) == place and not self._at_end(place)
+        return [
+            float(bare.endswith(QUESTION_ENDS) or reports(self.texts[place], self.words)),
+            float(bare.endswith(COLONS) and alone),
+            float(not row and not bare.endswith((*ENDS, *COLONS))),
+            float(not row and len(self.said[place]) < SHORT),
+            float(place == 0),
+        ]
+
+    def _checked(self) -> bool:
+        return self.wanted.wants in KINDS or bool(self.wanted.form)
+
+    def _valued(self, place: int, text: str) -> bool:
+        """Tell whether a text holds a value of the kind asked for, a number of what is counted."""
+        kind, form, counted = self.wanted.wants, self.wanted.form, self.wanted.counted
+        held = without_numbers(text, self.numbers)
+        if not self._checked() or not has_kind(kind, held, self.words, self.wanted.said, form):
+            return False
+        foreign = self.spoken[place] != self.wanted.language
+        return foreign or not counted or counts(held, counted, self.asking)
+
+    def _kind(self, place: int, near: float, *, valued: bool) -> list[float]:
+        text = self.texts[place]
+        negated = self.asking.found("negation", self.wanted.text)
+        return [
+            float(valued),
+            float(self._checked() and not valued),
+            *(float(self.wanted.wants == one) for one in KINDS),
+            float(negated != self.words.found("negation", text)),
+            float(self.wanted.defines and _defines(self.wanted, text, self.words)),
+            float(valued) * near,
+        ]
+
+    def _asked_form(self, place: int, unit: str, said_in: str, *, valued: bool) -> list[float]:
+        """Return whether it is a list, a way to do something, a value of a form or a cause."""
+        text, last = self.item.text, announced(self.item.text, self.spans, place)
+        shown = place in self.code or said_in != unit or shows_code(text, self.spans, last, unit)
+        why = self.asking.found("asks_why", self.wanted.text)
+        return [
+            listed(unit) if self.wanted.enumerates else 0.0,
+            float(self.wanted.howto and shown),
+            float(place in self.code and not self.wanted.howto),
+            float(valued and bool(self.wanted.form)),
+            float(why and self.words.found("cause", self.texts[place])),
+        ]
 
 
-def _defines(wanted: Wanted, text: str, here: frozenset[str], words: Lexicon) -> bool:
+def _defines(wanted: Wanted, text: str, words: Lexicon) -> bool:
     """Tell whether a sentence begins with what is asked about and goes on "… is a"."""
     said = words.search("copula", text) if words.any_of("copula") else None
     if said is None or said.end() > len(text) / 2:
         return False
     return bool(wanted.subject) and wanted.subject <= terms_of(text[: said.start()], words.language)
-
-
-def _without(text: str, numbers: set[str]) -> str:
-    """Return a text without the numbers that the question says itself: they are no answer."""
-    return NUMBER.sub(lambda match: "" if match.group() in numbers else match.group(), text)

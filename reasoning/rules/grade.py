@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from core.settings import Settings
 from core.types import Evidence, Grade
+from reasoning.rules.blocks import announces, follows
 from reasoning.rules.features import SAID_ALIKE
 from reasoning.rules.relevance import Relevance
 from reasoning.rules.sentences import Sentence
+from reasoning.rules.versions import is_other_version
 from reasoning.rules.wanted import Wanted
 
 # A number or a date is there or not; a person or a place may be named by a common word.
@@ -16,7 +18,8 @@ CHECKED_KINDS = ("number", "date")
 # Words say nothing across languages, so the meaning must be nearer the same than unrelated: of
 # questions that nothing answers 5 % pass so, 32 % without (n = 241), of others 78 and 94 %
 # (n = 440).
-HALF_ALIKE = 0.5
+# Where documents speak the language of the question, those of others must be nearer still.
+HALF_ALIKE, MORE_ALIKE = 0.5, 0.8
 OFF_TOPIC, RELATED, PARTLY, ANSWERS = range(4)
 
 
@@ -24,15 +27,85 @@ def grade(
     relevance: Relevance, wanted: Wanted, evidence: Sequence[Evidence], settings: Settings
 ) -> list[Grade]:
     """Return one grade for each piece of evidence, in the given order."""
+    best = _best(relevance, wanted, evidence)
+    own = any(item.language == wanted.language for item in evidence)
+    alike = MORE_ALIKE if own else HALF_ALIKE
+    grades = [_grade(wanted, item, best.get(item.chunk_id), settings, alike) for item in evidence]
+    return _together(wanted, evidence, _announced(evidence, best, grades))
+
+
+def bound(
+    relevance: Relevance, wanted: Wanted, evidence: Sequence[Evidence], grades: Sequence[Grade]
+) -> list[Grade]:
+    """Return what somebody else has graded: related at most where the kind asked for is lacking."""
+    if not _checked(wanted) or not any(one.grade >= PARTLY for one in grades):
+        return list(grades)
+    best = _best(relevance, wanted, evidence)
+    lacking = {item.evidence_id for item in evidence if _lacks(wanted, best.get(item.chunk_id))}
+    return [
+        one.model_copy(update={"grade": RELATED, "reason": f"{one.reason}; no {wanted.wants}"})
+        if one.evidence_id in lacking and one.grade >= PARTLY
+        else one
+        for one in grades
+    ]
+
+
+def _best(
+    relevance: Relevance, wanted: Wanted, evidence: Sequence[Evidence]
+) -> dict[str, Sentence]:
+    """Return the likeliest sentence of each chunk, one with the kind asked for if there is any."""
     best: dict[str, Sentence] = {}
     for sentence in relevance.sentences(wanted, evidence):
         held = best.get(sentence.evidence.chunk_id)
         if held is None or (sentence.has_kind and not held.has_kind):
             best[sentence.evidence.chunk_id] = sentence
-    return [_grade(wanted, item, best.get(item.chunk_id), settings) for item in evidence]
+    return best
 
 
-def _grade(wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: Settings) -> Grade:
+def _checked(wanted: Wanted) -> bool:
+    return bool(wanted.form) or wanted.wants in CHECKED_KINDS
+
+
+def _lacks(wanted: Wanted, sentence: Sentence | None) -> bool:
+    return _checked(wanted) and (sentence is None or not sentence.has_kind)
+
+
+def _announced(
+    evidence: Sequence[Evidence], best: dict[str, Sentence], grades: list[Grade]
+) -> list[Grade]:
+    """Give what a best sentence announces in the next chunk the grade of that sentence."""
+    by_chunk = {item.chunk_id: grade for item, grade in zip(evidence, grades, strict=True)}
+    found = []
+    for item, own in zip(evidence, grades, strict=True):
+        before = follows(item, evidence, -1)
+        sentence = best.get(before.chunk_id) if before is not None and announces(before) else None
+        if before is not None and sentence is not None:
+            other = by_chunk[before.chunk_id]
+            if sentence.end == len(before.text.rstrip()) and other.grade > own.grade:
+                reason = f"announced by what stands before it: {other.reason}"
+                own = own.model_copy(update={"grade": other.grade, "reason": reason})
+        found.append(own)
+    return found
+
+
+def _together(wanted: Wanted, evidence: Sequence[Evidence], grades: list[Grade]) -> list[Grade]:
+    """Give all chunks of a section that says how to do what is asked for the grade of the best."""
+    sections: dict[tuple[str, str], int] = {}
+    for item, one in zip(evidence, grades, strict=True):
+        if wanted.is_told_in(item):
+            key = (item.document_key, item.section)
+            sections[key] = max(sections.get(key, 0), one.grade)
+    return [
+        one.model_copy(update={"grade": level, "reason": "of the section that says how"})
+        if (level := sections.get((item.document_key, item.section), 0)) > one.grade
+        else one
+        for item, one in zip(evidence, grades, strict=True)
+    ]
+
+
+def _grade(
+    wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: Settings, alike: float
+) -> Grade:
     if sentence is None:
         return Grade(evidence_id=item.evidence_id, grade=OFF_TOPIC, reason="no sentence in it")
     score = sentence.score
@@ -42,10 +115,12 @@ def _grade(wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: 
     steps = (settings.grade_related, settings.grade_partly, settings.grade_answers)
     level = sum(score >= step for step in steps)
     across = item.language != wanted.language and sentence.lexical < SAID_ALIKE
-    if level >= PARTLY and across and (sentence.semantic or 0.0) < HALF_ALIKE:
+    if level >= PARTLY and across and (sentence.semantic or 0.0) < alike:
         level, reason = RELATED, f"{reason}; too far for what words cannot compare"
     if level >= PARTLY and sentence.names_missing:
         level, reason = RELATED, f"{reason}; names nothing the question names"
-    if level >= PARTLY and wanted.wants in CHECKED_KINDS and not sentence.has_kind:
-        level, reason = RELATED, f"{reason}; holds no {wanted.wants}"
+    if level >= PARTLY and is_other_version(wanted.text, wanted.language, item):
+        level, reason = RELATED, f"{reason}; of another version"
+    if level >= PARTLY and _lacks(wanted, sentence):
+        level, reason = RELATED, f"{reason}; holds no {wanted.form or wanted.wants}"
     return Grade(evidence_id=item.evidence_id, grade=level, reason=reason)

@@ -8,46 +8,35 @@ from pathlib import Path
 
 import yaml
 
+from core.language.cues import LANGUAGES, Cues
 from core.types import AnswerKind
 
 FOLDER = Path(__file__).resolve().parent / "lexicon"
-LANGUAGES = ("en", "ru", "uk", "zh")
 KINDS: tuple[AnswerKind, ...] = ("person", "date", "place", "number")
 UNSPACED = "zh"
 ANYWHERE = {"zh", "ru"}  # here the word that makes a yes-or-no question need not come first
 
 
-class Lexicon:
-    """Hold the word lists of one language and find them in a text."""
+class Lexicon(Cues):
+    """Hold the word lists of one language with tables, synonyms and what Carrel says."""
 
     def __init__(self, language: str) -> None:
         """Read the file of `language`."""
         loaded = {}
         for name in (f"{language}.yaml", f"parts_{language}.yaml"):
             loaded.update(yaml.safe_load((FOLDER / name).read_text(encoding="utf-8")))
-        self.language = language
-        self._lists: dict[str, list[str]] = {}
         self.synonyms: list[list[str]] = loaded.pop("synonyms")
         self._messages: dict[str, str] = {}
         self._tables: dict[str, dict[str, str]] = {}
+        lists: dict[str, list[object]] = {}
         for name, value in loaded.items():
             if isinstance(value, str):
                 self._messages[name] = value
             elif isinstance(value, dict):
                 self._tables[name] = value
             else:
-                self._lists[name] = [str(word) for word in value]
-        self._patterns = {name: self._pattern(words) for name, words in self._lists.items()}
-
-    def _pattern(self, words: list[str]) -> re.Pattern[str]:
-        longest_first = sorted(words, key=len, reverse=True)
-        body = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in longest_first)
-        edges = ("", "") if self.language == UNSPACED else (r"(?<![\w'’])", r"(?![\w'’])")
-        return re.compile(f"{edges[0]}(?:{body}){edges[1]}", re.IGNORECASE)
-
-    def words(self, name: str) -> list[str]:
-        """Return a list by name."""
-        return self._lists[name]
+                lists[name] = value
+        super().__init__(language, lists)
 
     def any_of(self, *names: str) -> frozenset[str]:
         """Return the entries of some lists together; a list that the language lacks is empty."""
@@ -61,23 +50,18 @@ class Lexicon:
         """Return a table of words by name, empty where the language lacks it."""
         return self._tables.get(name, {})
 
-    def alternatives(self, name: str) -> str:
-        """Return a list as a regular expression."""
-        return self._patterns[name].pattern
-
     def search(self, name: str, text: str) -> re.Match[str] | None:
         """Find the first word of a list in a text."""
         return self._patterns[name].search(text)
-
-    def found(self, name: str, text: str) -> bool:
-        """Tell whether a text holds a word of a list; a list that is lacking holds none."""
-        pattern = self._patterns.get(name)
-        return pattern is not None and pattern.search(text) is not None
 
     def remove(self, name: str, text: str) -> str:
         """Take the words of a list out of a text."""
         pattern = self._patterns.get(name)
         return text if pattern is None else pattern.sub(" ", text)
+
+    def count(self, name: str, text: str) -> int:
+        """Return how often words of a list stand in a text."""
+        return len(self._patterns[name].findall(text)) if name in self._patterns else 0
 
     def starts(self, name: str, text: str) -> bool:
         """Tell whether a text begins with a word of a list."""

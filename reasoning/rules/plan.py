@@ -10,11 +10,11 @@ from typing import Any
 
 from core.language.analysis import content_terms
 from core.tool_spec import ToolSpec
-from core.types import AnswerKind, Call, Part, Plan, SubQuestion, Understanding
+from core.types import Call, Part, Plan, SubQuestion, Understanding
 from models.embeddings import Embedder
 from reasoning.planning.slots import filled, slots_in
-from reasoning.rules.conditions import date_field, field_conditions
 from reasoning.rules.lexicon import lexicon
+from reasoning.rules.record_schema import schema_of
 
 GENERAL_SEARCH = ("search",)
 RECORDS = "query_records"
@@ -76,16 +76,16 @@ def calls_for(query: str, language: str, tools: Sequence[ToolSpec]) -> list[Call
         if spec.base != RECORDS:
             calls.append(Call(tool=spec.name, arguments={"query": query, "language": language}))
             continue
-        conditions = field_conditions(query, language, spec)
+        schema = schema_of(spec)
+        conditions = schema.named_values(query)
         if not conditions and not spec.scoped:
             continue
         # The words may name values of different kinds of records, so no condition is a must.
         arguments: dict[str, Any] = {"where": conditions, "match": "most", "language": language}
         if spec.scoped:
             arguments["query"] = query
-        newest = date_field(info.name for info in spec.fields)
-        if recent and newest:
-            arguments["order_by"] = newest
+        if recent and schema.dates:
+            arguments["order_by"] = schema.dates[0]
         calls.append(Call(tool=spec.name, arguments=arguments))
     return calls
 
@@ -136,7 +136,7 @@ def meaning_score(text: str, language: str, spec: ToolSpec, embedder: Embedder |
     if embedder is None or (embedder.languages is not None and language not in embedder.languages):
         return 0.0
     cosines = embedder.embed_documents([spec.purpose, *spec.examples]) @ embedder.embed_query(text)
-    return embedder.similarity(float(max(cosines)), language)
+    return min(1.0, embedder.similarity(float(max(cosines)), language))
 
 
 def _spec_terms(spec: ToolSpec) -> frozenset[str]:
@@ -151,8 +151,3 @@ def _terms(text: str) -> frozenset[str]:
     for line in text.splitlines():
         found.update(content_terms(line))
     return frozenset(found)
-
-
-def wants_value(kind: AnswerKind) -> bool:
-    """Tell whether an answer must contain a value of its kind."""
-    return kind in ("person", "date", "place", "number")

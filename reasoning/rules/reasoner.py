@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.record_names import ROW
 from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import (
@@ -21,6 +22,11 @@ from models.embeddings import Embedder
 from reasoning.rules import answer, extract, grade, plan, rewrite, understand
 from reasoning.rules.record_answers import record_claims, record_grades, with_records
 from reasoning.rules.relevance import Relevance, SentenceVectors, evidence_languages
+from reasoning.rules.summaries import (
+    only_summarises,
+    summary_claims,
+    with_summary,
+)
 from reasoning.types import Turn
 
 
@@ -55,31 +61,47 @@ class RulesReasoner:
     def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
         """Give each part its search text and its tools, chosen by their specs."""
         made = plan.plan(understanding, tools, self._embedder)
-        return with_records(made, understanding, tools)
+        spoken = self._embedder.languages if self._embedder else frozenset()
+        served = spoken is None or understanding.language in spoken
+        made = with_records(made, understanding, tools, self._settings.list_items * served)
+        return with_summary(made, understanding, tools)
 
     def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
         """Judge each piece of evidence by its best sentence."""
-        if graded := record_grades(evidence):
+        graded = record_grades(question, evidence)
+        known = {one.evidence_id for one in graded}
+        rest = [one for one in evidence if one.evidence_id not in known]
+        # Where only a summary is asked for, titles like the one asked for answer nothing.
+        if only_summarises(question) or (graded and not rest):
             return graded
+        wanted = self._relevance.wanted(question, evidence_languages(rest))
+        return [*graded, *grade.grade(self._relevance, wanted, rest, self._settings)]
+
+    def bound(
+        self, question: SubQuestion, evidence: Sequence[Evidence], grades: Sequence[Grade]
+    ) -> list[Grade]:
+        """Hold what somebody else has graded to the checks that bind every grade."""
         wanted = self._relevance.wanted(question, evidence_languages(evidence))
-        return grade.grade(self._relevance, wanted, evidence, self._settings)
+        return grade.bound(self._relevance, wanted, evidence, grades)
 
     def rewrite(
         self,
         question: SubQuestion,
         evidence: Sequence[Evidence],
         tools: Sequence[ToolSpec],
-        attempt: int,
     ) -> Rewrite | None:
-        """Propose synonyms first, then words of the best evidence; None when both drift."""
+        """Propose the content words with their synonyms; None when they drift.
+
+        Nor does it help to ask a record query or for a summary in other words.
+        """
+        if only_summarises(question) or any(item.kind == ROW for item in evidence):
+            return None
         return rewrite.rewrite(
             question,
-            evidence,
             tools,
-            attempt,
             settings=self._settings,
-            weights=self._weights,
             embedder=self._embedder,
+            found=any(question.id in item.grades for item in evidence),
         )
 
     def extract(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Finding]:
@@ -90,11 +112,13 @@ class RulesReasoner:
         self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]
     ) -> Draft:
         """Choose whole sentences of the evidence, each cited to its characters."""
-        records, rest = record_claims(plan, evidence)
+        extracts, rest = summary_claims(plan, evidence, self._relevance)
+        records, rest = record_claims(rest, evidence)
+        settled = [*extracts, *records]
         if not rest.questions:
-            return Draft(claims=records)
-        draft = answer.answer(understanding, rest, evidence, self._relevance, self._settings)
-        return draft.model_copy(update={"claims": [*records, *draft.claims]})
+            return Draft(claims=settled)
+        draft = answer.answer(rest, evidence, self._relevance, self._settings)
+        return draft.model_copy(update={"claims": [*settled, *draft.claims]})
 
     def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
         """Deny, since words cannot be compared across languages."""

@@ -6,19 +6,26 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from functools import cache, lru_cache
+from os.path import commonprefix
 from typing import Any
 
 import yaml
 
+from core.language.analysis import terms
 from core.language.stopwords import stopwords
-from reasoning.rules.field_table import CYRILLIC, CYRILLIC_LANGUAGES, HAN, Forms, forms
 from reasoning.rules.lexicon import FOLDER
+
+HAN = re.compile(r"[\u3400-\u9fff]")
+CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+CYRILLIC_LANGUAGES = ("ru", "uk")
+# Ways to write a word as a term: those of each language of its script.
+Forms = frozenset[str]
 
 TOKEN = re.compile(
     r"[\"“«„《「](?P<quoted>[^\"”»“》」]{2,80})[\"”»“》」]|(?P<decade>\d{3}0)(?:['’]?s|-?х|-?ті|年代)"
     r"|(?P<date>\d{4}-(?:0\d|1[0-2])(?:-\d{2})?(?!\d))|(?P<number>\d+(?:[.,]\d+)*)(?!\w*[a-z-]\d)"
-    r"|(?P<han>[\u3400-\u9fff]+)|(?P<sign>[<>]=?|≥|≤|[$€]|[-–—~](?=\s?\d))"
-    r"|(?P<word>[^\W\d_\u3400-\u9fff][^\W_\u3400-\u9fff]*(?:['’ʼ_-][^\W_\u3400-\u9fff]+)*)"
+    r"|(?P<han>[\u3400-\u9fff])|(?P<sign>[<>]=?|≥|≤|[$€]|[-–—~](?=\s?\d))"
+    r"|(?P<word>[^\W\d_\u3400-\u9fff][^\W_\u3400-\u9fff]*(?:['’ʼ_-][^\W_\u3400-\u9fff]+)*(?:\+\+|\#)?)"
 )
 POSSESSIVE = re.compile(r"['’]s$|['’]$")
 _ENDING = re.compile(r"(?:[ыиоеуюіаяє][йяеюхмії]|[оеі]?[гмв][оуіь]?|[аыиоуеюяіїь])$")
@@ -56,12 +63,14 @@ class Said:
 def tables() -> dict[str, Any]:
     """Return the file of phrases; names of fields that fields.yaml has are added to its own."""
     loaded: dict[str, Any] = yaml.safe_load((FOLDER / "records.yaml").read_text(encoding="utf-8"))
-    general = yaml.safe_load((FOLDER / "fields.yaml").read_text(encoding="utf-8"))["fields"]
+    loaded["general"] = yaml.safe_load((FOLDER / "fields.yaml").read_text(encoding="utf-8"))
+    general = loaded["general"]["fields"]
     names = {name: list(more) for name, more in loaded["fields"].items()}
     for name, ways in general.items():
         names.setdefault(name, []).extend([*ways.get("nouns", ()), *ways.get("labels", ())])
     loaded["fields"] = names
-    loaded["when"] = {name: ways["when"] for name, ways in general.items() if "when" in ways}
+    for name, ways in general.items():
+        loaded["when"].setdefault(name, []).extend(ways.get("when", ()))
     return loaded
 
 
@@ -70,29 +79,16 @@ class Phrases:
 
     def __init__(self, listed: Iterable[tuple[str, Meaning]], base: Phrases | None = None) -> None:
         """Hold these phrases, and those of `base`."""
-        self._spaced: dict[tuple[str, tuple[Forms, ...]], tuple[Meaning, ...]] = {}
-        self._han: dict[str, tuple[Meaning, ...]] = {}
-        if base is not None:
-            self._spaced |= base._spaced
-            self._han |= base._han
+        self._held: dict[tuple[str, tuple[Forms, ...]], tuple[Meaning, ...]] = {}
+        self._held |= base._held if base is not None else {}
         for text, meaning in listed:
-            if HAN.search(text):
-                self._add(self._han, text, meaning)
-            elif words := tuple(map(_said, words_of(text))):
-                for word in words[0]:
-                    self._add(self._spaced, (word, words[1:]), meaning)
+            words = [_said(match.group()) for match in TOKEN.finditer(text)]
+            for word in words[0] if words else ():
+                key = word, tuple(words[1:])
+                self._held[key] = tuple(dict.fromkeys((*self._held.get(key, ()), meaning)))
         self._starts: dict[str, list[tuple[Forms, ...]]] = {}
-        for word, rest in self._spaced:
+        for word, rest in sorted(self._held, key=lambda key: -len(key[1])):
             self._starts.setdefault(word, []).append(rest)
-        for rests in self._starts.values():
-            rests.sort(key=len, reverse=True)
-        self._longest = max(map(len, self._han), default=0)
-
-    @staticmethod
-    def _add(held: dict[Any, tuple[Meaning, ...]], key: object, meaning: Meaning) -> None:
-        known = held.get(key, ())
-        if meaning not in known:
-            held[key] = (*known, meaning)
 
     def scan(self, text: str) -> list[Said]:
         """Cut a text into phrases, known or not."""
@@ -102,12 +98,12 @@ class Phrases:
         while place < len(tokens):
             token = tokens[place]
             kind = str(token.lastgroup)
-            if kind == "han":
-                found += self._scan_han(token.group(), token.start())
-            elif kind in ("word", "sign"):
+            if kind in ("word", "sign", "han"):
                 meanings, length = self._longest_at(tokens, place)
-                end = tokens[place + length - 1].end()
-                found.append(Said(text[token.start() : end], token.start(), end, meanings))
+                start, end = token.start(), tokens[place + length - 1].end()
+                if found and _goes_on(found[-1], start) and kind == "han" and not meanings:
+                    start = found.pop().start  # characters that no list knows are one word
+                found.append(Said(text[start:end], start, end, meanings))
                 place += length - 1
             else:
                 said = token.group(kind)
@@ -129,7 +125,7 @@ class Phrases:
                 if all(
                     _said(one.group()) & want for one, want in zip(following, rest, strict=True)
                 ):
-                    more = self._spaced[form, rest]
+                    more = self._held[form, rest]
                     found = more if len(rest) + 1 > best else (*found, *more)
                     best = len(rest) + 1
         return tuple(dict.fromkeys(found)), best
@@ -138,28 +134,14 @@ class Phrases:
         """Return what a word may stand for that is mistyped by one letter."""
         if len(word) < LEAST_FOR_TYPO or is_common(word):
             return ()
-        near = [self._spaced[one, ()] for one in one_letter_off(word) if (one, ()) in self._spaced]
+        near = [found for (one, rest), found in self._held.items() if not rest
+                if one_slip(word, one) and all(m.kind != "filler" for m in found)]  # fmt: skip
         # What the schema has is meant before what every collection has.
-        near = [found for found in near if all(one.kind != "filler" for one in found)]
         return min(near, key=lambda found: min(_likely(one) for one in found), default=())
 
-    def _scan_han(self, run: str, start: int) -> Iterator[Said]:
-        place = unknown = 0
-        while place < len(run):
-            length = next(
-                (n for n in range(min(self._longest, len(run) - place), 0, -1)
-                 if run[place : place + n] in self._han),
-                0,
-            )  # fmt: skip
-            if length:
-                if unknown < place:
-                    yield Said(run[unknown:place], start + unknown, start + place)
-                said = run[place : place + length]
-                yield Said(said, start + place, start + place + length, self._han[said])
-                unknown = place + length
-            place += max(1, length)
-        if unknown < len(run):
-            yield Said(run[unknown:], start + unknown, start + len(run))
+
+def _goes_on(last: Said, start: int) -> bool:
+    return last.end == start and not last.meanings and HAN.search(last.text) is not None
 
 
 def _likely(meaning: Meaning) -> tuple[int, str, str]:
@@ -167,38 +149,25 @@ def _likely(meaning: Meaning) -> tuple[int, str, str]:
     return order.index(meaning.kind) if meaning.kind in order else len(order), *astuple(meaning)[1:]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65536)
 def _said(word: str) -> Forms:
     """Return the forms under which a word is known: as it is, and as its inflections share."""
     bare = POSSESSIVE.sub("", word)
-    if not CYRILLIC.search(bare):
+    if not CYRILLIC.search(bare) or len(bare) < LEAST_FOR_TYPO:  # "яка" is no form of "як"
         return frozenset({bare.casefold()})
     # The lemma of an adjective may be taken for that of a noun: "толстая" for "толстой".
     begins = _ENDING.sub("~", bare.casefold())
-    return forms(bare) | {bare.casefold(), begins if len(begins) > LEAST_FOR_TYPO else bare}
+    found = {term for language in CYRILLIC_LANGUAGES for term in terms(bare, language)}
+    return frozenset({*found, bare.casefold(), begins if len(begins) > LEAST_FOR_TYPO else bare})
 
 
-def words_of(text: str) -> list[str]:
-    """Return the words and numbers of a text."""
-    return [match.group() for match in TOKEN.finditer(text)]
-
-
-def one_letter_off(word: str) -> set[str]:
-    """Return what a word becomes by one letter less, two in the other order, or one more or other.
-
-    Only letters of its own script are tried.
-    """
-    letters = (
-        "абвгдежзийклмнопрстуфхцчшщьыъэюяієїґ"
-        if CYRILLIC.search(word)
-        else "abcdefghijklmnopqrstuvwxyz"
-    )
-    splits = [(word[:n], word[n:]) for n in range(len(word) + 1)]
-    less = {a + b[1:] for a, b in splits[1:] if b}
-    swapped = {a + b[1] + b[0] + b[2:] for a, b in splits if len(b) > 1}
-    other = {a + letter + b[1:] for a, b in splits if b for letter in letters}
-    more = {a + letter + b for a, b in splits for letter in letters}
-    return (less | swapped | other | more) - {word}
+def one_slip(word: str, other: str) -> bool:
+    """Tell whether words differ by one letter less, more or other, or two in the other order."""
+    start = len(commonprefix([word, other]))
+    a, b = word[start:], other[start:]
+    end = len(commonprefix([a[::-1], b[::-1]]))
+    a, b = a[: len(a) - end], b[: len(b) - end]
+    return len(a) <= 1 >= len(b) or (len(a) == 2 and a == b[::-1])
 
 
 def is_common(word: str) -> bool:
@@ -216,6 +185,9 @@ def general_phrases() -> Phrases:
     for place, order in enumerate(loaded["orders"]):
         for way in ("most", "least", "gt", "lt"):
             listed += [(str(t), Meaning(f"order {way}", str(place))) for t in order.get(way, ())]
+    listed += [
+        (str(t), Meaning("number", str(n))) for n, ts in loaded["numbers"].items() for t in ts
+    ]
     for place, group in enumerate(loaded["tables"]):
         listed += [(str(text), Meaning("noun", str(place))) for text in group]
     return Phrases([*listed, *plurals(listed)])

@@ -9,8 +9,7 @@ from core.record_names import ANY_FIELD, find_title
 from core.tool_spec import ToolSpec
 from core.types import Call
 from reasoning.rules.record_aggregates import read_aggregates, read_orders
-from reasoning.rules.record_dates import with_iso_dates
-from reasoning.rules.record_numbers import read_numbers
+from reasoning.rules.record_numbers import read_numbers, with_iso_dates
 from reasoning.rules.record_phrases import tables
 from reasoning.rules.record_reading import NEAR, RecordReading, has
 from reasoning.rules.record_schema import RecordSchema, schema_of
@@ -22,46 +21,49 @@ SUPERLATIVES = 5  # listed where several are asked for, and no number says how m
 GROUPS = 20
 SHOWN = 4  # fields beside a title
 MOST_GUESSES = 1  # names that a question beside prose leaves to be found in the records
+BINDING = ("not", "order most", "order least", "most", "least", "average")  # none is passed over
 WANT = ("list", "who", "when", "count")
 
 
-def record_call(question: str, language: str, tools: Sequence[ToolSpec]) -> Call | None:
-    """Return the call that answers a question over records, None where it is no such question.
+def record_calls(question: str, language: str, tools: Sequence[ToolSpec]) -> list[Call]:
+    """Return the calls that answer a question over records, none where it is no such question.
 
     It is one when every word of it is explained by the schema of the records, or is looked for in
-    their values; beside prose, it must name the things that the records are of.
+    their values; beside prose, it must name the things that the records are of, or values that they
+    have. One call is of one file, and several are as good where the question means the things of
+    each.
     """
-    found: list[tuple[int, int, Call]] = []
+    found: list[tuple[int, list[Call]]] = []
     for spec in tools:
         if spec.base == RECORDS and spec.tables:
             if spec.scoped:  # it knows its own source alone; a profile scopes tools for several
                 spec = spec.model_copy(update={"others": max(1, spec.others)})
-            arguments = read(question, schema_of(spec))
-            if arguments is not None:
-                guesses = sum(one["op"] == "has" for one in arguments["where"])
-                call = Call(tool=spec.name, arguments={**arguments, "language": language})
-                found.append((guesses, len(found), call))
-    return min(found)[2] if found else None
+            if made := read(question, schema_of(spec)):
+                guesses = sum(one["op"] == "has" for one in made[0]["where"])
+                said = {"language": language}
+                found.append((guesses, [Call(tool=spec.name, arguments=a | said) for a in made]))
+    return min(found, key=lambda one: one[0], default=(0, []))[1]
 
 
-def read(question: str, schema: RecordSchema) -> dict[str, Any] | None:
-    """Return the arguments of the query that a question asks for, None where it asks for none.
+def read(question: str, schema: RecordSchema) -> list[dict[str, Any]]:
+    """Return the arguments of the queries that a question asks for, none where it asks for none.
 
-    Of several files the one is meant that the question names, or else that explains most of it.
+    Of several files those are meant that the question names, and that explain most of it.
     """
     question = with_iso_dates(question)
     if not schema.files:
-        return None
+        return []
     named = named_files(RecordReading(schema.scan(question), schema))
-    if schema.prose and not named:
-        return None
     if len({tuple(sorted(one.fields)) for one in schema.files}) == 1:
-        found = _read(question, schema)
-        return found[1] if found else None
-    files = named or [one.file for one in schema.files]
-    readings = [(file, _read(question, schema.alone(file))) for file in files]
+        readings = [("", _read(question, schema))]
+    else:
+        files = named or [one.file for one in schema.files]
+        readings = [(file, _read(question, schema.alone(file))) for file in files]
     known = [(found[0], found[1] | {"file": file}) for file, found in readings if found]
-    return min(known, key=lambda one: one[0], default=(0, None))[1]
+    if schema.prose and not named:  # beside prose nothing but values that records have is sure
+        known = [one for one in known if not one[0] and _is_sure(one[1])]
+    best = min((unknown for unknown, _ in known), default=0)
+    return [arguments for unknown, arguments in known if unknown == best][: len(named) or 1]
 
 
 def _read(question: str, schema: RecordSchema) -> tuple[int, dict[str, Any]] | None:
@@ -74,11 +76,15 @@ def _read(question: str, schema: RecordSchema) -> tuple[int, dict[str, Any]] | N
     read_aggregates(reading)
     unknown = read_unknown(reading, question)
     _asked(reading)
-    arguments = _arguments(reading, unknown)
-    if arguments is None:
-        return None
     guessed = sum(one["field"] == ANY_FIELD for one in reading.where)
-    return guessed + reading.passed_over, arguments
+    arguments = _arguments(reading, unknown, guessed)
+    return None if arguments is None else (guessed + reading.passed_over, arguments)
+
+
+def _is_sure(arguments: dict[str, Any]) -> bool:
+    """Tell whether a query counts or lists what exact values of its records tell apart."""
+    where = [*arguments["where"], *arguments.get("among", ())]
+    return bool(where) and all(one["op"] == "=" and one["field"] != ANY_FIELD for one in where)
 
 
 def named_files(reading: RecordReading) -> list[str]:
@@ -103,43 +109,45 @@ def named_files(reading: RecordReading) -> list[str]:
 def _asked(reading: RecordReading) -> None:
     """Show the fields that are named and nothing else is made of."""
     schema = reading.schema
+    people = tables()["people"]
     for place, one in enumerate(reading.said):
         if place not in reading.used and one.is_a("field") and not one.is_a("filler"):
             names = [m.name for m in one.of("field")]
-            if not any(n in reading.shown for n in names):
-                reading.shown.append(names[0])
-    if has(reading, "who") and not reading.groups:
-        person = schema.first(tables()["people"])
-        known = {schema.canonical[name] for name in reading.shown}
-        if person and not known & set(tables()["people"]):
-            reading.shown.append(person)
+            reading.shown += names[:1] if not set(names) & set(reading.shown) else []
+    person = schema.first(people) if has(reading, "who") and not reading.groups else None
+    if person and not {schema.canonical[name] for name in reading.shown} & set(people):
+        reading.shown.append(person)
     if has(reading, "when") and schema.dates and not set(schema.dates) & set(reading.shown):
         hints = [m.name for one in reading.said for m in one.of("hint")]
-        reading.shown.append(next(iter([*hints, *schema.dates])))
+        reading.shown.append([*hints, *schema.dates][0])
 
 
-def _arguments(reading: RecordReading, unknown: bool) -> dict[str, Any] | None:
+def _arguments(reading: RecordReading, unknown: bool, guesses: int) -> dict[str, Any] | None:
     schema = reading.schema
-    sure_of = [c for c in reading.where if c["op"] != "has" and c["field"] != ANY_FIELD]
+    sure_of = any(one["op"] != "has" and one["field"] != ANY_FIELD for one in reading.where)
     counted = reading.aggregate != "list" or reading.order is not None
     listed = has(reading, *WANT)
     noun = reading.named or (not schema.prose and has(reading, "noun"))
     signal = counted or sure_of or (unknown and (noun or (listed and reading.shown)))
     everything = listed and noun and not reading.shown and not unknown
-    if has(reading, "how") or not reading.sure or not (signal or everything):
-        return None
-    if sum(c["field"] == ANY_FIELD for c in reading.where) > (
-        MOST_GUESSES if schema.prose else NEAR
+    left = [one for place, one in enumerate(reading.said) if place not in reading.used]
+    if (
+        not (reading.sure and (signal or everything) and (counted or listed or noun))
+        or has(reading, "how")
+        or any(one.is_a(*BINDING) for one in left)
+        or guesses > (MOST_GUESSES if schema.prose else NEAR)
     ):
         return None
-    if not (counted or listed or noun):
-        return None  # words alone are looked for
-    arguments: dict[str, Any] = {"where": reading.where, "aggregate": reading.aggregate}
+    where, among = reading.where, list[dict[str, Any]]()
+    if reading.aggregate == "share":
+        where, among = reading.shared()
+        if not where:
+            return None
+    arguments: dict[str, Any] = {"where": where, "aggregate": reading.aggregate}
     if reading.groups is not None:
-        few = reading.limit or GROUPS
-        arguments |= {"field": reading.groups, "characters": reading.characters, "limit": few}
-    elif reading.adds is not None:
-        arguments |= {"field": reading.adds}
+        arguments |= {"by": reading.groups, "characters": reading.characters}
+    if reading.groups is not None or reading.adds is not None:
+        arguments |= {"field": reading.adds, "limit": reading.limit or GROUPS}
     elif reading.order is not None:
         plural = any(one.is_a("noun", "table") and one.text.endswith("s") for one in reading.said)
         name, down = reading.order
@@ -147,10 +155,9 @@ def _arguments(reading: RecordReading, unknown: bool) -> dict[str, Any] | None:
         arguments |= {"limit": reading.limit or (SUPERLATIVES if plural else 1)}
         reading.shown = list(dict.fromkeys([*reading.shown, name]))
     else:
-        arguments["limit"] = reading.limit or LISTED
-    if not find_title(schema.fields):  # else a record is called by its number
-        reading.shown = [
-            *[name for name in schema.fields if schema.names(name)][:1],
-            *reading.shown,
-        ]
-    return arguments | {"show": reading.shown[:SHOWN]}
+        arguments |= {"among": among, "limit": reading.limit or LISTED}
+    named = [name for name in schema.fields if schema.names(name)]
+    codes = [name for name in named if schema.is_code(name)]
+    if codes or find_title(schema.fields):  # else a record is called by its first name
+        named = codes
+    return arguments | {"show": [*named[:1], *reading.shown][:SHOWN]}

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import islice
 from os.path import commonprefix
 
+from core.language.cues import LANGUAGES
 from core.record_names import humanise
 from core.tool_spec import ToolSpec
 from core.types import FieldInfo
-from reasoning.rules.field_table import HAN
 from reasoning.rules.record_phrases import (
+    HAN,
     Meaning,
     Phrases,
     Said,
@@ -21,10 +22,11 @@ from reasoning.rules.record_phrases import (
     is_common,
     plurals,
     tables,
-    words_of,
 )
 
 _YEAR = re.compile(r"1\d{3}|20\d{2}|2100")
+_CODE = re.compile(r"[A-Z]{1,6}[-_/ ]?\d+")
+_SPOKEN = re.compile(rf"(.+) ({'|'.join(LANGUAGES)})")
 _DATE = re.compile(r"\d{4}-\d{2}")
 MOST_WORDS = 5  # of a value that a question says
 YES_NO = frozenset(("true", "false", "yes", "no", "y", "n", "0", "1", "да", "нет", "так", "ні"))
@@ -45,8 +47,11 @@ def canonical(name: str) -> str:
 @lru_cache(maxsize=4096)
 def _canonical(label: str) -> str:
     names = _canonical_phrases()
+    label = label.rstrip("0123456789 ").casefold()  # "isbn13"
+    # As it stands before its inflections: "рік" is a year, and "років" an age.
+    exact = next((name for name, texts in tables()["fields"].items() if label in texts), "")
     whole = [one for one in names.scan(label) if one.meanings]
-    return whole[-1].meanings[0].name if whole else ""
+    return exact or (whole[-1].meanings[0].name if whole else "")
 
 
 @cache
@@ -62,6 +67,17 @@ def _canonical_phrases() -> Phrases:
 def label_of(name: str) -> str:
     """Return the name of a field in words: "metadata.num_pages" is "num pages"."""
     return humanise(name.rsplit(".", 1)[-1])
+
+
+def stem_of(name: str) -> tuple[str, str]:
+    """Return the name of a field in words, and the language that ends it: "name_zh"."""
+    match = _SPOKEN.fullmatch(label := label_of(name))
+    return (match[1], match[2]) if match else (label, "")
+
+
+def file_words(file: str) -> str:
+    """Return the name of a file in words, without its folder and ending."""
+    return humanise(file.rsplit("/", 1)[-1].rsplit(".", 1)[0]).casefold()
 
 
 def is_date(info: FieldInfo) -> bool:
@@ -110,15 +126,21 @@ class RecordSchema:
         word = one.text if one.start else one.text[:1].lower() + one.text[1:]
         if not word.islower() or HAN.search(word):
             return one
-        near = [
-            Meaning("field", name, AKIN)
-            for name in self.fields
-            for label in label_of(name).casefold().split()
-            if len(commonprefix([label, word])) >= max(SHARED, min(len(label), len(word)) - 2)
-        ]
+        near = []
+        for name in self.fields:
+            known = [str(t) for t in tables()["fields"].get(self.canonical[name], ())]
+            for label in (*label_of(name).casefold().split(), *(t for t in known if " " not in t)):
+                least = max(SHARED, min(len(label), len(word)) - 2)
+                if len(commonprefix([label, word])) >= least:
+                    near.append(Meaning("field", name, AKIN))
         if not near and not self.prose:  # which has many words alike
             near = [*self.phrases.mended(word)]
         return replace(one, meanings=tuple(dict.fromkeys(near)))
+
+    def named_values(self, text: str) -> list[dict[str, str]]:
+        """Return a condition for each field of which a text names a value."""
+        said = {m.name: m.value for one in self.scan(text) for m in one.of("value")}
+        return [{"field": name, "op": "contains", "value": said[name]} for name in said]
 
     def names(self, name: str) -> bool:
         """Tell whether a field names its records: a text that is another one in nearly each."""
@@ -131,14 +153,19 @@ class RecordSchema:
             >= DISTINCT * sum(one.records for one in self.files if name in one.fields)
         )
 
+    def is_code(self, name: str) -> bool:
+        """Tell whether a field's values are codes that records are called by: "SUP-1042"."""
+        shown = self.fields[name].examples
+        return bool(shown) and all(_CODE.fullmatch(one) for one in shown)
+
     def tells(self, name: str) -> bool:
         """Tell whether a field says more of a record than what it is called."""
         label = label_of(name)
         return self.canonical[name] not in NAMES and not label.endswith("id") and label != "text"
 
-    def first(self, names: Iterable[str], among: Iterable[str] | None = None) -> str | None:
+    def first(self, names: Iterable[str], among: Sequence[str] | None = None) -> str | None:
         """Return the first field that is one of these in every collection's terms."""
-        held = [*self.fields] if among is None else [*among]
+        held = self.fields if among is None else among
         return next((f for name in names for f in held if self.canonical[f] == name), None)
 
     def numeric(self, name: str) -> bool:
@@ -149,29 +176,30 @@ class RecordSchema:
         """Return the fields that a superlative may order by."""
         wanted = tables()["orders"][int(place)]["fields"]
         found = [f for name in wanted for f in self.fields if self.canonical[f] == name]
+        found += self.dates if "date" in wanted else ()
         return [f for f in found if self.numeric(f) or f in self.dates]
 
     def of_noun(self, place: str) -> list[str]:
         """Return the files whose records a noun names, by their own name or by their fields."""
         group = {word for text in tables()["tables"][int(place)] for word in (text, f"{text}s")}
         made = {g for g, has in tables()["made_of"].items() if g in group for g in has}
-        found = []
-        for one in self.files:
-            stem = one.file.rsplit("/", 1)[-1].rsplit(".", 1)[0]
-            words = {word.casefold() for word in re.split(r"[\W_\d]+", stem)}
-            if words & group or {self.canonical[name] for name in one.fields} & made:
-                found.append(one.file)
-        return found
+        return [
+            one.file
+            for one in self.files
+            if {*re.split(r"[\W_\d]+", file_words(one.file))} & group
+            or {self.canonical[name] for name in one.fields} & made
+        ]
 
     def _named(self) -> Iterator[tuple[str, Meaning]]:
-        synonyms = {
-            place: [str(t) for t in texts] for place, texts in enumerate(tables()["values"])
-        }
+        labels = {label_of(name) for name in self.fields}
         for info in self.spec.fields:
             meaning = Meaning("field", info.name)
             known = self.canonical[info.name]
             listed = [(label_of(info.name), meaning)]
             listed += [(str(text), meaning) for text in tables()["fields"].get(known, ())]
+            if not known:  # "song" of an order, which is no field of every collection
+                groups = [one for one in tables()["tables"][2:] if label_of(info.name) in one]
+                listed += [(t, meaning) for one in groups for t in one if t not in labels]
             if info.name in self.dates:
                 hint = Meaning("hint", info.name)
                 listed += [(str(text), hint) for text in tables()["when"].get(known, ())]
@@ -179,30 +207,27 @@ class RecordSchema:
             if held and held <= YES_NO:
                 listed += [(text, Meaning("flag", info.name)) for text, _ in listed]
             elif info.values <= len(info.examples) and known != "title":
-                listed += self._values(info, held, synonyms)
+                listed += self._values(info, held)
             yield from listed
             yield from plurals(listed)
         for one in self.spec.tables:
-            stem = humanise(one.file.rsplit("/", 1)[-1].rsplit(".", 1)[0])
+            stem = file_words(one.file)
             for text in (stem, *stem.split()):
                 if len(text) > 1:
                     yield text, Meaning("table", one.file)
+                    yield re.sub(r"(?<=\w{3})s$", "", text), Meaning("table", one.file)
 
-    def _values(
-        self, info: FieldInfo, held: set[str], synonyms: dict[int, list[str]]
-    ) -> list[tuple[str, Meaning]]:
-        listed = []
+    def _values(self, info: FieldInfo, held: set[str]) -> Iterator[tuple[str, Meaning]]:
         for value in info.examples:
             low = value.casefold()
-            if not 0 < len(words_of(low)) <= MOST_WORDS or low.replace(".", "").isdigit():
+            if not 0 < len(low.split()) <= MOST_WORDS or low.replace(".", "").isdigit():
                 continue
             meaning = Meaning("value", info.name, value)
             if not is_common(low):
-                listed += [(low, meaning), (low.replace("_", " "), meaning)]
-            for group in synonyms.values():
+                yield from [(low, meaning), (low.replace("_", " "), meaning)]
+            for group in tables()["values"]:
                 if low in group:  # what is a value of its own stands for nothing else
-                    listed += [(t, meaning) for t in group if t == low or t not in held]
-        return listed
+                    yield from ((t, meaning) for t in group if t == low or t not in held)
 
 
 _schemas: dict[tuple[object, ...], RecordSchema] = {}

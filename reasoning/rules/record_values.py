@@ -10,13 +10,13 @@ from typing import NamedTuple
 from core.language.analysis import terms
 from core.language.stopwords import stopwords
 from core.types import Evidence
-from reasoning.rules.features import RECORD_LABEL, reads_as_sentence
+from reasoning.rules.blocks import RECORD_LABEL, reads_as_sentence
 from reasoning.rules.lexicon import Lexicon
 
 RECORD_KINDS = ("record", "annotation")
 LABELS = "en"  # labels are names of fields, whatever the language of a record
 # How well a label answers to a noun: it says it, it is said by the question, neither.
-SAYS, SAID, OTHER = 1.0, 0.6, 0.0
+SAYS, SAID, OTHER = 1.0, 0.8, 0.0
 MOST_VALUE = 80
 MOST_ITEMS = 12
 _ITEM = re.compile(r"[^,，;；\s][^,，;；]*")
@@ -41,13 +41,9 @@ def fields(text: str) -> tuple[Field, ...]:
         start, said = line.start() + match.end(), line.group()[match.end() :].rstrip()
         if len(said) <= MOST_VALUE and not reads_as_sentence(said):
             label = match.group().rstrip(": ")
-            found += [Field(label, a, b) for a, b in _items(said, start)]
+            items = [Field(label, start + m.start(), start + m.end()) for m in _ITEM.finditer(said)]
+            found += items if len(items) <= MOST_ITEMS else []
     return tuple(found)
-
-
-def _items(said: str, start: int) -> list[tuple[int, int]]:
-    items = [(start + item.start(), start + item.end()) for item in _ITEM.finditer(said)]
-    return items if len(items) <= MOST_ITEMS else []
 
 
 def label_fit(label: str, nouns: frozenset[str], said: frozenset[str]) -> float:

@@ -3,73 +3,54 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 
+from core.language.held_words import has_words
 from core.record_names import ANY_FIELD
-from reasoning.rules.field_table import HAN
-from reasoning.rules.record_phrases import Meaning, is_common
-from reasoning.rules.record_reading import RecordReading, condition, is_negated, nearest
+from reasoning.rules.record_phrases import is_common
+from reasoning.rules.record_reading import RecordReading, is_negated, nearest
 from reasoning.rules.record_schema import AKIN
+
+NO = ("false", "no", "n", "0", "нет", "ні", "否")
 
 
 def read_values(reading: RecordReading) -> None:
     """Make a condition of each value that is said; those of one field are alternatives."""
-    chosen: dict[tuple[str, str], list[str]] = {}
+    chosen: dict[tuple[str, str], tuple[int, list[str]]] = {}
     for place, one in enumerate(reading.said):
         if place in reading.used or not one.is_a("value", "flag"):
             continue
         if one.is_a("count", "list", "not", "filler", "per") and not one.is_a("flag"):
             continue
-        near = nearest(reading, place, ("field",))
-        if one.is_a("average", "sum") and near is not None and _numbers_of(reading, near):
+        after = nearest(reading, place, ("field",)) if one.is_a("average", "sum") else None
+        named = reading.said[after].of("field") if after is not None else ()
+        if any(reading.schema.numeric(m.name) for m in named):
             continue
         negated = is_negated(reading, place)
-        if flags := one.of("flag"):
-            info = reading.schema.fields[flags[0].name]
-            wanted = _yes(info.examples, yes=not negated)
-            if wanted:
-                chosen.setdefault((info.name, "="), []).append(wanted)
-                reading.used.add(place)
-            continue
-        meaning = _best_value(reading, place, one.of("value"))
-        listed = chosen.setdefault((meaning.name, "!=" if negated else "="), [])
-        same = [m.value for m in one.of("value") if m.name == meaning.name]
-        listed += [value for value in same if value not in listed]
         reading.used.add(place)
-        for back in (True, False):
-            near = nearest(reading, place, ("field",), back=back)
-            if near is not None and any(
-                m.name == meaning.name for m in reading.said[near].of("field")
-            ):
-                reading.used.add(near)
-    reading.where += [
-        condition(name, op, values if len(values) > 1 else values[0])
-        for (name, op), values in chosen.items()
-    ]
+        if flags := one.of("flag"):
+            no = [v for v in reading.schema.fields[flags[0].name].examples if v.casefold() in NO]
+            yes = [v for v in reading.schema.fields[flags[0].name].examples if v not in no]
+            if wanted := (no if negated else yes)[:1]:
+                chosen.setdefault((flags[0].name, "="), (place, []))[1].extend(wanted)
+            continue
+        near = _fields_near(reading, place)
+        fields, known = reading.schema.fields, reading.schema.canonical
+        # Of a field named beside it, else one of many collections, with few values.
+        name = min(
+            (m.name for m in one.of("value")),
+            key=lambda n: (n not in near, not known[n], fields[n].values),
+        )
+        listed = chosen.setdefault((name, "!=" if negated else "="), (place, []))[1]
+        listed += [m.value for m in one.of("value") if m.name == name and m.value not in listed]
+        reading.used |= {near[name]} if name in near else set()
+    for (name, op), (place, values) in chosen.items():
+        reading.add(place, name, op, values if len(values) > 1 else values[0])
 
 
-def _numbers_of(reading: RecordReading, place: int) -> list[str]:
-    return [m.name for m in reading.said[place].of("field") if reading.schema.numeric(m.name)]
-
-
-def _best_value(reading: RecordReading, place: int, meanings: Sequence[Meaning]) -> Meaning:
-    """Choose the field of a value: one named beside it, of the file that is meant, with few."""
-    beside = {
-        m.name
-        for back in (True, False)
-        if (near := nearest(reading, place, ("field",), back=back)) is not None
-        for m in reading.said[near].of("field")
-    }
-    fields = reading.schema.fields
-    return min(
-        meanings,
-        key=lambda m: (m.name not in beside, fields[m.name].values),
-    )
-
-
-def _yes(held: Iterable[str], *, yes: bool) -> str:
-    no = ("false", "no", "n", "0", "нет", "ні", "否")
-    return next((one for one in held if (one.casefold() not in no) is yes), "")
+def _fields_near(reading: RecordReading, place: int) -> dict[str, int]:
+    """Return the fields that are named on either side of a phrase, and where."""
+    sides = [nearest(reading, place, ("field",), back=back) for back in (True, False)]
+    return {m.name: p for p in sides if p is not None for m in reading.said[p].of("field")}
 
 
 def read_unknown(reading: RecordReading, question: str) -> bool:
@@ -81,15 +62,11 @@ def read_unknown(reading: RecordReading, question: str) -> bool:
     for place, one in enumerate(reading.said):
         if place in reading.used or (one.meanings and not one.is_a("quoted", "noun")):
             continue
-        if one.is_a("noun"):
-            if len(one.meanings) > len(one.of("noun")):
-                continue
-            if _is_thing(reading, place):
-                reading.passed_over += 1
-                continue
-        if not HAN.search(one.text) and not one.is_a("quoted") and is_common(one.text):
+        if one.is_a("noun") and len(one.meanings) > len(one.of("noun")):
             continue
-        if _is_head(reading, place):
+        if not one.is_a("noun", "quoted") and is_common(one.text):
+            continue
+        if _is_thing(reading, place):
             reading.passed_over += 1
             continue
         joined = runs and _joined(reading, runs[-1][1], place, question)
@@ -100,24 +77,15 @@ def read_unknown(reading: RecordReading, question: str) -> bool:
             start, end = start + 1, end - 1
         words = re.sub(r"['’]s\b", "", question[start:end]).strip('"“”«»„《》「」 ')
         before = nearest(reading, first, ("field",), back=True)
-        near = reading.said[before].of("field") if before is not None else []
-        names = [m.name for m in near if m.value != AKIN]
-        told = [n for n in names if not reading.schema.numeric(n) and n not in reading.schema.dates]
-        beside = before is not None and before not in reading.used and told
-        if beside and before is not None:
-            reading.used.add(before)
-        negated = is_negated(reading, first)
-        reading.where.append(
-            condition(told[0] if beside else ANY_FIELD, "has", words) if not negated
-            else condition(told[0] if beside else ANY_FIELD, "!=", words)
-        )  # fmt: skip
+        beside = None if before in reading.used else before
+        near = reading.said[beside].of("field") if beside is not None else []
+        schema = reading.schema
+        told = [m.name for m in near if m.value != AKIN and m.name not in schema.dates
+                and not schema.numeric(m.name)]  # fmt: skip
+        reading.used |= {beside} if told and beside is not None else set()
+        op = "!=" if is_negated(reading, first) else "has"
+        reading.add(first, told[0] if told else ANY_FIELD, op, words)
     return bool(runs)
-
-
-def _is_thing(reading: RecordReading, place: int) -> bool:
-    """Tell whether a noun is what is asked for: the first, where none names a file's records."""
-    nouns = [p for p, one in enumerate(reading.said) if one.is_a("noun")]
-    return not reading.named and place == nouns[0]
 
 
 def _joined(reading: RecordReading, last: int, place: int, question: str) -> bool:
@@ -130,14 +98,18 @@ def _joined(reading: RecordReading, last: int, place: int, question: str) -> boo
     return not between or (named and small and len(between) <= 2)
 
 
-def _is_head(reading: RecordReading, place: int) -> bool:
-    """Tell whether an unknown word only says what kind of thing is asked for: "how many gadgets".
+def _is_thing(reading: RecordReading, place: int) -> bool:
+    """Tell whether a word only says what is asked for: the first noun, or of "how many gadgets".
 
-    That is taken so where there is nothing but records.
+    That is taken so where no other names a file's records, and there is nothing but records.
     """
-    if reading.schema.prose or reading.named or HAN.search(reading.said[place].text):
+    one, asks = reading.said[place], ("count", "list", "order most", "order least", "most")
+    if reading.named:
         return False
-    before = nearest(
-        reading, place, ("count", "list", "order most", "order least", "most"), back=True
-    )
-    return before is not None and reading.said[place].text.islower()
+    if one.is_a("noun"):
+        return not any(other.is_a("noun") for other in reading.said[:place])
+    if reading.schema.prose or nearest(reading, place, asks, back=True) is None:
+        return False
+    held = (value for info in reading.schema.fields.values() for value in info.examples)
+    # "How many chairs", of an inventory that has some, is no thing of that kind.
+    return one.text.islower() and not any(has_words(value, one.text) for value in held)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from core.language.sentences import sentence_spans
 from core.types import Evidence, SubQuestion, TermWeights
 from models.embeddings import Embedder, Vectors
-from reasoning.rules.asked_fields import with_asked_fields
-from reasoning.rules.features import features, heading_of, spans_of
+from reasoning.rules.blocks import spans_of
+from reasoning.rules.features import SCRIPTS, features, spoken_in
+from reasoning.rules.headings import heading_of
+from reasoning.rules.record_fields import asked_fields, may_answer
+from reasoning.rules.record_values import RECORD_KINDS
 from reasoning.rules.scorer import scorer
 from reasoning.rules.sentences import Sentence
 from reasoning.rules.wanted import Wanted, analyse
@@ -18,6 +22,7 @@ SentenceVectors = Callable[[Sequence[str]], dict[str, Vectors]]
 VECTOR_SCORE = "vector"
 # Of sentences about as likely, one in the language of the question is read more easily.
 FOREIGN_ODDS = 2.5
+SPOKEN = 0.25  # of the sentences of a passage in a language; fewer only quote it (by hand)
 
 
 class Relevance:
@@ -41,14 +46,6 @@ class Relevance:
         """Analyse a sub-question under the languages of the evidence."""
         return analyse(question, languages, self._weights, self._embedder)
 
-    def rarity(self, found: list[str]) -> dict[str, float]:
-        """Return how rare terms are, 0..1: 1 for what no document uses."""
-        from reasoning.rules.wanted import UNUSED_TERM
-
-        weights = self._weights([*found, UNUSED_TERM])
-        most = weights[UNUSED_TERM] or 1.0
-        return {term: min(1.0, weights[term] / most) for term in found}
-
     def sentences(self, wanted: Wanted, evidence: Sequence[Evidence]) -> list[Sentence]:
         """Return every sentence of the evidence, the most likely answer first."""
         meaning = wanted.vector is not None and self._embedder is not None
@@ -61,12 +58,50 @@ class Relevance:
             by_chunk[candidate.evidence.chunk_id].append(
                 Sentence.of(candidate, one, meaning=meaning)
             )
+        asked = asked_fields(wanted.text)
         scored = [
-            sentence
+            one.ruled_out()
+            if asked
+            and item.kind not in RECORD_KINDS
+            and not may_answer(asked, item.title, one.text)
+            else one
             for item in evidence
-            for sentence in with_asked_fields(wanted, item, by_chunk[item.chunk_id])
+            for one in by_chunk[item.chunk_id]
         ]
         return sorted(scored, key=lambda one: _order(wanted, one))
+
+    def rows(self, evidence: Sequence[Evidence], *, own: bool = False) -> list[Vectors]:
+        """Return the vectors of the sentences of each piece of evidence, as `spans_of` has them.
+
+        What is not stored is embedded, all together; zeros without an embedder. With `own` none
+        are given of a single sentence whose score by meaning is known.
+        """
+        import numpy as np
+
+        stored = self._vectors([one.chunk_id for one in evidence]) if self._vectors else {}
+        size = self._embedder.dimension if self._embedder is not None else 1
+        found: list[Vectors] = []
+        texts: list[str] = []
+        lacking: list[tuple[int, int, int]] = []
+        for item in evidence:
+            spans, kept = spans_of(item.text, item.kind), sentence_spans(item.text)
+            rows = stored.get(item.chunk_id)
+            if rows is not None and len(rows) == len(kept) and spans:
+                starts = [start for start, _ in kept]
+                rows = rows[[max(0, bisect_right(starts, start) - 1) for start, _ in spans]]
+            elif own and len(spans) == 1 and VECTOR_SCORE in item.scores:
+                rows = np.zeros((0, size), "float32")
+            else:
+                rows = np.zeros((len(spans), size), "float32")
+                heading = heading_of(item)
+                lacking.append((len(found), len(texts), len(texts) + len(spans)))
+                texts += [f"{heading}: {item.text[start:end]}" for start, end in spans]
+            found.append(rows)
+        if self._embedder is not None and texts:
+            made = self._embedder.embed_documents(texts)
+            for place, first, last in lacking:
+                found[place] = made[first:last]
+        return found
 
     def likeness(self, wanted: Wanted, evidence: Sequence[Evidence]) -> list[Vectors]:
         """Return how like a question the sentences of each piece of evidence are, 0..1.
@@ -78,41 +113,30 @@ class Relevance:
         embedder = self._embedder
         if embedder is None or wanted.vector is None:
             return [np.zeros(len(spans_of(one.text, one.kind)) + 1, "float32") for one in evidence]
-        stored = self._vectors([one.chunk_id for one in evidence]) if self._vectors else {}
         found = []
-        for item in evidence:
+        for item, rows in zip(evidence, self.rows(evidence, own=True), strict=True):
             spans = spans_of(item.text, item.kind)
-            kept = sentence_spans(item.text)
-            rows = stored.get(item.chunk_id)
-            if rows is not None and len(rows) == len(kept):
-                places = [
-                    next((n for n, one in enumerate(kept) if one[0] <= start < one[1]), 0)
-                    for start, _ in spans
-                ]
-                rows = rows[places] if spans else rows
-            elif len(spans) == 1 and VECTOR_SCORE in item.scores:
-                rows = None
-            else:
-                heading = heading_of(item)
-                texts = [item.text[start:end] for start, end in spans]
-                rows = embedder.embed_documents([f"{heading}: {text}" for text in texts])
-            best = item.scores.get(VECTOR_SCORE, 0.0)
-            cosines = np.full(len(spans), best) if rows is None else rows @ wanted.vector
-            whole = item.scores.get(VECTOR_SCORE, float(cosines.max(initial=0.0)))
-            found.append(
-                np.array(
-                    [
-                        embedder.similarity(cosine, wanted.language, item.language)
-                        for cosine in (*cosines.tolist(), whole)
-                    ],
-                    dtype=np.float32,
-                )
+            # Of a record in several languages all vectors lean towards that of the question.
+            texts = [item.text[start:end] for start, end in spans]
+            own = sum(
+                spoken_in(one, item.language, wanted.language) == wanted.language for one in texts
             )
+            language = wanted.language if own >= SPOKEN * len(spans) else item.language
+            best = item.scores.get(VECTOR_SCORE, 0.0)
+            cosines = rows @ wanted.vector if len(rows) else np.full(len(spans), best)
+            whole = item.scores.get(VECTOR_SCORE, float(cosines.max(initial=0.0)))
+            likeness = [
+                embedder.similarity(cosine, wanted.language, language)
+                for cosine in (*cosines.tolist(), whole)
+            ]
+            found.append(np.array(likeness, dtype=np.float32))
         return found
 
 
 def _order(wanted: Wanted, sentence: Sentence) -> float:
-    foreign = sentence.evidence.language != wanted.language
+    script = SCRIPTS.get(wanted.language)  # a record may have fields of several languages
+    other = sentence.evidence.language != wanted.language
+    foreign = script.search(sentence.text) is None if script is not None else other
     return FOREIGN_ODDS * foreign - sentence.odds
 
 

@@ -8,20 +8,12 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from core.errors import OperatorError
+from models.embeddings import Vectors
 from reasoning.rules.features import FEATURES
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
-else:
-    Floats = Any
 
 FILE = Path(__file__).with_name("scorer.yaml")
 # The rows: with similarities, which are calibrated by embedder, and for what none serves.
@@ -47,7 +39,7 @@ class Scorer:
         self._weights = np.array([weights[name] for name in FEATURES], dtype=np.float32)
         self._bias = weights[BIAS]
 
-    def odds(self, rows: Floats) -> Floats:
+    def odds(self, rows: Vectors) -> Vectors:
         """Return the log odds of each sentence against "nothing answers", shape (n,)."""
         import numpy as np
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 
 from core.types import Evidence
-from reasoning.rules.features import FEATURES, Candidate, heading_of, terms_of
-from reasoning.rules.wanted import Wanted
+from reasoning.rules.features import FEATURES, Candidate
+from reasoning.rules.scorer import MOST_ODDS
 
 HERE, HEADING = FEATURES.index("here"), FEATURES.index("heading")
 SIMILARITY = FEATURES.index("similarity")
 VALUED = FEATURES.index("valued")
 LACKS, FORM = FEATURES.index("lacking"), FEATURES.index("unfinished")
+CODE = FEATURES.index("code")
+WRITTEN = 0.5  # of its characters are letters or digits; a diagram has fewer
 SHORT, NAMES = FEATURES.index("short"), FEATURES.index("names_missing")
 
 
@@ -24,8 +26,7 @@ class Sentence:
     of the question's words in it, `said` in it or its heading, `semantic` its similarity.
     `matched` are the question's own words that it or its heading says, `has_kind` that it holds a
     value of the kind asked for, `is_answer` that it is more than a heading, `names_missing` that
-    its passage has no name that the question says. `field` tells that it is what a question asks
-    for of a record that it names.
+    its passage has no name that the question says.
     """
 
     evidence: Evidence
@@ -40,7 +41,6 @@ class Sentence:
     has_kind: bool
     is_answer: bool = True
     names_missing: bool = False
-    field: bool = False
 
     @classmethod
     def of(cls, one: Candidate, odds: float, *, meaning: bool) -> Sentence:
@@ -56,11 +56,13 @@ class Sentence:
             one.row[SIMILARITY] if meaning else None,
             one.matched,
             not one.row[LACKS],
-            one.evidence.kind == "record"
-            or bool(one.row[VALUED])
-            or not (one.row[FORM] and one.row[SHORT]),
+            _is_answer(one),
             one.row[NAMES] >= 1,
         )
+
+    def ruled_out(self) -> Sentence:
+        """Return it as no answer."""
+        return replace(self, odds=-MOST_ODDS, score=0.0, lexical=0.0, matched=frozenset())
 
     @property
     def chunk_id(self) -> str:
@@ -73,10 +75,11 @@ class Sentence:
         return self.evidence.text[self.start : self.end]
 
 
-def subject_fit(wanted: Wanted, sentence: Sentence) -> float:
-    """Return the share of the subject's words in a sentence and the headings above it, 0..1."""
-    if not wanted.subject:
-        return 1.0
-    item = sentence.evidence
-    present = terms_of(sentence.text, item.language) | terms_of(heading_of(item), item.language)
-    return len(wanted.subject & present) / len(wanted.subject)
+def _is_answer(one: Candidate) -> bool:
+    """Tell whether a sentence is more than a heading, a line of code or a drawing."""
+    if one.evidence.kind == "record":
+        return True
+    shown = "".join(one.evidence.text[one.start : one.end].split())
+    drawn = sum(character.isalnum() for character in shown) < WRITTEN * len(shown)
+    short = one.heads or (one.row[FORM] and one.row[SHORT])
+    return not (drawn or (short and not one.row[VALUED]) or one.row[CODE])

@@ -5,45 +5,23 @@ from __future__ import annotations
 import re
 
 from core.language.analysis import analyze, content_terms
-from core.language.identifiers import find_identifiers
+from core.language.entities import entities as names_in
 from core.language.stopwords import stopwords
 from reasoning.rules.lexicon import UNSPACED, Lexicon
 
 WORD = re.compile(r"[^\W_][\w'’.+#/-]*[^\W_]|[^\W_]", re.UNICODE)
 QUOTED = re.compile(r"[\"“«„‘「『《]([^\"”»“’」』》]{2,60})[\"”»“’」』》]")
-LATIN_NAME = re.compile(r"[A-Za-z][A-Za-z0-9.+#_-]*\d[\w.+#-]*|[A-Z][a-z]*[A-Z]\w*|[A-Z]{2,}\w*")
+YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
 ELLIPTICAL_TERMS = 2
 
 
 def entities(text: str, words: Lexicon) -> list[str]:
-    """Return names in a question: quoted, code identifiers, abbreviations, capitalised words.
-
-    A capitalised first word counts only when it is a name by its form (GmbH, JAX), since every
-    sentence begins with a capital.
-    """
+    """Return names in a question, and what it quotes and years; the longest of those inside."""
     found = [match.group(1).strip() for match in QUOTED.finditer(text)]
-    found += find_identifiers(text)
-    found += LATIN_NAME.findall(text)
-    common = stopwords(words.language)
-    run: list[str] = []
-    for place, match in enumerate(WORD.finditer(text)):
-        word = match.group()
-        named = word[0].isupper() and word[1:] != word[1:].upper() or word.isupper()
-        if place and named and word.casefold() not in common and not word.isdigit():
-            run.append(word)
-            continue
-        if run:
-            found.append(" ".join(run))
-        run = []
-    if run:
-        found.append(" ".join(run))
-    found += re.findall(r"\b(?:1\d{3}|20\d{2})\b", text)
+    found += [one.text for one in names_in(text, words.language)]
+    found += YEAR.findall(text)
     unique = list(dict.fromkeys(name for name in found if len(name) > 1))
-    return [name for name in unique if not _inside_longer(name, unique)]
-
-
-def _inside_longer(name: str, names: list[str]) -> bool:
-    return any(name != other and f" {name} " in f" {other} " for other in names)
+    return [one for one in unique if not any(one != o and f" {one} " in f" {o} " for o in unique)]
 
 
 def topic(text: str, words: Lexicon) -> str:

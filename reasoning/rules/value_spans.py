@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
+from core.language.analysis import terms
 from core.language.chinese import segment
 from core.language.entities import entities
 from core.language.scan import HAN
 from core.language.stopwords import stopwords
 from reasoning.rules.lexicon import UNSPACED, Lexicon, lexicon
+from reasoning.rules.phrases import words_of
 
 ValueKind = Literal["name", "date", "number", "phrase"]
-MOST_PHRASE = 80
+MOST_WORDS = 5  # of a phrase before its noun
 MOST_RUN = 12
 _HAN_RUN = re.compile(f"[{HAN}]+")
 
@@ -28,8 +30,6 @@ _AMOUNT = re.compile(
     r"[$€£¥₽₴]?\s?\d{1,3}(?:[,\u00a0\u202f ]\d{3})+(?:[.,]\d+)?|[$€£¥₽₴]?\d+(?:[.,]\d+)*"
 )
 _UNIT = re.compile(r"\s?(?:%|°\s?[CF]?|[^\W\d_]{1,14}\.?(?:/[^\W\d_]{1,6})?)")
-_SCALE = re.compile(r"\s?(?:[^\W\d_]+)")
-_COPULA_END = re.compile(r"[.;,:。；，：!?！？()（）]|\s[–—-]\s")
 
 
 class Value(NamedTuple):
@@ -159,20 +159,17 @@ def _not_units(lists: Lexicon) -> frozenset[str]:
     return stopwords(lists.language) | lists.any_of("relative_preposition", "conjoined")
 
 
-def phrase_after_copula(text: str, start: int, end: int, lists: Lexicon) -> Value | None:
-    """Return what the sentence text[start:end] says its subject is ("is a …"), or None."""
-    sentence = text[start:end]
-    match = lists.search("copula", sentence) if lists.any_of("copula") else None
-    if match is None:
-        return None
-    begin = match.end()
-    while begin < len(sentence) and sentence[begin].isspace():
-        begin += 1
-    stop = _COPULA_END.search(sentence, begin)
-    until = min(stop.start() if stop else len(sentence), begin + MOST_PHRASE)
-    relative = lists.search("phrase_end", sentence[begin:until])
-    until = begin + relative.start() if relative and relative.start() > 1 else until
-    said = sentence[begin:until].rstrip()
-    if not any(character.isalpha() for character in said):
-        return None
-    return Value(start + begin, start + begin + len(said), "phrase")
+def led_phrases(
+    text: str, start: int, end: int, nouns: frozenset[str], lists: Lexicon
+) -> Iterator[Value]:
+    """Yield the phrases that a determiner leads in and one of the nouns ends: "the lookup API"."""
+    words = words_of(text[start:end])
+    led = lists.any_of("determiner", "indefinite", "theirs")
+    for place, word in enumerate(words):
+        first = place
+        while first and place - first < MOST_WORDS and words[first - 1].low not in led:
+            first -= 1
+        within = words[first:place]
+        common = any(one.kind != "word" or one.low in _not_units(lists) for one in within)
+        if within and first and not common and nouns & set(terms(word.text, lists.language)):
+            yield Value(start + words[first].start, start + word.end, "name", "COMMON")

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 from core.language.analysis import content_terms, query_terms, terms
 from core.language.cues import cues
-from core.types import AnswerKind, SubQuestion, TermWeights
-from models.embeddings import Embedder
+from core.types import AnswerKind, Evidence, SubQuestion, TermWeights
+from models.embeddings import Embedder, Vectors
+from reasoning.rules.counting import counted_noun
 from reasoning.rules.fitting import wanted_noun
 from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.noun_phrase import is_plural
 from reasoning.rules.topic import entities, focus, topic
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float32]
-else:
-    Vector = Any
+from reasoning.rules.values import form_asked, forms
 
 TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause
 ENTITY_WEIGHT = 1.5
+SECTIONS, TOLD = " › ", 0.5  # between headings; the share of a question that one must say
+FORMED: tuple[AnswerKind, ...] = ("text", "number", "date")
 UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
 # Terms that are equivalent, terms that are nearly so, and what finding one of them is worth.
 Group = tuple[frozenset[str], frozenset[str], float]
@@ -37,7 +34,10 @@ class Wanted:
     `absent` is the share of the own words' weight that the whole collection never uses, and
     `focus_absent` tells that the first thing the question names is among them. `subject` holds the
     terms of the phrase the question is about ("the Acme payments API"), `said` all of its words,
-    and `text` is the question as written, with the topic it leaves out.
+    and `text` is the question as written, with the topic it leaves out. `defines`, `enumerates`
+    and `howto` tell that it asks what something is, for several things, for a way to do something;
+    `form` is the form of number or date asked for ("version"), `counted` the terms of the noun
+    whose number is asked for.
     """
 
     groups: tuple[Group, ...]
@@ -47,16 +47,29 @@ class Wanted:
     entity_terms: tuple[frozenset[str], ...]
     subject: frozenset[str]
     said: frozenset[str]
-    vector: Vector | None
+    vector: Vectors | None
     language: str
     wants: AnswerKind
     text: str
     defines: bool = False
+    enumerates: bool = False
+    howto: bool = False
+    form: str = ""
+    counted: frozenset[str] = frozenset()
 
     @property
     def total(self) -> float:
         """Return the weight of everything that is looked for."""
         return sum(weight for _, _, weight in self.groups)
+
+    def is_told_in(self, item: Evidence) -> bool:
+        """Tell whether the section of evidence says how to do what is asked for, by its heading."""
+        if not (self.howto and item.section):
+            return False
+        heading = frozenset(terms(item.section.rpartition(SECTIONS)[2], item.language))
+        own = self.groups[: self.own]
+        told = sum(weight for group, near, weight in own if (group | near) & heading)
+        return told >= TOLD * sum(weight for _, _, weight in own)
 
     @property
     def asked(self) -> frozenset[str]:
@@ -83,16 +96,22 @@ def analyse(
         for name in entities(question.text, words)
     )
     # The words around a name belong to it: "payments" in "the Acme payments API".
-    subject = frozenset(content_terms(topic(question.text, words), question.language))
+    asked = cues(question.language)
+    defines = asked.found("definition", question.text)
+    bare = _version_removed(question.text, question.language)
+    about = focus(bare, words) if defines else topic(bare, words)
+    subject = frozenset(content_terms(about, question.language))
     named = {term for name in names for term in name} | (subject if names else frozenset())
     groups: list[Group] = []
     for group, share in [(g, 1.0) for g in own] + [(g, TOPIC_WEIGHT) for g in carried]:
         weight = min(rarity[term] for term in group) * share
         weight *= ENTITY_WEIGHT if group & named else 1.0
         groups.append((group, _synonyms(group, words), weight))
+    noun, kind, form = asked_kind(question, words)
     unused = weights([UNUSED_TERM])[UNUSED_TERM]
     mine = groups[: len(own)]
     absent = sum(w for group, _, w in mine if min(rarity[t] for t in group) >= unused)
+    counted = frozenset[str]() if form else counted_noun(question.text, words)
     in_focus = content_terms(focus(question.text, words), question.language)
     focus_weights = weights(in_focus).values() if in_focus else ()
     return Wanted(
@@ -105,10 +124,21 @@ def analyse(
         said=frozenset().union(*query_terms(question.text, spoken)),
         vector=_vector(question, embedder),
         language=question.language,
-        wants=wanted_noun(question, words)[1],
+        wants=kind,
         text=f"{question.text} {question.about}".strip(),
-        defines=cues(question.language).found("definition", question.text),
+        defines=defines,
+        enumerates=asked.found("enumeration", question.text) or is_plural(noun, words),
+        howto=asked.found("code", question.text),
+        form=form,
+        counted=counted | _synonyms(counted, words),
     )
+
+
+def asked_kind(question: SubQuestion, words: Lexicon) -> tuple[str, AnswerKind, str]:
+    """Return the noun that a sub-question asks for, the kind of answer and the form of value."""
+    noun, kind = wanted_noun(question, words)
+    form = form_asked(question.text, question.language) if kind in FORMED else ""
+    return noun, (forms()[form].kind or kind) if form else kind, form
 
 
 def _own_and_carried(
@@ -116,7 +146,7 @@ def _own_and_carried(
 ) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
     """Return the word groups of the clause itself, and those of the topic it leaves out."""
     own: list[frozenset[str]] = []
-    text = steering_removed(question.text, words)
+    text = _version_removed(steering_removed(question.text, words), question.language)
     if words.names_something(text):
         own = query_terms(text, languages)
     carried = [group for group in query_terms(question.about, languages) if group not in own]
@@ -125,12 +155,18 @@ def _own_and_carried(
     return own or query_terms(question.query, languages), carried
 
 
-def _vector(question: SubQuestion, embedder: Embedder | None) -> Vector | None:
+def _vector(question: SubQuestion, embedder: Embedder | None) -> Vectors | None:
     if embedder is None:
         return None
     if embedder.languages is not None and question.language not in embedder.languages:
         return None
     return embedder.embed_query(f"{question.text} {question.about}".strip())
+
+
+def _version_removed(text: str, language: str) -> str:
+    """Take out "version" beside a number: the search finds it by what documents declare."""
+    named = cues(language).alternatives("version")
+    return re.sub(rf"{named}(?=\W{{0,2}}\d)|(?<=\d)\s*{named}", " ", text, flags=re.IGNORECASE)
 
 
 def steering_removed(text: str, words: Lexicon) -> str:

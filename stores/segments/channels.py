@@ -54,16 +54,13 @@ class Channels:
             vector = view.checked(vector)
             near = self._nearest(view, connection, mask.embedded, vector, pool)
         rows = np.union1d(wordy, near.rows)
-        keys = view.chunk_ids(rows)
-        order = np.argsort(keys)
-        rows, keys = rows[order], keys[order]
         words = scores[rows]
         seen = mask.visible.values(scores) if terms else scores[:0]
         cosine = sentence = None
         if vector is not None:
             cosine, sentence = _similarities(view, rows, vector)
         return Candidates(
-            chunk_ids=[key.decode() for key in keys.tolist()],
+            chunk_ids=[key.decode() for key in view.chunk_ids(rows).tolist()],
             bm25=words,
             cosine=cosine,
             sentence=sentence,

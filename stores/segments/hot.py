@@ -98,7 +98,7 @@ class HotSearch:
     def sentence_vectors(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, Floats]:
         """Return the unit vectors of the sentences of chunks, in their order, by chunk id.
 
-        What the view does not hold is left out; one that is a single sentence has no rows.
+        What the view does not hold is left out; of a single sentence it is the chunk's own vector.
         """
 
         def look_up(view: View, connection: sqlite3.Connection) -> dict[str, Floats]:
@@ -107,7 +107,11 @@ class HotSearch:
             ids = row_ids(connection, collection_id, chunk_ids)
             rows, live = view.places(np.array([ids.get(key, -1) for key in chunk_ids]))
             held = zip(chunk_ids, rows.tolist(), live.tolist(), strict=True)
-            return {key: view.sentence_rows(row) for key, row, alive in held if alive}
+            found = {key: (view.sentence_rows(row), row) for key, row, alive in held if alive}
+            return {
+                key: rows if len(rows) else view.vectors(np.array([row]))
+                for key, (rows, row) in found.items()
+            }
 
         return self._with_view(collection_id, look_up)
 

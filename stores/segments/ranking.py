@@ -1,4 +1,4 @@
-"""The best rows of each channel, with ties settled by chunk id."""
+"""The best rows of each channel, with ties settled by the order of ingest."""
 
 from __future__ import annotations
 
@@ -58,6 +58,6 @@ def _cut(view: View, rows: Integers, scores: Floats, pool: int) -> Integers:
     import numpy as np
 
     if len(rows) > pool:
-        rows = rows[np.lexsort((view.chunk_ids(rows), -scores))[:pool]]
+        rows = rows[np.argsort(-scores, kind="stable")[:pool]]
         rows.sort()
     return rows

@@ -26,7 +26,7 @@ TermWeights = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Candidates:
-    """Hold the best visible chunks of each channel, ordered by chunk id.
+    """Hold the best visible chunks of each channel, in the order of their ingest.
 
     `bm25` is exact for every candidate, 0 where no term matches. `cosine` is exact, NaN where a
     chunk has no vector, None without a question vector. `sentence` is the best cosine over the

@@ -13,7 +13,6 @@ SPECIFIED = {
     "chunk_size": 1000,
     "chunk_overlap": 100,
     "weight_vector": 0.6,
-    "weight_text": 0.4,
     "text_cutoff": 0.3,
     "vector_k": 5,
     "vector_k_extended": 15,
@@ -73,7 +72,7 @@ def test_a_list_in_a_flag_has_commas_too() -> None:
         ("top_k", "many"),
         ("top_k", "0"),
         ("top_k", ""),
-        ("weight_text", "1.5"),
+        ("weight_vector", "1.5"),
         ("budget_seconds", "-1"),
         ("max_rewrites", "99"),
         ("text_cutoff", "nan"),
@@ -100,7 +99,6 @@ def test_a_bad_value_is_one_line_that_names_its_place(
     [
         ({"chunk_size": 100, "chunk_overlap": 100}, "chunk_overlap .100. must be below"),
         ({"grade_related": 0.9}, "grade_related <= grade_partly"),
-        ({"weight_vector": 0, "weight_text": 0}, "cannot both be 0"),
     ],
 )
 def test_values_that_do_not_fit_together_are_one_line(values, message: str) -> None:

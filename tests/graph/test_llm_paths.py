@@ -165,13 +165,12 @@ def test_evidence_that_never_answers_ends_in_a_refusal(run: Callable[..., Any]) 
         return json.dumps({f"e{n}": 1 for n in range(1, len(pieces(prompt)) + 1)})
 
     def rewrite(prompt: str, time: int) -> str:
-        words = ("order query API timeout default", "default timeout query order API value")
-        return json.dumps({"tools": ["search"], "query": words[time - 1]})
+        return json.dumps({"tools": ["search"], "query": "order query API timeout default"})
 
     state = run(QUESTION, reasoner=Script(grade=grade, rewrite=rewrite).reasoner)
     assert state["answer"].refused
     assert state["answer"].stop_reason == "no_relevant_evidence"
-    assert nodes(state).count("rewrite") == 2
+    assert nodes(state).count("rewrite") == 1
     assert "generate" not in nodes(state)
 
 

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from fakes import FakeEmbedder
 from plan_runs import CHAIN, PRESIDENT, TIDES, context_of, run_in, run_plan, town
+from written_operations import parse
 
 from core.types import Plan, SubQuestion
 from graph.build import build_graph
 from graph.record import run_result
-from reasoning.planning.operation_rules import checked_operations
-from reasoning.planning.text import parse
+from reasoning.planning.facts import Facts, problems
+from reasoning.planning.operation_rules import OPERATION_RULES
 from stores.store import Store
 from tools.toolbox import Toolbox
 
@@ -286,7 +287,7 @@ def test_a_question_of_each_value_may_be_searched_by_a_hop_alone(tools: Toolbox)
     context = context_of(tools, plan)
     assert context.given is not None
     given = context.given.model_copy(update={"operations": operations, "fixed": True})
-    checked_operations(operations, context.settings, plan)
+    assert not [*problems(OPERATION_RULES, Facts(plan, context.settings, None, operations))]
     state = run_in(replace(context, given=given))
     assert {"h1", "e", "m", "h"} == set(state["done"])
     assert any("president" in str(step.arguments) for step in state["trail"] if step.tool)

@@ -45,7 +45,8 @@ def test_three_parts_take_three_tools_and_three_sources(language: str, examples:
     assert service == "services.jsonl#svc-refund-api"
     assert ticket in {f"tickets.jsonl#TCK-{number}" for number in (1036, 1042, 1043)}
     assert "300" in run.result["answer"]
-    assert "支付网关团队" in run.result["answer"] or "Payments Gateway" in run.result["answer"]
+    # A record in two languages is quoted in that of the question.
+    assert ("支付网关团队" if language[:2] == "zh" else "Payments Gateway") in run.result["answer"]
     assert "投诉" in run.result["answer"] or "complain" in run.result["answer"]
 
 
@@ -126,12 +127,11 @@ def test_what_no_document_says_is_refused(
 
 def test_a_reading_list_names_works_about_the_subject(examples: Session) -> None:
     run = ask(examples, "library", "What can I read on physics without mathematics?")
-    lines = run.result["answer"].splitlines()
+    first, *lines = run.result["answer"].splitlines()
+    assert "physics without mathematics" in first
     assert 1 <= len(lines) <= 5
-    assert all(
-        re.match(rf"{place}\. .+ \(.+, \d{{4}}\): ", line) for place, line in enumerate(lines, 1)
-    )
-    assert len(set(cited(run))) == len(lines)
+    assert all(re.match(rf"{place}\. .+ — authors: ", line) for place, line in enumerate(lines, 1))
+    assert len(set(cited(run)) - {"records"}) == len(lines)
 
 
 @pytest.mark.parametrize("pipeline", ["agentic", "classic"])
@@ -182,3 +182,12 @@ def test_every_citation_quotes_its_evidence(examples: Session) -> None:
         for claim in run.result["claims"]:
             for c in claim["citations"]:
                 assert texts[c["evidence_id"]][c["start"] : c["end"]] == c["quote"]
+
+
+def test_a_refusal_names_no_question_that_waits_for_a_value(run):
+    state = run("When did the country that contains Nugegoda leave the British Empire?", "library")
+    [before, *after] = state["plan"].questions
+    answer = state["answer"]
+    assert answer.refused and after and after[0].deps
+    assert before.query.rstrip("?") in answer.text
+    assert answer.missing == [before.text]

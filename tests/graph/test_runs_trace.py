@@ -81,10 +81,10 @@ def test_grades_are_in_the_trace_and_on_the_evidence(traced: RunRecord) -> None:
                 assert grades[evidence_id][step.question_id] >= grade
 
 
-def test_a_rewrite_records_its_attempt_and_similarity(examples: Session) -> None:
+def test_a_rewrite_records_its_similarity(examples: Session) -> None:
     collection, question = QUESTIONS[2]
     steps = [s for s in examples.ask(question, AUTH, collection).trail if s.node == "rewrite"]
-    assert [step.arguments["attempt"] for step in steps] == [1, 2]
+    assert len(steps) == 1
     assert all(0 <= step.arguments["similarity"] <= 1.001 for step in steps)
 
 

@@ -114,3 +114,14 @@ def test_any_value_ends_in_documents_or_reasons(
     documents, failures = loaded(path, json.dumps(value).encode())
     assert documents or failures
     assert not any("gave up" in reason for reason in failures.values()), failures
+
+
+def test_a_text_that_metadata_describe_as_a_catalogue_does_is_a_record(tmp_path: Path) -> None:
+    metadata = {"authors": ["Ann Lee"], "year": 2001, "pages": 90, "rating": 4.5}
+    line = {"_id": "b1", "title": "Fog", "text": "Fog comes over the water.", "metadata": metadata}
+    documents, _ = loaded(tmp_path / "b.jsonl", dumped(line))
+    assert documents[0].is_record and documents[0].fields["year"] == 2001
+    assert texts(documents[0])[-1] == "Fog comes over the water."
+    passage = line | {"metadata": {"article": "Fog", "page": 3}}
+    documents, _ = loaded(tmp_path / "p.jsonl", dumped(passage))
+    assert not documents[0].is_record

@@ -89,15 +89,13 @@ def runtime(index: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @pytest.mark.parametrize(
-    ("grade", "attempts", "outcome"),
-    [(3, 0, "enough"), (2, 0, "enough"), (1, 0, "weak"), (0, 1, "weak"), (0, 2, "never")],
+    ("grade", "rewritten", "outcome"),
+    [(3, {}, "enough"), (2, {}, "enough"), (1, {}, "weak"), (0, {"h1": []}, "never")],
 )
-def test_stop_condition_weighs_grades_and_attempts(
-    grade: int, attempts: int, outcome: str, runtime: Callable[..., Any]
+def test_stop_condition_weighs_grades_and_rewrites(
+    grade: int, rewritten: dict[str, list[Any]], outcome: str, runtime: Callable[..., Any]
 ) -> None:
-    made = stop_condition(
-        state(evidence=[found(grade)], attempts={"h1": attempts}), runtime(max_rewrites=2)
-    )
+    made = stop_condition(state(evidence=[found(grade)], rewritten=rewritten), runtime())
     assert made["outcome"] == outcome
     assert made["done"] == ([] if outcome == "weak" else ["h1"])
 
@@ -114,7 +112,7 @@ def test_stop_condition_looks_at_all_parts(
     grade: int, done: list[str], outcome: str, reason: str, runtime: Callable[..., Any]
 ) -> None:
     both = state(
-        plan=Plan(questions=[Q1, Q2]), evidence=[found(grade)], done=done, attempts={"h1": 2}
+        plan=Plan(questions=[Q1, Q2]), evidence=[found(grade)], done=done, rewritten={"h1": []}
     )
     made = stop_condition(both, runtime())
     assert (made["outcome"], made["stop_reason"]) == (outcome, reason)
@@ -163,7 +161,6 @@ def test_an_exhausted_rewrite_leaves_no_calls(runtime: Callable[..., Any]) -> No
     context = replace(made_runtime.context, reasoner=reasoner)
     made = rewrite(state(), SimpleNamespace(context=context))  # type: ignore[arg-type]
     assert made["rewritten"] == {"h1": []}
-    assert made["attempts"] == {"h1": context.settings.max_rewrites}
     assert made["trail"][0].decision == "no rewrite"
 
 
@@ -184,7 +181,7 @@ def test_a_part_whose_antecedent_was_not_found_is_not_answered(
     waits = Q2.model_copy(update={"deps": ["q1"]})
     values = {"plan": Plan(questions=[Q1, waits]), "evidence": [found(3, question)]}
     made = stop_condition(
-        state(**values, done=["h1", "h2", "h"], attempts={"h1": 2}), runtime(max_rewrites=0)
+        state(**values, done=["h1", "h2", "h"], rewritten={"h1": []}), runtime(max_rewrites=0)
     )
     assert (made["outcome"] == "enough") == answered
     assert bool(generate(state(**values), runtime())["draft"].claims) == answered

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from builders import asking, graded, piece
+from builders import asking, graded, piece, weights_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.language.sentences import sentence_spans
 from core.types import Draft, Evidence, Plan, SubQuestion, Understanding
 from reasoning.rules.reasoner import RulesReasoner
+from reasoning.rules.relevance import Relevance
 
 Rules = Callable[..., RulesReasoner]
 DOSE = asking("What is the highest dose of morphine for an adult?", wants="number")
@@ -186,3 +187,95 @@ def test_every_claim_quotes_its_chunk_exactly(texts: list[str]) -> None:
         assert text[citation.start : citation.end] == citation.quote
     quotes = [claim.text for claim in made.claims]
     assert len(quotes) == len(set(quotes))
+
+
+ASKED = (
+    ("Can I share the cache with others?", "Do not share the cache with others.", "no"),
+    ("Can I lend it to people I do not trust?", "Do not lend it to people you don't trust.", "no"),
+    (
+        "Should I use the old engine in winter?",
+        "In winter use the new engine instead of the old engine.",
+        "no",
+    ),
+    ("Is the museum free on Sundays?", "The museum is free on Sundays.", "yes"),
+)
+
+
+@pytest.mark.parametrize(("question", "said", "verdict"), ASKED)
+def test_a_verdict_counts_denials(rules: Rules, question: str, said: str, verdict: str) -> None:
+    evidence = [graded(piece(said))]
+    asked = asking(question, wants="yesno")
+    draft = rules(evidence).answer(KNOWN, Plan(questions=[asked]), evidence)
+    assert draft.claims[0].verdict == verdict
+
+
+def test_what_a_sentence_announces_in_the_next_chunk_is_said_too(rules: Rules) -> None:
+    same = {"document_id": "d", "document_key": "d", "title": "Setup"}
+    intro = piece("Install the package with this command:", ordinal=3, **same)
+    code = piece("$ pip install lamp\nDone.", ordinal=4, kind="code", **same)
+    other = piece("The lamp has three colours.", ordinal=9, **same)
+    question = asking("How do I install the package?")
+    given = rules([intro, code, other])
+    grades = {g.evidence_id: g.grade for g in given.grade(question, [intro, code, other])}
+    assert grades[code.evidence_id] == grades[intro.evidence_id] >= 2
+    evidence = [graded(intro), graded(code), other]
+    plan = Plan(questions=[question])
+    draft = given.answer(KNOWN, plan, evidence)
+    assert [claim.text for claim in draft.claims] == [intro.text, code.text]
+
+
+def test_lines_of_code_answer_only_who_asks_how(rules: Rules) -> None:
+    code = graded(piece("lamp.set_colour(1)\nlamp.on()", kind="code", title="Lamp colour"))
+    question = asking("What is the colour of the lamp?")
+    draft = rules([code]).answer(KNOWN, Plan(questions=[question]), [code])
+    assert draft.claims == []
+
+
+def test_bold_words_lead_their_line_as_a_heading(rules: Rules) -> None:
+    text = "1. **Roof.** The repair costs £900.\n2. **Bicycle shed.** The budget is £2,000."
+    evidence = [graded(piece(text, title="Minutes"))]
+    question = asking("What is the budget of the bicycle shed?")
+    draft = rules(evidence).answer(KNOWN, Plan(questions=[question]), evidence)
+    assert "2,000" in draft.claims[0].text
+    assert all("£900" not in claim.text for claim in draft.claims)
+
+
+def test_only_and_except_give_no_verdict(rules: Rules) -> None:
+    evidence = [graded(piece("The tower is open daily except Mondays."))]
+    question = asking("Is the tower open on Mondays?", wants="yesno")
+    draft = rules(evidence).answer(KNOWN, Plan(questions=[question]), evidence)
+    assert draft.claims[0].verdict == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("Can porters work at night?", "Office staff may work at night."),
+        ("May I borrow nine books?", "You may borrow five books."),
+    ],
+)
+def test_a_verdict_needs_all_that_is_asked(rules: Rules, question: str, said: str) -> None:
+    evidence = [graded(piece(said))]
+    draft = rules(evidence).answer(
+        KNOWN, Plan(questions=[asking(question, wants="yesno")]), evidence
+    )
+    assert all(claim.verdict == "" for claim in draft.claims)
+
+
+def test_a_plus_within_a_sentence_is_no_list_mark(rules: Rules) -> None:
+    said = "The bindings of C++ in Zig are written by Ada Frost."
+    evidence = [graded(piece(said))]
+    question = asking("Who writes the bindings of C++?")
+    draft = rules(evidence).answer(KNOWN, Plan(questions=[question]), evidence)
+    assert draft.claims[0].text == said
+
+
+@pytest.mark.parametrize(
+    ("said", "refers"), [("Its lead is Ada Frost.", True), ("A lead is Ada Frost.", False)]
+)
+def test_a_sentence_that_refers_speaks_of_what_stands_before_it(said: str, refers: bool) -> None:
+    evidence = [graded(piece(f"The harbour team keeps the cranes. {said} Meals are free."))]
+    relevance = Relevance(None, weights_for(evidence))
+    wanted = relevance.wanted(asking("Who leads the harbour team?"), frozenset({"en"}))
+    [found] = [one for one in relevance.sentences(wanted, evidence) if one.text == said]
+    assert (found.said > 0.9) is refers

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from core.language.cues import LANGUAGES
 from core.language.detect import detect_language
 from reasoning.rules.clauses import split_clauses
-from reasoning.rules.lexicon import LANGUAGES, lexicon
+from reasoning.rules.lexicon import lexicon
 
 ONE_CLAUSE = [
     ("en", "What is the boiling point of water?"),
@@ -151,3 +152,17 @@ def test_the_clauses_hold_every_word_in_order(text: str, limit: int, language: s
             w for w in given_words if w.casefold() not in joiners
         ]
     assert detect_language(text)
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("Кто построил мост, когда его открыли и были ли жертвы?", 2),
+        ("Когда открывается касса и есть ли скидки?", 2),
+        ("Хто збудував міст, коли його відкрили і чи були жертви?", 2),
+        ("Есть ли в городе метро или трамвай?", 1),
+    ],
+)
+def test_a_particle_that_asks_begins_a_clause(question: str, count: int) -> None:
+    words = lexicon(detect_language(question))
+    assert len(split_clauses(question, words, 5)) == count

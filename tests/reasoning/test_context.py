@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from builders import piece
 
-from reasoning.rules.context import MOST_CHARACTERS, in_context, keeps_lines
+from reasoning.rules.blocks import MOST_CHARACTERS
+from reasoning.rules.context import in_context, keeps_lines
 from reasoning.rules.sentences import Sentence
 
 CODE = "To start it, run this command:\n\n```bash\nserve --port 80\n```\n\nThen open the page."
@@ -16,7 +17,7 @@ def found(text: str, chosen: str, language: str = "en", *, code: bool = False) -
     start = text.index(chosen)
     end = start + len(chosen)
     sentence = Sentence(item, start, end, 0.0, 0.5, 0.5, 0.5, None, frozenset(), has_kind=True)
-    first, last = in_context(sentence, code=code)
+    first, last = in_context(sentence.evidence, sentence.start, sentence.end, code=code)
     return text[first:last]
 
 

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.language.analysis import terms
+from core.language.cues import LANGUAGES
 from core.settings import Settings
 from core.types import Understanding
 from reasoning.planning.rules import first_problem
 from reasoning.planning.slots import escaped, filled, literal, slots_in
-from reasoning.rules.lexicon import LANGUAGES, lexicon
+from reasoning.rules.lexicon import lexicon
 from reasoning.rules.plan import plan
 from reasoning.rules.understand import understand
 

@@ -159,7 +159,9 @@ def test_the_models_own_marks_are_taken_off():
 def test_a_source_that_says_nothing_of_it_is_not_cited():
     both = {**SECOND, "sources": [1, 2, 1]}
     cats = graded(piece("Cats sleep through afternoons."), 2)
-    draft, _, _, _ = answered({"claims": [both]}, evidence=(ITEM, cats))
+    draft, _, _, _ = answered(
+        {"claims": [both]}, evidence=(ITEM, cats), question=asking("Who maintains the service?")
+    )
     assert [c.chunk_id for c in draft.claims[0].citations] == [ITEM.chunk_id]
 
 

@@ -135,7 +135,7 @@ def test_a_repair_shows_the_reply_and_its_error():
     question = asking("What is the greatest refund delay?", query="greatest refund delay allowed")
     reasoner, model = thinking("not json", {"query": "x", "tools": ["drop_tables"]}, good)
     with opened_ledger(purse()) as ledger:
-        made = reasoner.rewrite(question, [], TOOLS, 1)
+        made = reasoner.rewrite(question, [], TOOLS)
     assert made is not None and made.query == "greatest refund delay"
     assert made.calls[0].arguments["extended"] is True
     first, second = model.requests[1].messages[2:], model.requests[2].messages[2:]
@@ -153,7 +153,7 @@ def test_a_query_that_was_searched_before_is_asked_again():
         {"query": "ward maintainer maintains who", "tools": ["search_api"]},
         {"query": "maintains ward", "tools": ["search_api"]},
     )
-    made = reasoner.rewrite(question, [found], TOOLS, 2)
+    made = reasoner.rewrite(question, [found], TOOLS)
     assert made is not None and made.query == "maintains ward"
     assert "searched before" in model.requests[1].messages[-1].content
 
@@ -342,7 +342,7 @@ def test_verbs_left_out_go_to_the_rules():
     understanding = reasoner.understand(QUESTION, [])
     plan = reasoner.plan(understanding, TOOLS)
     reasoner.grade(plan.questions[0], [item])
-    reasoner.rewrite(plan.questions[0], [item], TOOLS, 1)
+    reasoner.rewrite(plan.questions[0], [item], TOOLS)
     reasoner.extract(plan.questions[0], [item])
     assert model.requests == []
 

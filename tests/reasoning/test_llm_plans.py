@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from llm_doubles import purse, thinking, tool
+from random_plans import plan_problems
 
 from core.ledger import opened_ledger
 from core.settings import Settings
@@ -15,9 +16,8 @@ from core.types import Part, Understanding
 from models.chat.types import ModelReplyError
 from reasoning.planning.compiler import compiled
 from reasoning.planning.proposing import proposed_plan
-from reasoning.planning.rules import problems
 from reasoning.planning.slots import filled
-from reasoning.planning.text import render
+from reasoning.planning.text import render_operation
 
 ARGUMENTS = {"properties": {"query": {"type": "string"}, "language": {"type": "string"}}}
 TOOLS = [
@@ -75,10 +75,9 @@ def test_a_nested_question_becomes_a_chain_with_a_slot():
         {},
     )
     assert (ledger.degraded, len(model.requests)) == ([], 1)
-    assert problems(plan, Settings(), TOOLS) == []
-    assert 'COMPOSE_QUERY(question="q2", template="{team} leads"' in render(
-        compiled(plan, Settings())
-    )
+    assert plan_problems(plan, Settings(), TOOLS) == []
+    lines = "\n".join(map(render_operation, compiled(plan, Settings())))
+    assert 'COMPOSE_QUERY(question="q2", template="{team} leads"' in lines
 
 
 @pytest.mark.parametrize(
@@ -263,7 +262,7 @@ def test_usual_decompositions_are_taken(question, hops, served, minilm):
     plan, model, ledger, _ = plans({"questions": hops}, understanding=nested(question), **values)
     assert [q.text for q in plan.questions] == [hop["text"] for hop in hops]
     assert ledger.degraded == []
-    assert problems(plan, Settings(), TOOLS) == []
+    assert plan_problems(plan, Settings(), TOOLS) == []
 
 
 @pytest.mark.parametrize("served", [True, False], ids=["meaning", "words"])
@@ -322,7 +321,7 @@ def test_braces_that_a_person_typed_are_no_slots():
     with_slot = {"questions": [one("q1", first, slot="team"), second]}
     plan, _, ledger, _ = plans(with_slot, understanding=asked)
     assert ledger.degraded == []
-    assert problems(plan, Settings(), TOOLS) == []
+    assert plan_problems(plan, Settings(), TOOLS) == []
     values = {"name": "no", "team": "Blue"}
     assert [filled(q.text, values) for q in plan.questions] == [
         first,
@@ -365,7 +364,7 @@ def test_whatever_is_proposed_what_is_taken_is_valid_and_compiles(questions, que
     plan, model, ledger, _ = plans(reply, reply, understanding=nested(question))
     assert len(model.requests) <= 2
     if any(q.slot for q in plan.questions):
-        assert problems(plan, Settings(), TOOLS) == []
+        assert plan_problems(plan, Settings(), TOOLS) == []
         assert compiled(plan, Settings())
         return
     reasoner, _ = thinking(reply, reply, reply, reply)

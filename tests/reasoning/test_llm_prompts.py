@@ -146,7 +146,7 @@ def test_no_verb_lets_data_speak_for_the_template(verb):
         "understand": lambda: reasoner.understand(HOSTILE, [Turn(HOSTILE, HOSTILE)]),
         "plan": lambda: reasoner.plan(known, tools),
         "grade": lambda: reasoner.grade(question, [item]),
-        "rewrite": lambda: reasoner.rewrite(question, [item], tools, 1),
+        "rewrite": lambda: reasoner.rewrite(question, [item], tools),
         "answer": lambda: reasoner.answer(known, Plan(questions=[question]), [item]),
         "supports": lambda: reasoner.supports(HOSTILE, [HOSTILE], "en"),
     }[verb]()
@@ -174,7 +174,7 @@ def test_the_value_of_a_slot_stays_within_its_question(verb):
     reasoner, model = thinking(ModelUnavailable("gone"))
     {
         "grade": lambda: reasoner.grade(asked, [item]),
-        "rewrite": lambda: reasoner.rewrite(asked, [item], [tool("search_api")], 1),
+        "rewrite": lambda: reasoner.rewrite(asked, [item], [tool("search_api")]),
         "extract": lambda: reasoner.extract(asked, [item]),
         "answer": lambda: reasoner.answer(
             Understanding(question="Where?", language="en"), Plan(questions=[asked]), [item]
@@ -221,7 +221,7 @@ def test_no_prompt_holds_ids_paths_rights_or_arguments():
     reasoner.understand(question.text, [Turn("Who?", "Alice.")])
     reasoner.plan(known, [spec])
     reasoner.grade(question, [item])
-    reasoner.rewrite(question, [item], [spec], 1)
+    reasoner.rewrite(question, [item], [spec])
     reasoner.extract(question, [item])
     reasoner.answer(known, Plan(questions=[question]), [item])
     reasoner.supports("It waits.", ["It waits."], "en")

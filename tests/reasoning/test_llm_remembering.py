@@ -13,6 +13,7 @@ from core.cache.cache import Cache, local_cache
 from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
 from models.chat.types import ModelUnavailable
+from reasoning.llm.deciding import REMEMBERED
 from reasoning.llm.reasoner import LlmReasoner
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
@@ -115,4 +116,4 @@ def test_grades_and_answers_are_made_anew(cache: Cache) -> None:
         with opened_ledger(purse_of("ann")):
             reasoner.plan(known("How long?"), TOOLS)
     assert model.verbs == ["plan"]
-    assert not reasoner._decider._remembered.holds("answer")  # type: ignore[union-attr]
+    assert not REMEMBERED & {"grade", "extract", "answer", "supports"}

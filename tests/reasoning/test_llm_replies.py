@@ -12,7 +12,7 @@ from core.ledger import opened_ledger
 from core.types import Part, Plan, Understanding
 from models.chat.types import ChatReply
 from reasoning.llm.claims import ClaimScanner
-from reasoning.llm.judging import Verdict
+from reasoning.llm.judging import SupportVerdict
 from reasoning.llm.replies import Unfit, loaded, other_language, parsed
 
 ITEM = graded(piece("The refund API waits 30 seconds. Alice maintains it."))
@@ -46,7 +46,7 @@ def test_a_malformed_reply_ends_with_the_rules_within_three_calls(reply, verb):
         "understand": lambda who: who.understand(QUESTION.text, []),
         "plan": lambda who: who.plan(KNOWN, TOOLS),
         "grade": lambda who: who.grade(QUESTION, [ITEM]),
-        "rewrite": lambda who: who.rewrite(QUESTION, [ITEM], TOOLS, 1),
+        "rewrite": lambda who: who.rewrite(QUESTION, [ITEM], TOOLS),
         "extract": lambda who: who.extract(QUESTION, [ITEM]),
         "answer": lambda who: who.answer(KNOWN, Plan(questions=[QUESTION]), [ITEM]),
     }[verb]
@@ -63,7 +63,7 @@ def test_a_malformed_reply_ends_with_the_rules_within_three_calls(reply, verb):
 def test_no_text_breaks_the_reader(before, after):
     for text in (before, f'{before}{{"verdict": "supported"}}{after}'):
         try:
-            assert parsed(text, Verdict).verdict in ("supported", "unsupported")
+            assert parsed(text, SupportVerdict).verdict in ("supported", "unsupported")
         except Unfit as error:
             assert str(error)
 
@@ -78,7 +78,7 @@ def test_no_text_breaks_the_reader(before, after):
     ],
 )
 def test_safe_deviations_are_read(text):
-    assert parsed(text, Verdict) == Verdict(verdict="supported")
+    assert parsed(text, SupportVerdict) == SupportVerdict(verdict="supported")
 
 
 def test_raw_line_breaks_in_strings_become_blanks():
@@ -99,7 +99,7 @@ def test_escapes_name_nothing_that_cannot_be_written_or_shown():
 
 def test_an_error_names_the_field_and_the_value():
     with pytest.raises(Unfit, match="verdict: Input should be .* not maybe"):
-        parsed('{"verdict": "maybe"}', Verdict)
+        parsed('{"verdict": "maybe"}', SupportVerdict)
 
 
 def test_a_cut_reply_keeps_its_outcome_and_the_model_hears_of_it():

@@ -75,7 +75,7 @@ def test_every_verb_is_valid_or_degraded(chat: GuardedChat, language: str) -> No
         lambda: reasoner.plan(known, TOOLS),
         lambda: reasoner.plan(known.model_copy(update={"kind": "multi"}), TOOLS),
         lambda: reasoner.grade(question, ITEMS),
-        lambda: reasoner.rewrite(question, ITEMS, TOOLS, 1),
+        lambda: reasoner.rewrite(question, ITEMS, TOOLS),
         lambda: reasoner.extract(question, ITEMS),
         lambda: reasoner.answer(known, Plan(questions=[question]), ITEMS),
         lambda: reasoner.supports("It waits.", ["它等待。"], language),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from builders import graded, piece
@@ -15,10 +15,12 @@ from reasoning.rules.record_questions import read
 from reasoning.rules.record_schema import schema_of
 from reasoning.verification import unsupported_reason
 from stores.record_conditions import Condition
-from tools.record_rows import RecordRow
+from tools.record_rows import RecordRow, together
 
 
-def field(name: str, *examples: str, kind: str = "text", values: int = 0) -> FieldInfo:
+def field(
+    name: str, *examples: str, kind: Literal["text", "number"] = "text", values: int = 0
+) -> FieldInfo:
     shown = list(examples)
     return FieldInfo(name=name, type=kind, values=values or len(shown), examples=shown)
 
@@ -56,9 +58,8 @@ def spec(others: int = 0) -> ToolSpec:
     )
 
 
-def where(found: dict[str, Any] | None) -> list[str]:
-    assert found is not None
-    return sorted(str(Condition.model_validate(one)) for one in found["where"])
+def where(found: dict[str, Any], name: str = "where") -> list[str]:
+    return sorted(str(Condition.model_validate(one)) for one in found[name])
 
 
 @pytest.mark.parametrize(
@@ -83,29 +84,57 @@ def where(found: dict[str, Any] | None) -> list[str]:
 def test_a_question_becomes_conditions_on_its_fields(
     question: str, aggregate: str, conditions: list[str]
 ) -> None:
-    found = read(question, schema_of(spec()))
+    found = read(question, schema_of(spec()))[0]
     assert where(found) == conditions
-    assert found is not None
     assert found["aggregate"] == aggregate
 
 
 @pytest.mark.parametrize(
     ("question", "expected"),
     [
-        ("How many paintings per technique?", {"aggregate": "groups", "field": "technique"}),
         (
             "What is the tallest painting?",
             {"order_by": "height_cm", "descending": True, "limit": 1},
         ),
         ("3 oldest paintings", {"order_by": "year", "descending": False, "limit": 3}),
         ("average price of closed repair orders", {"aggregate": "average", "field": "price"}),
-        ("How many repair orders per year?", {"field": "received", "characters": 4}),
+        ("How many repair orders per year?", {"by": "received", "characters": 4}),
+        ("How many paintings per technique?", {"aggregate": "groups", "by": "technique"}),
+        (
+            "average price of repair orders per mechanic",
+            {"aggregate": "average", "field": "price", "by": "mechanic"},
+        ),
+        ("What is the newest repair order?", {"order_by": "received", "limit": 1}),
     ],
 )
 def test_orders_and_groups_come_from_the_schema(question: str, expected: dict[str, Any]) -> None:
-    found = read(question, schema_of(spec()))
-    assert found is not None
+    found = read(question, schema_of(spec()))[0]
     assert {name: found[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("question", "asked", "among"),
+    [
+        ("What share of the paintings is in oil?", ["technique = oil"], []),
+        (
+            "What share of paintings from Japan is in oil?",
+            ["technique = oil"],
+            ["country = Japan"],
+        ),
+        ("Какой процент заказов не закрыт?", ["status != closed"], []),
+    ],
+)
+def test_a_share_is_of_what_is_said_before(
+    question: str, asked: list[str], among: list[str]
+) -> None:
+    found = read(question, schema_of(spec()))[0]
+    assert found["aggregate"] == "share"
+    assert (where(found), where(found, "among")) == (asked, among)
+
+
+def test_the_word_for_when_it_was_done_is_no_state() -> None:
+    found = read("Repair orders opened between March and May 2024", schema_of(spec()))[0]
+    assert where(found) == ["received <= 2024-05", "received >= 2024-03"]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +149,20 @@ def test_orders_and_groups_come_from_the_schema(question: str, expected: dict[st
     ],
 )
 def test_beside_prose_a_question_that_names_no_records_is_left_alone(question: str) -> None:
-    assert read(question, schema_of(spec(others=50))) is None
+    assert read(question, schema_of(spec(others=50))) == []
+
+
+@pytest.mark.parametrize(
+    ("question", "conditions"),
+    [
+        ("How many pastels are there?", ["technique = pastel"]),
+        ("How many are in Japan?", ["country = Japan"]),
+    ],
+)
+def test_beside_prose_values_of_records_name_them_too(question: str, conditions: list[str]) -> None:
+    [found] = read(question, schema_of(spec(others=50)))
+    assert found["aggregate"] == "count"
+    assert where(found) == conditions
 
 
 def test_what_was_counted_and_listed_is_cited_and_stands_the_check() -> None:
@@ -129,13 +171,13 @@ def test_what_was_counted_and_listed_is_cited_and_stands_the_check() -> None:
     row.counted(1, 300, [Condition(field="year", op=">", value=1950)])
     counted = row.evidence([record], "paintings.csv")
     beside = piece("Dusk is when the sun sets in 1957.")
-    grades = {one.evidence_id: one.grade for one in record_grades([counted, record, beside])}
+    call = Call(tool="query_records", arguments={"show": ["painted_by"], "where": []})
+    asked = SubQuestion(id="q1", text="?", query="?", wants="list", calls=[call])
+    grades = {g.evidence_id: g.grade for g in record_grades(asked, [counted, record, beside])}
     assert grades[beside.evidence_id] == 0
     evidence: list[Evidence] = [
         graded(one, grades[one.evidence_id]) for one in (counted, record, beside)
     ]
-    call = Call(tool="query_records", arguments={"show": ["painted_by"], "where": []})
-    asked = SubQuestion(id="q1", text="?", query="?", wants="list", calls=[call])
     claims, rest = record_claims(Plan(questions=[asked]), evidence)
     known = {item.evidence_id: item for item in evidence}
     assert [unsupported_reason(claim, known) for claim in claims] == ["", ""]
@@ -148,5 +190,30 @@ def test_what_was_counted_and_listed_is_cited_and_stands_the_check() -> None:
     ]
 
 
+def test_a_share_says_of_what_and_a_list_that_it_is_cut() -> None:
+    row = RecordRow("en", "")
+    known = [Condition(field="technique", op="=", value="oil")]
+    row.counted(3, 8, known, [Condition(field="country", op="=", value="Japan")], share=True)
+    row.cut(2, 3)
+    assert row.evidence([], "").text == (
+        "Of 8 records with country = Japan, 3 match: technique = oil; that is 37.5 %;"
+        " the first 2 of 3 are listed."
+    )
+
+
 def test_nothing_is_graded_where_no_record_query_answered() -> None:
-    assert record_grades([piece("Dusk.")]) == []
+    asked = SubQuestion(id="q1", text="Is it dark?", query="?", wants="yesno")
+    assert record_grades(asked, [piece("Dusk.")]) == []
+
+
+def test_several_collections_are_counted_together_with_the_share_of_each() -> None:
+    rows, counts = {}, {"north": 2, "south": 3}
+    for name, count in counts.items():
+        row = RecordRow("en", "")
+        row.counted(count, 10, [Condition(field="year", op=">", value=1950)])
+        rows[name] = row.evidence([], "").model_copy(update={"collection": name})
+    assert together(rows, counts, "en").text == (
+        "5 together. north: 2 of 10 records match: year > 1950."
+        " south: 3 of 10 records match: year > 1950."
+    )
+    assert together(rows, {"north": 2}, "en").text.startswith("north: 2 of 10")

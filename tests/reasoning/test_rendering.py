@@ -8,8 +8,9 @@ import pytest
 from builders import asking, citing, piece
 
 from core.citations import numbered_sources
+from core.language.cues import resource
 from core.types import Evidence, Plan, StopReason, Understanding
-from reasoning.rendering import WHY, render_answer, render_refusal
+from reasoning.rendering import render_answer, render_refusal
 
 FIRST = piece("The ward has 12 beds. It is open at night.")
 SECOND = piece("Marta Diaz leads the ward.")
@@ -122,11 +123,12 @@ def test_every_reason_to_refuse_has_its_own_words(language: str) -> None:
         StopReason.max_tokens,
         StopReason.timeout,
     }
-    assert named <= set(WHY[language])
-    assert len(set(WHY[language].values())) == len(WHY[language])
+    why = resource("stop_reasons")[language]
+    assert {reason.value for reason in named} <= set(why)
+    assert len(set(why.values())) == len(why)
     known = KNOWN.model_copy(update={"language": language})
     for reason in named:
-        assert WHY[language][reason] in render_refusal(known, None, [], reason)
+        assert why[reason.value] in render_refusal(known, None, [], reason)
 
 
 def test_a_language_without_a_lexicon_is_answered_in_english() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
-from builders import asking, piece, weights_for
+from builders import asking, graded, piece, weights_for
 
 from core.settings import Settings
 from core.tool_spec import ToolSpec
@@ -21,6 +21,7 @@ def spec(name: str, base: str = "search", *, scoped: bool = False) -> ToolSpec:
     return ToolSpec(name=name, base=base, purpose=f"Find things with {name}.", scoped=scoped)
 
 
+FOUND = [graded(piece("The dose is in the leaflet."), 1)]
 TOOLS = [
     spec("search_guidelines", scoped=True),
     spec("search_reports", scoped=True),
@@ -47,11 +48,11 @@ def planned(text: str, language: str = "en", about: str = "") -> SubQuestion:
         ("zh", "XR9 的最大剂量是多少？", "XR9", "上限"),
     ],
 )
-def test_the_first_rewrite_keeps_the_names_and_adds_synonyms(
+def test_a_rewrite_keeps_the_names_and_adds_synonyms(
     language: str, text: str, kept: str, added: str, rules: Rules
 ) -> None:
     # Any similarity passes here: what is looked at is the proposal.
-    made = rules(drift_similarity=0).rewrite(planned(text, language), [], TOOLS, 1)
+    made = rules(drift_similarity=0).rewrite(planned(text, language), FOUND, TOOLS)
     assert made is not None
     assert kept in made.query
     assert added in made.query
@@ -62,27 +63,9 @@ def test_the_first_rewrite_keeps_the_names_and_adds_synonyms(
 
 def test_the_carried_topic_stays_in_the_query(rules: Rules) -> None:
     question = planned("who maintains it", about="Kepler pump")
-    made = rules(drift_similarity=0).rewrite(question, [], TOOLS, 1)
+    made = rules(drift_similarity=0).rewrite(question, [], TOOLS)
     assert made is not None
     assert "Kepler pump" in made.query
-
-
-def test_the_second_rewrite_learns_from_the_evidence_and_asks_all_general_tools(
-    rules: Rules,
-) -> None:
-    evidence = [
-        piece("The Kepler pump feeds the boiler; its gasket leaks gasket gasket."),
-        piece("Gasket of the Kepler pump."),
-        piece("Soup."),
-    ]
-    question = planned("Kepler pump repair instructions")
-    made = rules(evidence, drift_similarity=0.3).rewrite(question, evidence, TOOLS, 2)
-    assert made is not None
-    assert made.query.startswith("Kepler pump repair instructions")
-    assert len(made.query) > len("Kepler pump repair instructions")
-    assert [call.tool for call in made.calls] == ["search", "read_document", "read_document"]
-    read = [call.arguments["chunk_id"] for call in made.calls if call.tool == "read_document"]
-    assert read == [item.chunk_id for item in evidence[:2]]
 
 
 class DriftingEmbedder:
@@ -108,34 +91,17 @@ class DriftingEmbedder:
 
 def test_a_rewrite_that_drifts_is_thrown_away() -> None:
     reasoner = RulesReasoner(Settings(), weights_for([]), DriftingEmbedder())
-    assert reasoner.rewrite(planned("Who maintains the pump?"), [], TOOLS, 1) is None
+    assert reasoner.rewrite(planned("Who maintains the pump?"), [], TOOLS) is None
     lenient = RulesReasoner(Settings(drift_similarity=0), weights_for([]), DriftingEmbedder())
-    assert lenient.rewrite(planned("Who maintains the pump?"), [], TOOLS, 1) is not None
+    assert lenient.rewrite(planned("Who maintains the pump?"), [], TOOLS) is not None
 
 
-def test_a_drifting_addition_falls_back_to_the_words_of_the_question(rules: Rules) -> None:
-    evidence = [piece("soup bread cakes canteen noon")]
-    question = planned("Kepler pump")
-    made = rules(evidence, drift_similarity=0.99).rewrite(question, evidence, TOOLS, 2)
-    assert made is not None
-    assert made.query == "Kepler pump"
-    assert "drifted" in made.reason
-
-
-@pytest.mark.parametrize("attempt", [1, 2])
-def test_similarity_is_reported_and_above_the_limit(attempt: int, rules: Rules) -> None:
-    made = rules().rewrite(planned("What is the maximum dose of morphine?"), [], TOOLS, attempt)
+def test_similarity_is_reported_and_above_the_limit(rules: Rules) -> None:
+    made = rules().rewrite(planned("What is the maximum dose of morphine?"), [], TOOLS)
     assert made is not None
     assert Settings().drift_similarity <= made.similarity <= 1.001
 
 
-def test_a_rewrite_is_the_same_every_time(rules: Rules) -> None:
-    question = planned("What is the maximum dose of morphine?")
-    evidence = [piece("Morphine is locked away."), piece("The dose is written on a card.")]
-    first, second = (rules(evidence).rewrite(question, evidence, TOOLS, 2) for _ in range(2))
-    assert first == second
-
-
 def test_the_classic_pipeline_never_rewrites() -> None:
     reasoner = ClassicReasoner(Settings(), weights_for([]), None)
-    assert reasoner.rewrite(planned("Who maintains the pump?"), [], TOOLS, 1) is None
+    assert reasoner.rewrite(planned("Who maintains the pump?"), [], TOOLS) is None

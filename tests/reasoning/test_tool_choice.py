@@ -53,7 +53,7 @@ HOSPITAL = [
             "Были ли происшествия, падения, поломки?",
             "最近的事故、跌倒、设备故障",
         ],
-        fields=[FieldInfo(name="created_at", type="text", values=3)],
+        fields=[FieldInfo(name="created_at", type="text", values=3, examples=["2024-03-01"])],
     ),
 ]
 GENERAL = [

@@ -48,7 +48,7 @@ def hit(name: str, text: str = "", score: float = 0.5, **values: object) -> Evid
 
 
 def searched(index: Index, text: str = "Where is the harbour?", **values: object) -> Searched:
-    fields = {name: values.pop(name) for name in ("vector", "distance") if name in values}
+    fields = {name: values.pop(name) for name in ("vector",) if name in values}
     return Searched(index, Query(text, **{"auth": ANN, **values}), **fields)
 
 

@@ -69,31 +69,6 @@ def test_a_vector_search_without_an_embedder_falls_back_to_words(
     assert found.notes
 
 
-def test_weak_vectors_give_words_the_greater_weight(
-    filled: Collection, index: Callable[..., Index]
-) -> None:
-    def note(limit: float) -> str:
-        chosen = with_settings(index(), weak_distance=limit)
-        rank = next(s for s in search(chosen, "harbour bridge").stages if s.name == "rank")
-        return rank.note
-
-    assert "vector weight 0.40" in note(0.0)
-    assert "vector weight 0.60" in note(2.0)
-
-
-def test_a_noisy_word_counts_less(filled: Collection, index: Callable[..., Index]) -> None:
-    def bm25(**changes) -> dict[str, float]:
-        found = search(with_settings(index(), **changes), "harbour lighthouse")
-        return {item.document_id: item.scores.get(TEXT, 0.0) for item in found.evidence}
-
-    plain = bm25(noisy_penalty=1.0, text_cutoff=0.0)
-    quieter = bm25(noisy_penalty=0.5, noisy_share=0.7, text_cutoff=0.0)
-    assert quieter["half"] == pytest.approx(plain["half"] / 2)  # only the noisy word is in it
-    assert plain["best"] > quieter["best"] > plain["best"] / 2
-    same = bm25(noisy_penalty=0.5, noisy_share=0.8, text_cutoff=0.0)
-    assert same == pytest.approx(plain)
-
-
 class Backwards:
     """Prefer the passages that a search likes least."""
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from fakes import DIMENSION, FakeEmbedder, document, write
+from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
 from retrievers.pipelines import run_pipeline
@@ -20,15 +18,6 @@ from stores.store import Store
 ANN = AuthContext(tenant="acme")
 DOCUMENTS = 150
 WORDS = [f"{first}{second}" for first in "bdfgklmnprst" for second in ("ano", "elo", "iru", "omi")]
-
-
-class NoiseEmbedder(FakeEmbedder):
-    """Give every text a direction of its own, as a model with random weights would."""
-
-    def embed_query(self, text: str) -> np.ndarray:
-        seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest())
-        vector = np.random.default_rng(seed).standard_normal(DIMENSION)
-        return (vector / np.linalg.norm(vector)).astype(np.float32)
 
 
 def texts() -> list[str]:
@@ -58,18 +47,6 @@ def indexed(store: Store, collection: Collection, embedder: FakeEmbedder, settin
     rows = [document(collection, f"d{n}", text) for n, text in enumerate(texts())]
     write(store, collection, rows, embedder)
     return Index(store, collection, embedder, settings)
-
-
-def test_vectors_of_noise_leave_a_search_by_words_as_good_as_it_is(
-    store: Store, collection: Collection, index, questions
-) -> None:
-    noisy = indexed(store, collection, NoiseEmbedder(), index().settings)
-    words = found_first(noisy, questions, "keyword")
-    assert words > 0.9
-    assert found_first(noisy, questions, "vector") < 0.1
-    assert found_first(noisy, questions, "hybrid") >= words - 0.05
-    blind = replace(noisy, settings=noisy.settings.model_copy(update={"trust_vectors": False}))
-    assert found_first(blind, questions, "hybrid") < words - 0.1, "the noise would have hurt"
 
 
 def test_words_nobody_wrote_leave_a_search_by_vectors_as_good_as_it_is(

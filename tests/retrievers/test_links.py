@@ -23,7 +23,7 @@ BOSS = AuthContext(tenant="acme", roles=frozenset({"boss"}))
 QUESTION = "Which university did the author of the novel The Quiet Harbour attend?"
 FIRST = "The Quiet Harbour is a novel; its author is Judith Marlow."
 SECOND = "After school Judith Marlow went to the university of the north."
-WORDS = {"weight_vector": 0.01, "weight_text": 0.99}  # the fake embedder knows no meaning
+WORDS = {"weight_vector": 0.01}  # the fake embedder knows no meaning
 OTHERS = [
     "Every university has an author who did attend.",
     "An author may attend a course.",

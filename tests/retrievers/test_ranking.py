@@ -11,15 +11,14 @@ from hypothesis import strategies as st
 from core.settings import Settings
 from retrievers.channels import SENTENCE, TEXT, VECTOR
 from retrievers.ranking import rank_candidates
-from retrievers.weights import Weights
 
 SETTINGS = Settings()
 BOTH = {VECTOR: 10, TEXT: 10}
 
 
 def ranked(found, limits=BOTH, weight=0.6, cutoff=0.0, **changes):
-    settings = Settings(**changes)
-    return rank_candidates(found, Weights(weight), settings, limits, cutoff=cutoff)
+    settings = Settings(weight_vector=weight, **changes)
+    return rank_candidates(found, settings, limits, cutoff=cutoff)
 
 
 def order(found, **given_values) -> list[str]:
@@ -32,17 +31,7 @@ def test_standardised_fusion_by_hand() -> None:
     assert dict(ranked(found).ranking) == pytest.approx({"a": 0.7, "b": 0.7, "c": 0.0}, abs=1e-6)
 
 
-def test_min_max_and_rrf_by_hand() -> None:
-    found = candidates([2.0, 8.0, 0.0], [0.7, 0.4, 0.1])
-    assert dict(ranked(found, fusion="min_max").ranking) == pytest.approx(
-        {"a": 0.6 + 0.4 * 0.25, "b": 0.6 * 0.5 + 0.4, "c": 0.0}, abs=1e-6
-    )
-    assert dict(ranked(found, weight=0.5, fusion="rrf").ranking) == pytest.approx(
-        {"a": 0.5 + 0.5 * 61 / 62, "b": 0.5 * 61 / 62 + 0.5, "c": 0.5 * 61 / 63}
-    )
-
-
-def test_one_channel_keeps_its_own_scores_and_ties_go_by_id() -> None:
+def test_one_channel_keeps_its_own_scores_and_ties_go_by_order() -> None:
     found = candidates([2.0, 8.0, 8.0, 0.0])
     assert ranked(found, limits={TEXT: 10}).ranking == [("b", 8.0), ("c", 8.0), ("a", 2.0)]
     found = candidates([0.0, 0.0], [0.25, 0.5])
@@ -92,10 +81,10 @@ rows = st.lists(
 )
 
 
-@given(rows, st.sampled_from(["standardised", "min_max", "rrf"]), st.integers(1, 12))
-def test_a_ranking_is_sorted_and_without_repeats(found, fusion, limit) -> None:
+@given(rows, st.integers(1, 12))
+def test_a_ranking_is_sorted_and_without_repeats(found, limit) -> None:
     some = candidates(*zip(*found, strict=True))
-    result = ranked(some, limits={VECTOR: limit, TEXT: limit}, fusion=fusion).ranking
+    result = ranked(some, limits={VECTOR: limit, TEXT: limit}).ranking
     assert result == sorted(result, key=lambda pair: (-pair[1], pair[0]))
     assert len({key for key, _ in result}) == len(result)
     best = some.chunk_ids[int(np.argmax(some.cosine))]

@@ -1,4 +1,4 @@
-"""The stages that only leave evidence out: adaptive k, near duplicates, the token budget."""
+"""The stages that only leave evidence out: near duplicates, the token budget."""
 
 from __future__ import annotations
 
@@ -8,32 +8,11 @@ from hypothesis import strategies as st
 from stage_builders import hit, ids, searched, with_settings
 
 from core.settings import Settings
-from retrievers.adaptive import adaptive
 from retrievers.near_duplicates import near_duplicates
 from retrievers.token_budget import context_budget, token_budget
 
 TEN = [hit(f"h{n}", score=1 - n / 20) for n in range(10)]
 LONG = "The harbour of the town opens at dawn and closes when the last boat is in. " * 3
-
-
-@pytest.mark.parametrize(
-    ("distance", "kept"),
-    [(0.1, 3), (0.199, 3), (0.2, 5), (0.6, 5), (0.601, 8), (1.0, 8), (None, 10)],
-)
-def test_the_best_distance_decides_how_many_are_kept(index, distance, kept) -> None:
-    after, _ = adaptive(searched(index(), distance=distance), TEN)
-    assert ids(after) == ids(TEN)[:kept]
-
-
-@pytest.mark.parametrize(("seventh", "eighth", "kept"), [(1, 0.6, 8), (0.6, 0.4, 7), (0.4, 0.4, 6)])
-def test_after_a_weak_hit_the_last_ones_must_be_good(index, seventh, eighth, kept) -> None:
-    scores = [1.0] * 6 + [seventh, eighth, 0.0]
-    evidence = [hit(f"h{n}", score=score) for n, score in enumerate(scores)]
-    assert len(adaptive(searched(index(), distance=0.8), evidence)[0]) == kept
-
-
-def test_adaptive_k_is_never_more_than_was_found(index) -> None:
-    assert adaptive(searched(index(), distance=0.8), TEN[:2])[0] == TEN[:2]
 
 
 @pytest.mark.parametrize(

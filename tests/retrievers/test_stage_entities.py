@@ -6,7 +6,7 @@ import pytest
 from fakes import document, write
 from stage_builders import ANN, searched
 
-from retrievers.entities import boost_entities, entity_ranking, question_names
+from retrievers.entities import boost_entities, entity_shares, question_names
 
 TEXTS = {
     "both": "Marie Curie worked with NASA on radium.",
@@ -30,10 +30,9 @@ def candidates(store, collection, embedder):
 
 
 def named(index, question, candidates) -> dict[str, float]:
-    ranking = entity_ranking(searched(index(entity_model="rules"), question), candidates)
+    shares = entity_shares(searched(index(entity_model="rules"), question), candidates)
     documents = {item.chunk_id: item.document_id for item in candidates}
-    assert ranking == sorted(ranking, key=lambda pair: (-pair[1], pair[0]))
-    return {documents[key]: share for key, share in ranking}
+    return {documents[key]: share for key, share in shares.items()}
 
 
 def test_candidates_are_ranked_by_the_names_they_share(index, candidates) -> None:
@@ -67,4 +66,4 @@ def test_evidence_that_names_them_rises(index, candidates) -> None:
 
 
 def test_nothing_is_ranked_without_candidates(index, store) -> None:
-    assert entity_ranking(searched(index(), "Who was Marie Curie?"), []) == []
+    assert entity_shares(searched(index(), "Who was Marie Curie?"), []) == {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from fakes import document, write
 from stage_builders import ANN, hit, ids, searched, with_settings
 
 from core.settings import Settings
@@ -106,33 +105,6 @@ def test_warnings_about_other_and_deprecated_versions(index) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "preferred"),
-    [
-        ("What is a harbour?", [0]),
-        ("Give me an example of a harbour", [1, 2]),
-        ("What conclusion does it reach about harbours?", [3]),
-        ("Что такое гавань?", [0]),
-        ("Наведи приклад гавані", [1, 2]),
-        ("结论是什么?", [3]),
-        ("Where is the harbour?", []),
-    ],
-)
-def test_a_question_has_its_place_in_a_document(
-    index, store, collection, embedder, question, preferred
-) -> None:
-    rows = [
-        document(collection, "a", *(f"part {n}" for n in range(4))),
-        document(collection, "b", "alone"),
-    ]
-    write(store, collection, rows, embedder)
-    keys = [chunk.chunk_id for row in rows for chunk in row.chunks]
-    found = store.catalogue.evidence(ANN, collection.id, keys)
-    amounts = added(index, question, *found.values())
-    assert [place for place, key in enumerate(keys) if amounts[key] == 0.05] == preferred
-    assert sum(amounts.values()) == pytest.approx(0.05 * len(preferred))
-
-
-@pytest.mark.parametrize(
     ("text", "share"),
     [
         (CODE, 1.0),
@@ -205,7 +177,7 @@ def test_every_amount_is_a_setting(index) -> None:
     off = {name: 0.0 for name in Settings.model_fields if name.startswith("factor_")}
     silent = with_settings(index(), **off)
     evidence = [hit("a", CONTENTS, version="1.0"), hit("b", CODE, version="2.1")]
-    assert len(off) == 9
+    assert len(off) == 8
     assert factors(searched(silent, "how to use os.getcwd in 2.1"), evidence) == (evidence, "")
 
 

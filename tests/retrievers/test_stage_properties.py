@@ -14,7 +14,6 @@ from stage_builders import ANN, WithVectors, WordReranker, ids
 
 from core.settings import Settings
 from core.types import Evidence
-from retrievers.adaptive import adaptive
 from retrievers.coverage import coverage
 from retrievers.entities import boost_entities
 from retrievers.factors import factors
@@ -26,9 +25,9 @@ from retrievers.types import Index, Query
 from stores.store import Store
 
 RANKING = [rerank, factors, boost_entities]
-CUTTING = [adaptive, near_duplicates, coverage, token_budget]
+CUTTING = [near_duplicates, coverage, token_budget]
 STAGES = [*RANKING, *CUTTING, neighbours]
-REPEATABLE = [adaptive, near_duplicates, token_budget]
+REPEATABLE = [near_duplicates, token_budget]
 QUESTIONS = [
     "Where is the harbour?",
     "What is jax.lax.scan in 2.1?",
@@ -75,25 +74,23 @@ def rankings(draw: st.DrawFn) -> list[tuple[int, float]]:
     return list(zip(chosen, sorted(scores, reverse=True), strict=False))
 
 
-def prepared(library, ranking, question, distance) -> tuple[WithVectors, list[Evidence]]:
+def prepared(library, ranking, question) -> tuple[WithVectors, list[Evidence]]:
     index, chunks = library
     index = replace(
         index, settings=Settings(data=index.store.folder, rerank_pool=7, context_tokens=100)
     )
     vector = FakeEmbedder().embed_query(question)
     evidence = [chunks[place].model_copy(update={"score": score}) for place, score in ranking]
-    return WithVectors(index, Query(question, ANN), vector, distance), evidence
+    return WithVectors(index, Query(question, ANN), vector), evidence
 
 
-CASES = given(rankings(), st.sampled_from(QUESTIONS), st.sampled_from([0.1, 0.5, 0.9, None]))
+CASES = given(rankings(), st.sampled_from(QUESTIONS))
 
 
 @pytest.mark.parametrize("stage", STAGES, ids=lambda stage: stage.__name__)
 @CASES
-def test_a_stage_returns_a_ranking_of_known_chunks(
-    library, stage, ranking, question, distance
-) -> None:
-    search, evidence = prepared(library, ranking, question, distance)
+def test_a_stage_returns_a_ranking_of_known_chunks(library, stage, ranking, question) -> None:
+    search, evidence = prepared(library, ranking, question)
     before = list(evidence)
     after, note = stage(search, evidence)
     assert evidence == before, "the evidence it was given is not its own"
@@ -108,10 +105,8 @@ def test_a_stage_returns_a_ranking_of_known_chunks(
 
 @pytest.mark.parametrize("stage", CUTTING, ids=lambda stage: stage.__name__)
 @CASES
-def test_what_only_cuts_keeps_the_order_and_the_scores(
-    library, stage, ranking, question, distance
-) -> None:
-    search, evidence = prepared(library, ranking, question, distance)
+def test_what_only_cuts_keeps_the_order_and_the_scores(library, stage, ranking, question) -> None:
+    search, evidence = prepared(library, ranking, question)
     after, _ = stage(search, evidence)
     kept = set(ids(after))
     wanted = [item for item in evidence if item.chunk_id in kept]
@@ -121,8 +116,8 @@ def test_what_only_cuts_keeps_the_order_and_the_scores(
 
 @pytest.mark.parametrize("stage", RANKING, ids=lambda stage: stage.__name__)
 @CASES
-def test_equals_keep_their_order(library, stage, ranking, question, distance) -> None:
-    search, evidence = prepared(library, ranking, question, distance)
+def test_equals_keep_their_order(library, stage, ranking, question) -> None:
+    search, evidence = prepared(library, ranking, question)
     after, _ = stage(search, evidence)
     assert sorted(ids(after)) == sorted(ids(evidence))
     places = {key: place for place, key in enumerate(ids(evidence))}
@@ -132,7 +127,7 @@ def test_equals_keep_their_order(library, stage, ranking, question, distance) ->
 
 @pytest.mark.parametrize("stage", REPEATABLE, ids=lambda stage: stage.__name__)
 @CASES
-def test_a_second_time_changes_nothing(library, stage, ranking, question, distance) -> None:
-    search, evidence = prepared(library, ranking, question, distance)
+def test_a_second_time_changes_nothing(library, stage, ranking, question) -> None:
+    search, evidence = prepared(library, ranking, question)
     once, _ = stage(search, evidence)
     assert stage(search, once)[0] == once

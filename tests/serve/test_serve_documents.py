@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from commands import pdf
-from serving import Served, error_of
+from serving import Served, error_of, eventually
 from uploading import finished, upload
 
 from core.profile import Profile
@@ -18,7 +18,7 @@ def test_an_upload_can_be_asked_about(served: Served, uploads: Path) -> None:
     assert response.status_code == 202
     job = finished(served, response.json())
     assert (job["state"], job["documents"], job["error"]) == ("done", 1, "")
-    assert list(uploads.iterdir()) == []
+    eventually(lambda: list(uploads.iterdir()) == [])  # a moment after its job is done
     body = {"question": "How long is a newt?", "collection": "uploaded"}
     with served.client("reader") as client:
         assert "12 cm" in client.post("/api/v1/chat", json=body).json()["answer"]

@@ -99,7 +99,7 @@ def test_what_can_change_changes_and_the_rest_is_named(
         ("max_question_chars: 10\ntop_k: many", "top_k"),
         ("max_question_chars: 10\nwalrus: 1", "unknown setting"),
         ("max_question_chars: [", "not valid YAML"),
-        ("max_question_chars: 10\nweight_vector: 0\nweight_text: 0", "cannot both be 0"),
+        ("max_question_chars: 10\ngrade_related: 0.99", "must hold"),
     ],
 )
 def test_a_bad_file_changes_nothing_and_says_why(

@@ -11,8 +11,9 @@ from pydantic import ValidationError
 
 from core.auth import AuthContext
 from core.errors import CallerError
+from core.language.held_words import has_words
 from stores.catalogue import Collection
-from stores.record_conditions import Condition, has_words
+from stores.record_conditions import Condition
 from stores.store import Store
 
 ANN = AuthContext(tenant="acme", user="ann")
@@ -278,6 +279,24 @@ def test_totals_groups_and_sums_count_only_what_the_caller_may_see(
         assert (total[0], total[2]) == (added, names)
         assert bool(store.records.having(auth, books.id, "Nobody")) is (auth is boss)
         assert sum(one.records for one in store.records.describe(auth, books.id).tables) == names
+
+
+def test_a_field_is_added_up_for_each_value_of_another(store: Store, books: Collection) -> None:
+    groups = store.records.groups(ANN, books.id, [], "author", adds="year", limit=2)
+    assert groups.counts == [("Herbert", 1965), ("Joyce", 1922)]
+    assert groups.values == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), [("dune", ["dune"]), ("Herbert", ["dune"]), ("classified", [])]
+)
+def test_a_record_is_called_by_its_title_or_a_value_of_its_own(
+    store: Store, books: Collection, words: str, found: list[str]
+) -> None:
+    keys = store.records.called(ANN, books.id, words)
+    rows = store.database.read().execute("SELECT key, document_id FROM documents")
+    names = {row[0]: row[1] for row in rows}
+    assert [names[key] for key in keys] == found
 
 
 @pytest.mark.parametrize(

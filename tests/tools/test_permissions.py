@@ -364,6 +364,7 @@ def test_no_tool_runs_without_a_verified_caller(world: World, missing: object) -
         "search_classic": {"query": "x"},
         "query_records": {},
         "read_document": {"chunk_id": "x"},
+        "summarise": {},
     }
     assert {spec.name for spec in tools.specs(AuthContext(tenant="red"))} == set(calls)
     for name, arguments in calls.items():

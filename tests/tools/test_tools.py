@@ -92,7 +92,7 @@ def test_links_are_followed_as_settings_and_arguments_say(
     question = "Which university did the author of the novel The Quiet Harbour attend?"
 
     def followed(arguments: dict[str, object], name: str = "", **values: bool) -> bool:
-        tools = Toolbox(index(collection, weight_vector=0.01, weight_text=0.99, **values))
+        tools = Toolbox(index(collection, weight_vector=0.01, **values))
         asked = {"query": question, "language": "en", **arguments}
         result = tools.run(
             name or ("books" if scoped else "search"), asked, ANN, time.monotonic() + 60
@@ -214,7 +214,13 @@ def test_a_profile_renames_scopes_and_replaces_tools(
     write(store, collection, rows, embedder)
     tools = Toolbox(index(collection))
     specs = {spec.name: spec for spec in tools.specs(ANN)}
-    assert set(specs) == {*GENERAL, "search_books", "read_document", "search_classic"}
+    assert set(specs) == {
+        *GENERAL,
+        "search_books",
+        "read_document",
+        "search_classic",
+        "summarise",
+    }
     assert {name for name, spec in specs.items() if spec.scoped} == {"search_books", "search_text"}
     for name, expected in (("search_books", ["books/a"]), ("search_text", ["guide.md"])):
         result = tools.run(name, {"query": "harbour"}, ANN, time.monotonic() + 60)

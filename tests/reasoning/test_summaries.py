@@ -1,0 +1,133 @@
+"""Questions about a whole: told from others, planned, and answered by sentences that read alone."""
+
+from __future__ import annotations
+
+import pytest
+from builders import piece, weights_of
+from fakes import FakeEmbedder
+
+from core.record_names import HELD, ROW
+from core.settings import Settings
+from core.tool_spec import ToolSpec
+from core.types import Evidence, Plan, Understanding
+from reasoning.rendering import render_answer
+from reasoning.rules.reasoner import RulesReasoner
+from reasoning.rules.summaries import AskedSummary, asked_summary
+
+TOOLS = [
+    ToolSpec(name=name, base=name, purpose="Find passages.", arguments={})
+    for name in ("search", "summarise")
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "question"),
+    [
+        ("en", "What is this collection about?"),
+        ("en", "Can you give me a brief summary of the documentation?"),
+        ("en", "What topics do these documents cover"),
+        ("en", "What documents are there?"),
+        ("ru", "О чём эта коллекция?"),
+        ("ru", "Кратко перескажи все документы"),
+        ("uk", "Про що ці документи?"),
+        ("ru", "Про що ця колекція?"),  # a short question is easily taken for Russian
+        ("zh", "这个文集讲什么？"),
+        ("zh", "总结一下这些文档"),
+    ],
+)
+def test_a_question_about_the_collection(language: str, question: str) -> None:
+    assert asked_summary(question, language) == AskedSummary("", sure=True)
+
+
+@pytest.mark.parametrize(
+    ("language", "question", "name", "sure"),
+    [
+        ("en", "Summarise Dune", "Dune", True),
+        ("en", "Give me a summary of the document guide.md", "guide.md", True),
+        ("en", "Summarize the chapter on the Normans in three sentences", "the Normans", True),
+        ("en", "What is Gilead about?", "Gilead", False),
+        ("en", "Summarise the causes of the war", "the causes of the war", False),
+        ("ru", "О чём книга «Идиот»?", "Идиот", True),
+        ("ru", "Кратко о документе a.md", "a.md", True),
+        ("uk", "Перекажи документ «Моделі»", "Моделі", True),
+        ("zh", "《红楼梦》讲了什么？", "红楼梦", True),
+        ("zh", "请总结一下文档 guide.md", "guide.md", True),
+    ],
+)
+def test_a_question_about_a_document(language: str, question: str, name: str, sure: bool) -> None:
+    assert asked_summary(question, language) == AskedSummary(name, sure=sure)
+
+
+@pytest.mark.parametrize(
+    ("language", "question"),
+    [
+        ("en", "What is a tree about to fall called?"),
+        ("en", "What documents do I need for a visa?"),
+        ("en", "How many documents are there?"),
+        ("en", "Who is the author about whom this is written?"),
+        ("ru", "Какие документы нужны для визы?"),
+        ("zh", "有哪些文件格式被支持？"),
+        ("zh", "请" * 3000),
+    ],
+)
+def test_other_questions_ask_for_no_summary(language: str, question: str) -> None:
+    assert asked_summary(question, language) is None
+
+
+def reasoner() -> RulesReasoner:
+    return RulesReasoner(Settings(), weights_of([]), FakeEmbedder())
+
+
+def planned(question: str) -> tuple[Understanding, Plan]:
+    rules = reasoner()
+    understanding = rules.understand(question, [])
+    return understanding, rules.plan(understanding, TOOLS)
+
+
+def calls(question: str) -> list[str]:
+    return [call.tool for call in planned(question)[1].questions[0].calls]
+
+
+def test_what_may_be_another_question_is_searched_for_too() -> None:
+    assert calls("What is Gilead about?") == ["summarise", "search"]
+    assert calls("Summarise Gilead") == ["summarise"]
+    assert calls("Who wrote Gilead?") == ["search"]
+
+
+def row(*held: Evidence) -> Evidence:
+    found = piece("Documents: 1 (text: 1).", kind=ROW, tool="summarise")
+    return found.model_copy(update={"metadata": {HELD: [one.chunk_id for one in held]}})
+
+
+def test_extracts_are_whole_sentences_in_their_order_and_labelled() -> None:
+    understanding, plan = planned("Summarise Gilead")
+    text = piece(
+        "The harbour opens at noon for the fishing boats. It is cold. Why does the harbour close?\n"
+        "- a list item of the harbour and boats\n"
+        "The harbour master counts all the fishing boats of the harbour.",
+        title="Gilead",
+    )
+    beside = piece("The harbour opens at noon for boats of the fleet.", title="Other")
+    evidence = [row(text), text, beside]
+    rules = reasoner()
+    grades = rules.grade(plan.questions[0], evidence)
+    assert [grade.grade for grade in grades] == [3, 3, 0]
+    found = [
+        item.model_copy(update={"grades": {"q1": grade.grade}})
+        for item, grade in zip(evidence, grades, strict=True)
+        if grade.grade
+    ]
+    draft = rules.answer(understanding, plan, found)
+    assert [claim.text for claim in draft.claims] == [
+        "The harbour opens at noon for the fishing boats.",
+        "The harbour master counts all the fishing boats of the harbour.",
+    ]
+    said = render_answer(understanding, plan, draft.claims, [], found)
+    assert said.startswith("Extracts from “Gilead”, chosen by centrality:\n")
+
+
+def test_documents_of_a_similar_name_answer_nothing_and_nothing_is_searched_instead() -> None:
+    _, plan = planned("Summarise Gilead")
+    rules = reasoner()
+    assert rules.grade(plan.questions[0], [piece("Text of another book.")]) == []
+    assert rules.rewrite(plan.questions[0], [], TOOLS) is None

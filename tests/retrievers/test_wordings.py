@@ -1,0 +1,63 @@
+"""Several wordings of one question: one ranking, whatever their order."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from stage_builders import ANN, hit, ids
+
+from retrievers.types import Found, Query
+from retrievers.wordings import reciprocal_ranks, search_wordings
+
+rankings = st.lists(
+    st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8), min_size=1, max_size=4
+)
+
+
+def hits(names):
+    return [hit(name) for name in names]
+
+
+def test_reciprocal_ranks_by_hand() -> None:
+    merged = reciprocal_ranks([hits("ab"), hits("bc")], 60)
+    assert ids(merged) == ["b", "a", "c"]
+    assert [item.score for item in merged] == [
+        (1 + 61 / 62) / 2,
+        0.5,
+        61 / 62 / 2,
+    ]
+
+
+@given(rankings, st.randoms())
+def test_the_order_of_the_wordings_does_not_matter(found, chance) -> None:
+    other = found[:]
+    chance.shuffle(other)
+    one, two = (reciprocal_ranks([hits(names) for names in given], 60) for given in (found, other))
+    assert ids(one) == ids(two)
+    assert set(ids(one)) == {name for names in found for name in names}
+    assert all(0 < item.score <= 1 for item in one)
+
+
+@given(rankings)
+def test_one_ranking_stays_as_it_is(found) -> None:
+    assert ids(reciprocal_ranks([hits(found[0])], 60)) == found[0]
+
+
+@given(rankings, st.sampled_from("abcdefgh"))
+def test_being_found_first_once_more_never_lowers_a_place(found, name) -> None:
+    before = ids(reciprocal_ranks([hits(names) for names in found], 60))
+    after = ids(reciprocal_ranks([hits(names) for names in [*found, [name]]], 60))
+    if name in before:
+        assert after.index(name) <= before.index(name)
+
+
+def test_the_trace_names_each_wording() -> None:
+    asked: list[str] = []
+
+    def search(query: Query) -> Found:
+        asked.append(query.text)
+        return Found(evidence=hits("ab"), notes=["same"])
+
+    found = search_wordings(search, Query("harbour", ANN), ["harbuor", "harbour"], constant=60)
+    assert asked == ["harbour", "harbuor"]
+    assert (ids(found.evidence), found.notes) == (["a", "b"], ["same"])
