@@ -16,6 +16,7 @@ RELEVANT = 1  # the lowest grade that counts as relevant
 TYPE_KEYS = ("type", "category")
 LANGUAGE_KEYS = ("language", "lang")
 ANSWER_KEY = "answer"
+PASSAGE_KEYS = ("passage",)
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,8 @@ class JudgedQuery:
     """Hold one query with the grades of its documents; `type` and `language` are "" if unknown.
 
     A document that `grades` does not name is not relevant. `answers` are the accepted answers,
-    none where the data set gives no text or number for one.
+    none where the data set gives no text or number for one. `passage` is the document it is asked
+    about, also where that has no answer.
     """
 
     query_id: str
@@ -32,6 +34,7 @@ class JudgedQuery:
     type: str = ""
     language: str = ""
     answers: tuple[str, ...] = ()
+    passage: str = ""
 
     @property
     def relevant(self) -> frozenset[str]:
@@ -127,6 +130,7 @@ def _read_queries(path: Path, judgments: Judgments) -> list[JudgedQuery]:
                 type=_described(found, TYPE_KEYS),
                 language=_described(found, LANGUAGE_KEYS),
                 answers=_answers(found),
+                passage=_described(found, PASSAGE_KEYS),
             )
         )
     return queries

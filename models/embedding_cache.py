@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from core.cache.cache import Cache
-from models.embeddings import CutsWords, Embedder
+from models.embeddings import CutsWords, Embedder, Passage, Reads
 from models.vectors import Vectors
 
-QUERY, PASSAGE = "query", "passage"
+QUERY, PASSAGE, READ = "query", "passage", "read"
 
 
 class CachedEmbedder:
@@ -27,6 +28,7 @@ class CachedEmbedder:
         self.dimension = embedder.dimension
         self.languages = embedder.languages
         self.similarity = embedder.similarity
+        self.reads = isinstance(embedder, Reads) and embedder.reads
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Embed only the texts that are not remembered and that no other thread is embedding."""
@@ -51,6 +53,21 @@ class CachedEmbedder:
             [key], lambda missing: {key: _packed(self._embedder.embed_query(text))}
         )
         return _unpacked(found[key])
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
+        """Read only the passages that are not remembered; nothing where the original reads none."""
+        if not isinstance(self._embedder, Reads):
+            return []
+        reader = self._embedder
+        keys = [self._key(READ, json.dumps([question, *passage])) for passage in passages]
+        passage_of = dict(zip(keys, passages, strict=True))
+
+        def make(missing: list[str]) -> dict[str, bytes]:
+            rows = reader.read(question, [passage_of[key] for key in missing])
+            return {key: _packed(row) for key, row in zip(missing, rows, strict=True)}
+
+        found = self._cache.many(keys, make)
+        return [_unpacked(found[key]) for key in keys]
 
     def pieces(self, word: str) -> int:
         """Return what the original returns, 1 where it cuts no words."""

@@ -14,10 +14,11 @@ from models.folder import ModelFolder, find_folder
 from models.identity import EmbedderSpec, Prompts, content_digest, named_id, prompts_of
 from models.onnx_embedder import Span
 from models.onnx_session import RunOptions
+from models.reader import Passage
 from models.table import USUAL_COSINES, ModelCard, find_card
 from models.vectors import Vectors
 
-__all__ = ["EMBEDDED", "Embedder", "SpanEmbedder", "Vectors", "load_embedder"]
+__all__ = ["EMBEDDED", "Embedder", "Passage", "Reads", "SpanEmbedder", "Vectors", "load_embedder"]
 
 DEFAULT_TOKENS = 512  # of encoders whose files say nothing
 
@@ -60,6 +61,16 @@ class CutsWords(Protocol):
 
     def pieces(self, word: str) -> int:
         """Return the number of pieces of a word."""
+
+
+@runtime_checkable
+class Reads(Protocol):
+    """Read passages for the sentences that answer; check with isinstance, then `reads`."""
+
+    reads: bool
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
+        """Return, per passage, the log odds of each sentence against "none answers"."""
 
 
 @runtime_checkable

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from core.errors import ModelError
@@ -16,14 +18,38 @@ from models.onnx_session import OnnxSession, RunOptions
 from models.packed_export import export_packed
 from models.packed_weights import PackedWeights
 from models.piece_tokenizer import PieceTokenizer, export_pieces
+from models.reader import Passage, Reader, open_reader
 from models.table import published_weights
+from models.vectors import Vectors
 
 VERSION = 1  # of the files in the cache; another one makes them again
 
 
+class PackedEmbedder(OnnxSpanEmbedder):
+    """Embed with the multilingual model, and read with the reader made from it."""
+
+    reads = True
+
+    def __init__(
+        self, session: OnnxSession, spec: EmbedderSpec, opened: Callable[[], Reader]
+    ) -> None:
+        """Take what OnnxSpanEmbedder takes; the reader is opened when it is first asked."""
+        super().__init__(session, spec)
+        self._opened = opened
+        self._reader: Reader | None = None
+        self._opening = threading.Lock()
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
+        """Return the log odds of each sentence of each passage against "none answers"."""
+        with self._opening:
+            if self._reader is None:
+                self._reader = self._opened()
+        return self._reader.read(question, passages)
+
+
 def open_packed(
     folder: ModelFolder, spec: EmbedderSpec, options: RunOptions, cache_dir: Path, backend: str
-) -> OnnxSpanEmbedder:
+) -> PackedEmbedder:
     """Open the multilingual embedded model; raise ModelError for weights that are not its own."""
     path = folder.path / PACKED
     hint = f"reinstall the package {CARRIERS[EMBEDDED].package}"
@@ -44,4 +70,5 @@ def open_packed(
     tokenizer = PieceTokenizer(export(export_pieces, "model"), spec.max_tokens)
     alone = replace(options, batch_size=1)  # as its int8 ranges ask for
     onnx = export(export_packed, "onnx")
-    return OnnxSpanEmbedder(OnnxSession(onnx, folder, alone, tokenizer), spec)
+    opened = partial(open_reader, path, spec.digest, tokenizer, alone, cache_dir)
+    return PackedEmbedder(OnnxSession(onnx, folder, alone, tokenizer), spec, opened)

@@ -36,7 +36,7 @@ def export_packed(weights: PackedWeights, target: Path) -> None:
     import onnx
     from onnx import TensorProto, helper
 
-    graph = _Graph(weights)
+    graph = EncoderGraph(weights)
     hidden = graph.embeddings()
     for layer in range(weights.layers):
         hidden = graph.layer(hidden, layer)
@@ -55,7 +55,7 @@ def export_packed(weights: PackedWeights, target: Path) -> None:
     onnx.save(helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION), target)
 
 
-class _Graph:
+class EncoderGraph:
     """Collect nodes and tensors; every method returns the name of its output."""
 
     def __init__(self, weights: PackedWeights) -> None:
@@ -64,6 +64,7 @@ class _Graph:
         self.tensors: list[Any] = []
 
     def node(self, kind: str, inputs: list[str], *outputs: str, **attributes: Any) -> str:  # noqa: ANN401 - as onnx
+        """Add a node."""
         from onnx import helper
 
         named = outputs or (f"{kind}_{len(self.nodes)}",)
@@ -72,6 +73,7 @@ class _Graph:
         return named[0]
 
     def tensor(self, values: NDArray[Any]) -> str:
+        """Add a constant."""
         from onnx import numpy_helper
 
         name = f"tensor_{len(self.tensors)}"
@@ -79,27 +81,13 @@ class _Graph:
         return name
 
     def embeddings(self) -> str:
-        """Look words up, add positions and the only type that is used, normalise."""
-        from onnx import TensorProto, helper
-
+        """Add positions and the only type that is used to the words, normalise."""
         weights = self.weights
-        table = weights.matrix("emb.word", weights.width)
-        # As signed numbers, -8 to 7, which need no zero points: the high bit of each is flipped.
-        signed = (table.pairs() ^ 0x88).tobytes()
-        words = helper.make_tensor("words", TensorProto.INT4, table.numbers.shape, signed, raw=True)
-        self.tensors.append(words)
-        scales = self.tensor(table.scales)
-        found = self.node(
-            "GatherBlockQuantized",
-            ["words", "input_ids", scales],
-            gather_axis=0,
-            quantize_axis=1,
-            block_size=BLOCK,
-        )
+        found = self.words()
         kinds = weights.vector("emb.type")[: weights.width]
         places = self.tensor(weights.vector("emb.pos").reshape(-1, weights.width) + kinds)
         one, two = self.tensor(np.array([1])), self.tensor(np.array([2]))
-        length = self.node("Slice", [self.node("Shape", ["input_ids"]), one, two])
+        length = self.node("Slice", [self.node("Shape", [found]), one, two])
         place = self.node("Slice", [places, self.tensor(np.array([0])), length])
         total = self.node("Add", [found, place])
         gain, bias = self.normalisation("emb.ln")
@@ -110,7 +98,25 @@ class _Graph:
             axis=-1,
         )
 
+    def words(self) -> str:
+        """Look words up in a table at 4 bits."""
+        from onnx import TensorProto, helper
+
+        table = self.weights.matrix("emb.word", self.weights.width)
+        # As signed numbers, -8 to 7, which need no zero points: the high bit of each is flipped.
+        signed = (table.pairs() ^ 0x88).tobytes()
+        words = helper.make_tensor("words", TensorProto.INT4, table.numbers.shape, signed, raw=True)
+        self.tensors.append(words)
+        return self.node(
+            "GatherBlockQuantized",
+            ["words", "input_ids", self.tensor(table.scales)],
+            gather_axis=0,
+            quantize_axis=1,
+            block_size=BLOCK,
+        )
+
     def layer(self, hidden: str, number: int) -> str:
+        """Attend and feed forward."""
         weights, name = self.weights, f"l{number}."
         width = weights.width
         before = f"l{number - 1}.oln" if number else "emb.ln"
@@ -122,22 +128,26 @@ class _Graph:
         hidden = self.added(attended, hidden, f"{name}aln")
         inner = self.node("Gelu", [self.int8([f"{name}fi"], hidden, width, f"{name}aln")])
         columns = len(weights.vector(f"{name}fi.b"))
-        packed = weights.matrix(f"{name}fo.w", columns)
-        outer = self.node(
+        outer = self.outer(f"{name}fo", inner, columns)
+        bias = self.tensor(weights.vector(f"{name}fo.b"))
+        return self.added(outer, hidden, f"{name}oln", bias)
+
+    def outer(self, name: str, value: str, columns: int) -> str:
+        """Multiply by the second matrix of a feed-forward layer, at 4 bits."""
+        packed = self.weights.matrix(f"{name}.w", columns)
+        return self.node(
             "MatMulNBits",
             [
-                inner,
-                self.tensor(packed.pairs().reshape(width, -1, BLOCK // 2)),
+                value,
+                self.tensor(packed.pairs().reshape(self.weights.width, -1, BLOCK // 2)),
                 self.tensor(packed.scales.reshape(-1)),
             ],
             K=columns,
-            N=width,
+            N=self.weights.width,
             bits=4,
             block_size=BLOCK,
             accuracy_level=1,
         )
-        bias = self.tensor(weights.vector(f"{name}fo.b"))
-        return self.added(outer, hidden, f"{name}oln", bias)
 
     def int8(self, names: list[str], value: str, columns: int, before: str = "") -> str:
         """Multiply by the joined matrices of names and add their biases."""
@@ -155,6 +165,7 @@ class _Graph:
         return self.node("DynamicQuantizeMatMul", given)
 
     def added(self, value: str, skipped: str, name: str, *bias: str) -> str:
+        """Add what was skipped and a bias, normalise."""
         gain, shift = self.normalisation(name)
         return self.node(
             "SkipLayerNormalization",
@@ -163,4 +174,5 @@ class _Graph:
         )
 
     def normalisation(self, name: str) -> tuple[Floats, Floats]:
+        """Return the gain and the bias of a normalisation."""
         return self.weights.vector(f"{name}.w"), self.weights.vector(f"{name}.b")

@@ -42,11 +42,20 @@ class Quantised(NamedTuple):
         return packed
 
 
+def unpacked(blocks: NDArray[Any]) -> Quantised:
+    """Return the numbers of packed blocks of shape (rows, blocks)."""
+    halves = blocks["halves"]
+    numbers = np.concatenate([halves & 15, halves >> 4], axis=2)
+    scales = blocks["scale"].astype(np.float32)
+    return Quantised(scales, numbers.reshape(len(blocks), -1))
+
+
 class PackedWeights:
     """Give the tensors and the vocabulary of a file whose digest has been checked."""
 
     def __init__(self, path: Path) -> None:
         """Read the file and find where its parts begin."""
+        self._path = path
         self._bytes = path.read_bytes()
         _, _, self.width, self.layers, self.heads, *_, self.epsilon, _ = HEADER.unpack_from(
             self._bytes
@@ -73,10 +82,13 @@ class PackedWeights:
     def matrix(self, name: str, columns: int) -> Quantised:
         """Return a packed tensor of shape (outputs, columns)."""
         _, count, start, _ = self._entries[name]
-        blocks = self._numbers(PACKED, start, count // BLOCK).reshape(-1, columns // BLOCK)
-        halves = blocks["halves"]
-        numbers = np.concatenate([halves & 15, halves >> 4], axis=2)
-        return Quantised(blocks["scale"].astype(np.float32), numbers.reshape(-1, columns))
+        return unpacked(self._numbers(PACKED, start, count // BLOCK).reshape(-1, columns // BLOCK))
+
+    def rows(self, name: str, columns: int) -> NDArray[Any]:
+        """Return a packed tensor as it lies in the file, for `unpacked`, without reading it."""
+        _, count, start, _ = self._entries[name]
+        shape = (count // columns, columns // BLOCK)
+        return np.memmap(self._path, PACKED, "r", start, shape)
 
     def _numbers(self, kind: np.dtype[Any] | str, start: int, count: int) -> NDArray[Any]:
         return np.frombuffer(self._bytes, kind, count, start)

@@ -28,9 +28,12 @@ from core.settings import load_settings
 from evals.corpus import AUTH, COLLECTION, build_corpus, open_corpus
 from evals.dataset import JudgedQuery, read_dataset, read_queries
 from graph.session import Session
+from models.embeddings import Reads
 from reasoning.rules.features import FEATURES, features
+from reasoning.rules.reading import read_odds
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.rules.relevance import Relevance, evidence_languages
+from reasoning.rules.scorer import MEANING, READER, READING, WORDS, scorer
 from tools.toolbox import Toolbox
 
 # Set, questions at most, and the set whose questions nothing in it answers.
@@ -40,7 +43,8 @@ SETS = (
     ("xquad_ru", 350, "rubq_ru"),
     ("xquad_zh", 350, "cmrc2018_zh"),
     ("cmrc2018_zh", 400, "xquad_zh"),
-    ("selqa", 420, "hotpotqa_small"),
+    ("tydi_ru", 400, "rubq_ru"),
+    ("clapnq", 400, "hotpotqa_small"),
 )
 # The questions of one set over the parallel passages of another, whose ids they share; and
 # questions in that language that nothing there answers.
@@ -84,7 +88,7 @@ def collect(data: Path, out: Path, embedder: str, only: list[str]) -> None:
                     for q in parallel
                     if q.query_id in known
                 ]
-                asked += draw.sample(pairs, CROSSED)
+                asked += draw.sample(pairs, min(CROSSED, len(pairs)))
                 none = [(q, "foreign across") for q in read_queries(data / nothing)]
                 asked += draw.sample(none, min(FOREIGN, len(none)))
         corpus = build_corpus(dataset, settings, lambda stage, done, total: None)
@@ -122,6 +126,10 @@ def one_question(session: Session, query: JudgedQuery, group: str) -> dict[str, 
     relevance = Relevance(index.embedder, tools.term_weights(), tools.sentence_vectors)
     wanted = relevance.wanted(question, evidence_languages(evidence))
     sentences, x = features(wanted, evidence, relevance.likeness(wanted, evidence))
+    if isinstance(index.embedder, Reads) and sentences:
+        odds = scorer(MEANING).odds(x).tolist()
+        read = read_odds(index.embedder, wanted.text, sentences, odds)
+        x = np.hstack([x, np.array([read], dtype=np.float32).T])
     texts = [one.evidence.text[one.start : one.end] for one in sentences]
     golds = [normal(a) for a in query.answers if normal(a)]
     y = [
@@ -161,16 +169,20 @@ ADDED = {
 }
 NOTHING = ("unanswerable", "foreign", "foreign across")
 # Features of meaning, which say nothing without an embedder.
-MEANING = ("similarity", "behind", "passage", "foreign", "foreign_similarity")
+MEANT = ("similarity", "behind", "passage", "foreign", "foreign_similarity")
+NAMES = (*FEATURES, READER)
 Group = tuple[Any, Any, dict[str, Any]]
 
 
-def groups_of(path: Path, *, words: bool) -> list[Group]:
+def groups_of(path: Path, kind: str) -> list[Group]:
     """Read the questions of one set: features, labels and what is known of each."""
     kept = np.load(path)
     x, y, meta = kept["x"].astype(np.float64), kept["y"], json.loads(str(kept["meta"]))
+    words = kind == WORDS
+    if kind != READING:
+        x = x[:, : len(FEATURES)]
     if words:
-        x[:, [FEATURES.index(name) for name in MEANING]] = 0
+        x[:, [FEATURES.index(name) for name in MEANT]] = 0
     ends = np.cumsum(kept["n"])
     cut = zip(ends - kept["n"], ends, meta, strict=True)
     # Words alone say nothing across languages.
@@ -193,7 +205,8 @@ def echoed(groups: list[Group], seed: int = 3) -> list[Group]:
         if not y.any() or draw.random() < 0.5:
             found.append((x, y, meta))
             continue
-        row = dict(zip(FEATURES, x[int(np.argmax(y))].tolist(), strict=True))
+        # The reader's odds, which come last, are taken to be fooled by it.
+        row = dict(zip(NAMES, x[int(np.argmax(y))].tolist(), strict=False))
         said = draw.uniform(0.8, 1.0)
         row |= {"here": said, "near": 0.0, "heading": 0.0, "chunk": 1 - said, "valued_near": 0.0}
         row |= {"echo": draw.uniform(0.7, 1.0), "news": draw.uniform(0.0, 0.3)}
@@ -201,7 +214,7 @@ def echoed(groups: list[Group], seed: int = 3) -> list[Group]:
         row |= {"similarity": row["similarity"] + 0.01, "behind": 0.0, "defines": 0.0}
         row[draw.choice(["asks", "announces", "unfinished"])] = 1.0
         row["short"] = float(draw.random() < 0.3)
-        found.append((np.vstack([x, [row[name] for name in FEATURES]]), np.append(y, 0), meta))
+        found.append((np.vstack([x, list(row.values())]), np.append(y, 0), meta))
     return found
 
 
@@ -265,8 +278,8 @@ def train(folder: Path, target: Path) -> None:
     import yaml
 
     rows: dict[str, dict[str, float]] = {}
-    for words, name in ((False, "meaning"), (True, "words")):
-        sets = {path.stem: groups_of(path, words=words) for path in sorted(folder.glob("*.npz"))}
+    for name in (MEANING, READING, WORDS):
+        sets = {path.stem: groups_of(path, name) for path in sorted(folder.glob("*.npz"))}
         for left in sets:
             # The three xquad sets hold the same questions, so they are left out together.
             same = {one for one in sets if one[:5] == left[:5]}
@@ -282,7 +295,7 @@ def train(folder: Path, target: Path) -> None:
                     f" two {row['two']:.3f} passed/right at {gates}\n"
                 )
         weights, bias = fit([g for kept in sets.values() for g in kept])
-        found = dict(zip(FEATURES, weights.tolist(), strict=True)) | {"bias": bias}
+        found = dict(zip(NAMES, weights.tolist(), strict=False)) | {"bias": bias}
         for feature, more in ADDED.items():
             found[feature] += more
         found["bias"] -= ADDED["subject"] * 0.6  # its mean in the sets

@@ -49,7 +49,7 @@ class RulesReasoner:
         self._settings = settings
         self._weights = weights
         self._embedder = embedder
-        self._relevance = Relevance(embedder, weights, vectors)
+        self._relevance = Relevance(embedder, weights, vectors, reads=settings.answer_reader)
 
     def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
         """Make the question stand alone, classify it and split it into parts."""

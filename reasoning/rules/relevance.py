@@ -7,13 +7,14 @@ from collections.abc import Callable, Sequence
 
 from core.language.sentences import sentence_spans
 from core.types import Evidence, SubQuestion, TermWeights
-from models.embeddings import Embedder, Vectors
+from models.embeddings import Embedder, Reads, Vectors
 from reasoning.rules.blocks import spans_of
 from reasoning.rules.features import SCRIPTS, features, spoken_in
 from reasoning.rules.headings import heading_of
+from reasoning.rules.reading import read_odds
 from reasoning.rules.record_fields import asked_fields, may_answer
 from reasoning.rules.record_values import RECORD_KINDS
-from reasoning.rules.scorer import scorer
+from reasoning.rules.scorer import MEANING, READING, WORDS, scorer
 from reasoning.rules.sentences import Sentence
 from reasoning.rules.wanted import Wanted, analyse
 
@@ -33,11 +34,15 @@ class Relevance:
         embedder: Embedder | None,
         weights: TermWeights,
         vectors: SentenceVectors | None = None,
+        *,
+        reads: bool = True,
     ) -> None:
         """Weigh words by `weights`; without an embedder only words count.
 
-        Sentences whose `vectors` are not stored are embedded.
+        Sentences whose `vectors` are not stored are embedded. With `reads` the embedder's reader
+        looks at the likeliest, where it has one.
         """
+        self._reader = embedder if reads and isinstance(embedder, Reads) else None
         self._embedder = embedder
         self._weights = weights
         self._vectors = vectors
@@ -48,11 +53,16 @@ class Relevance:
 
     def sentences(self, wanted: Wanted, evidence: Sequence[Evidence]) -> list[Sentence]:
         """Return every sentence of the evidence, the most likely answer first."""
+        import numpy as np
+
         meaning = wanted.vector is not None and self._embedder is not None
         found, rows = features(wanted, evidence, self.likeness(wanted, evidence))
         if not found:
             return []
-        odds = scorer(meaning=meaning).odds(rows).tolist()
+        odds = scorer(MEANING if meaning else WORDS).odds(rows).tolist()
+        if meaning and self._reader is not None and self._reader.reads:
+            read = np.array([read_odds(self._reader, wanted.text, found, odds)])
+            odds = scorer(READING).odds(np.hstack([rows, read.T])).tolist()
         by_chunk: dict[str, list[Sentence]] = {item.chunk_id: [] for item in evidence}
         for candidate, one in zip(found, odds, strict=True):
             by_chunk[candidate.evidence.chunk_id].append(

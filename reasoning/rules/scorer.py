@@ -6,6 +6,7 @@ McFadden 1974). `scripts/train_scorer.py` fits the numbers by leaving whole data
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,8 +17,10 @@ from models.embeddings import Vectors
 from reasoning.rules.features import FEATURES
 
 FILE = Path(__file__).with_name("scorer.yaml")
-# The rows: with similarities, which are calibrated by embedder, and for what none serves.
-MEANING, WORDS = "meaning", "words"
+# The rows: with similarities, which are calibrated by embedder, with the reader's odds as well,
+# and for what no embedder serves.
+MEANING, READING, WORDS = "meaning", "reading", "words"
+READER = "reader"
 BIAS = "bias"
 MOST_ODDS = 30.0  # beyond it exp() adds nothing
 
@@ -25,18 +28,18 @@ MOST_ODDS = 30.0  # beyond it exp() adds nothing
 class Scorer:
     """Score the features of sentences; immutable."""
 
-    def __init__(self, weights: dict[str, float]) -> None:
-        """Take a weight for each feature and the bias."""
+    def __init__(self, weights: dict[str, float], names: Sequence[str] = FEATURES) -> None:
+        """Take a weight for each of the named features and the bias."""
         import numpy as np
 
-        if set(weights) != {*FEATURES, BIAS}:
-            odd = sorted({*FEATURES, BIAS} ^ set(weights))
+        if set(weights) != {*names, BIAS}:
+            odd = sorted({*names, BIAS} ^ set(weights))
             raise OperatorError(
                 f"{FILE.name} must have one weight for each feature",
                 value=", ".join(odd),
                 hint="install Carrel again, or run scripts/train_scorer.py",
             )
-        self._weights = np.array([weights[name] for name in FEATURES], dtype=np.float32)
+        self._weights = np.array([weights[name] for name in names], dtype=np.float32)
         self._bias = weights[BIAS]
 
     def odds(self, rows: Vectors) -> Vectors:
@@ -46,8 +49,8 @@ class Scorer:
         return np.asarray(np.clip(rows @ self._weights + self._bias, -MOST_ODDS, MOST_ODDS))
 
 
-@lru_cache(maxsize=2)
-def scorer(*, meaning: bool) -> Scorer:
-    """Return the scorer of sentences whose similarities are known, or of words alone."""
+@lru_cache(maxsize=3)
+def scorer(kind: str) -> Scorer:
+    """Return the scorer of MEANING, of READING, whose last feature is the reader's, or of WORDS."""
     rows = yaml.safe_load(FILE.read_text(encoding="utf-8"))
-    return Scorer(rows[MEANING if meaning else WORDS])
+    return Scorer(rows[kind], (*FEATURES, READER) if kind == READING else FEATURES)

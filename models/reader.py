@@ -1,0 +1,131 @@
+"""The reader: which sentence of a passage answers a question, or that none does.
+
+A fine-tuned copy of the upper layers of the embedded encoder, which sees question and passage
+together (`scripts/train_reader.py`). Its lower layers and its words are the encoder's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from core.errors import ModelError
+from models.digest import files_digest
+from models.folder import ModelFolder
+from models.onnx_cache import ensure_onnx
+from models.onnx_session import OnnxSession, RunOptions, Tokenizes
+from models.packed_weights import PackedWeights, unpacked
+from models.table import published_weights
+from models.vectors import Vectors
+
+if TYPE_CHECKING:
+    from models.piece_tokenizer import Pieces
+
+READER = "reader"
+FILE = Path(__file__).with_name("reader.npz")
+VERSION = 1  # of the file in the cache
+QUESTION, HEADING = 40, 24  # pieces of each that are read at most
+WINDOW = 210  # of the sentences; the reader was trained on as many
+LEAST = -20.0  # log odds of a sentence that was not read
+
+
+class Passage(NamedTuple):
+    """Hold consecutive sentences of a text under its heading; `spans` are in characters."""
+
+    heading: str
+    text: str
+    spans: tuple[tuple[int, int], ...]
+
+
+class _Read(NamedTuple):
+    """Hold what is read together, and the pieces (first, after the last) of each span."""
+
+    ids: list[int]
+    places: list[tuple[int, int]]
+
+
+class Reader:
+    """Read passages for the sentences that answer; safe to share between threads."""
+
+    def __init__(self, session: OnnxSession, tokenizer: Tokenizes) -> None:
+        """Take an open graph and the encoder's tokenizer."""
+        self._session = session
+        self._tokenizer = tokenizer
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
+        """Return the log odds of each sentence of each passage against "none answers".
+
+        The score of a sentence is the log of the sum over its pieces of exp(start), the same of
+        exp(end), less twice the null logit (Devlin et al. 2019, arXiv 1810.04805, section 4.3).
+        """
+        import numpy as np
+
+        asked = self._pieces(f"query: {question}")[:QUESTION]
+        given = [self._given(asked, one) for one in passages]
+        found: list[Vectors] = [
+            np.full(len(one.spans), LEAST, dtype=np.float32) for one in passages
+        ]
+        for rows, (ends, null) in self._session.run(given, ["spans", "null"]):
+            for line, row in enumerate(rows):
+                for number, (first, last) in enumerate(given[row].places):
+                    if first < last:
+                        inside = ends[line, first:last]
+                        odds = np.logaddexp.reduce(inside, axis=0).sum() - 2 * null[line, 0, 0]
+                        found[row][number] = max(LEAST, float(odds))
+        return found
+
+    def _given(self, asked: list[int], passage: Passage) -> _Read:
+        heading = self._pieces(f"passage: {passage.heading}")[:HEADING]
+        before = [0, *asked, 2, 2, *heading]
+        text: Pieces = self._tokenizer.encode_batch([passage.text])[0]
+        ids, offsets = text.ids[1:-1][:WINDOW], text.offsets[1:-1][:WINDOW]
+        places = []
+        for start, end in passage.spans:
+            touched = [
+                place for place, (a, b) in enumerate(offsets) if a < end and b > start and b > a
+            ]
+            shift = len(before)
+            places.append((shift + touched[0], shift + touched[-1] + 1) if touched else (0, 0))
+        return _Read([*before, *ids, 2], places)
+
+    def _pieces(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode_batch([text])[0].ids[1:-1]
+        return ids
+
+
+class _WordSession(OnnxSession):
+    """Feed a graph with the vectors of words, which are looked up in the encoder's own file."""
+
+    def look_up(self, weights: PackedWeights) -> None:
+        """Use the words of these weights."""
+        self._words = weights.rows("emb.word", weights.width)
+
+    def _feed(self, encodings: Sequence[Any]) -> dict[str, Any]:
+        import numpy as np
+
+        (ids,) = [np.array(one.ids) for one in encodings]
+        return {"words": unpacked(self._words[ids]).values()[None]}
+
+
+def open_reader(
+    encoder: Path, digest: str, tokenizer: Tokenizes, options: RunOptions, cache_dir: Path
+) -> Reader:
+    """Open the reader of an encoder; raise ModelError for a file that is not its own."""
+    hint = "install Carrel again, or set answer_reader=false"
+    if not FILE.is_file():
+        raise ModelError("the reader's weights are missing", value=str(FILE), hint=hint)
+    own = files_digest([FILE], cache_dir)
+    if own != published_weights()[READER]["sha256"]:
+        rule = "the reader's weights are damaged or of another build"
+        raise ModelError(rule, value=str(FILE), hint=hint)
+    if published_weights()[READER]["encoder"] != digest:
+        raise ModelError("the reader belongs to another encoder", value=digest[:16], hint=hint)
+    from models.reader_export import export_reader
+
+    target = cache_dir / f"reader-{own[:16]}-{digest[:8]}-v{VERSION}.onnx"
+    write: Callable[[Path], None] = lambda at: export_reader(encoder, FILE, at)  # noqa: E731
+    onnx = ensure_onnx(target, write, lambda _: None)
+    session = _WordSession(onnx, ModelFolder(FILE.parent, READER), options, tokenizer)
+    session.look_up(PackedWeights(encoder))
+    return Reader(session, tokenizer)

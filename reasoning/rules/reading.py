@@ -1,0 +1,81 @@
+"""Let the reader look at the likeliest sentences in their passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.types import Evidence
+from models.embeddings import Passage, Reads
+from reasoning.rules.blocks import CODE_KIND
+from reasoning.rules.features import Candidate
+from reasoning.rules.headings import heading_of
+from reasoning.rules.record_values import RECORD_KINDS
+
+# The reader takes some 25 ms for a passage: the likeliest sentences that are looked at, and the
+# passages around them that are read.
+LIKELIEST, PASSAGES = 8, 4
+BYTES = 700  # of a passage; some 150 pieces in every script, as the reader was trained on
+UNREAD = -8.0  # log odds of sentences that were not read
+MOST = 12.0  # log odds beyond which the reader is as sure as it can be
+UNREADABLE = frozenset({*RECORD_KINDS, CODE_KIND})  # it was trained on prose
+
+
+def read_odds(
+    reader: Reads, question: str, found: Sequence[Candidate], odds: Sequence[float]
+) -> list[float]:
+    """Return the reader's log odds of each sentence against "none answers", UNREAD for most.
+
+    `odds` are those of all without the reader; around the likeliest passages are made.
+    """
+    passages = _passages(found, odds)
+    rows = reader.read(question, [_passage(found, one) for one in passages])
+    read = [UNREAD] * len(found)
+    for places, row in zip(passages, rows, strict=bool(rows)):
+        for place, one in zip(places, row.tolist(), strict=True):
+            read[place] = max(read[place], min(MOST, max(-MOST, one)))
+    return read
+
+
+def _passages(found: Sequence[Candidate], odds: Sequence[float]) -> list[range]:
+    """Return the places of consecutive sentences around the likeliest, all of one chunk each."""
+    made: list[range] = []
+    likeliest = sorted(
+        (place for place, one in enumerate(found) if one.evidence.kind not in UNREADABLE),
+        key=lambda place: -odds[place],
+    )
+    for place in likeliest[:LIKELIEST]:
+        if len(made) < PASSAGES and not any(place in one for one in made):
+            made.append(_around(found, place))
+    return made
+
+
+def _around(found: Sequence[Candidate], place: int) -> range:
+    first, last = place, place + 1
+    while True:
+        if _fits(found, first, last + 1):
+            last += 1
+        elif not _fits(found, first - 1, last):
+            return range(first, last)
+        if _fits(found, first - 1, last):
+            first -= 1
+
+
+def _fits(found: Sequence[Candidate], first: int, last: int) -> bool:
+    if first < 0 or last > len(found):
+        return False
+    one, other = found[first], found[last - 1]
+    together = one.evidence.chunk_id == other.evidence.chunk_id
+    return together and len(_text(one.evidence, one.start, other.end).encode()) <= BYTES
+
+
+def _passage(found: Sequence[Candidate], places: range) -> Passage:
+    first, last = found[places[0]], found[places[-1]]
+    spans = tuple(
+        (found[place].start - first.start, found[place].end - first.start) for place in places
+    )
+    text = _text(first.evidence, first.start, last.end)
+    return Passage(heading_of(first.evidence), text, spans)
+
+
+def _text(evidence: Evidence, start: int, end: int) -> str:
+    return evidence.text[start:end]

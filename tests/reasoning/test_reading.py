@@ -1,0 +1,82 @@
+"""The likeliest sentences are read in passages of their chunk; records and code are not."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+from builders import piece
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.language.sentences import sentence_spans
+from core.types import Evidence
+from models.embeddings import Passage, Vectors
+from reasoning.rules.features import FEATURES, Candidate
+from reasoning.rules.reading import BYTES, LIKELIEST, MOST, PASSAGES, UNREAD, read_odds
+
+
+class Recording:
+    """Read nothing, keep what was given: sentence n of a passage gets n."""
+
+    reads = True
+
+    def __init__(self) -> None:
+        self.passages: list[Passage] = []
+
+    def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
+        self.passages += passages
+        return [np.arange(len(one.spans), dtype=np.float32) for one in passages]
+
+
+def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
+    return [
+        Candidate(item, start, end, frozenset(), [0.0] * len(FEATURES), heads=False)
+        for item in evidence
+        for start, end in sentence_spans(item.text)
+    ]
+
+
+WORDS = st.lists(
+    st.sampled_from(["Fish swim.", "Они плывут.", "鱼在游泳。", "x" * 900 + "."]), min_size=1
+)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=5), st.randoms(use_true_random=False))
+def test_passages_are_short_parts_of_one_chunk_around_the_likeliest(
+    texts: list[list[str]], draw: random.Random
+) -> None:
+    evidence = [piece(" ".join(words), title=str(n)) for n, words in enumerate(texts)]
+    found = candidates(evidence)
+    odds = [draw.random() for _ in found]
+    reader = Recording()
+    read = read_odds(reader, "Who swims?", found, odds)
+    assert len(read) == len(found)
+    assert 1 <= len(reader.passages) <= PASSAGES
+    for passage in reader.passages:
+        assert any(passage.text in item.text for item in evidence)
+        assert len(passage.spans) == 1 or len(passage.text.encode()) <= BYTES
+        assert passage.spans[0][0] == 0
+        assert passage.spans[-1][1] == len(passage.text)
+    best = max(range(len(found)), key=lambda place: odds[place])
+    assert read[best] != UNREAD
+    assert all(one == UNREAD or -MOST <= one <= MOST for one in read)
+
+
+def test_records_and_code_are_not_read() -> None:
+    reader = Recording()
+    evidence = [piece("author: Ann", kind="record"), piece("swim()", kind="code")]
+    found = candidates(evidence)
+    assert read_odds(reader, "Who?", found, [1.0] * len(found)) == [UNREAD] * len(found)
+    assert reader.passages == []
+
+
+def test_the_likeliest_are_few() -> None:
+    reader = Recording()
+    evidence = [piece(f"Sentence {number} swims.") for number in range(LIKELIEST + 4)]
+    found = candidates(evidence)
+    read_odds(reader, "Who swims?", found, list(range(len(found))))
+    assert [one.text for one in reader.passages] == [
+        f"Sentence {LIKELIEST + 3 - number} swims." for number in range(PASSAGES)
+    ]
