@@ -1,12 +1,13 @@
 """Train what scores sentences as answers, on questions whose answers are known.
 
 python scripts/train_scorer.py collect DATA OUT [--embedder NAME] [SET …]
-python scripts/train_scorer.py train OUT WEIGHTS
+python scripts/train_scorer.py train OUT WEIGHTS [meaning | reading | words …]
 
 `collect` asks the questions of data sets in the BEIR layout over their own corpora (and of other
 sets over them: nothing answers those), and keeps the features of every sentence that the search
 finds. `train` fits a small network by sets, reports each set as the ones left out of training
-have it, and writes the weights fitted on all.
+have it, and writes the weights fitted on all. Of sets whose articles the reader was trained on,
+DATA must hold the questions about the others only (`benchmarks.answer_sets.is_left_out`).
 """
 
 from __future__ import annotations
@@ -273,12 +274,12 @@ def measure(groups: list[Group], weights: Any, bias: float) -> dict[str, Any]:
     return report
 
 
-def train(folder: Path, target: Path) -> None:
+def train(folder: Path, target: Path, kinds: list[str]) -> None:
     """Report each set as the weights of the others judge it; write those of all."""
     import yaml
 
-    rows: dict[str, dict[str, float]] = {}
-    for name in (MEANING, READING, WORDS):
+    rows: dict[str, dict[str, float]] = yaml.safe_load(target.read_text(encoding="utf-8"))
+    for name in kinds:
         sets = {path.stem: groups_of(path, name) for path in sorted(folder.glob("*.npz"))}
         for left in sets:
             # The three xquad sets hold the same questions, so they are left out together.
@@ -316,7 +317,7 @@ def main() -> None:
     if given.what == "collect":
         collect(given.source, given.target, given.embedder, given.sets)
     else:
-        train(given.source, given.target)
+        train(given.source, given.target, given.sets or [MEANING, READING, WORDS])
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 
@@ -22,3 +24,18 @@ def holding(folder: Path, needles: Iterable[bytes]) -> list[tuple[str, bytes]]:
             content += b"\0" + path.read_bytes()
         found += [(str(path.relative_to(folder)), one) for one in wanted if one in content]
     return found
+
+
+def rows_with(database: Path, needle: bytes) -> list[str]:
+    """Return the tables and rows of a database that hold a needle, to explain a failure."""
+    found = []
+    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
+        names = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        for (name,) in names.fetchall():
+            if name.endswith("_terms"):  # a view of another table's words
+                continue
+            for row in connection.execute(f'SELECT * FROM "{name}"'):
+                held = [v if isinstance(v, bytes) else str(v).encode() for v in row]
+                if any(needle in one for one in held):
+                    found.append(f"{name}: {row!r}"[:300])
+    return found or ["no row: bytes that SQLite left in a page"]

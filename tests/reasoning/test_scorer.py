@@ -9,13 +9,13 @@ from builders import asking, piece
 from core.errors import OperatorError
 from reasoning.rules.features import FEATURES, features
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.rules.scorer import BIAS, MOST_ODDS, Scorer, scorer
+from reasoning.rules.scorer import BIAS, MEANING, MOST_ODDS, READING, WORDS, Scorer, scorer
 from reasoning.rules.wanted import analyse
 
 
-@pytest.mark.parametrize("meaning", [True, False])
-def test_the_installed_numbers_fit_the_features(meaning: bool) -> None:
-    odds = scorer(meaning=meaning).odds(np.zeros((2, len(FEATURES)), dtype=np.float32))
+@pytest.mark.parametrize(("kind", "read"), [(MEANING, 0), (READING, 1), (WORDS, 0)])
+def test_the_installed_numbers_fit_the_features(kind: str, read: int) -> None:
+    odds = scorer(kind).odds(np.zeros((2, len(FEATURES) + read), dtype=np.float32))
     assert odds.shape == (2,)
     assert (abs(odds) <= MOST_ODDS).all()
 
