@@ -18,7 +18,7 @@ from models.onnx_session import OnnxSession, RunOptions
 from models.packed_export import export_packed
 from models.packed_weights import PackedWeights
 from models.piece_tokenizer import PieceTokenizer, export_pieces
-from models.reader import Passage, Reader, open_reader
+from models.reader import Passage, SentenceReader, open_reader
 from models.table import published_weights
 from models.vectors import Vectors
 
@@ -31,12 +31,12 @@ class PackedEmbedder(OnnxSpanEmbedder):
     reads = True
 
     def __init__(
-        self, session: OnnxSession, spec: EmbedderSpec, opened: Callable[[], Reader]
+        self, session: OnnxSession, spec: EmbedderSpec, opened: Callable[[], SentenceReader]
     ) -> None:
         """Take what OnnxSpanEmbedder takes; the reader is opened when it is first asked."""
         super().__init__(session, spec)
         self._opened = opened
-        self._reader: Reader | None = None
+        self._reader: SentenceReader | None = None
         self._opening = threading.Lock()
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:

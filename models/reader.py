@@ -45,7 +45,7 @@ class _Read(NamedTuple):
     places: list[tuple[int, int]]
 
 
-class Reader:
+class SentenceReader:
     """Read passages for the sentences that answer; safe to share between threads."""
 
     def __init__(self, session: OnnxSession, tokenizer: Tokenizes) -> None:
@@ -110,7 +110,7 @@ class _WordSession(OnnxSession):
 
 def open_reader(
     encoder: Path, digest: str, tokenizer: Tokenizes, options: RunOptions, cache_dir: Path
-) -> Reader:
+) -> SentenceReader:
     """Open the reader of an encoder; raise ModelError for a file that is not its own."""
     hint = "install Carrel again, or set answer_reader=false"
     if not FILE.is_file():
@@ -128,4 +128,4 @@ def open_reader(
     onnx = ensure_onnx(target, write, lambda _: None)
     session = _WordSession(onnx, ModelFolder(FILE.parent, READER), options, tokenizer)
     session.look_up(PackedWeights(encoder))
-    return Reader(session, tokenizer)
+    return SentenceReader(session, tokenizer)

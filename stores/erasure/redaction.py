@@ -264,6 +264,9 @@ def _hide(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidden) -
             result[name] = hidden.json(result[name])
     if result.get("plan"):
         result["plan"] = hidden.json(result["plan"], FREE)
+        for question in result["plan"].get("questions", []):
+            for call in question.get("calls", []):  # filters hold values of every name
+                call["arguments"] = hidden.json(call.get("arguments", {}))
     for step in trail:
         for call in step.get("calls", []):
             call["reply"], call["error"] = "", ""

@@ -85,6 +85,8 @@ def test_rows_of_an_earlier_version_name_it_no_more(
 
 
 def test_a_source_a_tenant_and_nothing(carrel: Carrel, data: Path) -> None:
+    # What was asked stays as a run, whose plan names the thing in a filter of records.
+    assert "два литра" in carrel("ask", "Какой объём чайника?", data=data).out
     done = carrel("forget", "--source", "books.csv", "--source", "guide/*", data=data)
     assert (done.code, done.out.startswith("erased: ")) == (0, True)
     assert query(data, "SELECT DISTINCT file FROM documents") == [("notes.jsonl",)]

@@ -12,6 +12,7 @@ from models.chat_table import ChatCard, chat_table, find_chat_card
 from models.embedded import EMBEDDED
 from models.llama.profiles import read_profiles
 from models.named import find_named, named_models
+from models.reader import READER
 from models.table import model_table, published_weights
 
 
@@ -61,8 +62,9 @@ def test_a_bad_row_is_refused(wrong: dict[str, object]) -> None:
 
 def test_published_weights_belong_to_known_models() -> None:
     weights = published_weights()
-    assert set(weights) <= {card.name for card in model_table()} | {EMBEDDED}
-    assert all(set(row) == {"bytes", "sha256"} for row in weights.values())
+    assert set(weights) <= {card.name for card in model_table()} | {EMBEDDED, READER}
+    assert weights[READER]["encoder"] == weights[EMBEDDED]["sha256"]
+    assert all(set(row) - {"encoder"} == {"bytes", "sha256"} for row in weights.values())
 
 
 def test_the_embedded_model_lies_here_and_chat_models_in_the_folder(tmp_path: Path) -> None:
