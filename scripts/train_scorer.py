@@ -180,7 +180,9 @@ def groups_of(path: Path, kind: str) -> list[Group]:
     kept = np.load(path)
     x, y, meta = kept["x"].astype(np.float64), kept["y"], json.loads(str(kept["meta"]))
     words = kind == WORDS
-    if kind != READING:
+    if kind == READING:
+        x[:, [FEATURES.index(name) for name in ADDED if name != "subject"]] = 0
+    else:
         x = x[:, : len(FEATURES)]
     if words:
         x[:, [FEATURES.index(name) for name in MEANT]] = 0
