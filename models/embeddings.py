@@ -14,9 +14,8 @@ from models.folder import ModelFolder, find_folder
 from models.identity import EmbedderSpec, Prompts, content_digest, named_id, prompts_of
 from models.onnx_embedder import Span
 from models.onnx_session import RunOptions
-from models.reader import Passage
 from models.table import USUAL_COSINES, ModelCard, find_card
-from models.vectors import Vectors
+from models.vectors import Passage, Vectors
 
 __all__ = ["EMBEDDED", "Embedder", "Passage", "Reads", "SpanEmbedder", "Vectors", "load_embedder"]
 

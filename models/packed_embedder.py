@@ -18,9 +18,9 @@ from models.onnx_session import OnnxSession, RunOptions
 from models.packed_export import export_packed
 from models.packed_weights import PackedWeights
 from models.piece_tokenizer import PieceTokenizer, export_pieces
-from models.reader import Passage, SentenceReader, open_reader
+from models.reader import SentenceReader, open_reader
 from models.table import published_weights
-from models.vectors import Vectors
+from models.vectors import Passage, Vectors
 
 VERSION = 1  # of the files in the cache; another one makes them again
 

@@ -1,4 +1,4 @@
-"""Prepare the embedded models: export them to ONNX now rather than at the first question."""
+"""Prepare the embedded models and the reader: export them to ONNX before the first question."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from core.errors import CarrelError
 from core.settings import load_settings
 from models.embedded import CARRIERS
+from models.embeddings import Reads
 from models.loading import open_embedder
 
 
@@ -15,7 +16,10 @@ def main() -> int:
     try:
         for name in CARRIERS:
             settings, _ = load_settings({"embedder": name})
-            print(f"{name} ready: {open_embedder(settings).model_id}")  # noqa: T201 - run by make
+            embedder = open_embedder(settings)
+            if isinstance(embedder, Reads) and embedder.reads:
+                embedder.read("", [])
+            print(f"{name} ready: {embedder.model_id}")  # noqa: T201 - run by make
     except CarrelError as error:
         print(f"carrel: {error}", file=sys.stderr)  # noqa: T201 - run by make
         return error.exit_code

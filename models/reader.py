@@ -17,7 +17,7 @@ from models.onnx_cache import ensure_onnx
 from models.onnx_session import OnnxSession, RunOptions, Tokenizes
 from models.packed_weights import PackedWeights, unpacked
 from models.table import published_weights
-from models.vectors import Vectors
+from models.vectors import Passage, Vectors
 
 if TYPE_CHECKING:
     from models.piece_tokenizer import Pieces
@@ -30,14 +30,6 @@ WINDOW = 210  # of the sentences; the reader was trained on as many
 LEAST = -20.0  # log odds of a sentence that was not read
 
 
-class Passage(NamedTuple):
-    """Hold consecutive sentences of a text under its heading; `spans` are in characters."""
-
-    heading: str
-    text: str
-    spans: tuple[tuple[int, int], ...]
-
-
 class _Read(NamedTuple):
     """Hold what is read together, and the pieces (first, after the last) of each span."""
 
@@ -48,10 +40,9 @@ class _Read(NamedTuple):
 class SentenceReader:
     """Read passages for the sentences that answer; safe to share between threads."""
 
-    def __init__(self, session: OnnxSession, tokenizer: Tokenizes) -> None:
-        """Take an open graph and the encoder's tokenizer."""
+    def __init__(self, session: OnnxSession) -> None:
+        """Take an open graph with the encoder's tokenizer."""
         self._session = session
-        self._tokenizer = tokenizer
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
         """Return the log odds of each sentence of each passage against "none answers".
@@ -78,7 +69,7 @@ class SentenceReader:
     def _given(self, asked: list[int], passage: Passage) -> _Read:
         heading = self._pieces(f"passage: {passage.heading}")[:HEADING]
         before = [0, *asked, 2, 2, *heading]
-        text: Pieces = self._tokenizer.encode_batch([passage.text])[0]
+        text: Pieces = self._session.encode([passage.text])[0]
         ids, offsets = text.ids[1:-1][:WINDOW], text.offsets[1:-1][:WINDOW]
         places = []
         for start, end in passage.spans:
@@ -90,7 +81,7 @@ class SentenceReader:
         return _Read([*before, *ids, 2], places)
 
     def _pieces(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode_batch([text])[0].ids[1:-1]
+        ids: list[int] = self._session.encode([text])[0].ids[1:-1]
         return ids
 
 
@@ -128,4 +119,4 @@ def open_reader(
     onnx = ensure_onnx(target, write, lambda _: None)
     session = _WordSession(onnx, ModelFolder(FILE.parent, READER), options, tokenizer)
     session.look_up(PackedWeights(encoder))
-    return SentenceReader(session, tokenizer)
+    return SentenceReader(session)

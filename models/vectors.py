@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.errors import ModelError
 
@@ -15,6 +15,14 @@ else:
     Vectors = Any
 
 UNIT_TOLERANCE = 1e-3  # half-precision weights keep three digits
+
+
+class Passage(NamedTuple):
+    """Hold consecutive sentences of a text under its heading; `spans` are in characters."""
+
+    heading: str
+    text: str
+    spans: tuple[tuple[int, int], ...]
 
 
 def checked_rows(rows: Vectors, dimension: int, model_id: str) -> Vectors:

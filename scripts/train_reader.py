@@ -7,7 +7,7 @@ python scripts/train_reader.py train PAIRS WEIGHTS [--minutes 45]
 docs/evals/reader.md names them), cuts passages into windows and writes them as token ids. `train`
 needs torch: it fine-tunes the upper layers of the embedded encoder over question and window
 together, for a time, and writes models/reader.npz. Whole sets, and of the others the articles that
-`is_left_out` names, are never trained on.
+`is_for_measuring` names, are never trained on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ from models.reader import HEADING, QUESTION
 DATA = ("squad2", "xquad_en", "xquad_ru", "xquad_zh", "cmrc2018_zh")
 SQUAD = ("squad_train", "tydi_en", "tydi_ru")
 SELQA = ("selqa",)
-LEFT_OUT = ("cmrc2018_zh", "tydi_ru")  # whole sets
+LEFT_OUT = ("cmrc2018_zh", "tydi_ru")  # whole sets are for measuring
+USED = ("squad_train", "tydi_en")  # whole sets are for training
 WINDOW = 170  # pieces of a passage
 NEGATIVE = 0.3  # of the questions are also asked of the nearest passage that does not answer
 NEAREST = 5
@@ -69,9 +70,9 @@ class Pair:
     sentences: list[Span]
 
 
-def is_left_out(name: str, title: str) -> bool:
+def is_for_measuring(name: str, title: str) -> bool:
     """Tell whether a question about an article is kept for measuring."""
-    return name in LEFT_OUT or answer_sets.is_left_out(title)
+    return name in LEFT_OUT or (name not in USED and answer_sets.is_left_out(title))
 
 
 def places(text: str, answers: list[str]) -> list[Span]:
@@ -83,8 +84,9 @@ def places(text: str, answers: list[str]) -> list[Span]:
 def beir_rows(folder: Path) -> Iterator[Row]:
     """Read a set whose queries name their passage and answers."""
     corpus = find_file(folder, "corpus.jsonl", "corpus.jsonl.gz")
-    passages = {one["_id"]: one for _, one in read_objects(corpus)}
-    for _, query in read_objects(find_file(folder, "queries.jsonl", "queries.jsonl.gz")):
+    passages = {one["_id"]: one for _, one in read_objects(corpus, "a document")}
+    queries = find_file(folder, "queries.jsonl", "queries.jsonl.gz")
+    for _, query in read_objects(queries, "a query"):
         known = query["metadata"]
         passage = passages.get(known.get("passage"))
         answers = known.get("answer") or []
@@ -183,7 +185,7 @@ def window_of(row: Row, tokenizer: PieceTokenizer, draw: random.Random) -> Pair 
         return None
     return Pair(
         row.name,
-        is_left_out(row.name, row.title),
+        is_for_measuring(row.name, row.title),
         [*before, *ids[first:last], 2],
         len(before),
         inside,

@@ -256,22 +256,33 @@ def fit(groups: list[Group], ridge: float = 2e-3) -> tuple[Any, float]:
 
 
 def measure(groups: list[Group], weights: Any, bias: float) -> dict[str, Any]:
-    """Return, by group, whether the best sentence is right, and what the gate lets through."""
-    rows: dict[str, list[tuple[bool, bool, float, float]]] = {}
+    """Return, by group, whether the best sentence is right, and what the gate lets through.
+
+    Of groups that nothing answers also how often the best sentence of an answerable question of
+    the set scores higher (`auc`), and how many of these are right at a gate for half (`right`).
+    """
+    from sklearn.metrics import roc_auc_score
+
+    rows: dict[str, list[tuple[bool, bool, float]]] = {}
     for x, y, meta in groups:
         odds = np.clip(x @ weights + bias, -30, 30)
         best = np.argsort(-odds)[:2]
-        share = float(np.exp(odds[best[0]]) / (1 + np.exp(odds).sum()))
-        single = float(1 / (1 + np.exp(-odds[best[0]])))
-        rows.setdefault(meta["group"], []).append(
-            (bool(y[best[0]] > 0), bool(y[best].any()), single, share)
-        )
+        score = float(1 / (1 + np.exp(-odds[best[0]])))
+        rows.setdefault(meta["group"], []).append((y[best[0]] > 0, y[best].any(), score))
+    columns = {
+        name: [np.array(one) for one in zip(*kept, strict=True)] for name, kept in rows.items()
+    }
+    own = [one for name, one in columns.items() if name not in NOTHING and not is_across(name)]
+    firsts, _, scores = (np.concatenate(one) for one in zip(*own, strict=True))
     report: dict[str, Any] = {}
-    for name, kept in rows.items():
-        right, two, single, share = (np.array(column) for column in zip(*kept, strict=True))
-        report[name] = {"n": len(kept), "first": right.mean(), "two": two.mean()}
+    for name, (first, two, score) in columns.items():
+        report[name] = {"n": len(first), "first": first.mean(), "two": two.mean()}
+        if name in NOTHING:
+            labels = [1] * len(scores) + [0] * len(score)
+            report[name]["auc"] = roc_auc_score(labels, np.concatenate([scores, score]))
+            report[name]["right"] = (firsts & (scores >= np.median(score))).mean()
         for limit in (0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5):
-            passed = single >= limit
+            passed = score >= limit
             report[name][f"{limit}"] = (passed.mean(), (two & passed).mean())
     return report
 
@@ -293,9 +304,11 @@ def train(folder: Path, target: Path, kinds: list[str]) -> None:
                     for gate, one in row.items()
                     if gate[0] == "0"
                 )
+                parted = ("auc", "right")
+                nothing = "".join(f" {one} {row[one]:.3f}" for one in parted if one in row)
                 sys.stdout.write(
                     f"{name[:8]} without {left}: {group} n={row['n']} first {row['first']:.3f}"
-                    f" two {row['two']:.3f} passed/right at {gates}\n"
+                    f" two {row['two']:.3f}{nothing} passed/right at {gates}\n"
                 )
         weights, bias = fit([g for kept in sets.values() for g in kept])
         found = dict(zip(NAMES, weights.tolist(), strict=False)) | {"bias": bias}

@@ -11,16 +11,16 @@ class DecidingFields(BaseModel):
     grade_answers: float = Field(
         0.5, ge=0, le=1, description="Evidence as likely to answer as this answers (grade 3)."
     )
-    answer_reader: bool = Field(
-        True,
-        description="Let the reader that comes with `embedder=embedded` look at the likeliest"
-        " sentences; off: words and vectors alone, faster.",
-    )
     grade_partly: float = Field(
         0.2, ge=0, le=1, description="Evidence as likely as this partly answers (grade 2)."
     )
     grade_related: float = Field(
         0.1, ge=0, le=1, description="Evidence as likely as this is related (grade 1)."
+    )
+    answer_reader: bool = Field(
+        True,
+        description="Let the reader that comes with `embedder=embedded` look at the likeliest"
+        " sentences; off: words and vectors alone, faster.",
     )
     max_rewrites: int = Field(1, ge=0, le=1, description="Rewrites of one sub-question at most.")
     drift_similarity: float = Field(

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.types import Evidence
 from models.embeddings import Passage, Reads
 from reasoning.rules.blocks import CODE_KIND
 from reasoning.rules.features import Candidate
 from reasoning.rules.headings import heading_of
 from reasoning.rules.record_values import RECORD_KINDS
 
-# The reader takes some 25 ms for a passage: the likeliest sentences that are looked at, and the
-# passages around them that are read.
+# The likeliest sentences that are looked at, and the passages around them that are read, as many as
+# the time for an answer allows (by hand). Of gold sentences .01 to .05 are not among them.
 LIKELIEST, PASSAGES = 8, 4
 BYTES = 700  # of a passage; some 150 pieces in every script, as the reader was trained on
-UNREAD = -8.0  # log odds of sentences that were not read
-MOST = 12.0  # log odds beyond which the reader is as sure as it can be
+# Log odds of sentences that were not read, about what most that do not answer get; and what the
+# reader's own are cut at, so that one feature never outweighs all others (both by hand).
+UNREAD, MOST = -8.0, 12.0
 UNREADABLE = frozenset({*RECORD_KINDS, CODE_KIND})  # it was trained on prose
 
 
@@ -65,7 +65,7 @@ def _fits(found: Sequence[Candidate], first: int, last: int) -> bool:
         return False
     one, other = found[first], found[last - 1]
     together = one.evidence.chunk_id == other.evidence.chunk_id
-    return together and len(_text(one.evidence, one.start, other.end).encode()) <= BYTES
+    return together and len(_text(one, other).encode("utf-8", "replace")) <= BYTES
 
 
 def _passage(found: Sequence[Candidate], places: range) -> Passage:
@@ -73,9 +73,8 @@ def _passage(found: Sequence[Candidate], places: range) -> Passage:
     spans = tuple(
         (found[place].start - first.start, found[place].end - first.start) for place in places
     )
-    text = _text(first.evidence, first.start, last.end)
-    return Passage(heading_of(first.evidence), text, spans)
+    return Passage(heading_of(first.evidence), _text(first, last), spans)
 
 
-def _text(evidence: Evidence, start: int, end: int) -> str:
-    return evidence.text[start:end]
+def _text(first: Candidate, last: Candidate) -> str:
+    return first.evidence.text[first.start : last.end]

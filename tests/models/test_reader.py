@@ -87,6 +87,14 @@ def test_what_is_too_long_to_be_read_is_not_chosen(reading: Reads) -> None:
     assert odds[0] > odds[1] == reader.LEAST
 
 
+def test_halves_of_characters_and_nothing_at_all_are_read(reading: Reads) -> None:
+    (odds,) = reading.read(
+        "When was \ud800 finished?\x00", [passage("It was \udc00.", "", "1887.")]
+    )
+    assert odds.shape == (3,)
+    assert reading.read("When?", []) == []
+
+
 def test_what_was_read_is_remembered(embedded: Embedder) -> None:
     cached = CachedEmbedder(embedded, local_cache("embeddings", 64))
     first = cached.read("When was the tower finished?", [TOWER, TA])
