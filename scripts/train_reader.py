@@ -27,7 +27,6 @@ import numpy as np
 
 from benchmarks import answer_sets
 from core.language.sentences import sentence_spans
-from core.settings import load_settings
 from evals.lines import find_file, read_objects
 from models.embedded import EMBEDDED, PACKED, embedded_folder
 from models.packed_weights import PackedWeights
@@ -195,8 +194,7 @@ def window_of(row: Row, tokenizer: PieceTokenizer, draw: random.Random) -> Pair 
 
 def write_pairs(data: Path, more: Path, target: Path) -> None:
     """Write the windows of all sets."""
-    folder = load_settings({})[0].cache.expanduser()
-    vocabulary = folder / "train_reader.model"
+    vocabulary = target.with_suffix(".model")
     export_pieces(PackedWeights(embedded_folder(EMBEDDED).path / PACKED), vocabulary)
     tokenizer, draw, made = PieceTokenizer(vocabulary, 100_000), random.Random(SEED), []
     sets = {name: list(beir_rows(data / name)) for name in DATA}
