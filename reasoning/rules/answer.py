@@ -163,6 +163,9 @@ def _verdict(sentence: Sentence, wanted: Wanted) -> Literal["yes", "no", ""]:
     numbers = set(NUMBER.findall(wanted.text)) - set(NUMBER.findall(sentence.text))
     if unsaid or numbers or asked.found("comparing", wanted.text):
         return ""
+    own = (words.message(f"verdict_{one}").rstrip(".。") for one in ("yes", "no"))
+    if re.match(rf"(?:{'|'.join(own)})[\s,.，。:：—-]", sentence.text, re.IGNORECASE):
+        return ""  # "No, …": it says its verdict itself
     if words.found("exclusive", sentence.text) and not asked.found("exclusive", wanted.text):
         return ""  # "only", "except": what is asked about may be inside or outside
     denied = asked.count("negation", wanted.text) + words.count("negation", sentence.text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reasoning.rules.record_phrases import Said, tables
 from reasoning.rules.record_reading import RecordReading, has, nearest
+from reasoning.rules.record_schema import AKIN
 
 
 def read_orders(reading: RecordReading) -> None:
@@ -65,9 +66,11 @@ def read_aggregates(reading: RecordReading) -> None:
         near = nearest(reading, counts[0], ("field",))
         if near is None:  # "价格是多少"
             near = nearest(reading, counts[0], ("field",), back=True)
-        names = said[near].of("field") if near is not None and near not in reading.used else []
+        names = said[near].of("field") if near is not None and near not in reading.used else ()
         if any(schema.numeric(m.name) for m in names):
             return  # "how many pages": a field, and no count
+        if near is not None and _describes(reading, near):
+            names = ()
         reading.aggregate = "groups" if names else "count"
         if names and near is not None:
             reading.groups = names[0].name
@@ -94,6 +97,13 @@ def _read_winner(reading: RecordReading) -> None:
         reading.used.add(marks[0])
     if reading.groups:
         reading.limit = reading.limit or 1
+
+
+def _describes(reading: RecordReading, place: int) -> bool:
+    """Tell whether a word that only resembles a field says which records: "urgent tickets"."""
+    behind = reading.said[place + 1 : place + 2]
+    akin = all(one.value == AKIN for one in reading.said[place].of("field"))
+    return akin and any(one.is_a("noun", "table") for one in behind)
 
 
 def _group_by(reading: RecordReading, one: Said) -> None:

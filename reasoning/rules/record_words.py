@@ -58,10 +58,13 @@ def read_unknown(reading: RecordReading, question: str) -> bool:
 
     Tells whether there are such words.
     """
+    counts = reading.aggregate == "count"
     runs: list[tuple[int, int]] = []
     for place, one in enumerate(reading.said):
         if place in reading.used or (one.meanings and not one.is_a("quoted", "noun")):
-            continue
+            # What only resembles a field is a value that is counted: "how many are urgent".
+            if place in reading.used or not (counts and all(m.value == AKIN for m in one.meanings)):
+                continue
         if one.is_a("noun") and len(one.meanings) > len(one.of("noun")):
             continue
         if not one.is_a("noun", "quoted") and is_common(one.text):

@@ -198,6 +198,7 @@ ASKED = (
         "no",
     ),
     ("Is the museum free on Sundays?", "The museum is free on Sundays.", "yes"),
+    ("Can I take a motorbike?", "No, I cannot take a motorbike since 2019.", ""),
 )
 
 

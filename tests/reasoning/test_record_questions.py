@@ -63,6 +63,20 @@ def where(found: dict[str, Any], name: str = "where") -> list[str]:
 
 
 @pytest.mark.parametrize(
+    "question", ["How many tickets are urgent?", "How many urgent tickets are open?"]
+)
+def test_a_value_that_no_record_has_is_not_passed_over(question: str) -> None:
+    """Though "urgent" resembles "urgency", which is what people call a priority."""
+    fields = [field("id", "T1", values=40), field("priority", "high", "medium")]
+    fields.append(field("status", "open", "closed"))
+    table = RecordTable(file="tickets.csv", records=40, fields=[one.name for one in fields])
+    tickets = spec().model_copy(update={"fields": fields, "tables": [table]})
+    (found,) = read(question, schema_of(tickets))
+    assert found["aggregate"] == "count"
+    assert "*: urgent" in where(found)
+
+
+@pytest.mark.parametrize(
     ("question", "aggregate", "conditions"),
     [
         ("How many paintings are there?", "count", []),
