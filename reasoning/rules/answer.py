@@ -164,8 +164,9 @@ def _verdict(sentence: Sentence, wanted: Wanted) -> Literal["yes", "no", ""]:
     if unsaid or numbers or asked.found("comparing", wanted.text):
         return ""
     own = (words.message(f"verdict_{one}").rstrip(".。") for one in ("yes", "no"))
-    if re.match(rf"(?:{'|'.join(own)})[\s,.，。:：—-]", sentence.text, re.IGNORECASE):
-        return ""  # "No, …": it says its verdict itself
+    said = rf"(?:^|[?？]\s*)(?:{'|'.join(own)})[\s,.，。:：—-]"
+    if re.search(said, sentence.text, re.IGNORECASE) or sentence.text.endswith(("?", "？")):
+        return ""  # "No, …": it says its verdict itself, as does the reply to a question
     if words.found("exclusive", sentence.text) and not asked.found("exclusive", wanted.text):
         return ""  # "only", "except": what is asked about may be inside or outside
     denied = asked.count("negation", wanted.text) + words.count("negation", sentence.text)

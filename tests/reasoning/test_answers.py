@@ -199,6 +199,7 @@ ASKED = (
     ),
     ("Is the museum free on Sundays?", "The museum is free on Sundays.", "yes"),
     ("Can I take a motorbike?", "No, I cannot take a motorbike since 2019.", ""),
+    ("Can I take a dog?", "Can I take a dog? No, dogs stay ashore.", ""),
 )
 
 
