@@ -20,7 +20,7 @@ from models.packed_weights import PackedWeights
 NEVER = -1e4  # logit of what cannot be chosen
 POOL = 24  # batches that are cut from pairs sorted by length
 DECAY, BETAS, CLIP = 0.01, (0.9, 0.98), 1.0
-TOLD = 50  # steps between two lines
+TOLD, KEPT = 50, 400  # steps between two lines, and between two copies of the weights
 
 
 class EncoderLayer(nn.Module):
@@ -49,9 +49,9 @@ class EncoderLayer(nn.Module):
             shaped: Tensor = part(x).view(batch, tokens, self.heads, -1)
             return shaped.transpose(1, 2)
 
-        seen = functional.scaled_dot_product_attention(
-            split(self.q), split(self.k), split(self.v), attn_mask=mask
-        )
+        # Written out, for the fused one's way back takes a third of a step on a processor.
+        odds = split(self.q) @ split(self.k).transpose(2, 3) * (width // self.heads) ** -0.5
+        seen = odds.masked_fill(~mask, NEVER).softmax(-1).to(x.dtype) @ split(self.v)
         x = self.aln(x + self.ao(seen.transpose(1, 2).reshape(batch, tokens, width)))
         y: Tensor = self.oln(x + self.fo(functional.gelu(self.fi(x))))
         return y
@@ -128,15 +128,23 @@ def batches(pairs: list[Pair]) -> list[list[Pair]]:
     return made
 
 
-def train(pairs: list[Pair], target: Path, minutes: float, began: float) -> None:
-    """Fine-tune for a time, whose share that is over lowers the rate, and write the weights."""
+def train(
+    pairs: list[Pair], target: Path, minutes: float, began: float, earlier: Path | None
+) -> None:
+    """Fine-tune for a time, whose share that is over lowers the rate, and write the weights.
+
+    It begins with the encoder, or goes on from the weights of an earlier training.
+    """
     random.seed(SEED)
     torch.manual_seed(SEED)
     network = ReaderNetwork(PackedWeights(embedded_folder(EMBEDDED).path / PACKED))
+    if earlier is not None:
+        load(network, earlier)
     given = [one for one in pairs if not one.left_out]
     trained = [one for one in network.parameters() if one.requires_grad]
     optimizer = torch.optim.AdamW(trained, lr=RATE, weight_decay=DECAY, betas=BETAS)
     step, share, seen = 0, 0.0, 0
+    losses: list[float] = []
     while share < 1:
         for batch in batches(given):
             share = (time.monotonic() - began) / (minutes * 60)
@@ -144,15 +152,41 @@ def train(pairs: list[Pair], target: Path, minutes: float, began: float) -> None
                 break
             for group in optimizer.param_groups:
                 group["lr"] = RATE * min(1, step / WARM) * max(0.02, 1 - share)
-            loss = loss_of(network, batch)
+            with torch.autocast("cpu", torch.bfloat16):  # 1.4 times as fast, where it is built in
+                loss = loss_of(network, batch)
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(trained, CLIP)
             optimizer.step()
             step, seen = step + 1, seen + len(batch)
+            losses.append(loss.item())
             if step % TOLD == 0:
-                sys.stderr.write(f"{share:.0%}: {seen} pairs, loss {loss.item():.3f}\n")
+                told, losses = f"loss {sum(losses) / len(losses):.3f}", []
+                sys.stderr.write(f"{share:.0%}: {seen} pairs, {told}\n")
+            if step % KEPT == 0:
+                save(network, target)
     save(network, target)
+
+
+def load(network: ReaderNetwork, path: Path) -> None:
+    """Take the trained layers from a file that `save` wrote."""
+    with np.load(path) as held:
+        for number, layer in enumerate(network.layers):
+            if number < network.frozen:
+                continue
+            for part in ("q", "k", "v", "ao", "fi", "fo"):
+                name, linear = f"l{number}.{part}", getattr(layer, part)
+                scales = held[f"{name}.w.scales"].astype(np.float32)
+                linear.weight.data = torch.tensor(held[f"{name}.w"] * scales[:, None])
+                linear.bias.data = torch.tensor(held[f"{name}.b"])
+            for part in ("aln", "oln"):
+                norm = getattr(layer, part)
+                norm.weight.data = torch.tensor(held[f"l{number}.{part}.w"])
+                norm.bias.data = torch.tensor(held[f"l{number}.{part}.b"])
+        for name in ("spans", "null"):
+            head = getattr(network, name)
+            head.weight.data = torch.tensor(held[f"{name}.w"].reshape(-1, len(head.weight)).T)
+            head.bias.data = torch.tensor(held[f"{name}.b"])
 
 
 def save(network: ReaderNetwork, target: Path) -> None:

@@ -1,7 +1,7 @@
 """Train the reader: which sentence of a passage answers a question, or that none does.
 
 python scripts/train_reader.py pairs DATA MORE PAIRS
-python scripts/train_reader.py train PAIRS WEIGHTS [--minutes 45]
+python scripts/train_reader.py train PAIRS WEIGHTS [--minutes 45] [--from WEIGHTS]
 
 `pairs` reads data sets in the BEIR layout (DATA) and files in the layout of SQuAD or SelQA (MORE;
 docs/evals/reader.md names them), cuts passages into windows and writes them as token ids. `train`
@@ -16,10 +16,11 @@ import argparse
 import json
 import pickle
 import random
+import re
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,22 @@ from models.piece_tokenizer import PieceTokenizer, export_pieces
 from models.reader import HEADING, QUESTION
 
 DATA = ("squad2", "xquad_en", "xquad_ru", "xquad_zh", "cmrc2018_zh")
-SQUAD = ("squad_train", "tydi_en", "tydi_ru")
+SQUAD = ("squad_train", "tydi_en", "tydi_ru", "drcd", "covid", "policy")
 SELQA = ("selqa",)
+PARALLEL = ("xquad_en", "xquad_ru", "xquad_zh")  # one question has one id in all of them
 LEFT_OUT = ("cmrc2018_zh", "tydi_ru")  # whole sets are for measuring
-USED = ("squad_train", "tydi_en")  # whole sets are for training
+USED = ("squad_train", "tydi_en", "drcd", "covid", "policy")  # whole sets are for training
 WINDOW = 170  # pieces of a passage
-NEGATIVE = 0.3  # of the questions are also asked of the nearest passage that does not answer
+# Shares of the questions with an answer that are also asked of a text which has none: the nearest
+# passage that does not hold it, their own without the sentences that do, other questions.
+NEAR, CUT, ECHOED = 0.3, 0.15, 0.03
+SWAPPED = 0.1  # of them are also asked with a name or number of their passage for another
+ECHO = 5  # questions
 NEAREST = 5
 TRAINED = 8  # layers; the lower ones stay as they are (12 of 12 were a fifth slower, no better)
-RATE, BATCH, WARM, SEED = 1.5e-4, 16, 80, 1
+RATE, BATCH, WARM, SEED = 1.2e-4, 16, 80, 2
+NUMBER = re.compile(r"\b\d{2,4}\b")
+NAME = re.compile(r"(?<=[\w,] )(?:[^\W\d_a-zа-яё]\w+)(?: [^\W\d_a-zа-яё]\w+)*")
 Span = tuple[int, int]
 
 
@@ -55,6 +63,7 @@ class Row:
     title: str
     text: str
     spans: list[Span]
+    id: str = ""
 
 
 @dataclass
@@ -94,7 +103,8 @@ def beir_rows(folder: Path) -> Iterator[Row]:
             continue
         spans = places(passage["text"], answers)
         if bool(spans) == bool(answers):
-            yield Row(folder.name, query["text"], passage["title"], passage["text"], spans)
+            read = passage["title"], passage["text"], spans, query["_id"]
+            yield Row(folder.name, query["text"], *read)
 
 
 def squad_rows(name: str, path: Path) -> Iterator[Row]:
@@ -121,26 +131,67 @@ def selqa_rows(name: str, path: Path) -> Iterator[Row]:
             yield Row(name, one["question"], one["article"], text.strip(), spans)
 
 
+def mix_languages(sets: dict[str, list[Row]]) -> Iterator[Row]:
+    """Ask the questions of parallel sets of the passages in the other languages."""
+    for asked in PARALLEL:
+        known = {row.id: row for row in sets[asked]}
+        for told in PARALLEL:
+            for row in sets[told]:
+                if told != asked and row.id in known:
+                    yield replace(row, question=known[row.id].question)
+
+
 def negatives(rows: list[Row], draw: random.Random) -> Iterator[Row]:
-    """Ask questions of the nearest passage of their set that does not hold the answer."""
+    """Ask questions of texts that do not answer them."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     texts = list({(row.title, row.text): None for row in rows})
-    chinese = rows[0].name.endswith("zh")
+    chinese = rows[0].name.endswith("zh") or rows[0].name == "drcd"
     kind: dict[str, Any] = (
         {"analyzer": "char", "ngram_range": (1, 2)} if chinese else {"analyzer": "word"}
     )
     vectorizer = TfidfVectorizer(sublinear_tf=True, **kind)
     held = vectorizer.fit_transform([f"{title} {text}" for title, text in texts])
-    for row in rows:
-        if not row.spans or draw.random() > NEGATIVE:
+    for number, row in enumerate(rows):
+        if not row.spans:
             continue
-        scores = (vectorizer.transform([row.question]) @ held.T).toarray()[0]
-        golds = [row.text[start:end].casefold() for start, end in row.spans]
-        near = [texts[place] for place in np.argsort(-scores)[:NEAREST]]
-        other = [one for one in near if not any(gold in one[1].casefold() for gold in golds)]
-        if other:
-            yield Row(row.name, row.question, *other[0], [])
+        if draw.random() < NEAR:
+            scores = (vectorizer.transform([row.question]) @ held.T).toarray()[0]
+            golds = [row.text[start:end].casefold() for start, end in row.spans]
+            near = [texts[place] for place in np.argsort(-scores)[:NEAREST]]
+            other = [one for one in near if not any(gold in one[1].casefold() for gold in golds)]
+            if other:
+                yield Row(row.name, row.question, *other[0], [])
+        if draw.random() < CUT:
+            kept = [
+                row.text[start:end]
+                for start, end in sentence_spans(row.text)
+                if not any(a < end and b > start for a, b in row.spans)
+            ]
+            if kept:
+                yield replace(row, text=("" if chinese else " ").join(kept), spans=[])
+        if draw.random() < ECHOED:
+            others = [one.question for one in rows[max(0, number - ECHO) : number + 1]]
+            draw.shuffle(others)
+            yield replace(row, text=" ".join(others), spans=[])
+        swapped = swap(row, draw) if draw.random() < SWAPPED else None
+        if swapped:
+            yield replace(row, question=swapped, spans=[])
+
+
+def swap(row: Row, draw: random.Random) -> str | None:
+    """Return the question with a name or number of its passage in place of its own, or None."""
+    answers = " ".join(row.text[start:end] for start, end in row.spans)
+    for pattern in (NUMBER, NAME):
+        asked = [one for one in pattern.findall(row.question) if one in row.text]
+        others = [
+            one
+            for one in pattern.findall(row.text)
+            if one not in row.question and one not in answers and one not in row.title
+        ]
+        if asked and others:
+            return row.question.replace(draw.choice(asked), draw.choice(others))
+    return None
 
 
 def window_of(row: Row, tokenizer: PieceTokenizer, draw: random.Random) -> Pair | None:
@@ -200,6 +251,7 @@ def write_pairs(data: Path, more: Path, target: Path) -> None:
     sets = {name: list(beir_rows(data / name)) for name in DATA}
     sets |= {name: list(squad_rows(name, more / f"{name}.json")) for name in SQUAD}
     sets |= {name: list(selqa_rows(name, more / f"{name}.json")) for name in SELQA}
+    sets["mixed"] = list(mix_languages(sets))
     for rows in sets.values():
         for row in [*rows, *negatives(rows, draw)]:
             pair = window_of(row, tokenizer, draw)
@@ -215,6 +267,7 @@ def main() -> None:
     parser.add_argument("what", choices=["pairs", "train"])
     parser.add_argument("paths", type=Path, nargs="+")
     parser.add_argument("--minutes", type=float, default=45)
+    parser.add_argument("--from", type=Path, dest="earlier", help="weights to go on from")
     given = parser.parse_args()
     if given.what == "pairs":
         write_pairs(*given.paths)
@@ -222,7 +275,7 @@ def main() -> None:
         from reader_network import train
 
         pairs, weights = given.paths
-        train(pickle.loads(pairs.read_bytes()), weights, given.minutes, time.monotonic())
+        train(pickle.loads(pairs.read_bytes()), weights, given.minutes, time.monotonic(), given.earlier)
 
 
 if __name__ == "__main__":
