@@ -7,9 +7,12 @@ from collections.abc import Sequence
 
 from core.cache.cache import Cache
 from models.embeddings import CutsWords, Embedder, Passage, Reads
+from models.reader import READER
+from models.table import published_weights
 from models.vectors import Vectors
 
 QUERY, PASSAGE, READ = "query", "passage", "read"
+READ_COLUMNS = 3
 
 
 class CachedEmbedder:
@@ -59,7 +62,8 @@ class CachedEmbedder:
         if not isinstance(self._embedder, Reads):
             return []
         reader = self._embedder
-        keys = [self._key(READ, json.dumps([question, *passage])) for passage in passages]
+        kind = f"{READ} {published_weights()[READER]['sha256']}"
+        keys = [self._key(kind, json.dumps([question, *passage])) for passage in passages]
         passage_of = dict(zip(keys, passages, strict=True))
 
         def make(missing: list[str]) -> dict[str, bytes]:
@@ -67,7 +71,7 @@ class CachedEmbedder:
             return {key: _packed(row) for key, row in zip(missing, rows, strict=True)}
 
         found = self._cache.many(keys, make)
-        return [_unpacked(found[key]) for key in keys]
+        return [_unpacked(found[key]).reshape(-1, READ_COLUMNS) for key in keys]
 
     def pieces(self, word: str) -> int:
         """Return what the original returns, 1 where it cuts no words."""

@@ -69,7 +69,10 @@ class Reads(Protocol):
     reads: bool
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
-        """Return, per passage, the log odds of each sentence against "none answers"."""
+        """Return, per passage, rows of log odds against "none answers", start, end of sentences.
+
+        What answers in it likeliest stands there in the text.
+        """
 
 
 @runtime_checkable

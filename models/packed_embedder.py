@@ -40,7 +40,7 @@ class PackedEmbedder(OnnxSpanEmbedder):
         self._opening = threading.Lock()
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
-        """Return the log odds of each sentence of each passage against "none answers"."""
+        """Return what SentenceReader returns."""
         with self._opening:
             if self._reader is None:
                 self._reader = self._opened()

@@ -28,13 +28,19 @@ VERSION = 1  # of the file in the cache
 QUESTION, HEADING = 40, 24  # pieces of each that are read at most
 WINDOW = 210  # of the sentences; the reader was trained on as many
 LEAST = -20.0  # log odds of a sentence that was not read
+VALUE = 24  # pieces of what answers in a sentence
 
 
 class _Read(NamedTuple):
-    """Hold what is read together, and the pieces (first, after the last) of each span."""
+    """Hold what is read together, and the pieces (first, after the last) of each span.
+
+    `offsets` are those of the pieces in the text, of which the first is number `base`.
+    """
 
     ids: list[int]
     places: list[tuple[int, int]]
+    offsets: list[tuple[int, int]]
+    base: int
 
 
 class SentenceReader:
@@ -45,25 +51,31 @@ class SentenceReader:
         self._session = session
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
-        """Return the log odds of each sentence of each passage against "none answers".
+        """Return a row for each sentence of each passage: log odds, start, end.
 
-        The score of a sentence is the log of the sum over its pieces of exp(start), the same of
-        exp(end), less twice the null logit (Devlin et al. 2019, arXiv 1810.04805, section 4.3).
+        The odds are against "none answers": the log of the sum over the pieces of a sentence of
+        exp(start), the same of exp(end), less twice the null logit (Devlin et al. 2019, arXiv
+        1810.04805, section 4.3). What answers in it likeliest stands from start to end in the text.
         """
         import numpy as np
 
         asked = self._pieces(f"query: {question}")[:QUESTION]
         given = [self._given(asked, one) for one in passages]
         found: list[Vectors] = [
-            np.full(len(one.spans), LEAST, dtype=np.float32) for one in passages
+            np.tile(np.array([LEAST, 0, 0], dtype=np.float32), (len(one.spans), 1))
+            for one in passages
         ]
         for rows, (ends, null) in self._session.run(given, ["spans", "null"]):
             for line, row in enumerate(rows):
-                for number, (first, last) in enumerate(given[row].places):
+                one = given[row]
+                for number, (first, last) in enumerate(one.places):
                     if first < last:
                         inside = ends[line, first:last]
                         odds = np.logaddexp.reduce(inside, axis=0).sum() - 2 * null[line, 0, 0]
-                        found[row][number] = max(LEAST, float(odds))
+                        start, end = _likeliest(inside)
+                        start = one.offsets[first + start - one.base][0]
+                        end = one.offsets[first + end - one.base][1]
+                        found[row][number] = max(LEAST, float(odds)), start, end
         return found
 
     def _given(self, asked: list[int], passage: Passage) -> _Read:
@@ -78,11 +90,21 @@ class SentenceReader:
             ]
             shift = len(before)
             places.append((shift + touched[0], shift + touched[-1] + 1) if touched else (0, 0))
-        return _Read([*before, *ids, 2], places)
+        return _Read([*before, *ids, 2], places, offsets, len(before))
 
     def _pieces(self, text: str) -> list[int]:
         ids: list[int] = self._session.encode([text])[0].ids[1:-1]
         return ids
+
+
+def _likeliest(logits: Vectors) -> tuple[int, int]:
+    """Return the first and the last piece of what answers likeliest, shape (pieces, 2) given."""
+    import numpy as np
+
+    both = logits[:, :1] + logits[:, 1]
+    whole = np.triu(both - both.min() + 1) - np.triu(both - both.min() + 1, VALUE)
+    start, end = np.unravel_index(int(whole.argmax()), whole.shape)
+    return int(start), int(end)
 
 
 class _WordSession(OnnxSession):

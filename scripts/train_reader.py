@@ -275,7 +275,13 @@ def main() -> None:
         from reader_network import train
 
         pairs, weights = given.paths
-        train(pickle.loads(pairs.read_bytes()), weights, given.minutes, time.monotonic(), given.earlier)
+        train(
+            pickle.loads(pairs.read_bytes()),
+            weights,
+            given.minutes,
+            time.monotonic(),
+            given.earlier,
+        )
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from evals.dataset import JudgedQuery, read_dataset, read_queries
 from graph.session import Session
 from models.embeddings import Reads
 from reasoning.rules.features import FEATURES, features
-from reasoning.rules.reading import read_odds
+from reasoning.rules.reading import read_sentences
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.rules.relevance import Relevance, evidence_languages
 from reasoning.rules.scorer import MEANING, READER, READING, WORDS, scorer
@@ -129,8 +129,8 @@ def one_question(session: Session, query: JudgedQuery, group: str) -> dict[str, 
     sentences, x = features(wanted, evidence, relevance.likeness(wanted, evidence))
     if isinstance(index.embedder, Reads) and sentences:
         odds = scorer(MEANING).odds(x).tolist()
-        read = read_odds(index.embedder, wanted.text, sentences, odds)
-        x = np.hstack([x, np.array([read], dtype=np.float32).T])
+        read = read_sentences(index.embedder, wanted.text, sentences, odds)
+        x = np.hstack([x, np.array([[one.odds] for one in read], dtype=np.float32)])
     texts = [one.evidence.text[one.start : one.end] for one in sentences]
     golds = [normal(a) for a in query.answers if normal(a)]
     y = [

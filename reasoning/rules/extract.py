@@ -21,12 +21,14 @@ BEST_SENTENCES = 12
 # What a value is worth beside its sentence: kind, noun, title, and how many of its words the
 # question says itself.
 KIND, NOUN, TITLE, SAID = 0.5, 0.4, 0.3, 0.3
+READ = 1.0  # what the reader takes for the answer in a sentence
 # A longer form of a name that the question says: two or more of its words, and this share.
 SAME_NAME = 0.5
 # A title is the answer only where it is, or is said to be, what the question asks for.
 LEAST_TITLE = 0.6
 MOST_VALUES = 20
 # What is written but not said: an address, a file, words run together or joined, "File:".
+EDGES = " \t\n,.;:!?\"'“”‘’«»()[]（）《》「」。，；：！？"
 _UNSPOKEN = re.compile(
     r"://|www\.|@|\w_\w|[a-z]{12}[A-Z]|:\w$"
     r"|\.(?:com|org|net|html?|svg|png|jpe?g|pdf|xml|json|csv|md|txt|py|ya?ml)\b"
@@ -74,6 +76,7 @@ def extract(
     for sentence in ranked:
         worth = sentence.score
         scored += _scored(worth, sentence, asked)
+        scored += _read(worth, sentence, asked)
         if sentence.evidence.chunk_id not in best:  # its best sentence comes first
             best.add(sentence.evidence.chunk_id)
             scored += _title(worth, sentence.evidence, asked)
@@ -117,6 +120,21 @@ def _scored(worth: float, sentence: Sentence, asked: _Asked) -> list[_Scored]:
         score += TITLE / 2 * (value.form == "TITLE")
         found.append(_Scored(score, item, value))
     return found
+
+
+def _read(worth: float, sentence: Sentence, asked: _Asked) -> list[_Scored]:
+    """Return what the reader takes for the answer, unless the question says it itself."""
+    if sentence.value is None:
+        return []
+    item, (start, end) = sentence.evidence, sentence.value
+    text = item.text[start:end]
+    end -= len(text) - len(text.rstrip(EDGES))
+    start += len(text) - len(text.lstrip(EDGES))
+    value = Value(start, end, "phrase", "READ")
+    own = set(content_terms(item.text[start:end], item.language))
+    if start >= end or _is_said(own, asked) or not _of_kind(asked.kind, value, item):
+        return []
+    return [_Scored(worth + READ, item, value)]
 
 
 def _candidates(sentence: Sentence, asked: _Asked, lists: Lexicon) -> list[Value]:
@@ -169,4 +187,4 @@ def _of_kind(kind: AnswerKind, value: Value, item: Evidence) -> bool:
     if kind not in ("number", "date"):
         return True
     held = values_in(item.text, item.language, item.title)
-    return any(one.kind == kind and value.start <= one.start < value.end for one in held)
+    return any(one.kind == kind and value.start < one.end and one.start < value.end for one in held)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from models.embeddings import Passage, Reads
 from reasoning.rules.blocks import CODE_KIND
@@ -20,19 +21,30 @@ UNREAD, MOST = -8.0, 12.0
 UNREADABLE = frozenset({*RECORD_KINDS, CODE_KIND})  # it was trained on prose
 
 
-def read_odds(
+class Reading(NamedTuple):
+    """Hold the reader's log odds of a sentence, and where in its text what answers stands."""
+
+    odds: float = UNREAD
+    value: tuple[int, int] | None = None
+
+
+def read_sentences(
     reader: Reads, question: str, found: Sequence[Candidate], odds: Sequence[float]
-) -> list[float]:
-    """Return the reader's log odds of each sentence against "none answers", UNREAD for most.
+) -> list[Reading]:
+    """Return what the reader says of each sentence, its odds against "none answers" first.
 
     `odds` are those of all without the reader; around the likeliest passages are made.
     """
     passages = _passages(found, odds)
     rows = reader.read(question, [_passage(found, one) for one in passages])
-    read = [UNREAD] * len(found)
+    read = [Reading()] * len(found)
     for places, row in zip(passages, rows, strict=bool(rows)):
-        for place, one in zip(places, row.tolist(), strict=True):
-            read[place] = max(read[place], min(MOST, max(-MOST, one)))
+        shift = found[places[0]].start
+        for place, (one, start, end) in zip(places, row.tolist(), strict=True):
+            value = (shift + int(start), shift + int(end)) if end else None
+            new = Reading(min(MOST, max(-MOST, one)), value)
+            if new.odds > read[place].odds:
+                read[place] = new
     return read
 
 

@@ -11,7 +11,7 @@ from models.embeddings import Embedder, Reads, Vectors
 from reasoning.rules.blocks import spans_of
 from reasoning.rules.features import SCRIPTS, features, spoken_in
 from reasoning.rules.headings import heading_of
-from reasoning.rules.reading import UNREADABLE, read_odds
+from reasoning.rules.reading import UNREADABLE, Reading, read_sentences
 from reasoning.rules.record_fields import asked_fields, may_answer
 from reasoning.rules.record_values import RECORD_KINDS
 from reasoning.rules.scorer import MEANING, READING, WORDS, scorer
@@ -60,17 +60,19 @@ class Relevance:
         if not found:
             return []
         odds = scorer(MEANING if meaning else WORDS).odds(rows).tolist()
+        read = [Reading()] * len(found)
         if meaning and self._reader is not None and self._reader.reads:
-            read = np.array([read_odds(self._reader, wanted.text, found, odds)])
-            joint = scorer(READING).odds(np.hstack([rows, read.T])).tolist()
+            read = read_sentences(self._reader, wanted.text, found, odds)
+            column = np.array([[one.odds] for one in read], dtype=np.float32)
+            joint = scorer(READING).odds(np.hstack([rows, column])).tolist()
             odds = [
                 alone if one.evidence.kind in UNREADABLE else both
                 for one, alone, both in zip(found, odds, joint, strict=True)
             ]
         by_chunk: dict[str, list[Sentence]] = {item.chunk_id: [] for item in evidence}
-        for candidate, one in zip(found, odds, strict=True):
+        for candidate, one, told in zip(found, odds, read, strict=True):
             by_chunk[candidate.evidence.chunk_id].append(
-                Sentence.of(candidate, one, meaning=meaning)
+                Sentence.of(candidate, one, told.value, meaning=meaning)
             )
         asked = asked_fields(wanted.text)
         scored = [

@@ -26,7 +26,8 @@ class Sentence:
     of the question's words in it, `said` in it or its heading, `semantic` its similarity.
     `matched` are the question's own words that it or its heading says, `has_kind` that it holds a
     value of the kind asked for, `is_answer` that it is more than a heading, `names_missing` that
-    its passage has no name that the question says.
+    its passage has no name that the question says. What answers in it stands at `value` in the
+    text of the evidence, where the reader has read it.
     """
 
     evidence: Evidence
@@ -41,9 +42,12 @@ class Sentence:
     has_kind: bool
     is_answer: bool = True
     names_missing: bool = False
+    value: tuple[int, int] | None = None
 
     @classmethod
-    def of(cls, one: Candidate, odds: float, *, meaning: bool) -> Sentence:
+    def of(
+        cls, one: Candidate, odds: float, value: tuple[int, int] | None, *, meaning: bool
+    ) -> Sentence:
         """Put a candidate beside its odds."""
         return cls(
             one.evidence,
@@ -58,6 +62,7 @@ class Sentence:
             not one.row[LACKS],
             _is_answer(one),
             one.row[NAMES] >= 1,
+            value,
         )
 
     def ruled_out(self) -> Sentence:

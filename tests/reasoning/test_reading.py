@@ -14,11 +14,11 @@ from core.language.sentences import sentence_spans
 from core.types import Evidence
 from models.embeddings import Passage, Vectors
 from reasoning.rules.features import FEATURES, Candidate
-from reasoning.rules.reading import BYTES, LIKELIEST, MOST, PASSAGES, UNREAD, read_odds
+from reasoning.rules.reading import BYTES, LIKELIEST, MOST, PASSAGES, Reading, read_sentences
 
 
 class Recording:
-    """Read nothing, keep what was given: sentence n of a passage gets n."""
+    """Read nothing, keep what was given: sentence n of a passage gets n and is its own answer."""
 
     reads = True
 
@@ -27,7 +27,10 @@ class Recording:
 
     def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
         self.passages += passages
-        return [np.arange(len(one.spans), dtype=np.float32) for one in passages]
+        return [
+            np.array([(n, start, end) for n, (start, end) in enumerate(one.spans)], dtype="float32")
+            for one in passages
+        ]
 
 
 def candidates(evidence: Sequence[Evidence]) -> list[Candidate]:
@@ -51,7 +54,7 @@ def test_passages_are_short_parts_of_one_chunk_around_the_likeliest(
     found = candidates(evidence)
     odds = [draw.random() for _ in found]
     reader = Recording()
-    read = read_odds(reader, "Who swims?", found, odds)
+    read = read_sentences(reader, "Who swims?", found, odds)
     assert len(read) == len(found)
     assert 1 <= len(reader.passages) <= PASSAGES
     for passage in reader.passages:
@@ -60,15 +63,18 @@ def test_passages_are_short_parts_of_one_chunk_around_the_likeliest(
         assert passage.spans[0][0] == 0
         assert passage.spans[-1][1] == len(passage.text)
     best = max(range(len(found)), key=lambda place: odds[place])
-    assert read[best] != UNREAD
-    assert all(one == UNREAD or -MOST <= one <= MOST for one in read)
+    assert read[best] != Reading()
+    for one, candidate in zip(read, found, strict=True):
+        if one.value is not None:
+            assert -MOST <= one.odds <= MOST
+            assert one.value == (candidate.start, candidate.end)
 
 
 def test_records_and_code_are_not_read() -> None:
     reader = Recording()
     evidence = [piece("author: Ann", kind="record"), piece("swim()", kind="code")]
     found = candidates(evidence)
-    assert read_odds(reader, "Who?", found, [1.0] * len(found)) == [UNREAD] * len(found)
+    assert read_sentences(reader, "Who?", found, [1.0] * len(found)) == [Reading()] * len(found)
     assert reader.passages == []
 
 
@@ -76,7 +82,7 @@ def test_the_likeliest_are_few() -> None:
     reader = Recording()
     evidence = [piece(f"Sentence {number} swims.") for number in range(LIKELIEST + 4)]
     found = candidates(evidence)
-    read_odds(reader, "Who swims?", found, list(range(len(found))))
+    read_sentences(reader, "Who swims?", found, list(range(len(found))))
     assert [one.text for one in reader.passages] == [
         f"Sentence {LIKELIEST + 3 - number} swims." for number in range(PASSAGES)
     ]
