@@ -16,6 +16,7 @@ from core.language.detect import UNDETERMINED, detect_language
 from core.language.sentences import sentence_spans
 from core.language.stopwords import stopwords
 from core.types import Claim, Evidence
+from reasoning.rules.headings import LED, headings_of
 from reasoning.rules.lexicon import lexicon
 
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
@@ -44,7 +45,7 @@ def unsupported_reason(
     """
     if not claim.citations:
         return "it cites nothing"
-    quotes, languages = [], set()
+    quotes, languages, bare = [], set(), claim.text
     for citation in claim.citations:
         item = evidence.get(citation.evidence_id)
         if item is None or item.chunk_id != citation.chunk_id:
@@ -54,11 +55,13 @@ def unsupported_reason(
         if item.text[citation.start : citation.end] != citation.quote:
             return "a quote differs from the cited span"
         quotes.append(citation.quote)
+        lead = next((one for one in headings_of(item) if claim.text.startswith(f"{one}{LED}")), "")
+        bare = claim.text[len(lead) + len(LED) :] if lead else bare
         languages.add(item.language)
     quoted = "\n".join(quotes)
     if any(found.rstrip(ENDING) not in quoted for found in ACTIVE.findall(claim.text)):
         return "it holds an address or markup that is not in the quote"
-    reason = difference(claim.text, quoted, languages.pop() if len(languages) == 1 else "")
+    reason = difference(bare, quoted, languages.pop() if len(languages) == 1 else "")
     said, written = detect_language(claim.text), detect_language(quoted)
     if not reason or said == written or UNDETERMINED in (said, written):
         return reason

@@ -86,7 +86,8 @@ def _strangeness(index: Index, query: Query, word: str) -> int:
     model = index.embedder
     if not isinstance(model, CutsWords):
         return 1
-    return min(model.pieces(folded), model.pieces(folded.capitalize()))
+    forms = (folded, folded.capitalize(), folded.removesuffix("s"))  # a plural is as strange
+    return min(map(model.pieces, forms))
 
 
 def _one_slip(word: str) -> Iterator[str]:

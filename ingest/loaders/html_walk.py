@@ -21,6 +21,7 @@ _INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark q rp rt "
     "ruby s samp small span strike strong sub sup time tt u var wbr -text".split()
 )
+_IS = ": "
 _CODE_INLINE = frozenset(("code", "tt", "kbd", "samp"))
 _PERMALINKS = frozenset(("¶", "#", "🔗", "[source]", "[edit]", "[]"))
 # What generators (MediaWiki, Sphinx, MkDocs, blogs) call the parts around the text.
@@ -58,9 +59,12 @@ class HtmlWalk:
             if tag in _CODE_INLINE:
                 self._words.append("`")
             elif tag not in _INLINE:
-                self._flush()
+                self._flush(term=tag == "dt" and not entering)
                 if entering and tag == "li":
                     self._item = self._label
+                elif tag == "dl" and self._item:  # a term that nothing was said of
+                    self._outline.prose(self._item.removesuffix(_IS))
+                    self._item = ""
         self._flush()
 
     def _enter(self, node: LexborNode) -> bool:
@@ -148,13 +152,16 @@ class HtmlWalk:
             return node.css_first("h1") is None
         return tag in _FURNITURE and node.css_first("h1") is None
 
-    def _flush(self) -> None:
+    def _flush(self, *, term: bool = False) -> None:
+        """Add the words gathered so far; a term is put before what is said of it."""
         text = "".join(self._words)
         self._words.clear()
         text = re.sub(r"\s+", " ", text).replace("``", "")
         text = re.sub(r" *\x00[\x00 ]*\x00 *", "\n\n", text)
         text = re.sub(r" *\x00 *", "\n", text).strip()
-        if text:
+        if text and term:
+            self._item += text + _IS
+        elif text:
             self._outline.prose(self._item + text, tight=bool(self._item))
             self._item = ""
 

@@ -20,6 +20,7 @@ _TITLED_ROLE = re.compile(r":[A-Za-z][\w:+-]*:`([^`<]+?)\s*<[^`>]*>`")
 _LINK = re.compile(r"`([^`<]+?)\s*<[^`>]+>`_{1,2}")
 _ICON = re.compile(r":(?:octicon|material|fa|bdg)[\w-]*:`[^`]*`\s*")
 _REFERENCE = re.compile(r"`([^`]+)`_{1,2}(?!\w)|\b([A-Za-z][\w-]*?)_(?=[\s,.;:)!]|$)")
+_TERM = re.compile(r"(?![-*+•|#:\d]|\.\.).{0,79}[^.:!?;,|]")
 _LITERAL = re.compile(r"``([^`]+)``")
 _OPTION = re.compile(r"\s*:[\w-]+:(?:\s.*)?")
 _CODE = {"code", "code-block", "sourcecode", "testcode", "doctest", "parsed-literal", "math"}
@@ -136,7 +137,11 @@ def _add_paragraph(outline: Outline, lines: list[str], at: int) -> int:
     end = at + 1
     while end < len(lines) and lines[end].strip() and not _title_at(lines, end):
         end += 1
-    text = "\n".join(line.strip() for line in lines[at:end])
+    within = [_indent(line) > _indent(lines[at]) for line in lines[at + 1 : end]]
+    said = [line.strip() for line in lines[at:end]]
+    if within and all(within) and _TERM.fullmatch(said[0]):  # "term", what it is below
+        said = [f"{said[0].split(' : ')[0]}: {said[1]}", *said[2:]]
+    text = "\n".join(said)
     literal = text.endswith("::")
     outline.prose(_inline(text[:-1] if literal else text).removesuffix("\n:"))
     if literal:

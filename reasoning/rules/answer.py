@@ -20,9 +20,11 @@ from reasoning.rules.blocks import (
 from reasoning.rules.completing import completing
 from reasoning.rules.context import STEP, in_context, keeps_lines
 from reasoning.rules.features import terms_of
+from reasoning.rules.headings import LED, dated
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.relevance import VECTOR_SCORE, Relevance, evidence_languages
 from reasoning.rules.sentences import Sentence
+from reasoning.rules.value_spans import has_date
 from reasoning.rules.values import NUMBER
 from reasoning.rules.versions import contradicts
 from reasoning.rules.wanted import Wanted
@@ -250,17 +252,31 @@ def _claims(
     claims: list[Claim] = []
     for sentence in chosen:
         at = sentence.start, sentence.end
-        start, end = in_context(sentence.evidence, *at, code=wanted.howto, brings=brings)
+        several = wanted.howto or wanted.enumerates
+        start, end = in_context(
+            sentence.evidence, *at, code=wanted.howto, items=several, brings=brings
+        )
         said = [c for claim in claims for c in claim.citations if c.chunk_id == sentence.chunk_id]
         start = max([start, *(c.end for c in said if c.start <= start < c.end)])
         if not any(c.start <= sentence.start < c.end for c in said):
             claims += _announcing(sentence, question, evidence, confidence)
-            claims.append(_quoted(sentence.evidence, start, end, question, confidence))
+            claims.append(
+                _dated(
+                    _quoted(sentence.evidence, start, end, question, confidence), sentence, wanted
+                )
+            )
             behind = follows(sentence.evidence, evidence)
             if behind is not None and end == len(sentence.evidence.text.rstrip()):
                 if announces(sentence.evidence):
                     claims.append(_whole(behind, question, confidence))
     return claims
+
+
+def _dated(claim: Claim, sentence: Sentence, wanted: Wanted) -> Claim:
+    """Put the heading with the date asked for before a claim that has none."""
+    item = sentence.evidence
+    lead = dated(item) if wanted.wants == "date" and not has_date(claim.text, item.language) else ""
+    return claim.model_copy(update={"text": f"{lead}{LED}{claim.text}"}) if lead else claim
 
 
 def _announcing(

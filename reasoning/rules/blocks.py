@@ -17,7 +17,7 @@ CODE_KIND, RECORD, TABLE = "code", "record", "table"  # kinds of chunks
 LEAST_SENTENCE = 12  # characters
 COLONS, QUESTION_ENDS = (":", "："), ("?", "？")
 RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}: (?=\S)")
-ITEM = re.compile(r"\s*(?:[-*+•‣◦▪–—·]|\(?\d{1,3}[.)、]|\(?[A-Za-zа-яіїєґ]\)|[①-⑳])\s*")
+ITEM = re.compile(r"\s*(?:[-*+•‣◦▪–—·]|\(?\d{1,3}[.)、](?!\d)|\(?[A-Za-zа-яіїєґ]\)|[①-⑳])\s*")
 FENCE = re.compile(r"\s*(?:```|~~~)")
 HEADING = re.compile(r"\s*#{1,6}\s")
 ITEMS, IN_LINE = 3, 0.5  # so many commas make a list, which is worth this much of one in lines

@@ -6,9 +6,11 @@ import re
 
 from core.types import Evidence
 from reasoning.rules.blocks import (
+    COLONS,
     FENCE,
     HEADING,
     ITEM,
+    MOST_CHARACTERS,
     QUESTION_ENDS,
     TABLE,
     Span,
@@ -33,13 +35,19 @@ def keeps_lines(text: str) -> bool:
 
 
 def in_context(
-    item: Evidence, start: int, end: int, *, code: bool, brings: str = ""
+    item: Evidence,
+    start: int,
+    end: int,
+    *,
+    code: bool,
+    items: bool = False,
+    brings: str = "",
 ) -> tuple[int, int]:
     """Return where one sentence or several begin and end with what they need, in their evidence.
 
-    With `code` the block of code that follows belongs to them and the steps around them; a sentence
-    behind that has a word of the list `brings` (a cause) where they have none; to a row of a table
-    those above it.
+    With `code` the block of code that follows belongs to them and the steps around them, with
+    `items` all of the list; a sentence behind that has a word of the list `brings` (a cause) where
+    they have none; to a row of a table those above it.
     """
     spans = spans_of(item.text, item.kind)
     begins = {span[0]: place for place, span in enumerate(spans)}
@@ -50,8 +58,8 @@ def in_context(
     first, last = begins[start], ends[end]
     if item.kind == TABLE:
         return (0 if end <= MOST_ROWS else start), end
-    if code:
-        first, last = steps(item.text, spans, first, last)
+    if code or items:
+        first, last = steps(item.text, spans, first, last, ITEM if items else STEP)
     said = item.text[spans[first][0] : spans[last][1]]
     if brings and not words.found(brings, said):
         ahead = [words.found(brings, item.text[slice(*one)]) for one in spans[last + 1 :][:AHEAD]]
@@ -61,14 +69,34 @@ def in_context(
     return spans[first][0], spans[last][1]
 
 
-def steps(text: str, spans: tuple[Span, ...], first: int, last: int) -> tuple[int, int]:
-    """Return the places of the first and the last of the numbered items around a numbered one."""
-    if STEP.match(text, spans[first][0]) is None:
+def steps(
+    text: str, spans: tuple[Span, ...], first: int, last: int, item: re.Pattern[str] = STEP
+) -> tuple[int, int]:
+    """Return the places of the first and the last of the items around one, numbered ones alone.
+
+    The sentence that announces them is among them.
+    """
+    if item.match(text, spans[first][0]) is None:
         return first, last
-    while first and STEP.match(text, spans[first - 1][0]):
-        first -= 1
-    while last + 1 < len(spans) and STEP.match(text, spans[last + 1][0]):
+
+    def begins(place: int) -> int:
+        """Return the place of the item that a sentence is of, -1 for none."""
+        while place > 0 and not item.match(text, spans[place][0]):
+            if "\n" in text[spans[place - 1][1] : spans[place][0]]:
+                return -1
+            place -= 1
+        return place if item.match(text, spans[place][0]) else -1
+
+    while last + 1 < len(spans) and begins(last + 1) >= 0:
+        if spans[last + 1][1] - spans[first][0] > MOST_CHARACTERS:
+            break
         last += 1
+    while first and (before := begins(first - 1)) >= 0:
+        if spans[last][1] - spans[before][0] > MOST_CHARACTERS:
+            break
+        first = before
+    if first and text[slice(*spans[first - 1])].rstrip().endswith(COLONS):
+        first -= 1
     return first, last
 
 

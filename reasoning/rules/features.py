@@ -26,7 +26,7 @@ from reasoning.rules.blocks import (
     spans_of,
 )
 from reasoning.rules.counting import counts
-from reasoning.rules.headings import heading_of, leads
+from reasoning.rules.headings import dated, heading_of, leads
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.values import NUMBER, has_kind, without_numbers
 from reasoning.rules.wanted import Wanted
@@ -56,6 +56,7 @@ SHORT = 4  # terms; a heading or a greeting has fewer
 MOST_NEWS = 30  # content words beyond which a sentence adds no more
 KINDS: tuple[AnswerKind, ...] = ("number", "date", "person", "place")
 CLOSING = "\"'”’»)]）】」』*_`"
+DEFINED = re.compile(r"(?<=\w)[*_`]*(?: [—–-] |: )")
 ENDS = (".", "!", "…", "。", "！", "?", "？", ";", "；")
 # Languages that a script tells from those of other documents; Cyrillic is of two.
 SCRIPTS = {"zh": re.compile("[\u4e00-\u9fff]{2}")}
@@ -110,7 +111,8 @@ def features(
     best = max((float(one[:-1].max()) for one in similarities if len(one) > 1), default=0.0)
     found: list[Candidate] = []
     for rank, (item, likeness) in enumerate(zip(evidence, similarities, strict=True)):
-        passage = _Passage(wanted, item, follows(item, evidence))
+        beside = "\n".join(one.text for one in evidence if one.document_key == item.document_key)
+        passage = _Passage(wanted, item, follows(item, evidence), beside)
         found += passage.candidates(likeness, best, rank)
     rows = [one.row for one in found]
     return found, np.array(rows, dtype=np.float32).reshape(len(rows), len(FEATURES))
@@ -119,7 +121,10 @@ def features(
 class _Passage:
     """Look at the sentences of one piece of evidence, each in what stands around it."""
 
-    def __init__(self, wanted: Wanted, item: Evidence, following: Evidence | None) -> None:
+    def __init__(
+        self, wanted: Wanted, item: Evidence, following: Evidence | None, beside: str
+    ) -> None:
+        """Look at a piece of evidence in its document, whose pieces `beside` holds."""
         self.wanted, self.item, self.following = wanted, item, following
         self.words, self.asking = lexicon(item.language), lexicon(wanted.language)
         self.spans = spans_of(item.text, item.kind)
@@ -144,19 +149,23 @@ class _Passage:
         ]
         self.chunk = terms_of(item.text, item.language)
         self.numbers = frozenset(NUMBER.findall(wanted.text))
+        self.dated = dated(item) if wanted.wants == "date" else ""
         self.code = (
             range(len(self.spans)) if item.kind == CODE_KIND else code_spans(item.text, self.spans)
         )
-        self.missing = self._missing(self.chunk | title)
+        self.missing = self._missing(self.chunk | title, terms_of(beside, item.language) | title)
 
-    def _missing(self, everywhere: frozenset[str]) -> list[float]:
-        """Return whether the rarest word is nowhere, and the shares of names and numbers so."""
+    def _missing(self, everywhere: frozenset[str], document: frozenset[str]) -> list[float]:
+        """Return whether the rarest word is nowhere, and the shares of names and numbers so.
+
+        What a document is about it names once.
+        """
         own = self.wanted.groups[: self.wanted.own]
         rarest = max((weight for _, _, weight in own), default=0.0)
         missing = any(
             weight >= rarest and not (group | near) & everywhere for group, near, weight in own
         )
-        named = [bool(name & everywhere) for name in self.wanted.entity_terms]
+        named = [bool(name & document) for name in self.wanted.entity_terms]
         names = 1 - sum(named) / len(named) if named else 0.0
         held = set(NUMBER.findall(f"{self.item.text} {heading_of(self.item)}"))
         numbers = len(self.numbers - held) / len(self.numbers) if self.numbers else 0.0
@@ -263,7 +272,7 @@ class _Passage:
     def _valued(self, place: int, text: str) -> bool:
         """Tell whether a text holds a value of the kind asked for, a number of what is counted."""
         kind, form, counted = self.wanted.wants, self.wanted.form, self.wanted.counted
-        held = without_numbers(text, self.numbers)
+        held = without_numbers(f"{text} {self.dated}", self.numbers)
         if not self._checked() or not has_kind(kind, held, self.words, self.wanted.said, form):
             return False
         foreign = self.spoken[place] != self.wanted.language
@@ -296,8 +305,10 @@ class _Passage:
 
 
 def _defines(wanted: Wanted, text: str, words: Lexicon) -> bool:
-    """Tell whether a sentence begins with what is asked about and goes on "… is a"."""
-    said = words.search("copula", text) if words.any_of("copula") else None
+    """Tell whether a sentence begins with what is asked about and goes on "… is a", or ": "."""
+    said = DEFINED.search(text) or (
+        words.search("copula", text) if words.any_of("copula") else None
+    )
     if said is None or said.end() > len(text) / 2:
         return False
     return bool(wanted.subject) and wanted.subject <= terms_of(text[: said.start()], words.language)

@@ -10,10 +10,14 @@ from core.language.stopwords import stopwords
 from core.types import Evidence
 from reasoning.rules.blocks import CODE_KIND, ITEM, QUESTION_ENDS, RECORD, TABLE, Span, reports
 from reasoning.rules.lexicon import lexicon
+from reasoning.rules.value_spans import has_date
 
+SECTIONS = " › "  # between the headings of a section
+LED = ": "  # between a heading and what is quoted below it
 UNLED = (RECORD, CODE_KIND)
 MOST_REPLIES = 3  # sentences behind a question that may reply to it
-MOST_WORDS, MOST_CHARACTERS = 8, 60  # of a line that is a heading by itself
+MOST_WORDS, MOST_CHARACTERS, MOST_LINES = 8, 60, 4  # of a heading, words without its number
+NUMBERED = re.compile(r"\d{1,2}(?:\.\d{1,2})+\.?\s+")
 # "**Rent.** It is due …", and in plain text "Rent. It is due …" or "Rent: …", of few words.
 BOLD = re.compile(r"(?:[-*+•]\s+|\d{1,3}[.)]\s+)?\*\*([^*\n]{2,80})\*\*")
 PLAIN = re.compile(
@@ -37,6 +41,17 @@ def heading_of(item: Evidence) -> str:
     listed = " ".join(str(word) for word in keywords) if isinstance(keywords, list) else ""
     named = item.source.partition("#")[2]
     return f"{item.title} {item.section} {listed} {named}".strip()
+
+
+def headings_of(item: Evidence) -> list[str]:
+    """Return the headings above a chunk, the nearest first, and its title."""
+    return [*reversed(item.section.split(SECTIONS)), item.title]
+
+
+def dated(item: Evidence) -> str:
+    """Return the nearest heading of a chunk that holds a date, "" for none."""
+    above = headings_of(item)
+    return next((one for one in above if has_date(one, item.language)), "")
 
 
 @lru_cache(maxsize=2048)
@@ -83,9 +98,16 @@ def run_in(text: str, start: int, language: str) -> re.Match[str] | None:
 
 
 def is_heading(text: str, start: int, end: int) -> bool:
-    """Tell whether text[start:end] is a paragraph of few words that ends like no sentence."""
+    """Tell whether text[start:end] is a paragraph of short lines that ends like no sentence."""
     apart = text[:start].rstrip(" ").endswith("\n") or start == 0
     alone = apart and (end == len(text.rstrip()) or text[end:].startswith("\n\n"))
     said = text[start:end]
-    few = len(said) <= MOST_CHARACTERS and len(said.split()) <= MOST_WORDS
-    return alone and few and not ENDED.search(said) and not ITEM.match(said)
+    lines = [NUMBERED.sub("", line) for line in said.splitlines()]
+    few = all(len(one) <= MOST_CHARACTERS and len(one.split()) <= MOST_WORDS for one in lines)
+    return (
+        alone
+        and few
+        and len(lines) <= MOST_LINES
+        and not ENDED.search(said)
+        and not ITEM.match(said)
+    )

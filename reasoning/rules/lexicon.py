@@ -75,7 +75,8 @@ class Lexicon(Cues):
     def answer_kind(self, text: str) -> AnswerKind:
         """Say what kind of answer a question wants; its first question word decides.
 
-        A later one only joins a clause, as "when" does in "what happens when …".
+        A later one only joins a clause, as "when" does in "what happens when …" and in "may I …
+        when …", not in "can you tell me when …".
         """
         leading = self.search("question", text)
         limit = leading.start() if leading else len(text)
@@ -85,7 +86,10 @@ class Lexicon(Cues):
             if match and match.start() <= limit:
                 found.append((match.start(), kind))
         if found:
-            return min(found)[1]
+            before = text[: min(found)[0]]
+            asked = self.found if self.language in ANYWHERE else self.starts
+            joins = asked("auxiliary", before) and not self.found("telling", before)
+            return "yesno" if joins else min(found)[1]
         if self.asks_yes_or_no(text):
             return "yesno"
         return "text"

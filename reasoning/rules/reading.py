@@ -29,30 +29,41 @@ class Reading(NamedTuple):
 
 
 def read_sentences(
-    reader: Reads, question: str, found: Sequence[Candidate], odds: Sequence[float]
+    reader: Reads,
+    question: str,
+    found: Sequence[Candidate],
+    odds: Sequence[float],
+    earlier: Sequence[Reading] = (),
 ) -> list[Reading]:
     """Return what the reader says of each sentence, its odds against "none answers" first.
 
-    `odds` are those of all without the reader; around the likeliest passages are made.
+    `odds` are those of all without the reader; around the likeliest, which were not read
+    `earlier`, passages are made.
     """
-    passages = _passages(found, odds)
+    read = list(earlier) or [Reading()] * len(found)
+    passages = _passages(found, odds, read)
     rows = reader.read(question, [_passage(found, one) for one in passages])
-    read = [Reading()] * len(found)
     for places, row in zip(passages, rows, strict=bool(rows)):
         shift = found[places[0]].start
         for place, (one, start, end) in zip(places, row.tolist(), strict=True):
             value = (shift + int(start), shift + int(end)) if end else None
-            new = Reading(min(MOST, max(-MOST, one)), value)
-            if new.odds > read[place].odds:
+            new = Reading(min(MOST, max(UNREAD, one)), value)
+            if read[place].value is None or new.odds > read[place].odds:
                 read[place] = new
     return read
 
 
-def _passages(found: Sequence[Candidate], odds: Sequence[float]) -> list[range]:
+def _passages(
+    found: Sequence[Candidate], odds: Sequence[float], read: Sequence[Reading]
+) -> list[range]:
     """Return the places of consecutive sentences around the likeliest, all of one chunk each."""
     made: list[range] = []
     likeliest = sorted(
-        (place for place, one in enumerate(found) if one.evidence.kind not in UNREADABLE),
+        (
+            place
+            for place, one in enumerate(found)
+            if one.evidence.kind not in UNREADABLE and read[place].value is None
+        ),
         key=lambda place: -odds[place],
     )
     for place in likeliest[:LIKELIEST]:

@@ -111,18 +111,6 @@ def asked_fields(question: str, labels: tuple[str, ...] = ()) -> AskedFields | N
     return AskedFields(tuple(dict.fromkeys(fields)), name, clear) if fields else None
 
 
-def may_answer(asked: AskedFields, title: str, text: str) -> bool:
-    """Tell whether a sentence names what is asked about, or speaks of a field asked for."""
-    if not (asked.clear or has_words(title, asked.name)) or has_words(text, asked.name):
-        return True
-    return any(
-        meaning.name in asked.fields
-        for one in _phrases().scan(text)
-        if len(one.text) > 1  # 写 is written in 写信, too
-        for meaning in one.meanings
-    )
-
-
 @lru_cache(maxsize=256)
 def theme_of(question: str) -> str:
     """Return what a wish for works is about, without the words that only wish: maybe all of it."""

@@ -12,8 +12,6 @@ from reasoning.rules.blocks import spans_of
 from reasoning.rules.features import SCRIPTS, features, spoken_in
 from reasoning.rules.headings import heading_of
 from reasoning.rules.reading import UNREADABLE, Reading, read_sentences
-from reasoning.rules.record_fields import asked_fields, may_answer
-from reasoning.rules.record_values import RECORD_KINDS
 from reasoning.rules.scorer import MEANING, READING, WORDS, scorer
 from reasoning.rules.sentences import Sentence
 from reasoning.rules.wanted import Wanted, analyse
@@ -23,6 +21,8 @@ SentenceVectors = Callable[[Sequence[str]], dict[str, Vectors]]
 VECTOR_SCORE = "vector"
 # Of sentences about as likely, one in the language of the question is read more easily.
 FOREIGN_ODDS = 2.5
+# Where what was read first holds no likely answer (log odds), the next passages are read, too.
+ROUNDS, FOUND = 2, 0.0
 SPOKEN = 0.25  # of the sentences of a passage in a language; fewer only quote it (by hand)
 
 
@@ -62,9 +62,13 @@ class Relevance:
         odds = scorer(MEANING if meaning else WORDS).odds(rows).tolist()
         read = [Reading()] * len(found)
         if meaning and self._reader is not None and self._reader.reads:
-            read = read_sentences(self._reader, wanted.text, found, odds)
-            column = np.array([[one.odds] for one in read], dtype=np.float32)
-            joint = scorer(READING).odds(np.hstack([rows, column])).tolist()
+            joint: list[float] = []
+            for _ in range(ROUNDS):
+                read = read_sentences(self._reader, wanted.text, found, odds, read if joint else ())
+                column = np.array([[one.odds] for one in read], dtype=np.float32)
+                joint = scorer(READING).odds(np.hstack([rows, column])).tolist()
+                if max(joint) >= FOUND:
+                    break
             odds = [
                 alone if one.evidence.kind in UNREADABLE else both
                 for one, alone, both in zip(found, odds, joint, strict=True)
@@ -74,16 +78,7 @@ class Relevance:
             by_chunk[candidate.evidence.chunk_id].append(
                 Sentence.of(candidate, one, told.value, meaning=meaning)
             )
-        asked = asked_fields(wanted.text)
-        scored = [
-            one.ruled_out()
-            if asked
-            and item.kind not in RECORD_KINDS
-            and not may_answer(asked, item.title, one.text)
-            else one
-            for item in evidence
-            for one in by_chunk[item.chunk_id]
-        ]
+        scored = [one for item in evidence for one in by_chunk[item.chunk_id]]
         return sorted(scored, key=lambda one: _order(wanted, one))
 
     def rows(self, evidence: Sequence[Evidence], *, own: bool = False) -> list[Vectors]:

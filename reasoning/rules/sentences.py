@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp
 
 from core.types import Evidence
 from reasoning.rules.features import FEATURES, Candidate
-from reasoning.rules.scorer import MOST_ODDS
 
 HERE, HEADING = FEATURES.index("here"), FEATURES.index("heading")
 SIMILARITY = FEATURES.index("similarity")
@@ -64,10 +63,6 @@ class Sentence:
             one.row[NAMES] >= 1,
             value,
         )
-
-    def ruled_out(self) -> Sentence:
-        """Return it as no answer."""
-        return replace(self, odds=-MOST_ODDS, score=0.0, lexical=0.0, matched=frozenset())
 
     @property
     def chunk_id(self) -> str:

@@ -52,6 +52,11 @@ def values_in(text: str, language: str, title: str) -> tuple[Value, ...]:
     return tuple(sorted(found))
 
 
+def has_date(text: str, language: str) -> bool:
+    """Tell whether a date stands in a text."""
+    return _dates(lexicon(language)).search(text) is not None
+
+
 @lru_cache(maxsize=8)
 def _dates(lists: Lexicon) -> re.Pattern[str]:
     months = "|".join(sorted(lists.any_of("month"), key=len, reverse=True)) or "(?!)"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from core.language.analysis import content_terms, query_terms, terms
 from core.language.cues import cues
+from core.language.inflection import readings
 from core.types import AnswerKind, Evidence, SubQuestion, TermWeights
 from models.embeddings import Embedder, Vectors
 from reasoning.rules.counting import counted_noun
@@ -16,9 +18,11 @@ from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.noun_phrase import is_plural
 from reasoning.rules.topic import entities, focus, topic
 from reasoning.rules.values import form_asked, forms
+from reasoning.rules.word_classes import CYRILLIC
 
 TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause
 ENTITY_WEIGHT = 1.5
+HOW = ("как", "як")
 SECTIONS, TOLD = " › ", 0.5  # between headings; the share of a question that one must say
 FORMED: tuple[AnswerKind, ...] = ("text", "number", "date")
 UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
@@ -66,10 +70,16 @@ class Wanted:
         """Tell whether the section of evidence says how to do what is asked for, by its heading."""
         if not (self.howto and item.section):
             return False
-        heading = frozenset(terms(item.section.rpartition(SECTIONS)[2], item.language))
-        own = self.groups[: self.own]
-        told = sum(weight for group, near, weight in own if (group | near) & heading)
-        return told >= TOLD * sum(weight for _, _, weight in own)
+        above, _, last = item.section.rpartition(SECTIONS)
+        title = frozenset(terms(f"{item.title} {above}", item.language))
+        heading = frozenset(terms(last, item.language))
+        own = [
+            (bool((group | near) & heading), weight)
+            for group, near, weight in self.groups[: self.own]
+            if (group | near) & heading or not (group | near) & title
+        ]
+        told = sum(weight for said, weight in own if said)
+        return told > 0 and told >= TOLD * sum(weight for _, weight in own)
 
     @property
     def asked(self) -> frozenset[str]:
@@ -128,9 +138,24 @@ def analyse(
         text=f"{question.text} {question.about}".strip(),
         defines=defines,
         enumerates=asked.found("enumeration", question.text) or is_plural(noun, words),
-        howto=asked.found("code", question.text),
+        howto=asked.found("code", question.text) or _asks_way(question),
         form=form,
         counted=counted | _synonyms(counted, words),
+    )
+
+
+def _asks_way(question: SubQuestion) -> bool:
+    """Tell whether a Russian or Ukrainian question asks how to do something: "как вступить …"."""
+    if question.language not in CYRILLIC:
+        return False
+    words = [word.strip(',.?!«»"').casefold() for word in question.text.split()]
+    return any(
+        first in HOW
+        and any(
+            one.pos in ("INFN", "VERB") and one.form == then  # the infinitive
+            for one in readings(then, question.language)[:1]
+        )
+        for first, then in pairwise(words)
     )
 
 
