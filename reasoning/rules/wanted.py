@@ -66,6 +66,11 @@ class Wanted:
         """Return the weight of everything that is looked for."""
         return sum(weight for _, _, weight in self.groups)
 
+    def matched(self, said: frozenset[str]) -> set[int]:
+        """Return which words of the question itself are among these terms."""
+        own = enumerate(self.groups[: self.own])
+        return {number for number, (group, near, _) in own if (group | near) & said}
+
     def is_told_in(self, item: Evidence) -> bool:
         """Tell whether the section of evidence says how to do what is asked for, by its heading."""
         if not (self.howto and item.section):
