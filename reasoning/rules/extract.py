@@ -134,6 +134,15 @@ def _read(worth: float, sentence: Sentence, asked: _Asked) -> list[_Scored]:
     own = set(content_terms(item.text[start:end], item.language))
     if start >= end or _is_said(own, asked) or not _of_kind(asked.kind, value, item):
         return []
+    if asked.kind in ("person", "place"):
+        lists = lexicon(item.language)
+        named = [
+            kind_fit(asked.kind, asked.noun, one, item.text, lists)
+            for one in values_in(item.text, item.language, item.title)
+            if one.start < end and start < one.end
+        ]
+        if max(named, default=0.0) < 0:
+            return []
     return [_Scored(worth + READ, item, value)]
 
 

@@ -275,8 +275,9 @@ class _Passage:
         held = without_numbers(f"{text} {self.dated}", self.numbers)
         if not self._checked() or not has_kind(kind, held, self.words, self.wanted.said, form):
             return False
-        foreign = self.spoken[place] != self.wanted.language
-        return foreign or not counted or counts(held, counted, self.asking)
+        # What a cell counts stands above it.
+        unsaid = self.spoken[place] != self.wanted.language or self.item.kind == TABLE
+        return unsaid or not counted or counts(held, counted, self.asking)
 
     def _kind(self, place: int, near: float, *, valued: bool) -> list[float]:
         text = self.texts[place]

@@ -23,6 +23,7 @@ VECTOR_SCORE = "vector"
 FOREIGN_ODDS = 2.5
 # Where what was read first holds no likely answer (log odds), the next passages are read, too.
 ROUNDS, FOUND = 2, 0.0
+HALF = 0.5
 SPOKEN = 0.25  # of the sentences of a passage in a language; fewer only quote it (by hand)
 
 
@@ -69,8 +70,9 @@ class Relevance:
                 joint = scorer(READING).odds(np.hstack([rows, column])).tolist()
                 if max(joint) >= FOUND:
                     break
+            share = HALF if wanted.howto else 1.0  # the reader has learnt from no such questions
             odds = [
-                alone if one.evidence.kind in UNREADABLE else both
+                alone if one.evidence.kind in UNREADABLE else share * both + (1 - share) * alone
                 for one, alone, both in zip(found, odds, joint, strict=True)
             ]
         by_chunk: dict[str, list[Sentence]] = {item.chunk_id: [] for item in evidence}

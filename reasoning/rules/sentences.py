@@ -14,6 +14,7 @@ VALUED = FEATURES.index("valued")
 LACKS, FORM = FEATURES.index("lacking"), FEATURES.index("unfinished")
 CODE = FEATURES.index("code")
 WRITTEN = 0.5  # of its characters are letters or digits; a diagram has fewer
+NUMBER, DATE = FEATURES.index("number"), FEATURES.index("date")
 SHORT, NAMES = FEATURES.index("short"), FEATURES.index("names_missing")
 
 
@@ -82,4 +83,5 @@ def _is_answer(one: Candidate) -> bool:
     shown = "".join(one.evidence.text[one.start : one.end].split())
     drawn = sum(character.isalnum() for character in shown) < WRITTEN * len(shown)
     short = one.heads or (one.row[FORM] and one.row[SHORT])
-    return not (drawn or (short and not one.row[VALUED]) or one.row[CODE])
+    figure = one.row[VALUED] and (one.row[NUMBER] or one.row[DATE])  # capitals are in any heading
+    return not (drawn or (short and not figure) or one.row[CODE])
