@@ -36,7 +36,7 @@ SECOND_SHARE, SURE, WHOLE = 0.4, 0.6, 0.8
 SAID_SHARE = 0.3
 LONG = 3  # sentences after which no other is added
 # Of the question's words, by rarity, in the sentence and with its heading: with fewer it may speak
-# of another thing. Set by hand, since public sets hold no verdicts: of 30 questions 12 get one, all right.
+# of another thing. By hand, since public sets hold no verdicts: of 30 questions 12 get one, right.
 VERDICT_LEXICAL, VERDICT_WORDS = 0.25, 0.65
 CLAUSE_ENDS = re.compile(r"[,;:，；：]|\s[–—-]\s")
 AMOUNT = re.compile(r"(?<![\w-])\d+(?:[.,]\d+)*")  # a number that is no part of a name

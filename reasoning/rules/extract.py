@@ -21,7 +21,7 @@ BEST_SENTENCES = 12
 # What a value is worth beside its sentence: kind, noun, title, and how many of its words the
 # question says itself.
 KIND, NOUN, TITLE, SAID = 0.5, 0.4, 0.3, 0.3
-READ = 1.0  # what the reader takes for the answer in a sentence
+READ, MOST_READ = 1.0, 6  # what the reader takes for the answer, of so many words at most
 # A longer form of a name that the question says: two or more of its words, and this share.
 SAME_NAME = 0.5
 # A title is the answer only where it is, or is said to be, what the question asks for.
@@ -75,8 +75,7 @@ def extract(
     best: set[str] = set()
     for sentence in ranked:
         worth = sentence.score
-        scored += _scored(worth, sentence, asked)
-        scored += _read(worth, sentence, asked)
+        scored += _read(_scored(worth, sentence, asked), worth, sentence, asked)
         if sentence.evidence.chunk_id not in best:  # its best sentence comes first
             best.add(sentence.evidence.chunk_id)
             scored += _title(worth, sentence.evidence, asked)
@@ -122,28 +121,25 @@ def _scored(worth: float, sentence: Sentence, asked: _Asked) -> list[_Scored]:
     return found
 
 
-def _read(worth: float, sentence: Sentence, asked: _Asked) -> list[_Scored]:
-    """Return what the reader takes for the answer, unless the question says it itself."""
+def _read(found: list[_Scored], worth: float, sentence: Sentence, asked: _Asked) -> list[_Scored]:
+    """Return the values found in a sentence with what the reader takes for the answer, first.
+
+    Of several names in that each may be the answer; the question does not say it itself.
+    """
     if sentence.value is None:
-        return []
+        return found
     item, (start, end) = sentence.evidence, sentence.value
     text = item.text[start:end]
     end -= len(text) - len(text.rstrip(EDGES))
     start += len(text) - len(text.lstrip(EDGES))
+    inside = [one for one in found if one.value.start < end and start < one.value.end]
     value = Value(start, end, "phrase", "READ")
     own = set(content_terms(item.text[start:end], item.language))
-    if start >= end or _is_said(own, asked) or not _of_kind(asked.kind, value, item):
-        return []
-    if asked.kind in ("person", "place"):
-        lists = lexicon(item.language)
-        named = [
-            kind_fit(asked.kind, asked.noun, one, item.text, lists)
-            for one in values_in(item.text, item.language, item.title)
-            if one.start < end and start < one.end
-        ]
-        if max(named, default=0.0) < 0:
-            return []
-    return [_Scored(worth + READ, item, value)]
+    several = len(inside) > 1 or len(own) > MOST_READ
+    unfit = start >= end or _is_said(own, asked) or not _of_kind(asked.kind, value, item)
+    if several or unfit or (not inside and asked.kind in ("person", "place")):
+        return [one._replace(worth=one.worth + READ) if one in inside else one for one in found]
+    return [_Scored(worth + READ + KIND, item, value), *found]
 
 
 def _candidates(sentence: Sentence, asked: _Asked, lists: Lexicon) -> list[Value]:
