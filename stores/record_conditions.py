@@ -16,9 +16,11 @@ from core.types import Value
 from stores.permissions import Parameters
 
 HAS_WORDS = "has_words"  # registered by stores.database
-Operator = Literal["=", "!=", "contains", "has", "<", "<=", ">", ">="]
+MISSING = "missing"
+Operator = Literal["=", "!=", "contains", "has", "<", "<=", ">", ">=", "missing"]
 # A date as ISO 8601 writes it, or its beginning: such texts compare as dates do.
 ISO = re.compile(r"\d{4}(-\d{2}){0,2}$")
+LISTED = (";", "|")  # a comma stands within names, too
 _ISO_TEXT = "f.folded GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
 _SHORTEST = 3  # a shorter beginning says nothing: such a word is looked for as it is
 
@@ -27,8 +29,8 @@ class Condition(Value):
     """Compare one field; text operators ignore case, the others (and `=` 7) compare numbers.
 
     `has` means all words of the value in any form; `=` and `!=` take several values, of which any
-    counts. A date or a year is compared with dates as ISO 8601 writes them. The field `*` is the
-    one that has the words.
+    counts; `missing` takes "" and means no value. A date or a year is compared with dates as ISO
+    8601 writes them. The field `*` is the one that has the words.
     """
 
     field: str = Field(min_length=1, max_length=100)
@@ -41,6 +43,8 @@ class Condition(Value):
         """Return the condition as a person reads it."""
         value = f"{self.value:.15g}" if isinstance(self.value, float) else self.value
         shown = " / ".join(value) if isinstance(value, list) else value
+        if self.op == MISSING:
+            return f"{self.field}: –"
         return f"{self.field}{': ' if self.op == 'has' else f' {self.op} '}{shown}"
 
 
@@ -48,6 +52,8 @@ def clause(condition: Condition, n: int, parameters: Parameters) -> str:
     """Return a condition as SQL, its values among the parameters."""
     parameters[f"w_field{n}"] = condition.field
     match = f"SELECT 1 FROM record_fields f WHERE f.document = d.id AND f.name = :w_field{n}"
+    if condition.op == MISSING:
+        return f"NOT EXISTS ({match} AND f.folded <> '')"
     test = _test(condition, f"w_value{n}", parameters)
     found = f"EXISTS ({match} AND {test})"
     return f"(EXISTS ({match}) AND NOT {found})" if condition.op == "!=" else found
@@ -113,4 +119,10 @@ def _equal(values: Sequence[str], name: str, parameters: Parameters) -> str:
         for key, value in zip(names, values, strict=True)
         if ISO.match(value)
     ]
-    return f"({' OR '.join([whole, *begun])})"
+    within = [  # one of several in a cell: "fiction; travel"
+        f"instr('{mark} ' || f.folded || '{mark}', '{before}' || :{key} || '{mark}') > 0"
+        for key in names
+        for mark in LISTED
+        for before in (mark, f"{mark} ")
+    ]
+    return f"({' OR '.join([whole, *begun, *within])})"

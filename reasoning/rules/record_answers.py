@@ -95,7 +95,8 @@ def _of_records(
     The fields that only its plan knew are in the call of the plan.
     """
     labels = [one.arguments["show"] for one in question.calls if "named" in one.arguments]
-    asked = None if question.deps else asked_fields(question.text, *map(tuple, labels[:1]))
+    filtered = not labels and any("aggregate" in one.arguments for one in question.calls)
+    asked = None if question.deps or filtered else asked_fields(question.text, *map(tuple, labels[:1]))
     if asked is None:
         return None, [], []
     named = records_of(asked.name, question.text, evidence)
@@ -117,7 +118,9 @@ def record_grades(question: SubQuestion, evidence: Sequence[Evidence]) -> list[G
     rows = counted or rows[:1]
     told = [row for row in rows if counted or row.metadata[HELD]]
     held = {key for row in told for key in (row.chunk_id, *row.metadata[HELD])}
-    if saying:
+    if counts and counted:
+        pass  # what the words of the question name is counted, too
+    elif saying:
         rows, held = named, {one.chunk_id for one in saying}
     elif named and all(one.ordinal == 0 for one in named):
         rows, held = [], set()
@@ -139,10 +142,10 @@ def record_claims(plan: Plan, evidence: Sequence[Evidence]) -> tuple[list[Claim]
     for question in plan.questions:
         graded = [one for one in evidence if one.grades.get(question.id)]
         asked, _, saying = _of_records(question, graded)
-        if asked and saying:
+        rows = [one for one in graded if one.kind == ROW]
+        if asked and saying and not (rows and counts_records(question.text)):
             claims += [_listed(item, asked.fields, question) for item in saying[:MOST_NAMED]]
             continue
-        rows = [one for one in graded if one.kind == ROW]
         if not rows:
             left.append(question)
             continue

@@ -13,7 +13,7 @@ from reasoning.rules.record_numbers import read_numbers, with_iso_dates
 from reasoning.rules.record_phrases import tables
 from reasoning.rules.record_reading import NEAR, RecordReading, has
 from reasoning.rules.record_schema import RecordSchema, schema_of
-from reasoning.rules.record_words import read_unknown, read_values
+from reasoning.rules.record_words import read_missing, read_unknown, read_values
 
 RECORDS = "query_records"
 LISTED = 10
@@ -73,6 +73,7 @@ def _read(question: str, schema: RecordSchema) -> tuple[int, dict[str, Any]] | N
     read_numbers(reading)
     read_orders(reading)
     read_values(reading)
+    read_missing(reading)
     read_aggregates(reading)
     unknown = read_unknown(reading, question)
     _asked(reading)

@@ -47,6 +47,18 @@ def read_values(reading: RecordReading) -> None:
         reading.add(place, name, op, values if len(values) > 1 else values[0])
 
 
+def read_missing(reading: RecordReading) -> None:
+    """Make a condition of each field that records are said not to have."""
+    for place, one in enumerate(reading.said):
+        if place in reading.used or not one.is_a("field") or one.is_a("table", "value"):
+            continue
+        sides = (nearest(reading, place, ("missing",), back=back) for back in (False, True))
+        said = next((near for near in sides if near is not None), None)
+        if said is not None or is_negated(reading, place):
+            reading.used |= {place} if said is None else {place, said}
+            reading.add(place, one.of("field")[0].name, "missing", "")
+
+
 def _fields_near(reading: RecordReading, place: int) -> dict[str, int]:
     """Return the fields that are named on either side of a phrase, and where."""
     sides = [nearest(reading, place, ("field",), back=back) for back in (True, False)]
@@ -80,6 +92,9 @@ def read_unknown(reading: RecordReading, question: str) -> bool:
             start, end = start + 1, end - 1
         words = re.sub(r"['’]s\b", "", question[start:end]).strip('"“”«»„《》「」 ')
         before = nearest(reading, first, ("field",), back=True)
+        within = nearest(reading, last, ("within",))
+        if before is None and within is not None:  # "have history among their subjects"
+            before = nearest(reading, within, ("field",))
         beside = None if before in reading.used else before
         near = reading.said[beside].of("field") if beside is not None else []
         schema = reading.schema
