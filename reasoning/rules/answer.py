@@ -174,7 +174,8 @@ def _verdict(sentence: Sentence, wanted: Wanted) -> Literal["yes", "no", ""]:
         return ""  # "No, …": it says its verdict itself, as does the reply to a question
     if words.found("exclusive", sentence.text):
         return ""  # "only", "except": what is asked about may be inside or outside
-    denied = int(asked.found("negation", wanted.text)) + _denies(sentence, wanted)
+    denied = asked.count("negation", wanted.text)
+    denied += words.count("negation", sentence.text) if denied else _denies(sentence, wanted)
     other = words.search("instead", sentence.text)
     if other is not None and not asked.found("instead", wanted.text):
         before = terms_of(sentence.text[: other.start()], words.language)
