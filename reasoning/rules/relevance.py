@@ -70,7 +70,8 @@ class Relevance:
                 joint = scorer(READING).odds(np.hstack([rows, column])).tolist()
                 if max(joint) >= FOUND:
                     break
-            share = HALF if wanted.howto else 1.0  # the reader has learnt from no such questions
+            # The reader has learnt from no such questions.
+            share = HALF if wanted.howto or wanted.defines or wanted.enumerates else 1.0
             odds = [
                 alone if one.evidence.kind in UNREADABLE else share * both + (1 - share) * alone
                 for one, alone, both in zip(found, odds, joint, strict=True)
