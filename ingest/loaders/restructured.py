@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from textwrap import dedent
 
-from ingest.loaders.outline import Outline
+from ingest.loaders.outline import Outline, table_text
 
 _UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_])\1{2,}\s*")
 _DIRECTIVE = re.compile(r"\.\.\s+([\w:-]+?)::\s*(.*)")
@@ -20,6 +20,8 @@ _TITLED_ROLE = re.compile(r":[A-Za-z][\w:+-]*:`([^`<]+?)\s*<[^`>]*>`")
 _LINK = re.compile(r"`([^`<]+?)\s*<[^`>]+>`_{1,2}")
 _ICON = re.compile(r":(?:octicon|material|fa|bdg)[\w-]*:`[^`]*`\s*")
 _REFERENCE = re.compile(r"`([^`]+)`_{1,2}(?!\w)|\b([A-Za-z][\w-]*?)_(?=[\s,.;:)!]|$)")
+_SIMPLE = re.compile(r"=+(?: +=+)+")
+_GRID = re.compile(r"\+(?:-+\+)+")
 _TERM = re.compile(r"(?![-*+•|#:\d]|\.\.).{0,79}[^.:!?;,|]")
 _LITERAL = re.compile(r"``([^`]+)``")
 _OPTION = re.compile(r"\s*:[\w-]+:(?:\s.*)?")
@@ -53,6 +55,9 @@ def add_restructured(outline: Outline, text: str, *, depth: int = 0) -> None:
             body, at = _indented(lines, at + 1, _indent(line))
             name, argument = directive.groups() if directive else ("comment", "")
             _add_directive(outline, name.lower(), argument, body, depth)
+        elif table := _table_at(lines, at):
+            outline.add(table_text(table[0]), "table")
+            at = table[1]
         elif line.strip():
             at = _add_paragraph(outline, lines, at)
         else:
@@ -97,6 +102,45 @@ def _title_at(lines: list[str], at: int) -> tuple[str, str, int] | None:
     if not here.strip() or here[0].isspace() or not _UNDERLINE.fullmatch(following[0]):
         return None
     return (following[0][0], here, 2) if len(following[0]) + 2 >= len(here.rstrip()) else None
+
+
+def _table_at(lines: list[str], at: int) -> tuple[list[list[str]], int] | None:
+    """Return the rows of a simple or a grid table that starts at this line, and where it ends.
+
+    A line of a simple table whose first cell is empty goes on with the row above, as does any of a
+    grid until the next rule.
+    """
+    rule = lines[at].rstrip()
+    grid = _GRID.fullmatch(rule.strip()) is not None
+    if not grid and not _SIMPLE.fullmatch(rule.strip()):
+        return None
+    end = at + 1
+    while end < len(lines) and (lines[end].strip() if grid else lines[end].rstrip() != rule):
+        end += 1
+    if not grid and end == len(lines):
+        return None
+    if not grid:  # the head has a rule of its own
+        below = end + 1
+        while below < len(lines) and lines[below].strip() and lines[below].rstrip() != rule:
+            below += 1
+        end = below if below < len(lines) and lines[below].rstrip() == rule else end
+    mark = re.compile(r"[^+]+(?=\+)" if grid else r"=+")
+    columns = [match.span() for match in mark.finditer(rule)]
+    if not grid:  # the last cell goes on to the end of its line
+        columns[-1] = columns[-1][0], max(map(len, lines[at : end + 1]))
+    rows: list[list[str]] = []
+    begins = True
+    for line in lines[at + 1 : end]:
+        if line.strip().startswith(("+-", "+=")) or line.rstrip() == rule or not line.strip():
+            begins = True
+            continue
+        cells = [_inline(line[first:last].strip(" |")) for first, last in columns]
+        if begins or (not grid and cells[0]) or not rows:
+            rows.append(cells)
+        else:
+            rows[-1] = [f"{a} {b}".strip() for a, b in zip(rows[-1], cells, strict=True)]
+        begins = False
+    return (rows, end + (not grid)) if rows else None
 
 
 def _indent(line: str) -> int:

@@ -96,7 +96,9 @@ def _of_records(
     """
     labels = [one.arguments["show"] for one in question.calls if "named" in one.arguments]
     filtered = not labels and any("aggregate" in one.arguments for one in question.calls)
-    asked = None if question.deps or filtered else asked_fields(question.text, *map(tuple, labels[:1]))
+    asked = (
+        None if question.deps or filtered else asked_fields(question.text, *map(tuple, labels[:1]))
+    )
     if asked is None:
         return None, [], []
     named = records_of(asked.name, question.text, evidence)

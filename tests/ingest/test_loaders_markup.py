@@ -168,6 +168,41 @@ def test_text_and_its_relatives(tmp_path: Path) -> None:
     assert [block.section for block in org.blocks] == ["One", "One", "One › Two"]
 
 
+def test_terms_stand_before_what_is_said_of_them(tmp_path: Path) -> None:
+    rst = "Words\n=====\n\nDrift\n    What two clocks\n    differ by.\n\nplain line\nand another\n"
+    html = "<dl><dt>Drift</dt><dd>What two clocks differ by.</dd><dt>Rest</dt></dl><p>End.</p>"
+    (words,) = parse(tmp_path, "w.rst", rst).blocks
+    assert words.text == "Drift: What two clocks\ndiffer by.\n\nplain line\nand another"
+    (page,) = parse(tmp_path, "w.html", f"<h1>Words</h1>{html}").blocks
+    assert page.text.split("\n\n") == ["Drift: What two clocks differ by.", "Rest", "End."]
+
+
+@pytest.mark.parametrize(
+    ("source", "table"),
+    [
+        (
+            "===== ======\nPort  Use\n===== ======\n"
+            "80    pages\n      of all\n81    mail\n===== ======",
+            "Port | Use\n80 | pages of all\n81 | mail",
+        ),
+        ("=== ===\na   b\n=== ===", "a | b"),
+        (
+            "+----+-------+\n| 80 | pages |\n|    | of me |\n"
+            "+----+-------+\n| 81 | mail  |\n+----+-------+",
+            "80 | pages of me\n81 | mail",
+        ),
+    ],
+)
+def test_tables_drawn_with_characters(tmp_path: Path, source: str, table: str) -> None:
+    document = parse(tmp_path, "t.rst", f"Ports\n-----\n\n{source}\n\nEnd.\n")
+    assert shape(document) == [("table", "Ports", table), ("text", "Ports", "End.")]
+
+
+def test_a_table_that_does_not_end_is_text(tmp_path: Path) -> None:
+    document = parse(tmp_path, "t.rst", "Ports\n-----\n\n=== ===\na   b\n\nEnd.\n")
+    assert "End." in document.blocks[-1].text
+
+
 @pytest.mark.parametrize(
     ("text", "encoding"),
     [

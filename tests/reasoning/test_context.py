@@ -57,6 +57,19 @@ def test_a_sentence_brings_what_it_needs(
     assert found(text, chosen, language) == (needed or chosen)
 
 
+STEPS = (
+    "Soup:\n1. Boil it. Stir well.\n2. Salt it.\n3. Serve it.\n\nIt keeps for a day. It freezes."
+)
+
+
+@pytest.mark.parametrize("chosen", ["1. Boil it.", "2. Salt it.", "3. Serve it."])
+def test_an_item_brings_its_list(chosen: str) -> None:
+    item = piece(STEPS, "en")
+    start = STEPS.index(chosen)
+    first, last = in_context(item, start, start + len(chosen), code=False, items=True)
+    assert STEPS[first:last] == STEPS.partition("\n\n")[0]
+
+
 def test_a_sentence_that_announces_code_brings_the_whole_block() -> None:
     shown = found(CODE, "To start it, run this command:")
     assert shown.endswith("serve --port 80\n```")

@@ -171,6 +171,24 @@ WHOLE = [
 ]
 
 COMPARED = [
+    (
+        "en",
+        "When were North Mill and Grey Works founded?",
+        ["When was North Mill founded?", "When was Grey Works founded?"],
+    ),
+    (
+        "en",
+        "Compare the net profit of North Mill in 2019 and Grey Works in 2021. Which had more?",
+        [
+            "What is the net profit of North Mill in 2019?",
+            "What is the net profit of Grey Works in 2021?",
+        ],
+    ),
+    (
+        "en",
+        "What is the difference between ports 80 and 81?",
+        ["What is port 80?", "What is port 81?"],
+    ),
     ("en", "Who is older, Ann Lee or Bob Ray?", ["How old is Ann Lee?", "How old is Bob Ray?"]),
     (
         "en",

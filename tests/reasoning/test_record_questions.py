@@ -77,6 +77,22 @@ def test_a_value_that_no_record_has_is_not_passed_over(question: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "conditions"),
+    [
+        ("How many repair orders have no mechanic?", ["mechanic: –"]),
+        (
+            "Which closed repair orders are without a mechanic?",
+            ["mechanic: –", "status = closed"],
+        ),
+        ("For which paintings is the technique missing?", ["technique: –"]),
+        ("How many paintings have velvet among their techniques?", ["technique: velvet"]),
+    ],
+)
+def test_what_has_no_value_and_what_is_among_several(question: str, conditions: list[str]) -> None:
+    assert where(read(question, schema_of(spec()))[0]) == conditions
+
+
+@pytest.mark.parametrize(
     ("question", "aggregate", "conditions"),
     [
         ("How many paintings are there?", "count", []),
