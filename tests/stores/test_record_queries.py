@@ -84,10 +84,35 @@ def find(store: Store, books: Collection) -> Callable[..., list[str]]:
         (("year", "<", float("inf")), ["dune", "emma", "ulysses"]),
         (("secret", "contains", ""), []),
         (("nothing", "=", "x"), []),
+        (("nothing", "missing", ""), ["dune", "emma", "ulysses"]),
+        (("title", "missing", ""), []),
     ],
 )
 def test_a_condition_means_what_it_says(find, condition, expected) -> None:
     assert find(condition) == expected
+
+
+def test_one_of_several_values_in_a_cell_is_equal_to_what_is_asked(
+    store: Store, collection: Collection, embedder: FakeEmbedder
+) -> None:
+    cells = [
+        "travel; trains",
+        "trains;sea",
+        "sea|trains|air",
+        "trains",
+        "seatrains; x",
+        "a, trains",
+    ]
+    rows = [
+        document(collection, str(n), "text", fields={"subjects": cell})
+        for n, cell in enumerate(cells)
+    ]
+    write(store, collection, rows, embedder)
+    where = [Condition(field="subjects", op="=", value="trains")]
+    _, total = store.records.find(
+        ANN, collection.id, where, order_by=None, descending=True, limit=20
+    )
+    assert total == 4
 
 
 def test_all_conditions_must_hold_or_most(find) -> None:
