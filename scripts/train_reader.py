@@ -35,11 +35,11 @@ from models.piece_tokenizer import PieceTokenizer, export_pieces
 from models.reader import HEADING, QUESTION
 
 DATA = ("squad2", "xquad_en", "xquad_ru", "xquad_zh", "cmrc2018_zh")
-SQUAD = ("squad_train", "tydi_en", "tydi_ru", "drcd", "covid", "policy")
+SQUAD = ("squad_train", "tydi_en", "tydi_ru", "drcd", "covid")
 SELQA = ("selqa",)
 PARALLEL = ("xquad_en", "xquad_ru", "xquad_zh")  # one question has one id in all of them
 LEFT_OUT = ("cmrc2018_zh", "tydi_ru")  # whole sets are for measuring
-USED = ("squad_train", "tydi_en", "drcd", "covid", "policy")  # whole sets are for training
+USED = ("squad_train", "tydi_en", "drcd", "covid")  # whole sets are for training
 WINDOW = 170  # pieces of a passage
 # Shares of the questions with an answer that are also asked of a text which has none: the nearest
 # passage that does not hold it, their own without the sentences that do, other questions.
