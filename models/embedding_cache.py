@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 from core.cache.cache import Cache
 from models.embeddings import CutsWords, Embedder, Passage, Reads
-from models.reader import READER
-from models.table import published_weights
+from models.table import READER, published_weights
 from models.vectors import Vectors
 
 QUERY, PASSAGE, READ = "query", "passage", "read"
-READ_COLUMNS = 3
+READ_COLUMNS = 3  # of what is read: odds, start, end
 
 
 class CachedEmbedder:

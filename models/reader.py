@@ -16,13 +16,12 @@ from models.folder import ModelFolder
 from models.onnx_cache import ensure_onnx
 from models.onnx_session import OnnxSession, RunOptions, Tokenizes
 from models.packed_weights import PackedWeights, unpacked
-from models.table import published_weights
+from models.table import READER, published_weights
 from models.vectors import Passage, Vectors
 
 if TYPE_CHECKING:
     from models.piece_tokenizer import Pieces
 
-READER = "reader"
 FILE = Path(__file__).with_name("reader.npz")
 VERSION = 1  # of the file in the cache
 QUESTION, HEADING = 40, 24  # pieces of each that are read at most

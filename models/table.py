@@ -15,6 +15,7 @@ Cosines = dict[str, tuple[float, float]]
 USUAL_COSINES: Cosines = {ANY: (0.25, 0.75)}  # MiniLM's, for models that nobody has measured
 TABLE = Path(__file__).with_name("table.yaml")
 WEIGHTS = Path(__file__).with_name("weights.yaml")
+READER = "reader"  # its row there
 
 
 class ModelCard(BaseModel):

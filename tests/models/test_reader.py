@@ -12,7 +12,7 @@ from core.errors import ModelError
 from models import reader
 from models.embedding_cache import CachedEmbedder
 from models.embeddings import EMBEDDED, Embedder, Passage, Reads, load_embedder
-from models.table import published_weights
+from models.table import READER, published_weights
 
 
 def passage(*sentences: str, heading: str = "") -> Passage:
@@ -129,5 +129,5 @@ def test_weights_that_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_weights_of_another_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(published_weights()[reader.READER], "encoder", "0" * 64)
+    monkeypatch.setitem(published_weights()[READER], "encoder", "0" * 64)
     assert "belongs to another encoder" in line(tmp_path)
