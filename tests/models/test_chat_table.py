@@ -12,8 +12,7 @@ from models.chat_table import ChatCard, chat_table, find_chat_card
 from models.embedded import EMBEDDED
 from models.llama.profiles import read_profiles
 from models.named import find_named, named_models
-from models.reader import READER
-from models.table import model_table, published_weights
+from models.table import READER, model_table, published_weights
 
 
 def test_names_and_files_are_unique_and_complete() -> None:
