@@ -21,8 +21,9 @@ SentenceVectors = Callable[[Sequence[str]], dict[str, Vectors]]
 VECTOR_SCORE = "vector"
 # Of sentences about as likely, one in the language of the question is read more easily.
 FOREIGN_ODDS = 2.5
-# Where what was read first holds no likely answer (log odds), the next passages are read, too.
-ROUNDS, FOUND = 2, 0.0
+# Where what was read first holds no answer (log odds, about `grade_partly`), the next passages are
+# read, too.
+ROUNDS, FOUND = 2, -1.4
 HALF = 0.5  # of 20 questions how to do something 15 were answered with it, 14 without (by hand)
 SPOKEN = 0.25  # of the sentences of a passage in a language; fewer only quote it (by hand)
 
