@@ -89,6 +89,7 @@ def _sentences(
     """Return the likeliest sentences; one already said is said again only when nothing else is."""
     wanted = relevance.wanted(question, evidence_languages(evidence))
     ranked = [one for one in relevance.sentences(wanted, evidence) if one.is_answer]
+    ranked = [one for one in ranked if one.has_kind] or ranked
     new = [one for one in ranked if (one.evidence.chunk_id, one.start) not in said]
     if ranked and (not new or new[0].score < SAID_SHARE * ranked[0].score):
         new = ranked

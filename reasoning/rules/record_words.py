@@ -79,7 +79,8 @@ def read_unknown(reading: RecordReading, question: str) -> bool:
                 continue
         if one.is_a("noun") and len(one.meanings) > len(one.of("noun")):
             continue
-        if not one.is_a("noun", "quoted") and is_common(one.text):
+        named = place > 0 and one.text[:1].isupper()  # "in May"
+        if not one.is_a("noun", "quoted") and is_common(one.text) and not named:
             continue
         if _is_thing(reading, place):
             reading.passed_over += 1
