@@ -33,15 +33,13 @@ def read_sentences(
     question: str,
     found: Sequence[Candidate],
     odds: Sequence[float],
-    earlier: Sequence[Reading] = (),
 ) -> list[Reading]:
     """Return what the reader says of each sentence, its odds against "none answers" first.
 
-    `odds` are those of all without the reader; around the likeliest, which were not read
-    `earlier`, passages are made.
+    `odds` are those of all without the reader; around the likeliest passages are made.
     """
-    read = list(earlier) or [Reading()] * len(found)
-    passages = _passages(found, odds, read)
+    read = [Reading()] * len(found)
+    passages = _passages(found, odds)
     rows = reader.read(question, [_passage(found, one) for one in passages])
     for places, row in zip(passages, rows, strict=bool(rows)):
         shift = found[places[0]].start
@@ -53,17 +51,11 @@ def read_sentences(
     return read
 
 
-def _passages(
-    found: Sequence[Candidate], odds: Sequence[float], read: Sequence[Reading]
-) -> list[range]:
+def _passages(found: Sequence[Candidate], odds: Sequence[float]) -> list[range]:
     """Return the places of consecutive sentences around the likeliest, all of one chunk each."""
     made: list[range] = []
     likeliest = sorted(
-        (
-            place
-            for place, one in enumerate(found)
-            if one.evidence.kind not in UNREADABLE and read[place].value is None
-        ),
+        (place for place, one in enumerate(found) if one.evidence.kind not in UNREADABLE),
         key=lambda place: -odds[place],
     )
     for place in likeliest[:LIKELIEST]:

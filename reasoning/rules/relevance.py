@@ -21,9 +21,6 @@ SentenceVectors = Callable[[Sequence[str]], dict[str, Vectors]]
 VECTOR_SCORE = "vector"
 # Of sentences about as likely, one in the language of the question is read more easily.
 FOREIGN_ODDS = 2.5
-# Where what was read first holds no answer (log odds, about `grade_partly`), the next passages are
-# read, too.
-ROUNDS, FOUND = 2, -1.4
 HALF = 0.5  # of 20 questions how to do something 15 were answered with it, 14 without (by hand)
 SPOKEN = 0.25  # of the sentences of a passage in a language; fewer only quote it (by hand)
 
@@ -64,13 +61,9 @@ class Relevance:
         odds = scorer(MEANING if meaning else WORDS).odds(rows).tolist()
         read = [Reading()] * len(found)
         if meaning and self._reader is not None and self._reader.reads:
-            joint: list[float] = []
-            for _ in range(ROUNDS):
-                read = read_sentences(self._reader, wanted.text, found, odds, read if joint else ())
-                column = np.array([[one.odds] for one in read], dtype=np.float32)
-                joint = scorer(READING).odds(np.hstack([rows, column])).tolist()
-                if max(joint) >= FOUND:
-                    break
+            read = read_sentences(self._reader, wanted.text, found, odds)
+            column = np.array([[one.odds] for one in read], dtype=np.float32)
+            joint = scorer(READING).odds(np.hstack([rows, column])).tolist()
             # The reader has learnt from no such questions.
             share = HALF if wanted.howto or wanted.defines or wanted.enumerates else 1.0
             odds = [
