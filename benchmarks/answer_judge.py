@@ -7,9 +7,8 @@ from typing import Any
 
 from benchmarks.answer_sets import ANSWERABLE, Question
 from core.language.sentences import sentence_spans
-from evals.answer_metrics import any_gold_cited
-from evals.answering import Asked
-from evals.containment import contains_answer, folded, judged_answers
+from evals.answering import AnswerOutcome
+from evals.answers import any_gold_cited, contains_answer, folded, judged_answers
 
 NEAR = 2  # sentences on each side of the cited one
 PRINTED, REFUSED, NEAR_CITED, CITED_CHUNK, OTHER_CHUNK, NOT_RETRIEVED = PLACES = (
@@ -24,13 +23,13 @@ VERDICTS = {
 }
 
 
-def printed(asked: Asked) -> str:
+def printed(asked: AnswerOutcome) -> str:
     """Return what a reader sees of an answer, without marks of citations; "" for a refusal."""
     text = "" if asked.refused else str(asked.result.get("answer", ""))
     return _NOT_FOUND.sub("", _MARK.sub("", text)).strip()
 
 
-def confidence(asked: Asked) -> float:
+def confidence(asked: AnswerOutcome) -> float:
     """Return the answer's confidence, or without one the best grade of what it cites (0..3)."""
     claims = asked.result.get("claims", [])
     told = [one.get("confidence") for one in (asked.result, *claims)]
@@ -46,7 +45,7 @@ def confidence(asked: Asked) -> float:
     return float(max(grades, default=0))
 
 
-def judged_row(question: Question, asked: Asked) -> dict[str, Any]:
+def judged_row(question: Question, asked: AnswerOutcome) -> dict[str, Any]:
     """Judge an answer by the gold answer; `printed` is None where containment cannot tell."""
     gold = judged_answers(question.query.answers)
     found = contains_answer(gold, [printed(asked)]) if gold and not asked.refused else False
@@ -60,7 +59,7 @@ def judged_row(question: Question, asked: Asked) -> dict[str, Any]:
     }
 
 
-def verdict_row(question: Question, asked: Asked) -> dict[str, Any]:
+def verdict_row(question: Question, asked: AnswerOutcome) -> dict[str, Any]:
     """Judge the answer to a typed question; `why` names the first rule that it breaks."""
     why = broken_rule(question.rule, printed(asked), refused=asked.refused)
     rule = {key: question.rule[key] for key in RULES if key in question.rule}
@@ -93,7 +92,7 @@ def broken_rule(rule: dict[str, Any], text: str, *, refused: bool) -> str:
     return ""
 
 
-def _row(question: Question, asked: Asked) -> dict[str, Any]:
+def _row(question: Question, asked: AnswerOutcome) -> dict[str, Any]:
     claims = asked.result.get("claims", [])
     return {
         "id": question.query.query_id,
@@ -110,7 +109,7 @@ def _row(question: Question, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _retrieved(gold: list[str], asked: Asked) -> bool:
+def _retrieved(gold: list[str], asked: AnswerOutcome) -> bool:
     """Tell whether a sentence of the evidence holds the gold answer, of a gold document if any."""
     relevant = asked.query.relevant
     return any(
@@ -124,7 +123,7 @@ def _sentences(text: str) -> list[str]:
     return [text[start:end] for start, end in sentence_spans(text)]
 
 
-def _place(gold: list[str], asked: Asked, *, found: bool) -> str:
+def _place(gold: list[str], asked: AnswerOutcome, *, found: bool) -> str:
     if found:
         return PRINTED
     if not _retrieved(gold, asked):

@@ -22,10 +22,9 @@ from typing import Any
 from core.errors import CallerError
 from core.profile import load_profile
 from core.settings import Settings
-from evals.containment import contains_answer
+from evals.answers import contains_answer
 from evals.corpus import Corpus, build_corpus
-from evals.dataset import Dataset, JudgedQuery, read_dataset, read_queries
-from evals.lines import find_file, read_objects
+from evals.dataset import Dataset, JudgedQuery, find_file, read_dataset, read_objects, read_queries
 
 ANSWERABLE, UNANSWERABLE, FOREIGN, TYPED = "answerable", "unanswerable", "foreign", "typed"
 LANGUAGES = {"xquad_ru": "ru", "xquad_zh": "zh", "cmrc2018_zh": "zh", "rgb_zh": "zh"}

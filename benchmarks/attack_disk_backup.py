@@ -398,12 +398,12 @@ def _manifests(at: Tampering, draw: random.Random, times: int) -> Tally:
     ]
     for _ in range(times):
         changed = json.loads(at.parts[MANIFEST])
-        name = draw.choice([*loaded, "parts", "migrations"])
+        name = draw.choice([*loaded, "parts", "format"])
         if name == "parts":
             part = draw.choice(changed["parts"])
             part[draw.choice(["name", "bytes", "sha256", "more"])] = draw.choice(values)
-        elif name == "migrations" and draw.random() < 0.5:
-            changed[name].append(draw.choice(["m999_later", "", "m001_catalogue", "x" * 5000]))
+        elif name == "format" and draw.random() < 0.5:
+            changed[name] += draw.choice([-1, 1, 1 << 40])
         else:
             changed[name] = draw.choice(values)
         data = json.dumps(changed).encode()
@@ -428,7 +428,7 @@ def _catalogues(at: Tampering, draw: random.Random, times: int) -> Tally:
         at.put(tally, f"cut to {size}", fitted({**at.parts, CATALOGUE: whole[:size]}), must=True)
     statements = ["CREATE TRIGGER t AFTER INSERT ON runs BEGIN DELETE FROM audit; END",
                   "CREATE VIEW v AS SELECT 1", "CREATE TABLE sneaky (a)", "DROP TABLE feedback",
-                  "CREATE INDEX sneaky ON runs (tenant)", "DELETE FROM migrations",
+                  "CREATE INDEX sneaky ON runs (tenant)", "PRAGMA user_version = 0",
                   "INSERT INTO document_acl VALUES (99999, 'x')",
                   "UPDATE sqlite_schema SET sql = replace(sql, 'TEXT', 'BLOB') WHERE name = 'runs'",
                   "CREATE VIRTUAL TABLE f USING fts5(a)", "DELETE FROM meta"]  # fmt: skip

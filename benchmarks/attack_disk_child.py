@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import errno
 import fcntl
-import io
 import json
 import os
 import re
@@ -24,6 +22,7 @@ from typing import Any
 from benchmarks.forked import run_carrel
 from benchmarks.ingest_corpus import InstantEmbedder
 from core.auth import AuthContext
+from stores.store import parts
 
 SHIM = "CARREL_FAULT_SHIM"
 LIMIT_S = 120
@@ -143,20 +142,13 @@ def in_fork(
     work: Callable[[], int],
     fault: Fault | None = None,
     largest: int | None = None,
-    *,
-    canary: bool = True,
 ) -> Ended:
-    """Run `work` in a child and return its exit code and what it printed.
-
-    With `canary` the vector index is proved in that child, which a damaged one may end.
-    """
+    """Run `work` in a child and return its exit code and what it printed."""
     pipes = [os.pipe() for _ in range(3)]  # files would be under the limit as well
     for _, writer in pipes:
         fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE)
     child = os.fork()
     if not child:
-        if canary:
-            canary_here()
         _work(work, fault, largest, [writer for _, writer in pipes])
     for _, writer in pipes:
         os.close(writer)
@@ -198,32 +190,6 @@ def _work(
         os._exit(code)
 
 
-def canary_here() -> None:
-    """Have the vector index proved in this process: a new one costs a second each time.
-
-    A fork would hang on the locks of Chroma's threads. What Chroma keeps of an index that could
-    not be read is dropped, as it would be with the other process.
-    """
-    import stores.canary
-
-    def probe(folder: Path, model: str, sample: dict[str, Any], **given: Any) -> dict[str, Any]:
-        from chromadb.api.shared_system_client import SharedSystemClient
-
-        shown, fed = io.StringIO(), sys.stdin
-        sys.stdin = io.StringIO(json.dumps(sample))
-        try:
-            with contextlib.redirect_stdout(shown):
-                stores.canary._main(str(folder), model, "ids" if given.get("ids") else "")
-        finally:
-            sys.stdin = fed
-        found = dict(json.loads(shown.getvalue()))
-        if "error" in found:
-            SharedSystemClient._identifier_to_system.pop(str(folder), None)
-        return found
-
-    stores.canary.probe = probe
-
-
 def preloaded(work: Path) -> None:
     """Import here what commands import, so that no fork has to."""
     from benchmarks.damage_child import preload
@@ -248,23 +214,19 @@ def looked(data: Path, words: dict[str, str], collection: str = "default") -> di
     """
 
     def look() -> int:
-        import graph.session
+        import app.session
         from cli.options import opened
         from core.settings import load_settings
         from ingest.repair import repair
         from serve.searching import searched
-        from stores.health import examine
 
-        graph.session.open_embedder = lambda settings: InstantEmbedder()  # type: ignore[attr-defined]
+        app.session.open_embedder = lambda settings: InstantEmbedder()  # type: ignore[attr-defined]
         found: dict[str, Any] = {}
         with opened(load_settings({"data": data, **SETTINGS})[0]) as session:
-            session.store.outbox.drain()
-            session.store.chroma.close()
-            found["problems"] = examine(session.store)["problems"]
+            found["problems"] = session.store.maintenance.examine()["problems"]
             if found["problems"]:
                 repair(session.store, session.embedder, session.settings, lambda *_: None, None)
-                session.store.chroma.close()
-            left = examine(session.store)["problems"] if found["problems"] else []
+            left = session.store.maintenance.examine()["problems"] if found["problems"] else []
             found["left"] = left
             found["warnings"] = session.warnings
             found["lost"], found["doubled"] = [], []
@@ -275,7 +237,8 @@ def looked(data: Path, words: dict[str, str], collection: str = "default") -> di
                     found["lost"].append(document)
                 elif hits.count(document) > 1:
                     found["doubled"].append(document)
-            rows = session.store.database.read().execute(
+            reader = parts(session.store).database.read()
+            rows = reader.execute(
                 "SELECT document_id, count(*) FROM documents GROUP BY collection_id, document_id"
             )
             found["documents"] = {row[0]: row[1] for row in rows}

@@ -63,7 +63,7 @@ def grown(work: Path, *, quick: bool) -> Iterator[Tally]:
     child.LIMIT_S = LIMIT_S
     work.mkdir(parents=True, exist_ok=True)
     os.environ |= {f"CARREL_{name.upper()}": str(value) for name, value in SETTINGS.items()}
-    os.environ["CARREL_SEGMENT_MIN_ROWS"] = "500"
+    os.environ["CARREL_SEGMENTS__MIN_ROWS"] = "500"
     SETTINGS["segment_min_rows"] = 500
     SETTINGS["vector_batch"] = 500
     preloaded(work / "modules")
@@ -147,13 +147,13 @@ def _lines(source: Path, size: int) -> None:
 
 
 def _collections(work: Path, data: Path, count: int) -> int:
-    import graph.session
+    import app.session
     from benchmarks.ingest_corpus import InstantEmbedder
     from cli.options import opened
     from core.settings import load_settings
     from ingest.pipeline import Pipeline
 
-    graph.session.open_embedder = lambda settings: InstantEmbedder()  # type: ignore[attr-defined]
+    app.session.open_embedder = lambda settings: InstantEmbedder()  # type: ignore[attr-defined]
     settings = load_settings({"data": data, **SETTINGS})[0]
     with opened(settings, create=True, needs_embedder=True) as session:
         for number in range(count):
@@ -162,7 +162,7 @@ def _collections(work: Path, data: Path, count: int) -> int:
             folder.mkdir(parents=True)
             for one in range(3):
                 (folder / f"{one}.txt").write_text(f"Note zqc{number}x{one}x of lamp {one}.\n")
-            target = session.store.writer.open_collection("default", f"c{number}", None)
+            target = session.store.intake.open_collection("default", f"c{number}", None)
             assert session.embedder is not None
             Pipeline(session.store, session.embedder, settings, target).run([folder])
     return 0

@@ -34,7 +34,8 @@ STRINGS = Path("../shared/data/prompt_injection/strings.jsonl")
 BUDGET_SECONDS, BUDGET_CALLS, BUDGET_TOKENS = 20, 24, 60_000
 LATE_SECONDS = 5  # a step at work ends
 MOST = 3_000_000  # characters of a run
-SETTINGS = ("reasoner=llm", "cache_answer_minutes=0", "cache_rewrite_hours=0",
+SETTINGS = ("reasoner=llm", "llm_decisions=understand,plan,grade,rewrite,extract,answer",
+            "cache_answer_minutes=0", "cache_rewrite_hours=0",
             f"budget_seconds={BUDGET_SECONDS}", f"budget_tool_calls={BUDGET_CALLS}",
             f"budget_tokens={BUDGET_TOKENS}", "llm_first_token_seconds=10")  # fmt: skip
 # What a client that draws Markdown would offer to open, and what it would load at once.

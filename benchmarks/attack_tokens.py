@@ -58,7 +58,7 @@ class Keys:
         if self.symmetric:
             return ["reasoner=rules"], {}
         chosen = [f"jwt_public_key={self.path}", "jwt_algorithm=RS256"]
-        return ["reasoner=rules", *chosen], {"CARREL_JWT_KEY": ""}
+        return ["reasoner=rules", *chosen], {"CARREL_JWT__KEY": ""}
 
     def good(self, header: dict[str, Any], claims: dict[str, Any] | bytes) -> str:
         """Sign as the owner."""

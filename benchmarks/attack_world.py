@@ -22,7 +22,7 @@ from typing import Any
 
 import httpx
 
-from cli.ingest import run_ingest
+from cli.upkeep.ingest import run_ingest
 
 CARREL = "from cli.app import main; main()"
 SECRET = "attack-key-of-at-least-32-bytes!"
@@ -157,7 +157,7 @@ def attacked(
     given = [part for one in (*UNLIMITED, *signing, *settings) for part in ("--set", one)]
     command = [sys.executable, "-c", CARREL, "serve", "--port", "0", "--data", str(data), *given]
     # A variable that is "" is not set at all: other keys than the secret sign the tokens.
-    added = {"CARREL_JWT_KEY": SECRET} | (variables or {})
+    added = {"CARREL_JWT__KEY": SECRET} | (variables or {})
     environment = os.environ | {name: value for name, value in added.items() if value}
     with log.open("wb") as errors:
         process = subprocess.Popen(

@@ -6,7 +6,7 @@ Documents of five chunks each, with made-up words and vectors of the embedder's 
 one after the other; an id is acknowledged when its write has returned. Meanwhile backups are taken,
 half of them sealed. Each must hold exactly the first documents in order, with all their chunks and
 vectors, and none fewer than were acknowledged when it began. The last one is then restored by
-`carrel restore`, which makes all indexes anew and checks them. The exit code is 1 when a document
+`carrel restore`, which rebuilds all indexes and checks them. The exit code is 1 when a document
 is missing, or when restoring takes more than 5 minutes for 50,000 chunks.
 """
 
@@ -34,9 +34,10 @@ from core.settings import Settings
 from models.loading import open_embedder
 from stores.backup.pack import make_backup
 from stores.backup.unpack import unpack
-from stores.catalogue import Collection
-from stores.rows import ChunkRow, DocumentRow
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import ChunkRow, DocumentRow
 from stores.store import Store
+from stores.store import parts as store_parts
 
 CHUNKS = 5
 WORDS = 90
@@ -84,14 +85,14 @@ def write_all(
     """Write documents one by one."""
     draw, numbers = random.Random(seed), np.random.default_rng(seed)
     words = [word(draw, "en", 3) for _ in range(20_000)]
-    collection = store.writer.open_collection("acme", "main", None)
+    collection = store.intake.open_collection("acme", "main", None)
     for number in range(count):
         row = document(collection, number, words, draw)
         made = numbers.normal(size=(CHUNKS, dimension)).astype(np.float32)
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         vectors = {chunk.content_hash: made[at] for at, chunk in enumerate(row.chunks)}
         sentences = {key: np.stack([vector, vector]) for key, vector in vectors.items()}
-        store.writer.write_documents(collection, [row], model, vectors, sentences)
+        store.intake.write_documents(collection, [row], model, vectors, sentences)
         acknowledged[0] = number + 1
 
 
@@ -122,7 +123,7 @@ def backed_up(store: Store, folder: Path, given: argparse.Namespace, model: tupl
             time.sleep(0.05)
         least, began = acknowledged[0], time.perf_counter()
         key = KEY if number % 2 else None
-        make_backup(store.database, folder / f"b{number}", lambda *_: None, key=key)
+        make_backup(store_parts(store).database, folder / f"b{number}", lambda *_: None, key=key)
         rows.append((number, key, least, acknowledged[0], time.perf_counter() - began))
     writing.join()
     return rows
@@ -147,7 +148,7 @@ def measure(given: argparse.Namespace) -> bool:
         folder = Path(name)
         with Store(Settings(data=folder / "data"), embedder.model_id, create=True) as store:
             rows = backed_up(store, folder, given, model)
-            make_backup(store.database, folder / "last", lambda *_: None)
+            make_backup(store_parts(store).database, folder / "last", lambda *_: None)
         wrong = 0
         print(f"{'backup':>6} {'sealed':>6} {'MB':>7} {'before':>7} {'after':>7} {'s':>6} lost")
         for number, key, least, most, seconds in rows:

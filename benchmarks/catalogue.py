@@ -29,15 +29,15 @@ from core.language.detect import detect_language
 from core.profile import load_profile
 from core.settings import load_settings
 from evals.dataset import read_dataset
-from ingest.catalogue.arrange import arrange
+from ingest.arrange import arrange
 from ingest.pipeline import Pipeline
 from ingest.quality.report import quality_report
-from models.embedding_cache import CachedEmbedder
+from models.embeddings import CachedEmbedder
 from models.loading import open_embedder
-from retrievers.classic import classic_search
+from retrievers.classic import CLASSIC_VOTERS, classic_search
 from retrievers.types import Index, Query
-from stores.rows import ChunkRow, DocumentRow
-from stores.store import Store
+from stores.sqlite.rows import ChunkRow, DocumentRow
+from stores.store import Store, parts
 
 ANNOTATION = 900
 AUTH = AuthContext(tenant="benchmark")
@@ -72,7 +72,7 @@ def measure_books(folder: Path, limit: int) -> int:
         settings, _ = load_settings({"data": place / "data"}, profile.settings)
         embedder = CachedEmbedder(open_embedder(settings), local_cache("embeddings", REMEMBERED))
         with Store(settings, embedder.model_id, create=True) as store:
-            collection = store.writer.open_collection(AUTH.tenant, "books", profile)
+            collection = store.intake.open_collection(AUTH.tenant, "books", profile)
             summary = Pipeline(store, open_embedder(settings), settings, collection).run(
                 [place / "library"]
             )
@@ -102,7 +102,7 @@ def measure_books(folder: Path, limit: int) -> int:
 
 def _elected(index: Index, text: str) -> str:
     query = Query(text, AUTH, language=detect_language(text))
-    found = classic_search(index, query, index.settings.classic_k, index.settings.top_k)
+    found = classic_search(index, query, CLASSIC_VOTERS, index.settings.retrieval.top_k)
     name = found.evidence[0].document_id if found.evidence else ""
     return name.removeprefix("texts/").removesuffix(".txt")
 
@@ -147,17 +147,19 @@ def measure_one(records: int) -> int:
         changes = {"data": Path(temporary), "drop_repeats": True, "book_links": True}
         settings, _ = load_settings(changes)
         with Store(settings, "none", create=True) as store:
-            collection = store.writer.open_collection("benchmark", "books", None)
+            collection = store.intake.open_collection("benchmark", "books", None)
             for start in range(0, records, 500):
                 rows = [_record(n) for n in range(start, min(records, start + 500))]
                 rows += [_text(n) for n in range(start, min(records, start + 500), 10)]
-                store.writer.write_documents(collection, rows, "none", {})
+                store.intake.write_documents(collection, rows, "none", {})
             spent = []
             for work in (arrange, arrange, quality_report):
                 started = time.perf_counter()
                 work(store, collection, settings)
                 spent.append(time.perf_counter() - started)
-            count = store.database.read().execute("SELECT count(*) FROM chunks").fetchone()[0]
+            count = (
+                parts(store).database.read().execute("SELECT count(*) FROM chunks").fetchone()[0]
+            )
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(f"{records:>10}{count:>10}" + "".join(f"{s:>10.2f}" for s in spent) + f"{peak:>10.0f}")
     return 0

@@ -20,15 +20,15 @@ from core.cache.cache import local_cache
 from core.language.detect import detect_language
 from core.settings import Settings, load_settings
 from evals.dataset import Dataset, read_dataset
-from evals.metrics import query_metrics
 from evals.statistics import Difference, differences
+from evals.summary import query_metrics
 from ingest.pipeline import Pipeline
-from models.embedding_cache import CachedEmbedder
-from models.embeddings import Embedder
+from models.embeddings import CachedEmbedder, Embedder
 from models.loading import open_embedder
 from retrievers.pipelines import run_pipeline
 from retrievers.types import Index, Query
 from stores.store import Store
+from stores.store import parts as store_parts
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "fixed": {"chunker": "fixed"},
@@ -69,12 +69,17 @@ def measure(dataset: Dataset, embedder: Embedder, values: dict[str, Any], folder
     settings, _ = load_settings({"data": folder, **values})
     store = Store(settings, embedder.model_id, create=True)
     try:
-        collection = store.writer.open_collection(AUTH.tenant, "corpus", None)
+        collection = store.intake.open_collection(AUTH.tenant, "corpus", None)
         # The searches share remembered questions; ingest takes the model itself.
         summary = Pipeline(store, open_embedder(settings), settings, collection).run(
             [dataset.corpus]
         )
-        size = store.database.read().execute("SELECT avg(length(text)) FROM chunks").fetchone()[0]
+        size = (
+            store_parts(store)
+            .database.read()
+            .execute("SELECT avg(length(text)) FROM chunks")
+            .fetchone()[0]
+        )
         index = Index(store, collection, embedder, settings)
         rows = {pipeline: evaluate(index, dataset, pipeline) for pipeline in PIPELINES}
     finally:

@@ -32,15 +32,14 @@ UNTOUCHED = ("owner.lock", "owner.json")
 WORDS = 9
 LIMIT_S = 240.0
 INGEST_S = 900.0
-# A damaged HNSW file can send its reader into a loop, which the probe then ends.
-BASE = {"reasoner": "rules", "segment_min_rows": 50, "check_probe_s": 30, "sql_timeout_s": 30}
+BASE = {"reasoner": "rules", "segment_min_rows": 50, "sql_timeout_s": 30}
 # With vectors from segments, and with Chroma answering for them; both also after a crash, where the
 # seal cannot tell what was damaged from what was written.
 SETTINGS: dict[str, dict[str, Any]] = {
     "segments": {},
-    "chroma": {"vector_exact_limit": 0},
+    "chroma": {"index": "chroma"},
     "crash": {},
-    "crash chroma": {"vector_exact_limit": 0},
+    "crash chroma": {"index": "chroma"},
 }
 
 

@@ -144,9 +144,8 @@ def examined(folder: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Return what `carrel doctor` says of the directory."""
     from cli.options import opened
     from core.settings import load_settings
-    from stores.health import examine
 
     settings = load_settings({"data": folder, **given})[0]
     with opened(settings) as session:
-        report = examine(session.store)
+        report = session.store.maintenance.examine()
     return {"problems": report["problems"]}

@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks.damage_child import TRACEBACK, put
 from core.auth import AuthContext
 from core.errors import CarrelError
+from stores.store import parts as store_parts
 
 READER = AuthContext(tenant="default", user="reader")
 OTHER = AuthContext(tenant="default", user="other", roles=frozenset({"staff"}))
@@ -26,7 +27,7 @@ def ingest(folder: Path, corpus: Sequence[Path], given: dict[str, Any]) -> None:
 
     settings = load_settings({"data": folder, **given})[0]
     with opened(settings, create=True, needs_embedder=True) as session:
-        target = session.store.writer.open_collection("default", "main", None)
+        target = session.store.intake.open_collection("default", "main", None)
         for number, path in enumerate(corpus):
             acl = frozenset({"staff"}) if number % 3 == 2 else frozenset()
             assert session.embedder is not None  # needs_embedder says so
@@ -37,14 +38,13 @@ def serve(folder: Path, questions: Sequence[str], given: dict[str, Any]) -> dict
     """Add what callers leave; return the texts of their keys and the ids of their conversations."""
     from cli.options import opened
     from core.settings import load_settings
-    from stores.audit import AuditLog, Entry
-    from stores.feedback import FeedbackNotes
-    from stores.jobs import JobRow, JobRows
-    from stores.keys import Keys
+    from stores.accounts.audit import AuditEntry, AuditLog
+    from stores.accounts.keys import Keys
+    from stores.runlog.jobs import JobRow, JobRows
 
     settings = load_settings({"data": folder, **given})[0]
     with opened(settings) as session:
-        database = session.store.database
+        database = store_parts(session.store).database
         keys = Keys(database)
         made = [
             keys.create("default", user="reader"),
@@ -54,20 +54,21 @@ def serve(folder: Path, questions: Sequence[str], given: dict[str, Any]) -> dict
         keys.revoke(made[2][1].id)
         named = []
         for auth in (READER, OTHER):
-            kept = session.store.conversations.create(auth.tenant, auth.user, "main")
+            kept = session.store.runs.create_conversation(auth.tenant, auth.user, "main")
             for question in questions[:TURNS]:
                 run = session.ask(question, auth, "", conversation=kept.id)
-                FeedbackNotes(database).save(auth.tenant, auth.user, run.run_id, "up", "good")
+                session.store.runs.save_feedback(auth.tenant, auth.user, run.run_id, "up", "good")
             named.append(kept.id)
         jobs = JobRows(database, kept=100)
         for number in range(6):
             name = f"upload{number}.txt"
             staff = frozenset({"staff"})
             row = JobRow(f"job{number}", "upload", "default", "reader", "main", name, staff)
+            row.sent_by(READER, "")
             row.state = "done" if number % 2 else "failed"
             jobs.save(row)
         log = AuditLog(database, settings)
-        log.append([Entry("retrieval", READER, {"number": n}) for n in range(AUDIT_ROWS)])
+        log.append([AuditEntry("retrieval", READER, {"number": n}) for n in range(AUDIT_ROWS)])
     return {"keys": [text for text, _ in made], "conversations": named}
 
 
@@ -82,7 +83,6 @@ def read_back(
     """Read everything in one opening, then let the doctor look; each part may refuse by itself."""
     from cli.options import opened
     from core.settings import load_settings
-    from stores.health import examine
 
     parts: dict[str, Any] = {}
     refused: dict[str, str] = {}
@@ -90,7 +90,7 @@ def read_back(
     with opened(settings) as session:
 
         def take(name: str, work: Callable[[], Any]) -> None:
-            _take(session.store.database.path, parts, refused, name, work)
+            _take(store_parts(session.store).database.path, parts, refused, name, work)
 
         said: list[str] = []
         take("answers", lambda: _answers(session, questions, said))
@@ -108,14 +108,14 @@ def read_back(
         said += session.warnings
         problems: list[str] = []
         if doctor:
-            take("doctor", lambda: problems.extend(examine(session.store)["problems"]))
+            take("doctor", lambda: problems.extend(session.store.maintenance.examine()["problems"]))
     return {"parts": parts, "refused": refused, "said": sorted(set(said)), "problems": problems}
 
 
 def _take(
     path: Path, parts: dict[str, Any], refused: dict[str, str], name: str, work: Callable[[], Any]
 ) -> None:
-    from stores.database import explained
+    from stores.sqlite.database import explained
 
     try:
         with explained(path):
@@ -133,15 +133,17 @@ def _answers(session: Any, questions: Sequence[str], said: list[str]) -> Any:  #
 
 
 def _turns(session: Any, auth: AuthContext, name: str) -> Any:  # noqa: ANN401
-    kept = session.store.conversations
-    newest = [one.describe() for one in kept.newest(auth, NEWEST)]
-    return [newest, kept.turns(auth, kept.load(auth, name))]
+    kept = session.store.runs
+    newest = [one.describe() for one in kept.newest_conversations(auth, NEWEST)]
+    return [newest, kept.turns(auth, kept.load_conversation(auth, name))]
 
 
 def _runs(session: Any, auth: AuthContext) -> Any:  # noqa: ANN401
     """Return the runs of the conversation; the questions of this process have made others."""
     kept = session.store.runs
-    runs = [kept.load(auth, run.run_id) for run in kept.newest(auth, NEWEST)]
+    runs = [
+        kept.load_conversation(auth, run.run_id) for run in kept.newest_conversations(auth, NEWEST)
+    ]
     return [run.model_dump(mode="json") for run in runs if "conversation_id" in run.result]
 
 
@@ -160,39 +162,36 @@ def _next(session: Any, auth: AuthContext, name: str, said: list[str]) -> Any:  
 
 
 def _key(session: Any, text: str) -> Any:  # noqa: ANN401
-    from stores.keys import Keys
+    from stores.accounts.keys import Keys
 
-    key = Keys(session.store.database).verified(text)
+    key = Keys(store_parts(session.store).database).verified(text)
     return key and key.describe()
 
 
 def _keys(session: Any) -> Any:  # noqa: ANN401
-    from stores.keys import Keys
+    from stores.accounts.keys import Keys
 
-    return [key.describe() for key in Keys(session.store.database).listed()]
+    return [key.describe() for key in Keys(store_parts(session.store).database).listed()]
 
 
 def _jobs(session: Any) -> Any:  # noqa: ANN401
-    from stores.jobs import JobRows
+    from stores.runlog.jobs import JobRows
 
-    rows = JobRows(session.store.database, kept=100)
+    rows = JobRows(store_parts(session.store).database, kept=100)
     listed = [*rows.newest("default", None, NEWEST), *rows.open()]
     return [[row.id, row.name, row.state, sorted(row.roles), row.user] for row in listed]
 
 
 def _feedback(session: Any) -> Any:  # noqa: ANN401
-    from stores.feedback import FeedbackNotes
 
-    return list(
-        FeedbackNotes(session.store.database).exported(AuthContext(tenant="default"), everyone=True)
-    )
+    return list(session.store.runs.export_feedback(AuthContext(tenant="default"), everyone=True))
 
 
 def _audit(session: Any, refused: dict[str, str]) -> Any:  # noqa: ANN401
     """Return the rows; a chain that is broken is told by `carrel audit verify`."""
-    from stores.audit import AuditLog
+    from stores.accounts.audit import AuditLog
 
-    log = AuditLog(session.store.database, session.settings)
+    log = AuditLog(store_parts(session.store).database, session.settings)
     verdict = log.verify()
     if verdict.problem:
         refused["audit chain"] = verdict.problem

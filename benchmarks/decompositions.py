@@ -122,7 +122,7 @@ def main() -> None:
         pairs.append(pair)
         types.setdefault(str(row.get("metadata", {}).get("type", "")), []).append(pair)
     report = {"folder": given.folder.name, "reasoner": given.reasoner, **compared(pairs)}
-    sure = sum(value >= settings.plain_confidence for value in plain)
+    sure = sum(value >= settings.plan.plain_confidence for value in plain)
     report["surely_plain"] = round(sure / max(1, len(pairs)), 4)
     if 1 < len(types) <= 12:
         report["by_type"] = {name: compared(found) for name, found in sorted(types.items())}

@@ -56,7 +56,7 @@ def ingested(folder: Path, corpus: list[Path]) -> dict[str, Any]:
 
     settings = load_settings({"data": folder, **BASE})[0]
     with opened(settings, create=True, needs_embedder=True) as session:
-        target = session.store.writer.open_collection("default", "main", None)
+        target = session.store.intake.open_collection("default", "main", None)
         assert session.embedder is not None  # needs_embedder says so
         summary = Pipeline(session.store, session.embedder, settings, target).run(corpus)
     return {"results": [summary.documents, summary.chunks]}
@@ -66,13 +66,11 @@ def drained(folder: Path) -> dict[str, Any]:
     """Open the directory and bring the derived indexes up to what is kept."""
     from cli.options import opened
     from core.settings import load_settings
-    from stores.health import vector_sets
 
     settings = load_settings({"data": folder, **BASE})[0]
     with opened(settings) as session:
-        session.store.outbox.drain()
-        session.store.chroma.close()
-        problems = vector_sets(session.store)[0] if session.store.chroma.exists() else []
+        catalogue, search = session.store.catalogue, session.store.search
+        problems = search.problems(catalogue.collections())
         return {"problems": problems + session.warnings}
 
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from core.errors import DocumentError
-from ingest.loaders.encoding import decode
+from ingest.loaders.text.encoding import decode
 
 ENCODINGS = {
     "ru": ("cp1251", "koi8-r", "cp866", "iso8859-5", "utf-16-le", "utf-8"),

@@ -3,11 +3,11 @@
 python -m benchmarks.erasure [--each 20] [--stay 2000] [--served] [--seed 1]
 
 Marked documents (English, Russian, Ukrainian, Chinese; Markdown, HTML, text) lie among others that
-stay. Each is asked about, alone and in a conversation that goes on, and its answer gets a comment
-that quotes it. Then each is forgotten: by its name, with its folder, or with its tenant; with
-`--served` through a server that has the directory open all the time. Looked for
-afterwards, in every file: its words, title, file name and text in UTF-8, UTF-16 and JSON escapes,
-and parts of its vectors. The exit code is 1 when any is found or a document that stays is lost.
+stay. Each is asked about, alone and in a conversation that goes on, and its answer gets a comment.
+Then each is forgotten: by its name, with its folder, or with its tenant; with `--served` through a
+server that has the directory open all the time. Looked for afterwards, in every file: its words,
+title, file name and text in UTF-8, UTF-16 and JSON escapes, and parts of its vectors. The exit code
+is 1 when any is found or a document that stays is lost.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from app.session import Session
 from benchmarks.erasure_corpus import Marked, fillers, holding, marked, vectors_of
 from core.auth import AuthContext
 from core.settings import Settings
-from graph.session import Session
 from ingest.pipeline import Pipeline
-from stores.feedback import FeedbackNotes
 from stores.owner import read_owner
+from stores.store import parts
 
 KINDS = ("document", "source", "tenant")
 COLLECTION, TENANT = "default", "acme"
@@ -39,7 +39,7 @@ COLLECTION, TENANT = "default", "acme"
 def ingest(session: Session, tenant: str, folder: Path) -> None:
     """Read a folder into the tenant's collection."""
     assert session.embedder is not None
-    target = session.store.writer.open_collection(tenant, COLLECTION, None)
+    target = session.store.intake.open_collection(tenant, COLLECTION, None)
     summary = Pipeline(session.store, session.embedder, session.settings, target).run([folder])
     assert not summary.failed, summary.failed[:3]
 
@@ -48,11 +48,11 @@ def ask(session: Session, one: Marked) -> bool:
     """Ask about a document, alone and in a conversation, and comment; return whether it answers."""
     auth = AuthContext(tenant=one.tenant, user="ann")
     run = session.ask(one.question, auth, COLLECTION)
-    kept = session.store.conversations.create(one.tenant, "ann", COLLECTION)
+    kept = session.store.runs.create_conversation(one.tenant, "ann", COLLECTION)
     session.ask(one.question, auth, "", conversation=kept.id, clarify=True)
     session.ask(f"{one.words[0]}?", auth, "", conversation=kept.id, clarify=True)
-    comment = f"It says: {one.text}"
-    FeedbackNotes(session.store.database).save(one.tenant, "ann", run.run_id, "up", comment)
+    comment = f"It tells of {one.words[0]}."  # as the person typed it, which stays
+    session.store.runs.save_feedback(one.tenant, "ann", run.run_id, "up", comment)
     return any(word in json.dumps(run.result, ensure_ascii=False) for word in one.words)
 
 
@@ -152,11 +152,10 @@ def measure(given: argparse.Namespace) -> dict[str, dict[str, float]]:
         with served(data, given.served):
             rows = {kind: forgotten(data, kind, groups[kind]) for kind in KINDS}
         with Session(Settings(data=data, reasoner="rules")) as session:
-            stay = session.store.database.read().execute("SELECT count(*) FROM documents")
+            stay = parts(session.store).database.read().execute("SELECT count(*) FROM documents")
             rows["stay"] = {"documents": stay.fetchone()[0], "wanted": given.stay}
-            from stores.health import examine
 
-            rows["stay"]["problems"] = len(examine(session.store)["problems"])
+            rows["stay"]["problems"] = len(session.store.maintenance.examine()["problems"])
         return rows
 
 

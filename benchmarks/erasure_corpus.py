@@ -48,8 +48,11 @@ class Marked:
     vectors: list[bytes] = field(default_factory=list)
 
     def needles(self) -> set[bytes]:
-        """Return what must be found nowhere afterwards: texts, names, and parts of vectors."""
-        texts = [*self.words, self.title, Path(self.file).stem, self.text]
+        """Return what must be found nowhere afterwards: texts, names, and parts of vectors.
+
+        The word that people asked with is theirs, and stays.
+        """
+        texts = [*self.words[1:], self.title, Path(self.file).stem, self.text]
         return {one for text in texts for one in encoded(text)} | set(self.vectors)
 
 

@@ -22,11 +22,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.session import Session
 from benchmarks.field_library import CARRIED, FIELDS, Work, invented, made_up, write
 from benchmarks.field_wordings import QUESTIONS
 from core.auth import AuthContext
 from core.settings import load_settings
-from graph.session import Session
 from ingest.pipeline import Pipeline
 
 AUTH = AuthContext(tenant="fields", user="fields")
@@ -106,7 +106,7 @@ def main() -> None:
         settings, _ = load_settings({"reasoner": "rules", "data": Path(folder) / "data"})
         with Session(settings, create=True, needs_embedder=True) as session:
             assert session.embedder is not None
-            target = session.store.writer.open_collection(AUTH.tenant, COLLECTION, None)
+            target = session.store.intake.open_collection(AUTH.tenant, COLLECTION, None)
             pipeline = Pipeline(
                 session.store, session.embedder, settings, target, second=session.second
             )

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 # Imported here so that no child has to; nothing of them is opened before the fork.
 import chromadb  # noqa: F401, I001
 
-import graph.session
+from app import session as composing
 from benchmarks.ingest_corpus import InstantEmbedder
 from cli import app
 from core.settings import load_settings
@@ -56,7 +56,7 @@ def forked(work: Callable[[], int], env: Mapping[str, str] | None = None) -> For
 def run_carrel(arguments: list[str], *, real: bool) -> int:
     """Run a command of the command line and return its exit code."""
     if not real:
-        graph.session.open_embedder = lambda settings: InstantEmbedder()  # type: ignore[attr-defined]
+        composing.open_embedder = lambda settings: InstantEmbedder()  # type: ignore[attr-defined]
     return app.run(arguments)
 
 

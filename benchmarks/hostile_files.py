@@ -25,7 +25,7 @@ from benchmarks.parser_files import Outcome, outcome_of
 from core.settings import load_settings
 from ingest.discover import discover
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.sandbox import Sandbox
+from ingest.sandbox.pool import Sandbox
 
 SECRET = "the-canary-sings-at-midnight"
 _MAX_GROWTH_MB = 100

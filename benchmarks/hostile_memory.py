@@ -104,8 +104,8 @@ def main() -> int:
 
 
 def _begin(data: Path) -> None:
+    from app.session import Session
     from core.settings import load_settings
-    from graph.session import Session
 
     with Session(load_settings({"data": data})[0], create=True):
         pass

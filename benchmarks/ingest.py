@@ -32,7 +32,7 @@ REBUILD_CHUNKS, REBUILD_S = 20_000, 60.0
 
 
 def measure(corpus: Path, folder: Path, *, real: bool, changes: dict[str, Any]) -> dict[str, Any]:
-    """Ingest a folder, read its vectors into Chroma anew, and say what that took."""
+    """Ingest a folder, read its vectors into Chroma again, and say what that took."""
     settings, _ = load_settings(
         {"data": folder, "reasoner": "rules", "max_file_mb": 512, **changes}
     )
@@ -43,7 +43,7 @@ def measure(corpus: Path, folder: Path, *, real: bool, changes: dict[str, Any]) 
     memory: dict[str, float] = {}
     before = peak_mb()
     with Store(settings, embedder.model_id, create=True) as store:
-        collection = store.writer.open_collection("default", "default", None)
+        collection = store.intake.open_collection("default", "default", None)
 
         def progress(stage: str, done: int, total: int) -> None:
             marks[stage] = time.perf_counter()

@@ -40,14 +40,12 @@ FIRST = (
     "chunked",
     "embedded",
     "indexed",
-    "vectors",
-    "outbox",
     "verified",
     "sweep",
     "segment",
 )
 SECOND = (*FIRST, "rename", "prune")
-REBUILD = ("rebuild", "vectors", "outbox", "segment")
+REBUILD = ("rebuild", "segment")
 SETTINGS = ("ingest_batch=48", "vector_batch=40", "segment_min_rows=50")
 
 
@@ -122,7 +120,7 @@ class Harness:
         self._usual_s = time.monotonic() - began
         if code:
             raise SystemExit(f"an uninterrupted ingest ended with {code}")
-        self._report(self._check(data, finished=True), "uninterrupted")
+        self._report(self._check(data), "uninterrupted")
         return canonical(data)
 
     def _phase(
@@ -152,13 +150,13 @@ class Harness:
                 self._left -= not kill.stage
                 if not self._began(data):
                     continue
-                problems = self._check(data, rebuilding=True)
+                problems = self._check(data)
                 self._report(problems, where)
                 self._compare(data, known, wanted, where)
                 print(f"\r{self.tally}", end="", file=sys.stderr, flush=True)
             else:
                 self.tally.completed += 1
-                self._report(self._check(data, finished=True), f"{where}, completed")
+                self._report(self._check(data), f"{where}, completed")
                 lines = differences(canonical(data), wanted)
                 self._report([f"another truth: {line}" for line in lines], f"{where}, completed")
                 fresh = True
@@ -189,12 +187,12 @@ class Harness:
         torn = [name for name, value in found.items() if value not in versions[name]]
         self._report([f"neither old nor new: {name}" for name in torn], where)
 
-    def _check(self, data: Path, *, finished: bool = False, rebuilding: bool = False) -> list[str]:
+    def _check(self, data: Path) -> list[str]:
         """Look at the directory from another process."""
         answer = self._work / "answer.json"
 
         def look() -> int:
-            found = faults(data, self._model, finished=finished, rebuilding=rebuilding)
+            found = faults(data, self._model)
             answer.write_text(json.dumps(found), encoding="utf-8")
             return 0
 

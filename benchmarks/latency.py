@@ -23,13 +23,13 @@ from statistics import median
 import bm25s
 import numpy as np
 
+from app.session import Session
 from core.auth import AuthContext
 from core.settings import Settings, load_settings
-from graph.session import Session
 from retrievers.pipelines import run_pipeline
 from retrievers.types import Index, Query
-from stores.catalogue import Collection
-from stores.rows import ChunkRow, DocumentRow
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import ChunkRow, DocumentRow
 
 WORDS_PER_CHUNK = 90
 VOCABULARY = 30_000
@@ -68,7 +68,7 @@ def measured(size: int, queries: int) -> list[str]:
         with Session(settings, create=True, needs_embedder=True) as session:
             own, rows, texts = fill(session, "own", size, random, words)
             fill(session, "other", size, random, words)
-            session.store.hot.refresh(own)
+            session.store.search.refresh(own)
             index = session.index(own)
             asked = [question(random, words) for _ in range(3 * queries + 10)]
             fresh = iter(asked)
@@ -127,7 +127,7 @@ def fill(
     """Write a collection of one tenant; every tenth document has an access list."""
     assert session.embedder is not None
     dimension = session.embedder.dimension
-    collection = session.store.writer.open_collection(tenant, "bench", None)
+    collection = session.store.intake.open_collection(tenant, "bench", None)
     rows = random.standard_normal((size, dimension)).astype(np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     texts = [" ".join(zipf(random, words, WORDS_PER_CHUNK)) for _ in range(size)]
@@ -139,7 +139,7 @@ def fill(
             key = f"{tenant}-{n}"
             documents.append(_document(key, n, texts[row]))
             vectors[key] = rows[row]
-        session.store.writer.write_documents(
+        session.store.intake.write_documents(
             collection, documents, session.embedder.model_id, vectors
         )
     return collection, rows, texts
@@ -181,7 +181,7 @@ def hybrid(
 ) -> Callable[[str], object]:
     """Return the search of the product."""
     return lambda text: run_pipeline(
-        index, Query(text, auth, sources, "en"), "hybrid", index.settings.top_k
+        index, Query(text, auth, sources, "en"), "hybrid", index.settings.retrieval.top_k
     )
 
 

@@ -1,7 +1,7 @@
 """Measure a chat model through llama-server: tokens per second, time per decision, overhead.
 
 python -m benchmarks.llm --gguf PATH | --url URL | --make tiny|0.6b|4b [--gpu-layers N]
-[--repeat N] [--json OUT]. With --gguf or --make it starts llama-server itself (CARREL_LLAMA_SERVER,
+[--repeat N] [--json OUT]. With --gguf or --make it starts llama-server (CARREL_LLAMA__SERVER,
 else PATH). --make writes a model of a real Qwen3's shape with random weights into the cache: its
 speed is that of the real one, its words are noise. So decisions through it are mostly degraded,
 and how much they write says nothing of a real model; tokens per second and overhead do.
@@ -42,6 +42,7 @@ from benchmarks.llm_measure import (
     speeds,
 )
 from benchmarks.random_model import SHAPES, write_random_model
+from core.fields.llm import DECISIONS
 from core.settings import Settings, load_settings
 
 LENGTHS = (128, 512, 2048)
@@ -56,9 +57,9 @@ def say(text: str) -> None:
 @contextlib.contextmanager
 def started(model: Path, arguments: argparse.Namespace, settings: Settings) -> Iterator[Server]:
     """Serve a GGUF on a free port until the measurement is over."""
-    program = shutil.which(settings.llama_server or "llama-server")
+    program = shutil.which(settings.llama.server or "llama-server")
     if program is None:
-        raise SystemExit("llama-server is not here: set CARREL_LLAMA_SERVER, or give --url")
+        raise SystemExit("llama-server is not here: set CARREL_LLAMA__SERVER, or give --url")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -96,8 +97,8 @@ def _healthy(server: Server, process: subprocess.Popen[bytes]) -> bool:
 
 def measure(server: Server, arguments: argparse.Namespace) -> dict[str, Any]:
     """Return all that was measured."""
-    from cli.ingest import run_ingest
-    from graph.session import Session
+    from app.session import Session
+    from cli.upkeep.ingest import run_ingest
 
     lengths = [length for length in LENGTHS if length + GENERATED < arguments.context]
     result: dict[str, Any] = {"machine": machine()}
@@ -108,6 +109,7 @@ def measure(server: Server, arguments: argparse.Namespace) -> dict[str, Any]:
             PATIENCE,
         )
         flags = {"data": Path(folder), "reasoner": "llm", "llm_url": f"{server.url}/v1", **patient}
+        flags["llm_decisions"] = list(DECISIONS)
         flags |= {"llm_key": server.key or None, "budget_tokens": 10_000_000}
         if arguments.make:
             flags["llm_repairs"] = 0  # asking noise again says nothing
@@ -184,7 +186,7 @@ def parsed() -> argparse.Namespace:
     )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--gguf", type=Path, help="a model to serve")
-    source.add_argument("--url", help="a llama-server that runs with --metrics (CARREL_LLM_KEY)")
+    source.add_argument("--url", help="a llama-server that runs with --metrics (CARREL_LLM__KEY)")
     source.add_argument("--make", choices=[*SHAPES], help="a model with random weights")
     parser.add_argument("--gpu-layers", type=int, default=0)
     parser.add_argument("--threads", type=int, default=0)
@@ -216,7 +218,7 @@ def main() -> None:
         )
     with contextlib.ExitStack() as stack:
         if arguments.url:
-            key = settings.llm_key.get_secret_value() if settings.llm_key else ""
+            key = settings.llm.key.get_secret_value() if settings.llm.key else ""
             server = Server(arguments.url.rstrip("/").removesuffix("/v1"), key)
         else:
             server = stack.enter_context(started(model, arguments, settings))

@@ -13,12 +13,12 @@ from typing import Any
 
 import httpx
 
+from app.session import Session
 from core.auth import AuthContext
 from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
 from core.trace import ModelCall
 from core.types import Evidence, Plan, SubQuestion
-from graph.session import Session
 from reasoning.types import Reasoner, Turn
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "xpay"
@@ -154,7 +154,7 @@ def _evidence(session: Session, question: str) -> list[Evidence]:
 def _timed(
     verb: str, decide: Callable[[], object], settings: Settings, server: Server
 ) -> dict[str, Any]:
-    ledger = Ledger(time.monotonic() + PATIENCE, settings.budget_tokens, owner="bench")
+    ledger = Ledger(time.monotonic() + PATIENCE, settings.budget.tokens, owner="bench")
     worked = server.worked()
     began = time.perf_counter()
     with opened_ledger(ledger):

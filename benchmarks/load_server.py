@@ -14,8 +14,9 @@ from pathlib import Path
 
 import httpx
 
+from app.session import Session
 from core.settings import load_settings
-from graph.session import Session
+from stores.store import parts
 
 TENANT = "evals"
 READY_SECONDS = 60
@@ -58,11 +59,11 @@ class Server:
 
 def make_keys(data: Path, users: int) -> list[str]:
     """Make a key for each user and one for an admin of the tenant."""
-    from stores.keys import Keys
+    from stores.accounts.keys import Keys
 
     settings, _ = load_settings({"data": data})
     with Session(settings) as session:
-        keys = Keys(session.store.database)
+        keys = Keys(parts(session.store).database)
         made = [
             keys.create(TENANT, user=f"user{n}", roles=frozenset({"reader"}))[0]
             for n in range(users)

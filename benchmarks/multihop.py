@@ -1,12 +1,12 @@
-"""Measure questions that need several searches, and write docs/evals/multihop.md.
+"""Measure questions that need several searches, and write a report with every table.
 
-    python -m benchmarks.multihop DATA --results DIR [--write docs/evals/multihop.md]
+    python -m benchmarks.multihop DATA --results DIR [--write REPORT.md]
         [--sections retrieval,answers] [--sets musique_small,...] [--limit N] [--single-limit 300]
         [--set name=value]...
 
 DATA is a folder of data sets in the BEIR layout, each in a folder of its name. Every section keeps
 what it found on a set in DIR/SECTION-SET.json and is measured once; a section that --sections names
-is measured again. --write fills the tables of the page with all that DIR holds. --limit is the most
+is measured again. --write draws the tables of all that DIR holds. --limit is the most
 questions of a set, --single-limit of a set of single-hop questions.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.multihop_measure import SECTIONS, SINGLE, Found, Given
-from benchmarks.multihop_page import filled, read_page
+from benchmarks.multihop_page import report
 from cli.options import settings_from
 from core.errors import CallerError, CarrelError
 from core.settings import Settings
@@ -32,18 +32,15 @@ WHOLE_SETS = ("kinds", "decompositions")  # cheap enough for all questions of a 
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure what is asked for, and write the page."""
+    """Measure what is asked for, and write the report."""
     given = _parsed(arguments)
     try:
         settings = settings_from(None, given.set)
-        if given.write:
-            read_page(given.write)  # before hours of work
         given.results.mkdir(parents=True, exist_ok=True)
         for section, name in wanted(given.sections, given.sets):
             measure(section, name, given, settings)
         if given.write:
-            text = filled(read_page(given.write), kept(given.results), settings)
-            write_files({given.write: text})
+            write_files({given.write: report(kept(given.results), settings)})
     except CarrelError as error:
         sys.exit(f"multihop: {error}")
 
@@ -101,7 +98,7 @@ def measure(section: str, name: str, given: argparse.Namespace, settings: Settin
 
 
 def kept(results: Path) -> dict[str, dict[str, Found]]:
-    """Return what was found, by section and data set, in the order of the page."""
+    """Return what was found, by section and data set, in the order of the report."""
     found: dict[str, dict[str, Found]] = {}
     for section, name in wanted([], []):
         read = _read(results / f"{section}-{name}.json")

@@ -1,4 +1,4 @@
-"""Measure one section of docs/evals/multihop.md on one data set, as one JSON object."""
+"""Measure one section of the report on one data set, as one JSON object."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from typing import Any
 from benchmarks.multihop_overhead import overhead
 from core.errors import OperatorError
 from core.settings import Settings
-from evals.answer_metrics import compared as compared_answers
 from evals.answering import ANSWERING, AnswersRun, ask_all
 from evals.answers import answers_json
+from evals.answers import compared as compared_answers
 from evals.corpus import Progress, build_corpus
 from evals.dataset import Dataset, read_dataset, read_queries
-from evals.metrics import METRICS
 from evals.retrieval import corpus_warnings
 from evals.runner import run_queries
 from evals.searchers import AGENTIC
-from evals.summary import Measured, compared, difference_json, latency, measured
+from evals.summary import METRICS, Measured, compared, difference_json, latency, measured
 from reasoning.rules.reasoner import RulesReasoner
 
 MULTI = ("musique_small", "hotpotqa_small", "multihop_rag", "lihua_world")
@@ -103,7 +102,9 @@ def answers(given: Given) -> Found:
     dataset = given.dataset(judged_only=False)
     corpus = build_corpus(dataset, given.settings, given.progress)
     runs: dict[str, AnswersRun] = {
-        name: ask_all(dataset, corpus, name, given.progress) for name in ANSWERING
+        name: ask_all(dataset, corpus, name, given.progress)
+        for name in ANSWERING
+        if name != "single"  # which asks a model
     }
     return {
         "n": len(dataset.queries),

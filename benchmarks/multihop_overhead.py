@@ -25,14 +25,15 @@ from unittest.mock import patch
 
 from core.settings import Settings
 from core.trace import Step
-from evals.answering import Asked, ask_one, warm_up
+from evals.answering import AnswerOutcome, ask_one, warm_up
 from evals.corpus import Progress, build_corpus, open_corpus
 from evals.dataset import Dataset
+from evals.runner import WARMUP
 from evals.statistics import percentile
 from graph.context import PipelineName
 from models.chat.guarded import GuardedChat
-from models.cross_encoder import CrossEncoderReranker
-from models.embedding_cache import CachedEmbedder
+from models.embeddings import CachedEmbedder
+from models.reranker import CrossEncoderReranker
 from reasoning.llm.reasoner import LlmReasoner
 from reasoning.rules.reasoner import RulesReasoner
 from tools.toolbox import Toolbox
@@ -62,7 +63,7 @@ def overhead(
     corpus = build_corpus(dataset, settings, progress)
     runs: list[dict[str, Any]] = []
     with open_corpus(corpus.settings) as session, watching() as spans:
-        warm_up(session, dataset, pipeline, settings.eval_warmup)
+        warm_up(session, dataset, pipeline, WARMUP)
         for done, query in enumerate(dataset.queries, start=1):
             spans.clear()
             asked = ask_one(session, query, pipeline)
@@ -105,7 +106,7 @@ def covered_ms(spans: Sequence[Span], kinds: Sequence[str]) -> float:
     return total * 1000
 
 
-def one_run(asked: Asked, spans: Sequence[Span]) -> dict[str, Any]:
+def one_run(asked: AnswerOutcome, spans: Sequence[Span]) -> dict[str, Any]:
     """Return the figures of one run."""
     wall = asked.ms or 0.0
     operations = asked.operations

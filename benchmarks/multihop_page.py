@@ -1,10 +1,8 @@
-"""Fill the tables of docs/evals/multihop.md, which stand between marks, with what was found."""
+"""Write a report with the tables of every section; docs/evals/multihop.md has the main ones."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
 from statistics import fmean
 
 from benchmarks.multihop_measure import SECTIONS, Found
@@ -17,7 +15,6 @@ from benchmarks.multihop_tables import (
     ranking_table,
     table,
 )
-from core.errors import CallerError
 from core.settings import Settings
 from evals.searchers import AGENTIC
 from evals.statistics import differences
@@ -25,39 +22,26 @@ from evals.statistics import differences
 TOGETHER = ("musique_small", "hotpotqa_small")
 TARGET = "recall@5"
 NOT_MEASURED = "*Not measured yet.*"
+TITLES = {
+    "retrieval": "Evidence found",
+    "parity": "Questions that need one search",
+    "kinds": "Which questions are planned",
+    "decompositions": "Plans beside the gold decompositions",
+    "answers": "Answers",
+    "overhead": "What planning and execution cost",
+}
 
 Sets = dict[str, Found]
 
 
-def read_page(path: Path) -> str:
-    """Return the text of a page; one without a place for every section is a CallerError."""
-    if not path.is_file():
-        raise CallerError("the page to fill must be there", value=str(path), hint="restore it")
-    text = path.read_text(encoding="utf-8")
-    for section in SECTIONS:
-        if len(_place(section).findall(text)) != 1:
-            raise CallerError(
-                f"the page needs the marks {section}:begin and {section}:end, once each",
-                value=str(path),
-                hint="restore them where the tables of the section shall stand",
-            )
-    return text
-
-
-def _place(section: str) -> re.Pattern[str]:
-    begin, end = f"<!-- {section}:begin -->", f"<!-- {section}:end -->"
-    return re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-
-
-def filled(text: str, found: dict[str, Sets], settings: Settings) -> str:
-    """Return the page with the tables of every section; one that was not measured says so."""
+def report(found: dict[str, Sets], settings: Settings) -> str:
+    """Return the tables of every section; one that was not measured says so."""
+    parts = ["# Questions that need several searches"]
     for section in SECTIONS:
         sets = found.get(section, {})
-        parts = [*_section(section, sets, settings), *_remarks(sets)] if sets else [NOT_MEASURED]
-        inside = "\n\n".join(part.strip() for part in parts if part.strip())
-        block = f"<!-- {section}:begin -->\n\n{inside}\n\n<!-- {section}:end -->"
-        text = _place(section).sub(lambda match, made=block: made, text)  # type: ignore[misc]
-    return text
+        parts.append(f"## {TITLES[section]}")
+        parts += [*_section(section, sets, settings), *_remarks(sets)] if sets else [NOT_MEASURED]
+    return "\n\n".join(part.strip() for part in parts if part.strip()) + "\n"
 
 
 def _section(section: str, sets: Sets, settings: Settings) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The tables of docs/evals/multihop.md."""
+"""The tables of the report on questions that need several searches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.multihop_measure import GAINS, SHOWN, Found
 from benchmarks.multihop_overhead import TURNS
-from evals.answer_metrics import METRICS as ANSWER_METRICS
+from evals.answers import METRICS as ANSWER_METRICS
 from evals.summary import LATENCY
 
 NOTHING = "–"

@@ -34,9 +34,9 @@ TEXT = "# Candles\n\nThe maximum height of the candle flame is 42 mm. Wax feeds 
 INSIDE = """
 import sys, time
 from core.settings import Settings
-from cli.notebook import Library
-from graph.session import Session
-from graph.studio import desk
+from carrel import Library
+from app.session import Session
+from app.studio import desk
 ways = {{
     "session": lambda: Session(Settings(data="{data}")),
     "library": lambda: Library("{data}"),

@@ -27,7 +27,7 @@ from ingest.clean import clean_document
 from ingest.discover import SourceFile, discover
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import load
-from ingest.loaders.sandbox import Sandbox
+from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure
 
 _UNNAMED = re.compile(r"\w(?:Error|Exception|Warning)\b|no usable answer")

@@ -26,8 +26,8 @@ from ingest.discover import SourceFile, discover
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
 from ingest.loaders.registry import load
-from ingest.loaders.sandbox import Sandbox
 from ingest.loaders.table import Loaded
+from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure
 
 _MAX_MB = 300

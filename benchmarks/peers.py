@@ -26,13 +26,12 @@ from typing import Any
 
 import numpy as np
 
+from app.session import Session
 from benchmarks.baselines import cached_vectors
 from core.auth import AuthContext
 from core.settings import Settings, load_settings
-from evals.dataset import JudgedQuery, read_dataset
-from evals.lines import find_file, read_objects
-from evals.metrics import query_metrics
-from graph.session import Session
+from evals.dataset import JudgedQuery, find_file, read_dataset, read_objects
+from evals.summary import query_metrics
 from ingest.pipeline import Pipeline
 from models.embeddings import Embedder
 from retrievers.pipelines import run_pipeline
@@ -155,8 +154,8 @@ def carrel(
 ) -> Search:
     """Return Carrel's hybrid search over files it ingests itself, those of a smaller size kept."""
     folder.mkdir(parents=True)
-    collection = session.store.writer.open_collection("bench", "peers", None)
-    known = session.store.files.document_hashes(collection)
+    collection = session.store.intake.open_collection("bench", "peers", None)
+    known = session.store.intake.document_hashes(collection)
     source = folder / f"{folder.name}.jsonl"
     with source.open("w", encoding="utf-8") as handle:
         for name, title, text in passages:

@@ -25,8 +25,7 @@ from core.profile import load_profile
 from core.settings import load_settings
 from evals.answering import ask_one
 from evals.corpus import build_corpus, open_corpus
-from evals.dataset import Dataset, JudgedQuery
-from evals.lines import read_objects
+from evals.dataset import Dataset, JudgedQuery, read_objects
 
 QUESTIONS = Path(__file__).with_name("theme_questions.jsonl")
 BOOKS, EACH = "books_described/books.jsonl.gz", 400

@@ -24,7 +24,7 @@ from ingest.clean import clean_document
 from ingest.discover import SourceFile
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import load
-from ingest.loaders.sandbox import Sandbox
+from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure
 
 _EXPECTED = ".expected.txt"

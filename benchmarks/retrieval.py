@@ -17,15 +17,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean
 
+from app.session import Session
 from benchmarks.baselines import Baseline
 from core.language.detect import detect_language
 from core.settings import Settings, load_settings
 from evals.corpus import build_corpus
-from evals.dataset import Dataset, read_dataset
-from evals.lines import read_objects
-from evals.metrics import query_metrics
+from evals.dataset import Dataset, read_dataset, read_objects
 from evals.runner import run_queries
-from graph.session import Session
+from evals.summary import query_metrics
 
 METRIC = "ndcg@10"
 PIPELINES = ("keyword", "vector", "hybrid")
@@ -95,7 +94,7 @@ def ablation(folders: Iterable[Path], limit: int | None, settings: Settings) -> 
     ]
     default = 0.0
     for name, change in ABLATIONS.items():
-        changed = Settings(**{**settings.model_dump(exclude_unset=True), **change})
+        changed = settings.model_copy(update=change)
         figures = [figure(dataset, "hybrid", changed) for dataset in sets]
         default = default or mean(figures)
         shown = " | ".join(f"{value:.3f}" for value in figures)

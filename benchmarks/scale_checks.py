@@ -16,9 +16,9 @@ from typing import Any
 
 from core.settings import load_settings
 from models.loading import open_embedder
-from stores.findings import dead_but_alive, fulltext_findings, structure_problems
-from stores.store import Store
-from stores.sums import find_damage
+from stores.integrity.findings import dead_but_alive, fulltext_findings, structure_problems
+from stores.sqlite.sums import find_damage
+from stores.store import Store, parts
 
 
 def busy() -> float:
@@ -42,20 +42,21 @@ def main() -> None:
     store = Store(settings, model)
     found = {"opening": (time.perf_counter() - began, busy() - used)}
     with store:
-        reader, collections = store.database.read(), store.catalogue.collections()
-        parts: dict[str, Callable[[], Any]] = {
-            "seal, sums read": lambda: store.seal.compare(thorough=True),
+        reader, collections = parts(store).database.read(), store.catalogue.collections()
+        checks: dict[str, Callable[[], Any]] = {
+            "seal, sums read": lambda: parts(store).seal.compare(thorough=True),
             "structure": lambda: structure_problems(reader),
             "row sums": lambda: find_damage(reader),
-            "full text": lambda: [fulltext_findings(store.database, c.id) for c in collections],
-            "segments": lambda: (store.hot.problems(collections), dead_but_alive(reader)),
-            "Chroma, child": store.checkup.probe,
-            "self-check": store.checkup.sample,
-            "self-check again": store.checkup.sample,
+            "full text": lambda: [
+                fulltext_findings(parts(store).database, c.id) for c in collections
+            ],
+            "segments": lambda: (store.search.problems(collections), dead_but_alive(reader)),
+            "self-check": store.maintenance.check_sample,
+            "self-check again": store.maintenance.check_sample,
         }
-        for name, work in parts.items():
+        for name, work in checks.items():
             found[name] = measured(work)
-        found["state"] = (0.0, 0.0) if store.sealed.state == "equal" else (1.0, 0.0)
+        found["state"] = (0.0, 0.0) if parts(store).sealed.state == "equal" else (1.0, 0.0)
     print(json.dumps(found))
 
 

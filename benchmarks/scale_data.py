@@ -48,5 +48,5 @@ def fill(data: Path, folder: Path, corpus: Path, *, copies: int, limit: int | No
     real = open_embedder(settings)
     embedder = InstantSpanEmbedder(real.model_id, real.dimension)
     with Store(settings, real.model_id, create=True) as store:
-        target = store.writer.open_collection("default", "default", None)
+        target = store.intake.open_collection("default", "default", None)
         return Pipeline(store, embedder, settings, target).run([corpus]).chunks

@@ -21,9 +21,9 @@ import numpy as np
 from benchmarks.speed import percentiles, timed
 from core.auth import AuthContext
 from core.settings import Settings
-from stores.catalogue import Collection
-from stores.rows import ChunkRow, DocumentRow
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import ChunkRow, DocumentRow
+from stores.store import Store, parts
 
 DIMENSION = 384
 VOCABULARY = 60_000
@@ -83,9 +83,9 @@ def fill(store: Store, collection: Collection, rows: int, draw: np.random.Genera
         vectors |= {c.content_hash: v for c, v in zip(made.chunks, unit, strict=True)}
         batch.append(made)
         if len(batch) == 200:
-            store.writer.write_documents(collection, batch, MODEL, vectors)
+            store.intake.write_documents(collection, batch, MODEL, vectors)
             batch, vectors = [], {}
-    store.writer.write_documents(collection, batch, MODEL, vectors)
+    store.intake.write_documents(collection, batch, MODEL, vectors)
 
 
 def floor(store: Store, collection: Collection) -> Callable[[list[str], Any], None]:
@@ -95,7 +95,7 @@ def floor(store: Store, collection: Collection) -> Callable[[list[str], Any], No
     from stores.segments.rows import Columns, Rows
     from stores.segments.truth import read_rows, snapshot
 
-    with snapshot(store.database) as connection:
+    with snapshot(parts(store).database) as connection:
         rows = Rows(collection.id, MODEL, None)
         for _ in rows.extend(connection):
             pass
@@ -119,11 +119,11 @@ def measure(rows: int, queries: int) -> dict[str, Any]:
     draw = np.random.default_rng(rows)
     with tempfile.TemporaryDirectory() as folder:
         with Store(Settings(data=Path(folder)), MODEL, create=True) as store:
-            mine = store.writer.open_collection("acme", "main", None)
+            mine = store.intake.open_collection("acme", "main", None)
             fill(store, mine, rows, draw)
-            fill(store, store.writer.open_collection("rival", "main", None), rows // 10, draw)
+            fill(store, store.intake.open_collection("rival", "main", None), rows // 10, draw)
             report: dict[str, Any] = {"rows": rows}
-            report["build_s"] = round(timed(lambda: store.hot.refresh(mine)) / 1000, 2)
+            report["build_s"] = round(timed(lambda: store.search.refresh(mine)) / 1000, 2)
             report |= times(store, mine, draw, queries)
         with Store(Settings(data=Path(folder)), MODEL) as store:
             words, vector = question(draw)
@@ -148,7 +148,7 @@ def ask(
 ) -> None:
     """Run one hot search."""
     terms = [{word} for word in words]
-    store.hot.candidates(
+    store.search.candidates(
         auth, collection.id, terms=terms, vector=vector, pool=POOL, sources=sources
     )
 

@@ -17,16 +17,16 @@ from math import log
 from pathlib import Path
 from typing import Any
 
+from app.session import open_embedder
 from benchmarks.beir import folded, gold_documents, read_rows
 from core.cache.cache import local_cache
 from core.language.analysis import terms
 from core.settings import Settings
 from core.types import Evidence, Finding, SubQuestion, TermWeights
-from graph.session import open_embedder
-from models.embedding_cache import CachedEmbedder
-from reasoning.rules.fitting import wanted_noun
+from models.embeddings import CachedEmbedder
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.reasoner import RulesReasoner
+from reasoning.rules.values.fitting import wanted_noun
 
 ARTICLE = re.compile(r"\b(?:the|a|an)\b", re.IGNORECASE)
 RELATION = re.compile(r"^(?P<subject>.+?) >> (?P<relation>.+)$")

@@ -18,13 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from app.session import Session, open_embedder
 from benchmarks.corpus import write_corpus
 from core.auth import AuthContext
 from core.settings import load_settings
-from graph.session import Session, open_embedder
 from ingest.enrich import embedded_text
 from ingest.pipeline import Pipeline
-from stores.chroma import ChromaVectors
+from stores.store import parts
 
 # Nothing in the examples answers these, so they are searched, rewritten twice, and refused.
 FOREIGN = (
@@ -76,11 +76,12 @@ def ingest_speed(source: Path, folder: Path) -> dict[str, Any]:
     with Session(settings, create=True, needs_embedder=True) as session:
         assert session.embedder is not None
         session.embedder.embed_documents(["warm up"] * 8)
-        collection = session.store.writer.open_collection("default", "default", None)
+        collection = session.store.intake.open_collection("default", "default", None)
         pipeline = Pipeline(session.store, session.embedder, settings, collection)
         ingest = timed(lambda: pipeline.run([source])) / 1000
         rows = (
-            session.store.database.read()
+            parts(session.store)
+            .database.read()
             .execute(
                 "SELECT DISTINCT c.content_hash, d.title, c.section, c.text FROM chunks c"
                 " JOIN documents d ON d.id = c.document ORDER BY c.id"
@@ -89,7 +90,12 @@ def ingest_speed(source: Path, folder: Path) -> dict[str, Any]:
         )
         texts = [embedded_text(row["title"], row["section"], row["text"]) for row in rows]
         bare = timed(lambda: session.embedder and session.embedder.embed_documents(texts)) / 1000
-        chunks = session.store.database.read().execute("SELECT count(*) FROM chunks").fetchone()[0]
+        chunks = (
+            parts(session.store)
+            .database.read()
+            .execute("SELECT count(*) FROM chunks")
+            .fetchone()[0]
+        )
     return {
         "chunks": chunks,
         "ingest_s": round(ingest, 2),
@@ -149,9 +155,6 @@ def main() -> None:
         report["cold_search"] = command("search", questions[0], *data, repeat=given.repeat)
         report["cold_ask"] = command("ask", questions[0], *data, repeat=given.repeat)
         report["warm"] = warm_speed(folder, questions)
-        report["vectors_in_chroma"] = ChromaVectors(
-            folder / "chroma", open_embedder(load_settings()[0]).model_id, batch=1
-        ).count(1)
     print(json.dumps(report, indent=2))
 
 

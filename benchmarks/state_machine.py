@@ -26,10 +26,10 @@ from core.auth import AuthContext
 from core.faults import STAGES
 from core.settings import Settings
 from ingest.pipeline import Pipeline
-from ingest.reindex import rebuild
+from ingest.repair import rebuild
 from ingest.summary import Summary
 from stores.store import Store
-from stores.verify import TOLERANCE
+from stores.store import parts as store_parts
 
 AUTH = AuthContext(tenant="acme")
 NAMES = [f"{folder}{name}{suffix}" for folder in ("", "sub/") for name in ("one", "two", "three")
@@ -69,7 +69,7 @@ class Library(RuleBasedStateMachine):
 
     def _open(self) -> None:
         self._store = Store(self._settings, self._embedder.model_id, create=True)
-        self._collection = self._store.writer.open_collection("acme", "main", None)
+        self._collection = self._store.intake.open_collection("acme", "main", None)
 
     def teardown(self) -> None:
         """Close and delete everything."""
@@ -180,20 +180,20 @@ class Library(RuleBasedStateMachine):
     def erase(self, draw: object) -> None:
         """Erase one document; the next ingest of a changed file may bring it again."""
         name = draw.choice(sorted(self._expected()))  # type: ignore[attr-defined]
-        assert self._store.erasure.erase(AUTH, self._collection, name)
-        self._store.erasure.tidy()  # which drops a collection that is empty now
-        self._collection = self._store.writer.open_collection("acme", "main", None)
+        assert self._store.maintenance.erase(AUTH, self._collection, name)
+        self._store.maintenance.tidy()  # which drops a collection that is empty now
+        self._collection = self._store.intake.open_collection("acme", "main", None)
         self._erased.add(name)
 
     @invariant()
     def all_indexes_hold_the_same(self) -> None:
-        """Compare the truth with the dict, and full text and Chroma with the truth."""
+        """Compare the truth with the dict, and full text and the index with the truth."""
         rows = self._rows()
         keys = [row["chunk_id"] for row in rows]
         assert len(set(keys)) == len(keys)
         assert len({(row["document_id"], row["ordinal"]) for row in rows}) == len(rows)
         fts = f"SELECT rowid FROM fts_{self._collection.id}"
-        indexed = [row[0] for row in self._store.database.read().execute(fts)]
+        indexed = [row[0] for row in store_parts(self._store).database.read().execute(fts)]
         assert sorted(indexed) == sorted(row["id"] for row in rows)
         if self._dirty:
             return
@@ -201,14 +201,10 @@ class Library(RuleBasedStateMachine):
         for row in rows:
             truth.setdefault(row["document_id"], set()).update(TOKEN.findall(row["text"]))
         assert truth == self._expected()
-        assert not self._store.outbox.pending()
-        stored = self._store.chroma.stored(self._collection.id, None)
-        assert set(stored) == set(keys)
-        for row in rows:
-            vector, document = stored[row["chunk_id"]]
-            assert document == row["document"]
-            kept = np.frombuffer(row["vector"], dtype="<f4")
-            assert np.abs(kept - vector).max() <= TOLERANCE
+        assert self._store.search.problems([self._collection]) == []
+        stored = self._store.search.vectors(self._collection.id, keys)
+        for row, vector in zip(rows, stored, strict=True):
+            assert (np.frombuffer(row["vector"], dtype="<f4") == vector).all()
 
     @precondition(lambda self: not self._dirty and self._expected())
     @rule(draw=st.randoms(use_true_random=False))
@@ -217,19 +213,23 @@ class Library(RuleBasedStateMachine):
         rows = self._rows()
         row = draw.choice(rows)  # type: ignore[attr-defined]
         for token in TOKEN.findall(row["text"]):
-            found = self._store.fulltext.search(AUTH, self._collection.id, [{token}], 5)
+            found = store_parts(self._store).fulltext.search(
+                AUTH, self._collection.id, [{token}], 5
+            )
             assert row["chunk_id"] in [key for key, _ in found]
         vector = np.frombuffer(row["vector"], dtype="<f4")
-        documents = {one["document"] for one in rows}
         same = {one["chunk_id"] for one in rows if one["vector"] == row["vector"]}
-        best = self._store.chroma.search(self._collection.id, vector, len(same), documents, 0)
-        assert {key for key, _ in best} == same
+        best = self._store.search.candidates(
+            AUTH, self._collection.id, terms=[], vector=vector, pool=len(same)
+        )
+        assert set(best.chunk_ids) & same
+        assert best.cosine is not None and best.cosine.max() > 0.999
 
     def _rows(self) -> list[dict[str, object]]:
         query = """SELECT c.id, c.chunk_id, c.document, c.ordinal, c.text, d.document_id, e.vector
                    FROM chunks c JOIN documents d ON d.id = c.document
                    LEFT JOIN embeddings e ON e.content_hash = c.content_hash"""
-        return [dict(row) for row in self._store.database.read().execute(query)]
+        return [dict(row) for row in store_parts(self._store).database.read().execute(query)]
 
     def _expected(self) -> Expected:
         found = _documents(self._indexed)
@@ -249,7 +249,7 @@ class Library(RuleBasedStateMachine):
                         if kept[old] == text and Path(old).suffix == suffix:
                             del kept[old]
                             break
-        # Erased documents stay away until their file changes or is named anew.
+        # Erased documents stay away until their file changes or is named again.
         before = self._indexed
         self._indexed = {**kept, **files}
         unchanged = {name for name in self._indexed if before.get(name) == self._indexed[name]}
@@ -281,7 +281,7 @@ class Library(RuleBasedStateMachine):
             if left or reached != stage:
                 return
             if threading.current_thread() is threading.main_thread():
-                with self._store.database._write_lock:
+                with store_parts(self._store).database._write_lock:
                     shutil.copytree(self._store.folder, snapshot)
             raise Killed
 

@@ -71,6 +71,8 @@ async def completions(request: Request) -> Response:
     form = body.get("response_format") or {}
     schema = form.get("schema") or form.get("json_schema", {}).get("schema")
     said = json.dumps(instance(schema, prompt), ensure_ascii=False) if schema else "yes"
+    if "Task: ANSWER" in (last := str(body["messages"][-1].get("content"))):
+        said = f"{words(last, 'claims')} [1]"
     said = said[: TOKEN * int(body.get("max_tokens") or CONTEXT)]
     pieces = [said[at : at + TOKEN] for at in range(0, len(said), TOKEN)]
     read = len(prompt) // TOKEN

@@ -1,10 +1,10 @@
 """The truth of a data directory in a form that two directories can be compared by.
 
 Rows are joined by what they are called, and row ids, times of writing and counters are left out:
-ids are never used again, so a document that was taken back and written anew has another one.
+ids are never used again, so a document that was taken back and written again has another one.
 Keys of documents and ids of chunks are made with a secret of the directory: they are left out too,
 and `faults` makes them again instead. Everything else is compared byte for byte: documents,
-readers, fields, chunks, full text, vectors, files, and what is left of the journal and the outbox.
+readers, fields, chunks, full text, vectors, files, and what is left of the journal.
 """
 
 from __future__ import annotations
@@ -14,20 +14,14 @@ import sqlite3
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from core.profile import Profile
 from ingest.enrich import chunk_id
-from stores.catalogue import Collection
-from stores.chroma import ChromaVectors
-from stores.migrations_ids import SECRET
-from stores.rows import document_key
-from stores.verify import TOLERANCE
+from stores.id_secret import SECRET
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import document_key
 
 CATALOGUE = "catalogue.sqlite3"
-VERIFIED_PENDING = "verified but not yet in Chroma"
 LEFT_OUT = {
     "id", "sum", "indexed_at", "created_at", "document", "collection_id", "key", "chunk_id",
 }  # fmt: skip
@@ -46,7 +40,6 @@ OF_STORE = {
                 JOIN collections c ON c.id = f.collection_id
                 ORDER BY c.tenant, c.name, f.relative""",
     "journal": "SELECT * FROM journal ORDER BY collection_id, document_id",
-    "outbox": "SELECT * FROM outbox ORDER BY chunk_id",
     "unused vectors": """SELECT content_hash, model FROM embeddings
                          WHERE content_hash NOT IN (SELECT content_hash FROM chunks)""",
     "unused sentences": """SELECT content_hash, model FROM sentence_vectors
@@ -90,21 +83,10 @@ def differences(one: dict[str, str], other: dict[str, str]) -> list[str]:
     return sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name))
 
 
-def faults(
-    data: Path, model: str, *, finished: bool = False, rebuilding: bool = False
-) -> list[str]:
-    """Say what is doubled, torn or without an owner; `finished` allows nothing to be pending.
-
-    While the vector index is made anew (`rebuilding`), as it is after a kill, verified documents
-    may wait to be in it again: they are in the truth and found by words.
-    """
+def faults(data: Path, model: str) -> list[str]:
+    """Say what is doubled, torn or without an owner."""
     problems: list[str] = []
     with closing(open_truth(data)) as connection:
-        pending = {
-            row[0]: row[1] for row in connection.execute("SELECT chunk_id, operation FROM outbox")
-        }
-        if finished and pending:
-            problems.append(f"{len(pending)} changes are left in the outbox")
         doubled = connection.execute(
             """SELECT count(*) FROM (SELECT 1 FROM chunks GROUP BY document, ordinal
                HAVING count(*) > 1 UNION ALL SELECT 1 FROM chunks GROUP BY document, text
@@ -115,9 +97,7 @@ def faults(
         if wrong := _wrong_ids(connection):
             problems.append(f"{wrong} chunks have another id, or a document has, than ingest makes")
         for collection in connection.execute("SELECT id FROM collections").fetchall():
-            problems += _faults_of(connection, data, model, collection["id"], pending)
-    if rebuilding:
-        problems = [line for line in problems if not line.endswith(VERIFIED_PENDING)]
+            problems += _faults_of(connection, model, collection["id"])
     return problems
 
 
@@ -137,13 +117,7 @@ def _wrong_ids(connection: sqlite3.Connection) -> int:
     return wrong
 
 
-def _faults_of(
-    connection: sqlite3.Connection,
-    data: Path,
-    model: str,
-    collection_id: int,
-    pending: dict[str, str],
-) -> list[str]:
+def _faults_of(connection: sqlite3.Connection, model: str, collection_id: int) -> list[str]:
     rows = connection.execute(
         """SELECT c.chunk_id, c.id, c.document, d.document_id, e.vector,
                   EXISTS (SELECT 1 FROM journal j WHERE j.collection_id = c.collection_id
@@ -159,35 +133,10 @@ def _faults_of(
     problems = []
     if indexed != Counter(row["id"] for row in rows):
         problems.append("the full text has other rows than the chunks")
-    stored = _vectors(data, model, collection_id)
-    owned = {row["chunk_id"] for row in rows}
-    if orphans := [key for key in stored if key not in owned and pending.get(key) != "delete"]:
-        problems.append(f"{len(orphans)} vectors have no chunk")
     for row in rows:
-        key = row["chunk_id"]
         if row["vector"] is None and not row["waiting"]:
             problems.append(f"{row['document_id']}: verified without a vector")
-        elif key not in pending and not _same(row, stored.get(key)):
-            problems.append(f"{row['document_id']}: not in Chroma as it is, and not pending")
-        elif key in pending and not row["waiting"] and pending[key] == "upsert":
-            problems.append(f"{row['document_id']}: {VERIFIED_PENDING}")
     return problems
-
-
-def _same(row: sqlite3.Row, found: tuple[Any, int] | None) -> bool:
-    if found is None or found[1] != row["document"]:
-        return False
-    return bool(np.abs(np.frombuffer(row["vector"], dtype="<f4") - found[0]).max() <= TOLERANCE)
-
-
-def _vectors(data: Path, model: str, collection_id: int) -> dict[str, tuple[Any, int]]:
-    if not (data / "chroma").exists():
-        return {}
-    chroma = ChromaVectors(data / "chroma", model, batch=500)
-    try:
-        return chroma.stored(collection_id, None)
-    finally:
-        chroma.close()
 
 
 def open_truth(data: Path) -> sqlite3.Connection:

@@ -1,24 +1,21 @@
-"""The `carrel` command: it says how a command ended, in one line and an exit code.
-
-Commands are loaded in `run`, since a second server is to be turned away before that.
-"""
+"""The `carrel` command: it says how a command ended, in one line and an exit code."""
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sqlite3
 import sys
-from typing import TYPE_CHECKING
 
-from cli.output import fail
-from cli.running import host
-from cli.second import refuse_server
+import typer
+
+from cli.commands import app
+from cli.server.remote import ServerOwns, run_there
+from cli.server.running import host
+from cli.terminal.output import fail
 from core.environment import variables
 from core.errors import CarrelError, disk_error
-
-if TYPE_CHECKING:
-    import typer
 
 INTERRUPTED = 130
 WRONG_USE = 2
@@ -29,15 +26,19 @@ def main() -> None:
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that is not UTF-8
-    sys.exit(run())
+    code = run()
+    gc.freeze()  # else the interpreter looks for garbage among all modules for a second or two
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     try:
-        refuse_server(given)
-        code = _done(given or ["--help"])
+        try:
+            code = app(given or ["--help"], prog_name="carrel", standalone_mode=False)
+        except ServerOwns as found:  # a server owns the data directory: it does the command
+            code = run_there(found, given or ["--help"])
         sys.stdout.flush()
     except BrokenPipeError:
         return _reader_left()
@@ -57,21 +58,8 @@ def run(arguments: list[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _done(arguments: list[str]) -> object:
-    """Do a command here, or where a server owns the data directory, there."""
-    from cli.commands import app
-    from cli.remote import ServerOwns, run_there
-
-    try:
-        return app(arguments, prog_name="carrel", standalone_mode=False)
-    except ServerOwns as found:
-        return run_there(found, arguments)
-
-
 def _ended(error: Exception) -> int:
-    """Return the exit code of a command that Typer ended, or that nobody expected to end."""
-    import typer
-
+    """Return the exit code of a command that Typer ended, or that failed unexpectedly."""
     if isinstance(error, typer.TyperException):
         fail(_usage(error))
         return error.exit_code
@@ -99,11 +87,9 @@ def _unexpected(error: Exception) -> int:
     if variables().get("CARREL_DEBUG"):
         raise error
     if isinstance(error, sqlite3.Error):
-        from core.settings import load_settings
-        from stores.database import damaged
-        from stores.folder import CATALOGUE
+        from cli.options import damaged_catalogue  # late: `--help` needs no settings
 
-        explained = damaged(load_settings()[0].data / CATALOGUE, error)
+        explained = damaged_catalogue(error)
         fail(str(explained))
         return explained.exit_code
     if isinstance(error, OSError) and (found := disk_error(error)):

@@ -1,74 +1,73 @@
-"""Every command, by its name."""
+"""Every command, by its name and the place where it is defined."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
-from typer.core import TyperGroup
 
-from cli import (
-    ask,
-    audit,
-    backup,
-    chat,
-    config,
-    conversations,
-    demo,
-    doctor,
-    forget,
-    ingest,
-    keys,
-    llm,
-    models,
-    plan,
-    quality,
-    reindex,
-    restore,
-    search,
-    serve,
-    trace,
-)
-from cli import eval as evaluation
-from cli.options import INSECURE, insecure
+from cli.lazy import LazyGroup
+from core.distribution import program_version
+from core.errors import CallerError
+
+LISTS = "`carrel collections`, `carrel documents` and `carrel status` tell what is there"
 
 
-class Commands(TyperGroup):
-    """Give each command that takes a data directory the flag to take one that others can read."""
+class Commands(LazyGroup):
+    """The commands of `carrel`."""
 
-    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - Typer's own
-        super().__init__(**given)
-        _add_flag(self, _flag())
+    places: ClassVar[dict[str, str]] = {
+        "demo": "cli.demo:demo",
+        "ingest": "cli.upkeep.ingest:ingest",
+        "ask": "cli.questions.ask:ask",
+        "plan": "cli.questions.plan:plan",
+        "chat": "cli.questions.chat:chat",
+        "search": "cli.questions.search:search",
+        "trace": "cli.questions.trace:trace",
+        "collections": "cli.upkeep.status:collections",
+        "documents": "cli.upkeep.status:documents",
+        "status": "cli.upkeep.status:status",
+        "quality": "cli.upkeep.quality:quality",
+        "doctor": "cli.upkeep.doctor:doctor",
+        "config": "cli.config:config",
+        "reindex": "cli.upkeep.reindex:reindex",
+        "forget": "cli.upkeep.forget:forget",
+        "backup": "cli.upkeep.backup:backup",
+        "restore": "cli.upkeep.restore:restore",
+        "serve": "cli.service.serve:serve",
+        "conversations": "cli.questions.conversations:app",
+        "keys": "cli.service.keys:app",
+        "audit": "cli.service.audit:app",
+        "eval": "cli.commands:evaluation",
+        "models": "cli.service.models:app",
+        "llm": "cli.service.llm:app",
+    }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - Typer's own
+        """Send who asks for a list to the commands that tell what is there."""
+        if args[:1] in (["list"], ["ls"]):
+            raise CallerError(f"there is no command '{args[0]}'", hint=LISTS)
+        return super().resolve_command(ctx, args)
 
 
-def _add_flag(group: TyperGroup, flag: Any) -> None:  # noqa: ANN401 - Typer's own
-    for command in group.commands.values():
-        if isinstance(command, TyperGroup):
-            _add_flag(command, flag)
-        elif any(one.name == "data" for one in command.params):
-            command.params.append(flag)
+class EvalCommands(LazyGroup):
+    """The commands of `carrel eval`."""
+
+    places: ClassVar[dict[str, str]] = {
+        "retrieval": "cli.evaluation.eval:retrieval",
+        "answers": "cli.evaluation.answers:answers",
+        "compare": "cli.evaluation.compare:compare",
+        "ers": "cli.commands:ers",
+    }
 
 
-def _flag() -> Any:  # noqa: ANN401 - Typer's own
-    """Return an option that sets `insecure` and is no argument of the command."""
-    single = typer.Typer(add_completion=False)
+class ErsCommands(LazyGroup):
+    """The commands of `carrel eval ers`."""
 
-    @single.command()
-    def command(
-        value: Annotated[
-            bool,
-            typer.Option(
-                INSECURE,
-                help="Use a data directory that other users of the machine can read, as it is.",
-                callback=lambda value: insecure.set(value),
-            ),
-        ] = False,
-    ) -> None:
-        """Do nothing."""
-
-    flag = typer.main.get_command(single).params[0]
-    flag.expose_value = False
-    return flag
+    places: ClassVar[dict[str, str]] = {
+        "export": "cli.evaluation.ers:export_sheet",
+        "import": "cli.evaluation.ers:import_sheets",
+    }
 
 
 app = typer.Typer(
@@ -79,34 +78,21 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.command("ingest")(ingest.ingest)
-app.command("ask")(ask.ask)
-app.command("plan")(plan.plan)
-app.command("chat")(chat.chat)
-app.command("search")(search.search)
-app.command("trace")(trace.trace)
-app.command("quality")(quality.quality)
-app.command("doctor")(doctor.doctor)
-app.command("config")(config.config)
-app.command("reindex")(reindex.reindex)
-app.command("forget")(forget.forget)
-app.command("backup")(backup.backup)
-app.command("restore")(restore.restore)
-app.command("serve")(serve.serve)
-app.add_typer(conversations.app, name="conversations")
-app.add_typer(keys.app, name="keys")
-app.add_typer(audit.app, name="audit")
-app.add_typer(evaluation.app, name="eval")
-app.add_typer(models.app, name="models")
-app.add_typer(llm.app, name="llm")
+evaluation = typer.Typer(
+    cls=EvalCommands,
+    help="Measure on your own documents and queries how well they are found and answered.",
+    rich_markup_mode=None,
+)
+ers = typer.Typer(
+    cls=ErsCommands,
+    help="Expert relevance score: two people rate answers from 1 to 5.",
+    rich_markup_mode=None,
+)
 
 
 def _version(asked: bool) -> None:
     if asked:
-        from importlib import metadata
-
-        typer.echo(f"carrel {metadata.version('carrel')}")
+        typer.echo(f"carrel {program_version()}")
         raise typer.Exit
 
 

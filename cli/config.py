@@ -8,8 +8,14 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from cli.options import Data, Json, Set, flags_from
-from cli.output import print_json, stdout, warn
+from cli.arguments import Data, Json, Set
+from cli.options import flags_from
+from cli.terminal.output import print_json, stdout, warn
+from core.environment import PREFIX
+from core.live import LIVE
+from core.profile import load_profile
+from core.settings import FIELDS, GROUPS, load_settings, setting_of, variable_of
+from core.settings_file import VARIABLE
 
 
 def config(
@@ -25,26 +31,22 @@ def config(
     as_json: Json = False,
 ) -> None:
     """Show every setting with its value, origin and meaning."""
-    from core.environment import PREFIX
-    from core.live import LIVE
-    from core.profile import load_profile
-    from core.settings import Settings, load_settings
-    from core.settings_file import VARIABLE
-
     loaded = load_profile(profile).settings if profile else None
-    settings, origins = load_settings({**flags_from(data, changes), "serve_mode": mode}, loaded)
+    settings, origins = load_settings({**flags_from(data, changes), "serve.mode": mode}, loaded)
+    values = settings.shown()
     rows: dict[str, dict[str, Any]] = {
         name: {
-            "value": settings.model_dump(mode="json")[name],
+            "value": values[name],
             "origin": origins[name],
             "description": field.description,
-            "variable": PREFIX + name.upper(),
+            "variable": variable_of(name),
             "live": name in LIVE,
         }
-        for name, field in Settings.model_fields.items()
+        for name, field in FIELDS.items()
     }
-    known = {row["variable"] for row in rows.values()} | {"CARREL_DEBUG", VARIABLE}
-    unknown = sorted(key for key in os.environ if key.startswith(PREFIX) and key not in known)
+    known = {"CARREL_DEBUG", VARIABLE, *map(variable_of, GROUPS)}
+    given = (key for key in os.environ if key.startswith(PREFIX) and key not in known)
+    unknown = sorted(key for key in given if not setting_of(key))
     if as_json:
         print_json({"settings": rows, "unknown_variables": unknown})
         return

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 from rich.markup import escape
 
-from cli.answer import print_answer
-from cli.draw import path_picture, step_line
-from cli.ingest import print_summary, run_ingest
-from cli.options import DEFAULT_TENANT, Data, flags_from, settings_from
-from cli.output import stdout
-from cli.second import refuse_second
+from cli.arguments import DEFAULT_TENANT, Data
+from cli.options import flags_from, opened, settings_from
+from cli.terminal.answer import print_answer
+from cli.terminal.draw import path_line, step_line
+from cli.terminal.output import stdout
+from cli.upkeep.ingest import print_summary, run_ingest
+from core.auth import AuthContext
 from core.errors import OperatorError
+from core.trace import Step
 
-if TYPE_CHECKING:
-    from core.trace import Step
-
-EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
+INSTALLED = Path(__file__).resolve().parent / "examples"
+EXAMPLES = INSTALLED if INSTALLED.is_dir() else INSTALLED.parent.parent / "examples"
 CORPORA = ("xpay", "library")
 QUESTIONS = (
-    ("xpay", "XPay 退款接口 timeout 最大多少?谁维护?最近有投诉吗?", "three sources, three answers"),
     (
         "xpay",
         "What is the maximum timeout of the XPay refund API, who maintains it,"
         " and have there been complaints recently?",
-        "the same in English",
+        "three sources, three answers",
     ),
+    ("xpay", "XPay 退款接口 timeout 最大多少?谁维护?最近有投诉吗?", "the same in Chinese"),
     ("library", "What can I read on physics for a general audience?", "a reading list"),
     ("xpay", "How many complaints did YPay receive about its refund timeout?", "must be refused"),
 )
@@ -40,14 +39,13 @@ def demo(data: Data = None) -> None:
     began = time.monotonic()
     if not EXAMPLES.is_dir():
         raise OperatorError(
-            "the demo reads the examples folder of the repository",
+            "the demo reads the sample corpora that come with it",
             value=str(EXAMPLES),
-            hint="run it from a clone of the repository",
+            hint="install it again",
         )
     folder = data or settings_from(None).data / "demo"
     out = stdout()
     out.print("[bold]1. Ingest the sample corpora[/bold]")
-    refuse_second(folder)
     for name in CORPORA:
         summary = run_ingest(
             [EXAMPLES / name],
@@ -75,12 +73,9 @@ def demo(data: Data = None) -> None:
 
 
 def _ask_all(folder: Path) -> None:
-    from core.auth import AuthContext
-    from graph.session import Session
-
     out = stdout()
     auth = AuthContext(tenant=DEFAULT_TENANT)
-    with Session(settings_from(folder)) as session:
+    with opened(settings_from(folder)) as session:
         for number, (collection, question, what) in enumerate(QUESTIONS, start=2):
             out.print(f"\n[bold]{number}. {escape(question)}[/bold] [dim]({what})[/dim]")
 
@@ -92,4 +87,4 @@ def _ask_all(folder: Path) -> None:
             print_answer(run.result)
             if number == 2:
                 out.print("\n[dim]the path it took:[/dim]")
-                out.print(path_picture(run.trail, max(60, out.width)), markup=False)
+                out.print(path_line(run.trail), markup=False)

@@ -1,126 +1,129 @@
-"""Options that several commands share, and what they mean."""
+"""What the options mean that several commands share: settings, and an opened data directory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from contextvars import ContextVar
+import inspect
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
 from rich.markup import escape
 
-from cli.output import check_interrupted, stderr, warn
-from cli.running import host, placed
-from core.errors import CallerError
+from cli.arguments import (
+    DEFAULT_COLLECTION,
+    DEFAULT_TENANT,
+    DEFAULT_USER,
+    Collections,
+    Data,
+    Roles,
+    Set,
+    Sources,
+    Tenant,
+    User,
+    VersionPolicy,
+    Where,
+    insecure,
+    named_path,
+)
+from cli.server.remote import ServerOwns, asked
+from cli.server.running import host
+from cli.terminal.output import check_interrupted, stderr, warn
+from core.auth import AuthContext, checked_sources
+from core.errors import CallerError, CarrelError
+from core.question import joined_names
+from core.settings import PATHS, Settings, known_values, load_settings
+from stores.folder import CATALOGUE, private_files
+from stores.lock import OwnerLock, locked
+from stores.owner import OwnedError
+from stores.sqlite.database import damaged
+from stores.sqlite.implementation import opened_record
 
 if TYPE_CHECKING:
-    from core.settings import Settings
-    from graph.session import Session
-    from stores.database import Database
-    from stores.lock import OwnerLock
+    from app.session import Session
+    from stores.ports import Record
+
+LONGEST_VERSION = 64
 
 
-def named_path(text: str) -> Path:
-    """Return a path; an empty one, mostly a variable that is not set, would mean this folder."""
-    if not text.strip():
-        raise CallerError(
-            "a path must be named", value=repr(text), hint="give '.' for the current folder"
-        )
-    return placed(Path(text))
+@dataclass(frozen=True)
+class AskOptions:
+    """Who asks, in which collections and documents, and under which settings."""
+
+    collection: Collections = None
+    tenant: Tenant = DEFAULT_TENANT
+    user: User = DEFAULT_USER
+    role: Roles = None
+    source: Sources = None
+    version_policy: VersionPolicy = "any"
+    where: Where = None
+    data: Data = None
+    changes: Set = None
+
+    @property
+    def collections(self) -> str:
+        """Return the collections as one text."""
+        return joined_names(storables(self.collection) or [DEFAULT_COLLECTION])
+
+    @property
+    def filters(self) -> list[str]:
+        """Return the filters that documents must meet."""
+        return storables(self.where)
+
+    @property
+    def auth(self) -> AuthContext:
+        """Return who is asking."""
+        return caller(self.tenant, self.user, self.role, self.source, self.version_policy)
+
+    def settings(self, stream: str | None = None) -> Settings:
+        """Return the settings that flags and environment give."""
+        return settings_from(self.data, self.changes, stream)
 
 
-INSECURE = "--insecure-permissions"
-insecure: ContextVar[bool] = ContextVar("insecure", default=False)  # as the command was given it
+def with_ask_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `AskOptions` where it takes a parameter `options`."""
+    block = inspect.signature(AskOptions, eval_str=True).parameters
 
-DEFAULT_COLLECTION = "default"
-DEFAULT_TENANT = "default"
-DEFAULT_USER = "local"
+    @wraps(command)
+    def run(**given: Any) -> None:  # noqa: ANN401 - whatever Typer reads
+        options = AskOptions(**{name: given.pop(name) for name in block})
+        command(**given, options=options)
 
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        help="Data directory (or CARREL_DATA).",
-        show_default=False,
-        parser=named_path,
-        metavar="<path>",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
-CollectionName = Annotated[str, typer.Option("--collection", "-c", help="Collection of documents.")]
-Tenant = Annotated[str, typer.Option("--tenant", help="Tenant the caller belongs to.")]
-User = Annotated[str, typer.Option("--user", help="Who is asking.")]
-Roles = Annotated[
-    list[str] | None, typer.Option("--role", help="A role of the caller; repeat for more.")
-]
-Collections = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--collection",
-        "-c",
-        help="Collection of documents; repeat for more.",
-        show_default=DEFAULT_COLLECTION,
-    ),
-]
-Where = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--where",
-        "-w",
-        help="Only documents that meet this: FIELD=VALUE, with != < <= > >= or ~ (contains);"
-        " repeat for more.",
-        show_default=False,
-        metavar="<filter>",
-    ),
-]
-Sources = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--source",
-        help="Confined to sources of this pattern, such as 'docs/*'; repeat for more.",
-        show_default="all",
-        metavar="<pattern>",
-    ),
-]
-VersionPolicy = Annotated[
-    str,
-    typer.Option(
-        "--version-policy",
-        help="Which versions of documents are seen: any, latest, or one such as 2.1; documents"
-        " without a version always are.",
-    ),
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Change one setting: name=value; repeat for more."),
-]
-Stream = Annotated[
-    str | None,
-    typer.Option(
-        "--stream",
-        help="While the answer is written show verified sentences, tokens (the draft too, on"
-        " stderr) or off.",
-        show_default="verified",
-    ),
-]
-Steps = Annotated[bool, typer.Option("--steps", "-s", help="Print the steps as they happen.")]
+    shown: list[inspect.Parameter] = []
+    for name, one in inspect.signature(command, eval_str=True).parameters.items():
+        shown += block.values() if name == "options" else [one]
+    run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    return run
 
 
-def named_collections(given: list[str] | None) -> str:
-    """Return the collections of a question as one text."""
-    from core.scope import joined_names
-
-    return joined_names(storables(given) or [DEFAULT_COLLECTION])
+def caller(
+    tenant: str,
+    user: str,
+    roles: list[str] | None,
+    sources: list[str] | None = None,
+    version_policy: str = "any",
+) -> AuthContext:
+    """Return who is asking; the person at this machine vouches for it, and is it by default."""
+    if not 0 < len(version_policy) <= LONGEST_VERSION:
+        rule = "--version-policy is any, latest or one version"
+        raise CallerError(rule, value=repr(version_policy), hint="leave it out for any")
+    return AuthContext(
+        tenant=tenant,
+        user=user,
+        roles=frozenset(roles or []),
+        allowed_sources=checked_sources(storables(sources)) or None,
+        version_policy=storable(version_policy),
+        operator=user == DEFAULT_USER and not roles and not sources,
+    )
 
 
 def settings_from(
     data: Path | None, changes: list[str] | None = None, stream: str | None = None
 ) -> Settings:
     """Return the settings that flags and environment give."""
-    from core.settings import load_settings
-
     return load_settings({**flags_from(data, changes), "stream": stream})[0]
 
 
@@ -138,10 +141,10 @@ def opened(
     Where a server owns the directory, the command leaves this process here, and the server runs it
     from its beginning: nothing may have been printed before. Not so with `alone`: such a command
     needs the directory for itself and is refused. In the server the session is its own, lent. With
-    `check_later` the caller sees to the store's `checkup.finish`.
+    `check_later` the caller sees to `maintenance.finish_check`.
     """
     if (here := host()) is not None:
-        from cli.hosting import lent
+        from cli.server.hosting import lent
 
         if alone:
             raise CallerError(
@@ -149,9 +152,8 @@ def opened(
             )
         yield lent(here.session, settings, needs_embedder=needs_embedder)
         return
-    with _owned(settings, create=create, alone=alone) as lock:
-        from graph.session import Session
-        from stores.database import explained
+    with owned(settings, create=create, alone=alone) as lock:
+        from app.session import Session
 
         with (
             Session(
@@ -161,35 +163,32 @@ def opened(
                 lock=lock,
                 check_later=check_later,
             ) as session,
-            explained(session.store.database.path),
+            session.maintenance.explained(),
         ):
             yield session
 
 
 @contextmanager
-def opened_catalogue(settings: Settings) -> Iterator[Database]:
+def opened_catalogue(settings: Settings) -> Iterator[Record]:
     """Give the catalogue alone, as `opened` gives a session; no model is loaded."""
     if (here := host()) is not None:
-        yield here.session.store.database
+        yield here.session.store
         return
-    from stores.folder import CATALOGUE, data_folder
+    with owned(settings):
+        with opened_record(settings) as record:
+            if record.lost:  # lists of what is kept look complete otherwise
+                warn(record.warnings()[0])
+            yield record
 
-    path = data_folder(settings) / CATALOGUE
-    with _owned(settings):
-        from stores.database import Database, explained
 
-        with explained(path), closing(Database(path)) as database:
-            if database.condition.lost:  # lists of what is kept look complete otherwise
-                warn(database.condition.warnings()[0])
-            yield database
+def damaged_catalogue(error: sqlite3.Error) -> CarrelError:
+    """Return what an error of SQLite means for the data directory."""
+    return damaged(load_settings()[0].data / CATALOGUE, error)
 
 
 @contextmanager
-def _owned(settings: Settings, *, create: bool = False, alone: bool = False) -> Iterator[OwnerLock]:
-    from stores.folder import private_files
-    from stores.lock import locked
-    from stores.owner import OwnedError
-
+def owned(settings: Settings, *, create: bool = False, alone: bool = False) -> Iterator[OwnerLock]:
+    """Hold the data directory; where a server does, let that run the command, unless `alone`."""
     with private_files():
         try:
             lock = locked(settings, create=create)
@@ -197,7 +196,6 @@ def _owned(settings: Settings, *, create: bool = False, alone: bool = False) -> 
             owner = error.owner
             if owner is None or not owner.port or not owner.is_here:
                 raise
-            from cli.remote import ServerOwns, asked
 
             if alone:
                 raise asked(error, owner) from None
@@ -220,7 +218,7 @@ def working(session: Session, work: str, *, quiet: bool) -> Iterator[None]:
             stderr().print(f"[dim]waiting for {escape(other)}…[/dim]")
         said = True
 
-    with session.store.ingesting.turn(work, waiting):
+    with session.maintenance.turn(work, waiting):
         yield
 
 
@@ -236,16 +234,15 @@ def storables(texts: list[str] | None) -> list[str]:
 
 def flags_from(data: Path | None, changes: list[str] | None) -> dict[str, Any]:
     """Return the settings given as flags."""
-    from core.settings import PATHS, Settings
-
-    flags: dict[str, Any] = {"data": data, "insecure_permissions": insecure.get() or None}
+    flags: dict[str, Any] = {"data": data, "storage.insecure_permissions": insecure.get() or None}
     for change in changes or []:
         name, separator, value = change.partition("=")
-        if not separator or name not in Settings.model_fields:
+        if not separator:
             raise CallerError(
                 "--set takes name=value with a known setting",
                 value=change,
                 hint="`carrel config` lists the settings",
             )
-        flags[name] = named_path(value) if name in PATHS else value
+        for known in known_values({name: value}, "--set takes name=value with a known setting"):
+            flags[known] = named_path(value) if known in PATHS else value
     return flags

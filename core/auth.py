@@ -9,7 +9,7 @@ from pydantic import Field, field_validator
 
 from core.errors import CallerError
 from core.filters import Filter
-from core.types import Value
+from core.types import FrozenModel
 from core.versions import ANY, LATEST
 
 NAME = re.compile(r"[\w.@-]{1,64}", re.UNICODE)
@@ -48,7 +48,7 @@ def checked_sources(sources: Sequence[str]) -> tuple[str, ...]:
     return tuple(sources)
 
 
-class AuthContext(Value):
+class AuthContext(FrozenModel):
     """Carry the caller's rights into every tool.
 
     `allowed_sources` are source patterns (shell globs) the caller is confined to, None for all of

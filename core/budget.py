@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from core.types import StopReason, Value
+from core.types import FrozenModel, StopReason
 
 
-class Usage(Value):
+class Usage(FrozenModel):
     """Count what a run has used so far; `ms` is wall-clock time since it began.
 
     `tokens` are those of the evidence that tools returned and those that a chat model read and
@@ -38,7 +38,7 @@ class Usage(Value):
         )
 
 
-class Budget(Value):
+class Budget(FrozenModel):
     """Limit one run; the last `answer_share` of steps, tokens and time is kept for answering."""
 
     steps: int = Field(ge=1)

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+import platformdirs
+
 PREFIX = "CARREL_"
 
 _given: ContextVar[Mapping[str, str] | None] = ContextVar("environment", default=None)
@@ -21,9 +23,12 @@ def variables() -> Mapping[str, str]:
 
 def default_data() -> Path:
     """Return the data directory where no setting names one."""
-    import platformdirs
-
     return Path(platformdirs.user_data_dir("carrel"))
+
+
+def default_cache() -> Path:
+    """Return the folder of the cache where no setting names one."""
+    return Path(platformdirs.user_cache_dir("carrel"))
 
 
 @contextmanager
@@ -34,3 +39,8 @@ def using(given: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         _given.reset(token)
+
+
+def is_of_a_command() -> bool:
+    """Tell whether variables of a command hold here that another process was given."""
+    return _given.get() is not None

@@ -18,8 +18,6 @@ STAGES = tuple(
         "chunked",
         "embedded",
         "indexed",
-        "vectors",
-        "outbox",
         "verified",
         "rename",
         "prune",

@@ -12,8 +12,8 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from core.errors import CallerError
-from core.metadata_names import CANONICAL
-from core.types import Value
+from core.record_names import CANONICAL
+from core.types import FrozenModel
 from core.versions import LATEST, version_order
 
 MOST = 16  # of one question; each is asked of every document once
@@ -46,7 +46,7 @@ _DATED = re.compile(r"\d{4}(?:-|$)")
 _WORD = re.compile(r"\w+")
 
 
-class Filter(Value):
+class Filter(FrozenModel):
     """Compare one field of a document with a value.
 
     `=` ignores case and takes * and ?; a name of an author need not be whole ("Smith"), nor a date

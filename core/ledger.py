@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from core.trace import CallOutcome, ModelCall
-from core.types import Claim
+from core.types import Claim, Draft
 
 DEFAULT_SECONDS = 120.0
 DEFAULT_TOKENS = 1_000_000
@@ -29,7 +29,8 @@ class Ledger:
     `deadline` is in `time.monotonic()` seconds; `tokens` may still be read and written; `owner`
     names the caller, so that a server's slot is never shared between two; `lost` says that the
     model failed to answer earlier in this run. `on_text` hears draft text as it is written,
-    `on_claim` each claim as soon as it is whole. Neither text nor claim is verified yet.
+    `on_claim` each claim as soon as it is complete, `on_draft` what the rules would answer while a
+    model still writes. None of it is verified yet.
     """
 
     deadline: float
@@ -39,6 +40,7 @@ class Ledger:
     cancelled: Callable[[], bool] = _never
     on_text: Callable[[str], None] | None = None
     on_claim: Callable[[Claim], None] | None = None
+    on_draft: Callable[[Draft], None] | None = None
     calls: list[ModelCall] = field(default_factory=list)
     degraded: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, TypeAdapter
 
-from core.types import AnswerKind, Value
+from core.types import AnswerKind, FrozenModel
 
 Kind = Literal["hits", "values", "queries", "entities", "answer"]
 Merge = Literal["union", "intersect"]
@@ -22,13 +22,13 @@ Count = Annotated[int, Field(ge=1)]
 RegisterName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 
 
-class Reference(Value):
+class Reference(FrozenModel):
     """Refer to what an earlier operation wrote, where a text could stand as well."""
 
     ref: RegisterName
 
 
-class Operation(Value):
+class Operation(FrozenModel):
     """Hold what all operations share: the register each writes.
 
     READS maps the fields that hold register names to the kind they read; WRITES is the kind of
@@ -62,7 +62,7 @@ class Retrieve(Operation):
     """
 
     READS: ClassVar[dict[str, Kind]] = {"query": "queries"}
-    CLAMPS: ClassVar[dict[str, str]] = {"top_k": "plan_top_k"}
+    CLAMPS: ClassVar[dict[str, str]] = {"top_k": "plan.top_k"}
 
     op: Literal["RETRIEVE"] = "RETRIEVE"
     question: str
@@ -76,7 +76,7 @@ class ExtractAnswer(Operation):
 
     READS: ClassVar[dict[str, Kind]] = {"hits": "hits"}
     WRITES: ClassVar[Kind] = "values"
-    CLAMPS: ClassVar[dict[str, str]] = {"fan_out": "plan_fan_out"}
+    CLAMPS: ClassVar[dict[str, str]] = {"fan_out": "plan.fan_out"}
 
     op: Literal["EXTRACT_ANSWER"] = "EXTRACT_ANSWER"
     question: str
@@ -91,7 +91,7 @@ class ComposeQuery(Operation):
 
     READS: ClassVar[dict[str, Kind]] = {"values": "values"}
     WRITES: ClassVar[Kind] = "queries"
-    CLAMPS: ClassVar[dict[str, str]] = {"fan_out": "plan_fan_out"}
+    CLAMPS: ClassVar[dict[str, str]] = {"fan_out": "plan.fan_out"}
 
     op: Literal["COMPOSE_QUERY"] = "COMPOSE_QUERY"
     question: str
@@ -123,7 +123,7 @@ class ExtractEntities(Operation):
 
     READS: ClassVar[dict[str, Kind]] = {"hits": "hits"}
     WRITES: ClassVar[Kind] = "entities"
-    CLAMPS: ClassVar[dict[str, str]] = {"max_entities": "plan_max_entities"}
+    CLAMPS: ClassVar[dict[str, str]] = {"max_entities": "plan.max_entities"}
 
     op: Literal["EXTRACT_ENTITIES"] = "EXTRACT_ENTITIES"
     question: str
@@ -135,7 +135,7 @@ class MapRetrieve(Operation):
     """Search once for each of the first `fan_out` entities, with `{entity}` filled in."""
 
     READS: ClassVar[dict[str, Kind]] = {"entities": "entities"}
-    CLAMPS: ClassVar[dict[str, str]] = {"top_k": "plan_top_k", "fan_out": "plan_fan_out"}
+    CLAMPS: ClassVar[dict[str, str]] = {"top_k": "plan.top_k", "fan_out": "plan.fan_out"}
 
     op: Literal["MAP_RETRIEVE"] = "MAP_RETRIEVE"
     question: str
@@ -150,7 +150,7 @@ class FilterCe(Operation):
     """Keep the hits that a cross-encoder gives at least `threshold` (0..1) for the question."""
 
     READS: ClassVar[dict[str, Kind]] = {"hits": "hits"}
-    CLAMPS: ClassVar[dict[str, str]] = {"top_k": "plan_top_k"}
+    CLAMPS: ClassVar[dict[str, str]] = {"top_k": "plan.top_k"}
 
     op: Literal["FILTER_CE"] = "FILTER_CE"
     question: str
@@ -164,7 +164,7 @@ class Synthesize(Operation):
 
     READS: ClassVar[dict[str, Kind]] = {"hits": "hits"}
     WRITES: ClassVar[Kind] = "answer"
-    CLAMPS: ClassVar[dict[str, str]] = {"max_evidence": "plan_max_evidence"}
+    CLAMPS: ClassVar[dict[str, str]] = {"max_evidence": "plan.max_evidence"}
 
     op: Literal["SYNTHESIZE"] = "SYNTHESIZE"
     questions: list[str] = Field(min_length=1)

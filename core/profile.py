@@ -6,18 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, Self
 
+import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from core.errors import CallerError
-from core.settings import Settings
-from core.types import Value
+from core.old_names import FIXED, renamed_with_notes
+from core.settings import FIELDS, by_name
+from core.types import FrozenModel
 
 BUILT_IN = Path(__file__).resolve().parent.parent / "profiles"
 BaseTool = Literal["search", "search_vector", "search_text", "query_records"]
 ChunkKind = Literal["text", "code", "table", "annotation", "record"]
 
 
-class ToolProfile(Value):
+class ToolProfile(FrozenModel):
     """Rename and scope one tool.
 
     `purpose` and `not_for` are what the planner reads; `examples` are questions it serves, in any
@@ -40,7 +42,7 @@ class ToolProfile(Value):
         return self
 
 
-class Profile(Value):
+class Profile(FrozenModel):
     """Describe one kind of collection: setting overrides and the tools the planner may use."""
 
     name: str = Field(pattern=r"^[\w.-]{1,64}$")
@@ -51,10 +53,10 @@ class Profile(Value):
     @field_validator("settings")
     @classmethod
     def _known(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        unknown = sorted(set(settings) - set(Settings.model_fields) | set(settings) & {"data"})
-        if unknown:
+        found = by_name({name: one for name, one in settings.items() if name not in FIXED})
+        if unknown := sorted(set(found) - set(FIELDS) | set(found) & {"data"}):
             raise ValueError(f"unknown or fixed settings: {', '.join(unknown)}")
-        return settings
+        return found
 
     @field_validator("tools")
     @classmethod
@@ -75,8 +77,6 @@ def load_profile(name_or_path: str, placed: Callable[[Path], Path] = lambda path
 
     `placed` says where a path leads.
     """
-    import yaml
-
     path = BUILT_IN / f"{name_or_path}.yaml"
     if name_or_path.endswith((".yaml", ".yml")) or "/" in name_or_path:
         path = placed(Path(name_or_path).expanduser())
@@ -87,7 +87,10 @@ def load_profile(name_or_path: str, placed: Callable[[Path], Path] = lambda path
             hint=f"built-in: {', '.join(built_in_profiles())}",
         )
     try:
-        return Profile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")) or {})
+        found = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+        if isinstance(found, dict) and isinstance(given := found.get("settings"), dict):
+            found["settings"] = dict(renamed_with_notes(given))
+        return Profile.model_validate(found)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from core.errors import CallerError
 from core.settings import Settings
 
@@ -15,10 +17,24 @@ def checked_question(question: str, settings: Settings) -> str:
             value=question,
             hint="ask something about your documents",
         )
-    if len(text) > settings.max_question_chars:
+    most = settings.answering.max_question_chars
+    if len(text) > most:
         raise CallerError(
-            f"a question has at most {settings.max_question_chars} characters (max_question_chars)",
+            f"a question has at most {most} characters (answering.max_question_chars)",
             value=f"{len(text)} characters",
             hint="ask a shorter question, or ingest the text as a document",
         )
     return text
+
+
+SEPARATOR = ","
+
+
+def joined_names(collections: Iterable[str]) -> str:
+    """Return names, of which some may be joined already, as one text, each once."""
+    return SEPARATOR.join(names_of(SEPARATOR.join(collections)))
+
+
+def names_of(collection: str) -> list[str]:
+    """Return the names in one text, each once, in their order; an empty one is kept."""
+    return list(dict.fromkeys(name.strip() for name in collection.split(SEPARATOR)))

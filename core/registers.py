@@ -5,10 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from core.operations import Kind
-from core.types import Finding, Value
+from core.types import Finding, FrozenModel
 
 
-class FilledQuery(Value):
+class FilledQuery(FrozenModel):
     """Hold one way to ask a question: its slots filled, and what filled them.
 
     `text` is what is asked and `query` what is searched for; `values` maps slots to the findings
@@ -21,14 +21,14 @@ class FilledQuery(Value):
     values: dict[str, Finding] = Field(default_factory=dict)
 
 
-class SearchHits(Value):
+class SearchHits(FrozenModel):
     """Hold the chunk ids that one search returned, best first; `branch` counts queries from 0."""
 
     branch: int
     chunk_ids: list[str]
 
 
-class Register(Value):
+class Register(FrozenModel):
     """Hold what one operation wrote.
 
     `hits` are chunk ids, best first; a search keeps the hits of each of its `searches` too, the

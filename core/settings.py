@@ -5,100 +5,241 @@ Precedence: flag > environment (`CARREL_…`) > settings file > profile > mode >
 
 from __future__ import annotations
 
+import difflib
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, SettingsError
+from pydantic_settings.sources import PydanticBaseSettingsSource
 
 from core.budget import Budget
-from core.environment import PREFIX, variables
+from core.environment import PREFIX, default_cache, default_data, variables
 from core.errors import CallerError
-from core.fields.budget import BudgetFields
-from core.fields.caching import CacheFields
-from core.fields.checking import CheckFields
-from core.fields.conversations import ConversationFields
-from core.fields.deciding import DecidingFields
-from core.fields.evaluation import EvaluationFields
-from core.fields.guarding import GuardFields
-from core.fields.ingest import IngestFields
-from core.fields.keeping import KeepingFields
-from core.fields.library import LibraryFields
-from core.fields.links import LinkFields
-from core.fields.llm import LlmFields
-from core.fields.llm_server import LlmServerFields
-from core.fields.models import ModelFields
-from core.fields.places import PlaceFields
-from core.fields.planning import PlanningFields
-from core.fields.protocols import ProtocolFields
-from core.fields.retrieval import RetrievalFields
-from core.fields.segments import SegmentFields
-from core.fields.selection import SelectionFields
-from core.fields.serving import ServingFields
-from core.fields.studio import StudioFields
+from core.fields.answering import AnsweringSettings
+from core.fields.audit import AuditSettings
+from core.fields.budget import BudgetSettings
+from core.fields.caching import CachingSettings
+from core.fields.checks import ChecksSettings
+from core.fields.chroma import ChromaSettings
+from core.fields.embedding import EmbeddingSettings
+from core.fields.evaluation import EvaluationSettings
+from core.fields.group import AT_START, IGNORED, REFUSED, ChangeRule, Group, group_field
+from core.fields.ingest import IngestSettings
+from core.fields.jwt import JwtSettings
+from core.fields.library import LibrarySettings
+from core.fields.links import LinksSettings
+from core.fields.llama import LlamaSettings
+from core.fields.llm import LlmSettings
+from core.fields.plan import PlanSettings
+from core.fields.retrieval import RetrievalSettings
+from core.fields.segments import SegmentsSettings
+from core.fields.selection import SelectionSettings
+from core.fields.serve import ServeSettings
+from core.fields.storage import StorageSettings
+from core.fields.studio import StudioSettings
+from core.old_names import FIXED, FLAT, QUIET, renamed, renamed_with_notes
 from core.settings_file import file_values, mode_values
 
+ANSWER_SHARE = 0.15  # of a run's budget is kept for the answer
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 Origin = Literal["flag", "environment", "file", "profile", "mode", "default"]
 
 
-class Settings(  # pydantic lists the fields of the last base first
-    ProtocolFields,
-    ConversationFields,
-    GuardFields,
-    CacheFields,
-    ServingFields,
-    StudioFields,
-    EvaluationFields,
-    BudgetFields,
-    PlanningFields,
-    LlmServerFields,
-    LlmFields,
-    DecidingFields,
-    SelectionFields,
-    LinkFields,
-    SegmentFields,
-    CheckFields,
-    RetrievalFields,
-    KeepingFields,
-    LibraryFields,
-    IngestFields,
-    ModelFields,
-    PlaceFields,
-    BaseModel,
-):
-    """Hold all settings; each field's description is its documentation."""
+class Settings(BaseSettings):
+    """Hold all settings; each field's description is its documentation.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
+    Made of values alone: `load_settings` reads the environment and files.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        extra="forbid",
+        frozen=True,
+        validate_default=True,
+    )
+    CHANGES: ClassVar[ChangeRule] = REFUSED
+
+    data: Annotated[Path, IGNORED] = Field(
+        default_factory=default_data, description="Data directory."
+    )
+    cache: Annotated[Path, IGNORED] = Field(
+        default_factory=default_cache, description="Cache for exported models."
+    )
+    embedder: str = Field(
+        "embedded",
+        min_length=1,
+        description="'embedded' (multilingual-e5-small), 'embedded-en' (all-MiniLM-L6-v2, the fast"
+        " choice for English alone), a model folder, a cached hub name, or the address of an"
+        " endpoint of text-embeddings-inference, to which all texts are sent.",
+    )
+    reranker: Annotated[str, AT_START] = Field(
+        "none",
+        min_length=1,
+        description="Cross-encoder that re-ranks: 'none', a model folder or a cached hub name.",
+    )
+    reasoner: Literal["rules", "llm", "auto"] = Field(
+        "auto", description="Who decides: rules, llm, or auto: llm when its server answers."
+    )
+    index: str = Field(
+        "memmap",
+        description="Search index of a new data directory: 'memmap' (own arrays) or 'chroma'.",
+    )
+    stream: Annotated[Literal["verified", "tokens", "off"], AT_START] = Field(
+        "verified",
+        description="What is shown while an answer is written: verified sentences, the draft's"
+        " tokens too (apart from the answer), or nothing.",
+    )
+
+    storage: StorageSettings = group_field(StorageSettings)
+    embedding: EmbeddingSettings = group_field(EmbeddingSettings)
+    ingest: IngestSettings = group_field(IngestSettings)
+    library: LibrarySettings = group_field(LibrarySettings)
+    retrieval: RetrievalSettings = group_field(RetrievalSettings)
+    links: LinksSettings = group_field(LinksSettings)
+    selection: SelectionSettings = group_field(SelectionSettings)
+    segments: SegmentsSettings = group_field(SegmentsSettings)
+    chroma: ChromaSettings = group_field(ChromaSettings)
+    answering: AnsweringSettings = group_field(AnsweringSettings)
+    llm: LlmSettings = group_field(LlmSettings)
+    llama: LlamaSettings = group_field(LlamaSettings)
+    plan: PlanSettings = group_field(PlanSettings)
+    budget: BudgetSettings = group_field(BudgetSettings)
+    caching: CachingSettings = group_field(CachingSettings)
+    checks: ChecksSettings = group_field(ChecksSettings)
+    serve: ServeSettings = group_field(ServeSettings)
+    jwt: JwtSettings = group_field(JwtSettings)
+    audit: AuditSettings = group_field(AuditSettings)
+    evaluation: EvaluationSettings = group_field(EvaluationSettings)
+    studio: StudioSettings = group_field(StudioSettings)
 
     if TYPE_CHECKING:  # every field has a default, which type checkers do not see in `Field`
 
         def __init__(self, **values: object) -> None: ...
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.chunk_overlap >= self.chunk_size:
-            raise ValueError(
-                f"chunk_overlap ({self.chunk_overlap}) must be below chunk_size ({self.chunk_size})"
-            )
-        if not self.grade_related <= self.grade_partly <= self.grade_answers:
-            raise ValueError("grade_related <= grade_partly <= grade_answers must hold")
-        return self
+    else:
 
-    def budget(self) -> Budget:
+        def __init__(self, **values: object) -> None:
+            super().__init__(**in_groups(by_name(values)))  # the later of two names counts
+
+        def __getattr__(self, name: str) -> object:  # until 1.0, as for notebooks
+            if name in FLAT:
+                return self.value(FLAT[name])
+            return super().__getattr__(name)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return where values of a constructor come from: its arguments alone."""
+        return (init_settings,)
+
+    def value(self, name: str) -> Any:  # noqa: ANN401 - of any type
+        """Return the value of a setting by its name, such as `retrieval.top_k`."""
+        group, _, field = name.rpartition(".")
+        return getattr(getattr(self, group) if group else self, field)
+
+    def given(self) -> set[str]:
+        """Return the names of the settings that were given a value."""
+        found = {name for name in self.model_fields_set if name not in GROUPS}
+        for name in GROUPS:
+            found |= {f"{name}.{field}" for field in getattr(self, name).model_fields_set}
+        return found
+
+    def shown(self) -> dict[str, Any]:
+        """Return each setting by its name as JSON holds it, secrets hidden."""
+        return by_name(self.model_dump(mode="json"))
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with other values by name, such as `retrieval.top_k`, unchecked."""
+        named = by_name(update or {})
+        for name in named:
+            check_name(name, "a copy of settings")
+        changed = in_groups(named)
+        for name in GROUPS & changed.keys():
+            changed[name] = getattr(self, name).model_copy(update=changed[name])
+        return super().model_copy(update=changed, deep=deep)
+
+    def for_model(self) -> Settings:
+        """Return the settings of rules that choose what a model reads, beyond what they answer."""
+        return self._with_gate(self.llm.grade_partly)
+
+    def for_hop(self) -> Settings:
+        """Return the settings by which evidence of one question of a chain is graded."""
+        return self._with_gate(self.answering.grade_partly_hop)
+
+    def _with_gate(self, least: float) -> Settings:
+        partly = min(least, self.answering.grade_partly)
+        related = min(self.answering.grade_related, partly)
+        gates = {"answering.grade_partly": partly, "answering.grade_related": related}
+        return self.model_copy(update=gates)
+
+    def run_budget(self) -> Budget:
         """Return the budget of one run."""
         return Budget(
-            steps=self.budget_steps,
-            tool_calls=self.budget_tool_calls,
-            tokens=self.budget_tokens,
-            seconds=self.budget_seconds,
-            cost=self.budget_cost,
-            answer_share=self.budget_answer_share,
+            steps=self.budget.steps,
+            tool_calls=self.budget.tool_calls,
+            tokens=self.budget.tokens,
+            seconds=self.budget.seconds,
+            cost=self.budget.cost,
+            answer_share=ANSWER_SHARE,
         )
 
 
+GROUPS: dict[str, type[Group]] = {
+    name: field.annotation
+    for name, field in Settings.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, Group)
+}
+FIELDS: dict[str, FieldInfo] = {
+    f"{name}.{inner}" if name in GROUPS else name: info
+    for name, field in Settings.model_fields.items()
+    for inner, info in (GROUPS[name].model_fields if name in GROUPS else {name: field}).items()
+}
+
+
+def by_name(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by name, such as `retrieval.top_k`, of groups, old names and names."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in GROUPS and isinstance(value, Group):
+            value = {field: getattr(value, field) for field in value.model_fields_set}
+        if name in GROUPS and isinstance(value, Mapping):
+            found |= {f"{name}.{field}": one for field, one in value.items()}
+        else:
+            found[renamed(name, value)] = value
+    return found
+
+
+def in_groups(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by name as groups of values."""
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        group, _, field = name.partition(".")
+        if field and group in GROUPS:
+            found.setdefault(group, {})[field] = value
+        else:
+            found[name] = value
+    return found
+
+
+def changes_of(name: str) -> ChangeRule:
+    """Return who may change a setting while a server runs."""
+    own = [one for one in FIELDS[name].metadata if isinstance(one, ChangeRule)]
+    return own[0] if own else GROUPS.get(name.partition(".")[0], Settings).CHANGES
+
+
 def _of_type(kind: object) -> frozenset[str]:
-    fields = Settings.model_fields.items()
+    fields = FIELDS.items()
     return frozenset(
         name for name, one in fields if kind in (one.annotation, *get_args(one.annotation))
     )
@@ -109,15 +250,79 @@ SECRETS = _of_type(SecretStr)
 PATHS = _of_type(Path)
 
 
-def environment_values() -> dict[str, str]:
-    """Return the settings that the environment gives, by setting name."""
-    names = {name.lower() for name in Settings.model_fields}
-    found = {}
-    for key, value in variables().items():
-        name = key.removeprefix(PREFIX).lower()
-        if key.startswith(PREFIX) and name in names:
-            found[name] = value
+def known_values(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return settings that a person gave, by name, with a note for each old name.
+
+    Raises CallerError, which begins with `where`, for an unknown one.
+    """
+    found = by_name(dict(renamed_with_notes(given)))
+    for name in found:
+        check_name(name, where)
     return found
+
+
+def check_name(name: str, where: str) -> None:
+    """Raise CallerError when there is no such setting; it names the nearest one."""
+    if name in FIELDS:
+        return
+    near = nearest(name)
+    hint = f"the nearest is {near}; " if near else ""
+    if name in GROUPS:
+        hint = "its settings stand below it; "
+    raise CallerError(
+        f"{where}: unknown setting", value=name, hint=f"{hint}`carrel config` lists the settings"
+    )
+
+
+def nearest(name: str) -> str:
+    """Return the setting whose name is most like this one, empty when none is."""
+    names = {one.rpartition(".")[2]: one for one in FIELDS} | FLAT | {one: one for one in FIELDS}
+    found = difflib.get_close_matches(name, names, 1)
+    return names[found[0]] if found else ""
+
+
+def variable_of(name: str) -> str:
+    """Return the environment variable of a setting."""
+    return PREFIX + name.upper().replace(".", "__")
+
+
+def setting_of(variable: str) -> str:
+    """Return the setting that a variable of the environment gives, by an old name too, or ""."""
+    if not variable.startswith(PREFIX):
+        return ""
+    name = variable.removeprefix(PREFIX).lower()
+    new = name.replace("__", ".", 1)
+    return new if new in FIELDS else FLAT.get(name, "")
+
+
+class Variables(EnvSettingsSource):
+    """Read the settings of the environment that holds here; a group may be given as JSON."""
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        self.flat: dict[str, str] = {}
+        found: dict[str, str | None] = {}
+        for variable, value in variables().items():
+            name = variable.removeprefix(PREFIX).lower() if variable.startswith(PREFIX) else ""
+            if name in FLAT.keys() | FIXED and not (name in GROUPS and value.startswith("{")):
+                self.flat[name] = value
+            elif setting_of(variable) or name in GROUPS:
+                found[PREFIX.lower() + name] = value
+        return found
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ANN401
+        """Return a list with commas as it is, what else has parts as JSON."""
+        if field.annotation in GROUPS.values() or str(value).lstrip().startswith("["):
+            return super().decode_complex_value(field_name, field, value)
+        return value
+
+    def read(self) -> dict[str, Any]:
+        """Return the settings by name; raises CallerError."""
+        quiet = {FLAT[name]: self.flat.pop(name) for name in QUIET & self.flat.keys()}
+        old = dict(renamed_with_notes(self.flat))
+        try:
+            return old | quiet | by_name(self())
+        except SettingsError as error:
+            raise CallerError(str(error), hint="give a group as JSON") from None
 
 
 def load_settings(
@@ -131,18 +336,17 @@ def load_settings(
     `file` is the path of a settings file, None for that of `CARREL_SETTINGS`, "" for none and no
     mode either.
     """
-    given = _with_lists({name: value for name, value in (flags or {}).items() if value is not None})
-    known = Settings.model_fields
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
     sources: dict[Origin, dict[str, Any]] = {
-        "flag": given,
-        "environment": _with_lists(dict(environment_values())),
-        "file": {} if file == "" else file_values(known, file),
-        "profile": profile or {},
+        "flag": _with_lists(by_name(given)),
+        "environment": _with_lists(Variables(Settings).read()),
+        "file": {} if file == "" else known_values(*file_values(file)),
+        "profile": by_name(profile or {}),
     }
-    modes = [source["serve_mode"] for source in sources.values() if "serve_mode" in source]
-    sources["mode"] = mode_values(str(modes[0]), known) if modes and file != "" else {}
+    modes = [source["serve.mode"] for source in sources.values() if "serve.mode" in source]
+    sources["mode"] = by_name(mode_values(str(modes[0]))) if modes and file != "" else {}
     merged: dict[str, Any] = {}
-    origins: dict[str, Origin] = dict.fromkeys(known, "default")
+    origins: dict[str, Origin] = dict.fromkeys(FIELDS, "default")
     for origin in reversed(sources):
         merged |= sources[origin]
         origins |= dict.fromkeys(sources[origin], origin)
@@ -164,18 +368,34 @@ def _setting_error(
 ) -> CallerError:
     first = error.errors()[0]
     advice = "`carrel config` lists every setting and its range"
-    if not first["loc"]:  # a rule that several settings break together
+    name = _name_at(first["loc"])
+    if not name:  # a rule that several settings break together
         return CallerError(first["msg"].removeprefix("Value error, "), hint=advice)
-    name = str(first["loc"][0])
     where: str = origins.get(name, "profile")
-    where = {"environment": PREFIX + name.upper(), "file": "settings file"}.get(where, where)
+    where = {"environment": _given_by(name), "file": "settings file"}.get(where, where)
     value = merged.get(name)
     if name in SECRETS:
         value = None
     elif isinstance(value, str):
         value = PASSWORD.sub("//…@", value)
+    if name not in FIELDS and (near := nearest(name)):
+        advice = f"the nearest is {near}; {advice}"
     return CallerError(
         f"setting '{name}' ({where}): {first['msg'].removeprefix('Value error, ')}",
         value=value,
         hint=advice,
     )
+
+
+def _name_at(place: Iterable[int | str]) -> str:
+    """Return the setting that an error is about, empty for a group as a whole."""
+    first, *rest = [str(part) for part in place][:2] or [""]
+    if first not in GROUPS:
+        return first
+    return f"{first}.{rest[0]}" if rest else ""
+
+
+def _given_by(name: str) -> str:
+    """Return the variable that gives a setting, which may have its old name."""
+    given = (variable for variable in variables() if setting_of(variable) == name)
+    return next(given, variable_of(name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,21 @@ MODES = Path(__file__).resolve().parent.parent / "profiles" / "modes"
 MOST_BYTES = 1_000_000
 
 
-def file_values(known: Container[str], path: str | None = None) -> dict[str, Any]:
-    """Return the settings of a file, without a path that which `CARREL_SETTINGS` names.
+def file_values(path: str | None = None) -> tuple[dict[str, Any], str]:
+    """Return the settings of a file, without a path that which `CARREL_SETTINGS` names, and it.
 
-    A file is a mapping of setting names to values; raises CallerError when it is none.
+    A file is a mapping of names to values or to groups; raises CallerError when it is none.
     """
     named = path or variables().get(VARIABLE, "")
     if not named:
-        return {}
-    return read_values(Path(named).expanduser(), known)
+        return {}, ""
+    file = Path(named).expanduser()
+    return read_values(file), f"settings file {file.name}"
 
 
-def mode_values(mode: str, known: Container[str]) -> dict[str, Any]:
+def mode_values(mode: str) -> dict[str, Any]:
     """Return what a mode sets; `default` sets nothing."""
-    path = MODES / f"{mode}.yaml"
-    return read_values(path, known) if mode in built_in_modes() else {}
+    return read_values(MODES / f"{mode}.yaml") if mode in built_in_modes() else {}
 
 
 def built_in_modes() -> list[str]:
@@ -36,9 +35,9 @@ def built_in_modes() -> list[str]:
     return sorted(path.stem for path in MODES.glob("*.yaml"))
 
 
-def read_values(path: Path, known: Container[str]) -> dict[str, Any]:
+def read_values(path: Path) -> dict[str, Any]:
     """Return the settings of one file; raises CallerError."""
-    import yaml
+    import yaml  # late: a second server is refused without it
 
     hint = "correct the file; `carrel config` lists the settings"
     try:
@@ -56,7 +55,4 @@ def read_values(path: Path, known: Container[str]) -> dict[str, Any]:
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
         rule = f"settings file {path.name} holds one setting a line, as `name: value`"
         raise CallerError(rule, hint=hint)
-    for name in found:
-        if name not in known:
-            raise CallerError(f"settings file {path.name}: unknown setting", value=name, hint=hint)
     return found

@@ -1,7 +1,7 @@
 """Until when the work of now may go on: the deadline of the run, search or request it belongs to.
 
 It is kept with the context of the caller, so that a statement deep inside a store finds it. Work
-that nobody waits for (ingest, doctor, backup) has none and is not cut.
+without a waiting caller (ingest, doctor, backup) has none and is not cut.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class TimeLimit:
     """Hold when the time is up, by `time.monotonic()`, and what to say then."""
 
     until: float = math.inf
-    rule: str = "the time of this request is used up (budget_seconds)"
+    rule: str = "the time of this request is used up (budget.seconds)"
     hint: str = "ask for less, or raise the setting"
 
     def is_up(self) -> bool:

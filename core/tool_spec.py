@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import Field
 
-from core.types import FieldInfo, RecordTable, Value
+from core.types import FieldInfo, FrozenModel, RecordTable
 
 
-class ToolSpec(Value):
+class ToolSpec(FrozenModel):
     """Describe one small tool.
 
     `base` names the general tool behind a renamed one; `purpose` is one sentence, `not_for` are

@@ -6,11 +6,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from core.display.view import Displayed, View
-from core.types import Value
+from core.types import Answer, Evidence, FrozenModel
 
 
-class StageStep(Value):
+class StageStep(FrozenModel):
     """Say what one stage of a search did: evidence before and after, milliseconds, a note."""
 
     name: str
@@ -25,11 +24,11 @@ CallOutcome = Literal[
 ]
 
 
-class ModelCall(Value):
+class ModelCall(FrozenModel):
     """Record one call of the chat model.
 
     `verb` is the decision it served; `prompt_hash` identifies messages and schema; `cached_tokens`
-    is the part of the prompt that the server still held; `first_ms` is the time to the first
+    is the part of the prompt that the server had cached; `first_ms` is the time to the first
     token. `outcome`: a good reply, one that is no valid decision, cut at max_tokens, cut because
     it repeated itself, never sent since it would not fit, too slow, not reached, given up.
     """
@@ -51,7 +50,7 @@ class ModelCall(Value):
         return self.outcome in ("timeout", "unavailable")
 
 
-class Step(Value):
+class Step(FrozenModel):
     """Record one decision or tool call.
 
     `evidence` lists (evidence id, score) pairs, best first; `auth_filter` is what the tool
@@ -76,7 +75,7 @@ class Step(Value):
     partial: bool = False
 
 
-class RunRecord(Displayed, Value):
+class RunRecord(FrozenModel):
     """Hold a finished run as the catalogue keeps it."""
 
     run_id: str
@@ -90,7 +89,15 @@ class RunRecord(Displayed, Value):
     result: dict[str, Any]
     trail: list[Step]
 
-    def _view(self) -> View:
-        from core.display.runs import run_view
+    @property
+    def answer(self) -> Answer:
+        """Return the answer, or the refusal."""
+        names = ("claims", "refused", "stop_reason", "missing", "warnings")
+        known = {name: self.result[name] for name in names if name in self.result}
+        return Answer.model_validate({"text": self.result.get("answer", ""), **known})
 
-        return run_view(self)
+    @property
+    def evidence(self) -> list[Evidence]:
+        """Return what was found, best first; a record keeps no document keys."""
+        kept: list[dict[str, Any]] = self.result.get("evidence") or []
+        return [Evidence.model_validate({"document_key": "", **one}) for one in kept]

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.display.view import Displayed, View
-
 AnswerKind = Literal["text", "person", "date", "number", "place", "yesno", "list"]
 Intent = Literal["fact", "recommend"]
 QuestionKind = Literal["plain", "multi"]
@@ -21,8 +19,8 @@ BOOK = ("document_id", "title", "source", "authors", "year")
 TermWeights = Callable[[list[str]], dict[str, float]]
 
 
-class Value(BaseModel):
-    """Be a value object: frozen, and closed to unknown fields."""
+class FrozenModel(BaseModel):
+    """A base for immutable models that refuse unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,7 +41,7 @@ class StopReason(StrEnum):
     clarification_needed = "clarification_needed"
 
 
-class Evidence(Displayed, Value):
+class Evidence(FrozenModel):
     """Hold one chunk and how it was found.
 
     `score` is the tool's own ranking score (higher is better, comparable within one call only);
@@ -102,20 +100,15 @@ class Evidence(Displayed, Value):
         named = {name: book[name] for name in BOOK if book[name]}
         return self.model_copy(update={"metadata": {**self.metadata, "book": named}})
 
-    def _view(self) -> View:
-        from core.display.evidence import evidence_view
 
-        return evidence_view([self])
-
-
-class Call(Value):
+class Call(FrozenModel):
     """Name one tool call: what a planner may produce, and nothing else."""
 
     tool: str
     arguments: dict[str, Any] = Field(default_factory=dict)
 
 
-class SubQuestion(Value):
+class SubQuestion(FrozenModel):
     """Hold one question that one search can answer.
 
     `text` is what the person asked, `about` the topic it leaves out, `query` the stand-alone
@@ -132,8 +125,13 @@ class SubQuestion(Value):
     deps: list[str] = Field(default_factory=list)
     slot: str | None = None
 
+    @property
+    def in_chain(self) -> bool:
+        """Tell whether another question waits for its value, or it for another's."""
+        return bool(self.slot or self.deps)
 
-class Plan(Displayed, Value):
+
+class Plan(FrozenModel):
     """Hold the sub-questions in the order in which they are asked.
 
     `whole` is the question they were taken from, as plain text; it is searched for as well where
@@ -147,13 +145,8 @@ class Plan(Displayed, Value):
         """Return the sub-question of this id."""
         return next(q for q in self.questions if q.id == question_id)
 
-    def _view(self) -> View:
-        from core.display.plans import plan_view
 
-        return plan_view(self)
-
-
-class Part(Value):
+class Part(FrozenModel):
     """Hold one clause that asks something, and the topic it leaves out ("" when it says it).
 
     `slot` names the value it finds for later parts, whose text says `{slot}` in its place; `deps`
@@ -172,7 +165,7 @@ class Part(Value):
         return f"{self.text} {self.about}".strip()
 
 
-class Understanding(Value):
+class Understanding(FrozenModel):
     """Hold what is known of a question before anything is searched.
 
     `question` is stand-alone: what a follow-up left out is added from the history.
@@ -192,7 +185,7 @@ class Understanding(Value):
     corrected: dict[str, str] = Field(default_factory=dict)
 
 
-class Grade(Value):
+class Grade(FrozenModel):
     """Judge one piece of evidence for one sub-question, 0..3, with the reason in words."""
 
     evidence_id: str
@@ -200,7 +193,7 @@ class Grade(Value):
     reason: str
 
 
-class Rewrite(Value):
+class Rewrite(FrozenModel):
     """Propose another search for a sub-question; `similarity` to the original is 0..1."""
 
     query: str
@@ -209,7 +202,7 @@ class Rewrite(Value):
     reason: str
 
 
-class Finding(Value):
+class Finding(FrozenModel):
     """Name a value found in evidence: a character span of the chunk's text, or of its title."""
 
     value: str
@@ -219,7 +212,7 @@ class Finding(Value):
     field: Literal["text", "title"] = "text"
 
 
-class Citation(Value):
+class Citation(FrozenModel):
     """Point from a claim to a character span: chunk text[start:end] == quote.
 
     `collection` is named in the result of a question about several.
@@ -235,10 +228,10 @@ class Citation(Value):
     collection: str = ""
 
 
-class Claim(Value):
+class Claim(FrozenModel):
     """Hold one sentence of an answer with what it rests on; `question_id` says what it answers.
 
-    `confidence`, 0..1, is how likely it answers, None where nobody said. `verdict` is what it says
+    `confidence`, 0..1, is how likely it answers, None where unknown. `verdict` is what it says
     to a question for yes or no, "" where that is not sure.
     """
 
@@ -249,14 +242,14 @@ class Claim(Value):
     verdict: Literal["yes", "no", ""] = ""
 
 
-class Draft(Value):
+class Draft(FrozenModel):
     """Hold what a reasoner would answer, before it is verified."""
 
     claims: list[Claim]
     missing: list[str] = Field(default_factory=list)
 
 
-class Answer(Displayed, Value):
+class Answer(FrozenModel):
     """Hold the verified answer or the refusal."""
 
     text: str
@@ -266,20 +259,15 @@ class Answer(Displayed, Value):
     missing: list[str] = Field(default_factory=list)
     warnings: list[str] = Field(default_factory=list)
 
-    def _view(self) -> View:
-        from core.display.answers import answer_view
 
-        return answer_view(self)
-
-
-class Clarification(Value):
+class Clarification(FrozenModel):
     """Ask back: `options` are titles of documents, as plain text; any other reply is as good."""
 
     question: str
     options: list[str] = Field(default_factory=list)
 
 
-class FieldInfo(Value):
+class FieldInfo(FrozenModel):
     """Describe one queryable record field as the caller may see it."""
 
     name: str
@@ -288,7 +276,7 @@ class FieldInfo(Value):
     examples: list[str] = Field(default_factory=list)
 
 
-class RecordTable(Value):
+class RecordTable(FrozenModel):
     """Name a file of records with their fields in its order; "" for many files together."""
 
     file: str

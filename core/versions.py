@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from packaging.version import InvalidVersion, Version
+
 ANY, LATEST = "any", "latest"  # what a version policy may say in place of one version
 DIGITS = 12  # longer numbers than dates written as one are no versions
 _NUMBER = re.compile(r"\d+")
@@ -17,8 +19,6 @@ def version_order(version: str) -> str:
 
     What is no version by PEP 440 comes before all that are, its numbers compared as numbers.
     """
-    from packaging.version import InvalidVersion, Version
-
     try:
         one = Version(version.strip())
     except InvalidVersion:

@@ -7,23 +7,22 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
+from app.session import Session
 from core.errors import CallerError
 from core.language.detect import detect_language
 from core.trace import RunRecord, Step
 from evals.corpus import AUTH, COLLECTION, Corpus, Progress, open_corpus
-from evals.dataset import Dataset, JudgedQuery
-from evals.qrels import listed
-from evals.runner import summed_notes, warm_up_texts
+from evals.dataset import Dataset, JudgedQuery, listed
+from evals.runner import WARMUP, summed_notes, warm_up_texts
 from graph.context import PipelineName
-from graph.session import Session
 
 ANSWERING: tuple[PipelineName, ...] = get_args(PipelineName)
 NOT_ACCEPTED = "not_accepted"
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Hold one question with its run; `ms` is the wall-clock time of the whole answer.
+class AnswerOutcome:
+    """One judged query and how it was answered; `ms` is the wall-clock time of the answer.
 
     A question that is not accepted has no time and a rule that it `breaks`, and counts as refused.
     """
@@ -77,7 +76,7 @@ class AnswersRun:
     """Hold the runs of all questions, in the order of the data set."""
 
     pipeline: PipelineName
-    asked: list[Asked]
+    asked: list[AnswerOutcome]
     warnings: list[str]
     notes: list[str]
 
@@ -98,9 +97,9 @@ def ask_all(
     dataset: Dataset, corpus: Corpus, pipeline: PipelineName, progress: Progress
 ) -> AnswersRun:
     """Ask all questions of a data set, in a session that no other pipeline has warmed."""
-    asked: list[Asked] = []
+    asked: list[AnswerOutcome] = []
     with open_corpus(corpus.settings) as session:
-        warm_up(session, dataset, pipeline, corpus.settings.eval_warmup)
+        warm_up(session, dataset, pipeline, WARMUP)
         for done, query in enumerate(dataset.queries, start=1):
             asked.append(ask_one(session, query, pipeline))
             progress(f"{pipeline} answers", done, len(dataset.queries))
@@ -114,16 +113,16 @@ def ask_all(
     return AnswersRun(pipeline, asked, warnings, summed_notes(notes, len(asked)))
 
 
-def ask_one(session: Session, query: JudgedQuery, pipeline: PipelineName) -> Asked:
+def ask_one(session: Session, query: JudgedQuery, pipeline: PipelineName) -> AnswerOutcome:
     """Ask one question and time the whole answer."""
     language = query.language or detect_language(query.text)
     started = time.perf_counter()
     try:
         run: RunRecord = session.ask(query.text, AUTH, COLLECTION, pipeline=pipeline)
     except CallerError as error:
-        return Asked(query, language, breaks=error.rule)
+        return AnswerOutcome(query, language, breaks=error.rule)
     ms = (time.perf_counter() - started) * 1000
-    return Asked(query, language, ms, run.result, run.trail)
+    return AnswerOutcome(query, language, ms, run.result, run.trail)
 
 
 def warm_up(session: Session, dataset: Dataset, pipeline: PipelineName, count: int) -> None:

@@ -2,23 +2,231 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from core.language.scan import HAN, UNSPACED
 from core.settings import Settings
-from evals.answer_metrics import (
-    compared,
-    degraded,
-    figures,
-    grouped,
-    question_rows,
-    spent,
-    stop_reasons,
-)
-from evals.answering import AnswersRun, ask_all, checked_answering
+from evals.answering import AnswerOutcome, AnswersRun, ask_all, checked_answering
 from evals.corpus import Progress, build_corpus
 from evals.dataset import Dataset
 from evals.retrieval import checked_pair, corpus_warnings
-from evals.summary import LATENCY, difference_json, latency
+from evals.statistics import CONFIDENCE, Difference, differences, intervals, percentile
+from evals.summary import (
+    DIGITS,
+    LATENCY,
+    difference_json,
+    in_group,
+    language_of,
+    languages,
+    latency,
+    rounded,
+    type_of,
+    types,
+)
+
+# Nothing that a sentence contains shows that it means yes.
+YES_NO = frozenset(
+    ("yes", "no", "true", "false", "да", "нет", "так", "ні", "是", "否", "不", "是的", "不是")
+)
+_WITHIN_NUMBERS = re.compile(r"(?<=\d)[.,'\u2019\u00a0\u202f](?=\d)")
+_NO_WORD = re.compile(r"[\W_]+")
+_SPACED = rf"[^\W{HAN}{UNSPACED}]"
+
+
+def folded(text: str) -> str:
+    """Return words with one blank between them, without case and punctuation.
+
+    What groups or splits the digits of a number goes, so that a part of it is no number.
+    """
+    joined = _WITHIN_NUMBERS.sub("", unicodedata.normalize("NFKC", text).casefold())
+    return _NO_WORD.sub(" ", joined).strip()
+
+
+def judged_answers(answers: Iterable[str]) -> list[str]:
+    """Return the accepted answers that containment can judge: neither yes or no, nor nothing."""
+    return [answer for answer in answers if folded(answer) and folded(answer) not in YES_NO]
+
+
+def contains_answer(answers: Sequence[str], said: Iterable[str]) -> bool:
+    """Tell whether any accepted answer stands as whole words within any of the texts.
+
+    Characters of scripts without blanks between words are words by themselves.
+    """
+    patterns = [_pattern(folded(answer)) for answer in answers if folded(answer)]
+    texts = [folded(text) for text in said]
+    return any(pattern.search(text) for pattern in patterns for text in texts)
+
+
+def _pattern(wanted: str) -> re.Pattern[str]:
+    before = f"(?<!{_SPACED})" if re.match(_SPACED, wanted) else ""
+    after = f"(?!{_SPACED})" if re.match(_SPACED, wanted[-1]) else ""
+    return re.compile(before + re.escape(wanted) + after)
+
+
+Figure = Callable[[AnswerOutcome], float | None]
+
+
+def answered(asked: AnswerOutcome) -> float:
+    """Return 1 for an answer."""
+    return float(not asked.refused)
+
+
+def refused(asked: AnswerOutcome) -> float:
+    """Return 1 for a refusal."""
+    return float(asked.refused)
+
+
+def refused_rightly(asked: AnswerOutcome) -> float | None:
+    """Return 1 for a refusal, of questions without a relevant document and without an answer."""
+    asks = asked.query.relevant or asked.query.answers
+    return None if asks else refused(asked)
+
+
+def any_gold_cited(asked: AnswerOutcome) -> float | None:
+    """Return 1 when a relevant document is cited."""
+    relevant = asked.query.relevant
+    return float(bool(relevant & asked.cited)) if relevant else None
+
+
+def all_gold_cited(asked: AnswerOutcome) -> float | None:
+    """Return 1 when every relevant document is cited."""
+    relevant = asked.query.relevant
+    return float(relevant <= asked.cited) if relevant else None
+
+
+def citation_precision(asked: AnswerOutcome) -> float | None:
+    """Return the share of the cited documents that are relevant; a refusal cites nothing."""
+    relevant, cited = asked.query.relevant, asked.cited
+    return len(relevant & cited) / len(cited) if relevant and cited else None
+
+
+def answer_contained(asked: AnswerOutcome) -> float | None:
+    """Return 1 when a gold answer stands within a sentence of the answer or one it cites."""
+    gold = judged_answers(asked.query.answers)
+    return float(contains_answer(gold, asked.said)) if gold else None
+
+
+METRICS: dict[str, Figure] = {
+    found.__name__: found
+    for found in (
+        *(answered, refused, refused_rightly),
+        *(any_gold_cited, all_gold_cited, citation_precision, answer_contained),
+    )
+}
+SPENT = ("tool_calls", "tokens", "model_calls", "cost")
+OPERATIONS = "operations"
+SHARES = {"p50": 0.5, "p95": 0.95}
+
+
+def figures(asked: Sequence[AnswerOutcome], settings: Settings) -> dict[str, Any]:
+    """Return n and for each metric its mean, its interval and how many questions have it."""
+    columns = {name: _present(asked, found) for name, found in METRICS.items()}
+    return {
+        "n": len(asked),
+        "metrics": {name: _mean(column) for name, column in columns.items()},
+        "ci": {
+            name: rounded(intervals([column], settings)[0]) if column else None
+            for name, column in columns.items()
+        },
+        "counts": {name: len(column) for name, column in columns.items()},
+    }
+
+
+def grouped(asked: list[AnswerOutcome], settings: Settings) -> dict[str, Any]:
+    """Return the figures per question type and per language, where there are such."""
+    groups: dict[str, Any] = {}
+    for key, names, kind in (
+        ("by_type", types(asked), type_of),
+        ("by_language", languages(asked), language_of),
+    ):
+        if names:
+            groups[key] = {
+                name: figures([one for one in asked if in_group(kind, name)(one)], settings)
+                for name in names
+            }
+    return groups
+
+
+def spent(asked: Sequence[AnswerOutcome]) -> dict[str, Any]:
+    """Return mean, median and 95th percentile per question of what the runs spent.
+
+    `operations` is None where no run tells its plan.
+    """
+    columns: dict[str, list[float]] = {
+        name: [value for one in asked if (value := one.spent(name)) is not None] for name in SPENT
+    }
+    columns[OPERATIONS] = [float(one.operations) for one in asked if one.operations is not None]
+    return {
+        name: {
+            "mean": _mean(column),
+            **{key: round(percentile(column, share), DIGITS) for key, share in SHARES.items()},
+        }
+        if column
+        else None
+        for name, column in columns.items()
+    }
+
+
+def degraded(asked: Sequence[AnswerOutcome]) -> int:
+    """Count the questions of which a decision was made by the rules in the model's place."""
+    return sum(1 for one in asked if one.spent("degraded"))
+
+
+def stop_reasons(asked: Sequence[AnswerOutcome]) -> dict[str, int]:
+    """Count why the runs ended, the most frequent first."""
+    return dict(Counter(one.stop_reason for one in asked).most_common())
+
+
+def compared(
+    first: Sequence[AnswerOutcome], second: Sequence[AnswerOutcome], settings: Settings
+) -> dict[str, Difference]:
+    """Return first − second per metric, and of the time, over the questions that have both."""
+    named = {}
+    for name, found in {**METRICS, LATENCY: _ms}.items():
+        pairs = [(found(a), found(b)) for a, b in zip(first, second, strict=True)]
+        both = [(a, b) for a, b in pairs if a is not None and b is not None]
+        if both:
+            mine, theirs = zip(*both, strict=True)
+            named[name] = differences([mine], [theirs], settings)[0]
+    return named
+
+
+def question_rows(asked: Sequence[AnswerOutcome]) -> list[dict[str, Any]]:
+    """Return one object per question, so that failures can be looked at."""
+    return [
+        {
+            "id": one.query.query_id,
+            "type": one.query.type,
+            "answered": not one.refused,
+            "contained": _told(answer_contained(one)),
+            "gold_cited": _told(any_gold_cited(one)),
+            "all_gold_cited": _told(all_gold_cited(one)),
+            "stop_reason": one.stop_reason,
+            "ms": None if one.ms is None else round(one.ms, 1),
+            OPERATIONS: one.operations,
+        }
+        for one in asked
+    ]
+
+
+def _told(value: float | None) -> bool | None:
+    return None if value is None else bool(value)
+
+
+def _ms(asked: AnswerOutcome) -> float | None:
+    return asked.ms
+
+
+def _present(asked: Sequence[AnswerOutcome], found: Figure) -> list[float]:
+    return [value for one in asked if (value := found(one)) is not None]
+
+
+def _mean(column: Sequence[float]) -> float | None:
+    return round(sum(column) / len(column), DIGITS) if column else None
 
 
 def evaluate_answers(
@@ -35,7 +243,7 @@ def evaluate_answers(
     mine = ask_all(dataset, corpus, checked_answering(pipeline), progress)
     result: dict[str, Any] = {
         "dataset": dataset.name,
-        "confidence": settings.eval_confidence,
+        "confidence": CONFIDENCE,
         **answers_json(mine, settings),
     }
     warnings = [*corpus_warnings(dataset, corpus), *mine.warnings]

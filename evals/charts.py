@@ -2,18 +2,99 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
-from evals.compare import Part, Section
+from evals.compare import ComparedGroup, Section
 from evals.statistics import Interval
 from evals.summary import distances, rank_groups, rank_names
-from evals.svg import COLOURS, INK, draw, drawable, label
 from evals.tables import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+INK = "#1b1f24"  # lines and letters; inside a page they take the colour of its text
+PAPER = "#ffffff"
+FONT = "DejaVu Sans"  # comes with matplotlib
+SALT = "carrel"
+LABEL = 32
+# Told apart with every kind of colour vision (Okabe and Ito 2008), and seen on black and white.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
+
+_STYLE = {
+    "font.family": [FONT],
+    "font.size": 9.0,
+    "text.color": INK,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlelocation": "left",
+    "legend.frameon": False,
+    "text.parse_math": False,  # a "$" in a name is a dollar
+    "svg.fonttype": "path",
+    "svg.hashsalt": SALT,
+}
+_NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+
+
+def draw(paint: Callable[[list[Axes]], None], size: tuple[float, float], columns: int = 1) -> str:
+    """Return the SVG of axes side by side, painted by `paint`; `size` is in inches."""
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    with style.context(["default", _STYLE]):
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots(1, columns, squeeze=False, sharex=True, sharey=True)[0]
+        paint(list(axes))
+        written = io.StringIO()
+        figure.savefig(written, format="svg", transparent=True, metadata=_NO_METADATA)
+    return written.getvalue()
+
+
+def standalone(svg: str, title: str) -> str:
+    """Return an SVG file on white paper."""
+    paper = f'<rect width="100%" height="100%" fill="{PAPER}"/>'
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{_opened(svg, title, paper)}'
+
+
+def inline(svg: str, title: str, name: str) -> str:
+    """Return an element for an HTML page, in the colour of its text; `name` keeps ids apart."""
+    element = _opened(svg, title, "")
+    element = element.replace(INK, "currentColor").replace("xlink:href", "href")
+    element = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", element)
+    element = re.sub(r'\bid="', f'id="{name}-', element)
+    return re.sub(r'(href="#|url\(#)', rf"\1{name}-", element)
+
+
+def _opened(svg: str, title: str, paper: str) -> str:
+    """Put the title, which is read aloud, and the paper behind the opening tag; name no DTD."""
+    svg = svg[svg.index("<svg") :].strip() + "\n"
+    start = svg.index(">")
+    return f'{svg[:start]} role="img"><title>{escape(title)}</title>{paper}{svg[start + 1 :]}'
+
+
+def drawable(text: str) -> bool:
+    """Tell whether the font has all letters of a text."""
+    from matplotlib.font_manager import findfont, get_font
+
+    font = get_font(findfont(FONT))
+    return all(font.get_char_index(ord(character)) for character in text)
+
+
+def label(text: str, place: int) -> str:
+    """Return a name as a chart shows it: short, or its number when the font lacks its letters."""
+    if not drawable(text):
+        return f"no. {place}"
+    return text if len(text) <= LABEL else text[: LABEL - 1] + "…"
+
 
 GROUP_METRIC = "ndcg@5"
 WIDTH = 7.2  # inches, as all sizes here
@@ -54,12 +135,12 @@ def charts(section: Section) -> list[Chart]:
 Bar = tuple[float, Interval]
 
 
-def _bar(part: Part, place: int, metric: str) -> Bar:
+def _bar(part: ComparedGroup, place: int, metric: str) -> Bar:
     one = part.pipelines[place]
     return one.mean(metric), part.intervals[place][metric]
 
 
-def _group_bars(parts: Sequence[Part]) -> list[tuple[str, list[Bar]]]:
+def _group_bars(parts: Sequence[ComparedGroup]) -> list[tuple[str, list[Bar]]]:
     return [
         (
             f"{label(part.name, number)} (n = {part.n})",
@@ -69,13 +150,13 @@ def _group_bars(parts: Sequence[Part]) -> list[tuple[str, list[Bar]]]:
     ]
 
 
-def _numbered(parts: Sequence[Part]) -> str:
+def _numbered(parts: Sequence[ComparedGroup]) -> str:
     hidden = any(not drawable(part.name) for part in parts)
     return "; numbers stand for names, in the order of the table" if hidden else ""
 
 
 def _bars(
-    name: str, title: str, metric: str, part: Part, groups: list[tuple[str, list[Bar]]]
+    name: str, title: str, metric: str, part: ComparedGroup, groups: list[tuple[str, list[Bar]]]
 ) -> Chart:
     pipelines = [one.pipeline for one in part.pipelines]
     step = 0.8 / len(pipelines)
@@ -104,7 +185,7 @@ def _bars(
     return Chart(name, title, draw(paint, (WIDTH, height)))
 
 
-def _rank_chart(part: Part) -> Chart:
+def _rank_chart(part: ComparedGroup) -> Chart:
     names = rank_names()
     step = 0.8 / len(part.pipelines)
 
@@ -126,7 +207,7 @@ def _rank_chart(part: Part) -> Chart:
     return Chart("ranks", title, draw(paint, (WIDTH, 3.0)))
 
 
-def _distance_chart(part: Part) -> Chart | None:
+def _distance_chart(part: ComparedGroup) -> Chart | None:
     shown = [(one.pipeline, *distances(one.runs)) for one in part.pipelines]
     shown = [one for one in shown if one[1] or one[2]]
     if not shown:

@@ -19,7 +19,7 @@ from evals.summary import (
     DIGITS,
     LATENCY,
     Measured,
-    Run,
+    QueryOutcome,
     compared,
     difference_json,
     distances,
@@ -38,7 +38,7 @@ ALL = "all data sets"
 
 
 @dataclass(frozen=True)
-class Part:
+class ComparedGroup:
     """Hold what the pipelines did on the same queries; the first pipeline is the baseline.
 
     `intervals` has one entry per pipeline; `differences` are a pipeline's figures minus the
@@ -60,9 +60,9 @@ class Part:
 class Section:
     """Hold the comparison on one data set, whole and by group."""
 
-    whole: Part
-    by_type: list[Part]
-    by_language: list[Part]
+    whole: ComparedGroup
+    by_type: list[ComparedGroup]
+    by_language: list[ComparedGroup]
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -133,7 +133,7 @@ def _section(
     runs = pipelines[0].runs
     kinds = types(runs)
 
-    def parts(names: list[str], of: Callable[[Run], str]) -> list[Part]:
+    def parts(names: list[str], of: Callable[[QueryOutcome], str]) -> list[ComparedGroup]:
         keeps = [(group, in_group(of, group)) for group in names]
         return [
             _part(group, [one.part(keep) for one in pipelines], settings) for group, keep in keeps
@@ -148,10 +148,10 @@ def _section(
     )
 
 
-def _part(name: str, pipelines: list[Measured], settings: Settings) -> Part:
+def _part(name: str, pipelines: list[Measured], settings: Settings) -> ComparedGroup:
     baseline = pipelines[0]
     others = {one.pipeline: compared(one, baseline, settings) for one in pipelines[1:]}
-    return Part(name, pipelines, [one.intervals(settings) for one in pipelines], others)
+    return ComparedGroup(name, pipelines, [one.intervals(settings) for one in pipelines], others)
 
 
 def section_json(section: Section) -> dict[str, Any]:
@@ -169,7 +169,7 @@ def section_json(section: Section) -> dict[str, Any]:
     return {**found, "notes": section.notes, "warnings": section.warnings}
 
 
-def _part_json(part: Part) -> dict[str, Any]:
+def _part_json(part: ComparedGroup) -> dict[str, Any]:
     return {
         "n": part.n,
         "pipelines": {

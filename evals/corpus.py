@@ -15,20 +15,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.session import Session
 from core.auth import AuthContext
 from core.errors import CallerError, DataLockedError, OperatorError
-from core.fields.ingest import IngestFields
 from core.profile import Profile
 from core.settings import Settings
 from evals.dataset import Dataset
-from graph.session import Session
 from ingest.pipeline import FORMAT_VERSION, Pipeline
 from ingest.summary import Summary
 from models.embeddings import Embedder, SpanEmbedder, Vectors
 from models.loading import open_embedder
 from models.onnx_embedder import Span
-from stores.database import explained
-from stores.rows import digest
+from stores.sqlite.rows import digest
 
 AUTH = AuthContext(tenant="evals", user="evals")
 COLLECTION = "corpus"
@@ -115,7 +113,7 @@ def build_corpus(
     with open_corpus(opened, create=True) as session:
         assert session.embedder is not None  # it is needed to create
         source = _copied(dataset.corpus, opened.data)
-        target = session.store.writer.open_collection(AUTH.tenant, COLLECTION, profile)
+        target = session.intake.open_collection(AUTH.tenant, COLLECTION, profile)
         pipeline = Pipeline(
             session.store,
             counting(session.embedder, progress),
@@ -128,7 +126,7 @@ def build_corpus(
             second=session.second,
         )
         summary = pipeline.run([source])
-        ingested = set(session.store.files.document_hashes(target))
+        ingested = set(session.intake.document_hashes(target))
     if not ingested:
         raise CallerError(
             "nothing of the corpus could be ingested",
@@ -140,7 +138,7 @@ def build_corpus(
 
 @contextmanager
 def open_corpus(settings: Settings, *, create: bool = False) -> Iterator[Session]:
-    """Open the directory of a corpus; what is wrong with it is told in terms of the cache."""
+    """Open the directory of a corpus; errors name the cache."""
     try:
         if create:
             settings.data.mkdir(parents=True, exist_ok=True)
@@ -157,14 +155,14 @@ def open_corpus(settings: Settings, *, create: bool = False) -> Iterator[Session
             value=f"{settings.data} ({error.strerror or error})",
             hint=f"correct its permissions, or {OTHER_CACHE}",
         ) from None
-    with session, explained(session.store.database.path):
+    with session, session.maintenance.explained():
         yield session
 
 
 def _directory(settings: Settings, dataset: Dataset, profile: Profile | None) -> Settings:
     """Return settings whose data directory is this corpus's, named by all that decides it."""
     content = _file_hash(dataset.corpus)
-    ingest = {name: getattr(settings, name) for name in IngestFields.model_fields}
+    ingest = settings.ingest.model_dump()
     model_id = open_embedder(settings).model_id
     parts = [content, dataset.corpus.name, FORMAT_VERSION, model_id, ingest]
     key = digest(*parts, profile.model_dump()) if profile else digest(*parts)

@@ -2,13 +2,147 @@
 
 from __future__ import annotations
 
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from core.errors import CallerError
-from evals.lines import find_file, object_id, read_objects
-from evals.qrels import Judgments, listed, read_qrels, unknown_documents
+
+
+def find_file(folder: Path, *names: str) -> Path:
+    """Return the first of these files that the folder has; a missing one is a CallerError."""
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise CallerError(
+        f"a data set needs {' or '.join(names)}",
+        value=str(folder),
+        hint="docs/how-to/evaluate.md describes the three files of a data set",
+    )
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield (number from 1, text) of all lines with text; a file ending in .gz is unpacked."""
+    number = 0
+    try:
+        with cast(BinaryIO, gzip.open(path)) if path.suffix == ".gz" else path.open("rb") as handle:
+            # Bytes, since a JSON string may hold characters at which a text file would split.
+            for number, raw in enumerate(handle, start=1):
+                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").strip()
+                if line:
+                    yield number, line
+    except UnicodeDecodeError:
+        raise CallerError(
+            f"{path.name}:{number}: the line is not UTF-8", hint="save the file as UTF-8"
+        ) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise CallerError(
+            "the gzip file must be whole",
+            value=f"{path} ({error})",
+            hint="copy or download it again",
+        ) from None
+    except OSError as error:
+        raise CallerError(
+            "the file must be readable",
+            value=f"{path} ({error.strerror or error})",
+            hint="correct its permissions",
+        ) from None
+
+
+def read_objects(path: Path, shape: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield ("file:line", object) of JSON Lines; `shape` shows a right line in error messages."""
+    for number, line in read_lines(path):
+        place = f"{path.name}:{number}"
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            why = error.msg if isinstance(error, json.JSONDecodeError) else type(error).__name__
+            raise CallerError(
+                f"{place}: not valid JSON ({why})", value=line, hint=f"a line is {shape}"
+            ) from None
+        if not isinstance(found, dict):
+            raise CallerError(
+                f"{place}: each line must be one JSON object", value=line, hint=f"a line is {shape}"
+            )
+        yield place, found
+
+
+def object_id(place: str, found: dict[str, Any], shape: str) -> str:
+    """Return the `_id` of an object as text; it must be a text with letters or a whole number."""
+    value = found.get("_id")
+    if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+        name = str(value)
+        if name == name.encode("utf-8", "replace").decode("utf-8"):
+            return name
+    raise CallerError(f"{place}: the line needs an '_id'", value=value, hint=f"a line is {shape}")
+
+
+GRADE = re.compile(r"[+-]?[0-9]{1,6}")
+HEADER = ("query-id", "query_id", "qid", "query")
+SHAPE = "a line is: query id, tab, document id, tab, grade; TREC's four columns are read as well"
+SHOWN = 5
+
+Judgments = dict[str, dict[str, int]]
+
+
+def read_qrels(path: Path) -> Judgments:
+    """Return document grades by query id; grades are whole numbers, below 1 means not relevant."""
+    judgments: Judgments = {}
+    first = True
+    for number, line in read_lines(path):
+        place = f"{path.name}:{number}"
+        columns = _columns(line)
+        is_header = first and columns[0].lower() in HEADER and not GRADE.fullmatch(columns[-1])
+        first = False
+        if is_header:
+            continue
+        query, document, text = _row(place, line, columns)
+        grade = _grade(place, text)
+        grades = judgments.setdefault(query, {})
+        if grades.setdefault(document, grade) != grade:
+            raise CallerError(
+                f"{place}: this document is already judged {grades[document]} for this query",
+                value=line,
+                hint="keep one grade for each pair of query and document",
+            )
+    return judgments
+
+
+def _columns(line: str) -> list[str]:
+    by_tab = [column.strip() for column in line.split("\t")]
+    return by_tab if len(by_tab) > 1 else line.split()
+
+
+def _row(place: str, line: str, columns: list[str]) -> tuple[str, str, str]:
+    if len(columns) == 4:  # TREC has an iteration that nobody uses in the second column
+        columns = [columns[0], *columns[2:]]
+    if len(columns) != 3 or not all(columns):
+        raise CallerError(f"{place}: a judgment has three columns", value=line, hint=SHAPE)
+    return columns[0], columns[1], columns[2]
+
+
+def _grade(place: str, text: str) -> int:
+    if not GRADE.fullmatch(text):
+        raise CallerError(f"{place}: the grade must be a whole number", value=text, hint=SHAPE)
+    return int(text)
+
+
+def unknown_documents(judgments: Judgments, documents: Collection[str]) -> list[str]:
+    """Return the judged documents that are not among `documents`, in the order of the file."""
+    judged = dict.fromkeys(document for grades in judgments.values() for document in grades)
+    return [document for document in judged if document not in documents]
+
+
+def listed(names: list[str]) -> str:
+    """Return how many names there are, and the first of them."""
+    more = ", …" if len(names) > SHOWN else ""
+    return f"{len(names)} ({', '.join(names[:SHOWN])}{more})"
+
 
 DOCUMENT = '{"_id": "d1", "title": "…", "text": "…"}'
 QUERY = '{"_id": "q1", "text": "…"}'

@@ -5,20 +5,86 @@ The expert relevance score (ERS) of a pipeline is the mean of two raters' scores
 
 from __future__ import annotations
 
+import csv
+import io
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
+from app.session import Session
 from core.auth import AuthContext
+from core.distribution import require_extra
 from core.errors import CallerError
 from core.question import checked_question
+from core.settings import Settings
 from evals.corpus import Progress
-from evals.lines import read_lines, read_objects
-from evals.sheets import sheet_text
-from graph.session import Session
-from stores.rows import digest
+from evals.dataset import read_lines, read_objects
+from evals.statistics import intervals
+from evals.summary import DIGITS, rounded
+from stores.sqlite.rows import digest
+
+# What a spreadsheet takes for a formula, also in the full width of East Asian keyboards.
+FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+BYTE_ORDER_MARK = "\ufeff"  # without it some spreadsheets read UTF-8 as another encoding
+
+
+def sheet_text(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return CSV; a cell that looks like a formula gets an apostrophe in front."""
+    written = io.StringIO()
+    writer = csv.writer(written)
+    writer.writerow(headers)
+    writer.writerows([[neutral(cell) for cell in row] for row in rows])
+    return BYTE_ORDER_MARK + written.getvalue()
+
+
+def neutral(cell: str) -> str:
+    """Return a cell that no spreadsheet calculates."""
+    return f"'{cell}" if cell.startswith(FORMULA) else cell
+
+
+def read_sheet(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, str]]]:
+    """Return (row as a spreadsheet counts it, cells by column) of all rows with any text.
+
+    Commas or semicolons may stand between the cells. A missing column is a CallerError.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise CallerError(
+            "the sheet must be UTF-8", value=str(path), hint="save it as CSV UTF-8"
+        ) from None
+    except OSError as error:
+        raise CallerError(
+            "the sheet must be a readable file",
+            value=f"{path} ({error.strerror or error})",
+            hint="check the path",
+        ) from None
+    header = text.split("\n", 1)[0]
+    delimiter = ";" if header.count(";") > header.count(",") else ","
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise CallerError(
+            f"{path.name} is not valid CSV ({error})", hint="save it as CSV UTF-8 again"
+        ) from None
+    names = [name.strip().lower() for name in rows[0]] if rows else []
+    for column in columns:
+        if names.count(column) != 1:
+            raise CallerError(
+                f"{path.name} must have one column named '{column}'",
+                value=", ".join(names),
+                hint="keep the first row of the exported sheet as it is",
+            )
+    places = {column: names.index(column) for column in columns}
+    return [
+        (number, {name: (row[at].strip() if at < len(row) else "") for name, at in places.items()})
+        for number, row in enumerate(rows[1:], start=2)
+        if any(cell.strip() for cell in row)
+    ]
+
 
 Answering = Literal["agentic", "classic"]
 PIPELINES: tuple[Answering, ...] = ("agentic", "classic")
@@ -28,7 +94,7 @@ QUESTION = '{"_id": "q1", "text": "…"}'
 
 
 @dataclass(frozen=True)
-class Question:
+class SheetQuestion:
     """Hold one question; `name` is its id in the data set, or its line."""
 
     name: str
@@ -39,7 +105,7 @@ class Question:
 class Answered:
     """Hold what one pipeline answered to one question."""
 
-    question: Question
+    question: SheetQuestion
     pipeline: str
     answer: str
     sources: str
@@ -56,7 +122,7 @@ def checked_answering(text: str) -> list[Answering]:
     return known
 
 
-def read_questions(path: Path, limit: int | None) -> list[Question]:
+def read_questions(path: Path, limit: int | None) -> list[SheetQuestion]:
     """Read the first `limit` questions: JSON Lines with a "text", or one question per line."""
     questions = []
     if path.name.endswith((".jsonl", ".jsonl.gz")):
@@ -66,9 +132,9 @@ def read_questions(path: Path, limit: int | None) -> list[Question]:
                 raise CallerError(
                     f"{place}: the question needs a text", value=text, hint=f"a line is {QUESTION}"
                 )
-            questions.append(Question(str(found.get("_id", place)), text.strip()))
+            questions.append(SheetQuestion(str(found.get("_id", place)), text.strip()))
     else:
-        questions = [Question(f"line {number}", line) for number, line in read_lines(path)]
+        questions = [SheetQuestion(f"line {number}", line) for number, line in read_lines(path)]
     if not questions:
         raise CallerError("the file must hold questions", value=str(path), hint="one on each line")
     return questions[:limit]
@@ -78,7 +144,7 @@ def answer_all(
     session: Session,
     auth: AuthContext,
     collection: str,
-    questions: Sequence[Question],
+    questions: Sequence[SheetQuestion],
     pipelines: Sequence[Answering],
     progress: Progress,
 ) -> list[Answered]:
@@ -123,3 +189,111 @@ def blind_sheet(answered: Sequence[Answered], seed: int) -> tuple[str, str]:
         sheet.append([item, one.question.text, one.answer, one.sources, ""])
         key.append([item, one.pipeline, one.question.name])
     return sheet_text(SHEET, sheet), sheet_text(KEY, key)
+
+
+SCORES = (1, 2, 3, 4, 5)
+
+Scores = dict[str, int]
+
+
+def rate(sheets: tuple[Path, Path], key: Path, settings: Settings) -> dict[str, Any]:
+    """Return the agreement of two raters and the mean scores, as `--json` prints them.
+
+    Raises CallerError, naming the row, on any score that is missing or not 1 to 5, and on items
+    that are not the key's.
+    """
+    require_extra("eval", "the agreement of raters")
+    if sheets[0].resolve() == sheets[1].resolve():
+        raise CallerError(
+            "two raters have two sheets", value=str(sheets[0]), hint="name both rated copies"
+        )
+    pipelines = _read_key(key)
+    first, second = (_read_scores(path, pipelines) for path in sheets)
+    items = list(pipelines)
+    left, right = [first[item] for item in items], [second[item] for item in items]
+    kappa, warnings = _kappas(left, right)
+    return {
+        "n": len(items),
+        "raters": [path.name for path in sheets],
+        "agreement": round(fmean(a == b for a, b in zip(left, right, strict=True)), DIGITS),
+        "kappa": kappa,
+        "mean": _means(left, right, settings),
+        "pipelines": {
+            name: _means(
+                [first[item] for item in items if pipelines[item] == name],
+                [second[item] for item in items if pipelines[item] == name],
+                settings,
+            )
+            for name in sorted(set(pipelines.values()))
+        },
+        "warnings": warnings,
+    }
+
+
+def _read_key(path: Path) -> dict[str, str]:
+    pipelines: dict[str, str] = {}
+    for number, cells in read_sheet(path, KEY):
+        if not cells["item"] or not cells["pipeline"] or cells["item"] in pipelines:
+            raise CallerError(
+                f"{path.name}, row {number}: a key names each item once, with its pipeline",
+                value=cells["item"],
+                hint="use the key as it was exported",
+            )
+        pipelines[cells["item"]] = cells["pipeline"]
+    if not pipelines:
+        raise CallerError("the key must name items", value=str(path), hint="export it again")
+    return pipelines
+
+
+def _read_scores(path: Path, pipelines: Mapping[str, str]) -> Scores:
+    scores: Scores = {}
+    for number, cells in read_sheet(path, ("item", "score")):
+        item, place = cells["item"], f"{path.name}, row {number}"
+        if item not in pipelines:
+            raise CallerError(
+                f"{place}: the key does not have this item",
+                value=item,
+                hint="use the key that was exported with the sheet",
+            )
+        if item in scores:
+            raise CallerError(f"{place}: the item is rated twice", value=item, hint="keep one row")
+        if cells["score"] not in map(str, SCORES):
+            raise CallerError(
+                f"{place} (item {item}): the score must be a whole number from 1 to 5",
+                value=cells["score"] or "nothing",
+                hint="every item needs a score of both raters",
+            )
+        scores[item] = int(cells["score"])
+    missing = [item for item in pipelines if item not in scores]
+    if missing:
+        raise CallerError(
+            f"{path.name} lacks {len(missing)} of the key's items",
+            value=missing[0],
+            hint="every item needs a score of both raters",
+        )
+    return scores
+
+
+def _kappas(left: Sequence[int], right: Sequence[int]) -> tuple[dict[str, float | None], list[str]]:
+    """Return Cohen's kappa (1960) and the quadratically weighted one (1968)."""
+    from sklearn.metrics import cohen_kappa_score
+
+    if len({*left, *right}) == 1:
+        said = "all scores are equal, so that agreement beyond chance cannot be told"
+        return {"plain": None, "quadratic": None}, [said]
+    plain, quadratic = (
+        float(cohen_kappa_score(left, right, labels=list(SCORES), weights=weights))
+        for weights in (None, "quadratic")
+    )
+    return {"plain": round(plain, DIGITS), "quadratic": round(quadratic, DIGITS)}, []
+
+
+def _means(left: Sequence[int], right: Sequence[int], settings: Settings) -> dict[str, Any]:
+    both = [(a + b) / 2 for a, b in zip(left, right, strict=True)]
+    return {
+        "n": len(both),
+        "rater1": round(fmean(left), DIGITS),
+        "rater2": round(fmean(right), DIGITS),
+        "ers": round(fmean(both), DIGITS),
+        "ci": rounded(intervals([both], settings)[0]),
+    }

@@ -1,4 +1,4 @@
-"""Write what an evaluation gives to people, whole or not at all."""
+"""Write the reports of an evaluation, completely or not at all."""
 
 from __future__ import annotations
 

@@ -9,7 +9,8 @@ from core.settings import Settings
 from evals.charts import Chart, charts
 from evals.compare import Section
 from evals.searchers import WHOLE
-from evals.tables import Table, distance_table, group_table, metric_table, rank_table
+from evals.statistics import CONFIDENCE
+from evals.tables import ReportTable, distance_table, group_table, metric_table, rank_table
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Drawing:
     chart: Chart
 
 
-Block = Heading | Text | Table | Drawing
+Block = Heading | Text | ReportTable | Drawing
 
 
 def report(sections: Sequence[Section], settings: Settings) -> list[Block]:
@@ -54,11 +55,11 @@ def _method(names: Sequence[str], settings: Settings) -> str:
     said = [
         "Figures are means over the queries that have a judged relevant document; precision,"
         " recall and reciprocal rank count grades of 1 and more, nDCG uses the grades as gains.",
-        f"Parentheses hold {settings.eval_confidence:.0%} bootstrap intervals"
-        f" ({settings.eval_resamples} resamples).",
+        f"Parentheses hold {CONFIDENCE:.0%} bootstrap intervals"
+        f" ({settings.evaluation.resamples} resamples).",
         f"Differences are from {names[0]}, query by query, with p of a two-sided paired"
         " randomisation test, not corrected for the number of comparisons.",
-        f"Latency is of one search for {settings.top_k} results on this machine.",
+        f"Latency is of one search for {settings.retrieval.top_k} results on this machine.",
     ]
     if whole := [name for name in names if name in WHOLE]:
         said.append(

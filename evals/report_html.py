@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from evals.charts import inline
 from evals.report import Block, Drawing, Heading, Text
-from evals.svg import inline
-from evals.tables import Table
+from evals.tables import ReportTable
 
 _HEAD = """<!doctype html>
 <html lang="en">
@@ -61,7 +61,7 @@ def html_report(blocks: Sequence[Block]) -> str:
     return _HEAD.format(title=escape(title)) + "\n".join(parts) + "\n</body>\n</html>\n"
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     head = "".join(
         f'<th scope="col"{"" if place < table.labels else " class=figure"}>{escape(cell)}</th>'
         for place, cell in enumerate(table.headers)

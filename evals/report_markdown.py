@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from evals.charts import standalone
 from evals.report import Block, Drawing, Heading, Text
-from evals.svg import standalone
-from evals.tables import Table
+from evals.tables import ReportTable
 
 _SPECIAL = re.compile(r"([\\`*_\[\]#|~$])")
 _LIST = re.compile(r"^([-+=]|\d{1,9}(?=[.)]))")  # what would begin a list or an underline
@@ -38,7 +38,7 @@ def _paragraph(text: str) -> str:
     return _LIST.sub(r"&#8203;\1", escaped(text))
 
 
-def _table(table: Table) -> str:
+def _table(table: ReportTable) -> str:
     rule = ["---" if place < table.labels else "---:" for place in range(len(table.headers))]
     lines = [[escaped(cell) for cell in table.headers], rule]
     lines += [[escaped(cell) for cell in row] for row in table.rows]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evals.charts import WIDTH, Chart
+from evals.charts import COLOURS, WIDTH, Chart, draw
 from evals.report import Block, Drawing, Heading, Text
-from evals.svg import COLOURS, draw
-from evals.tables import Table
-from ingest.quality.types import Finding, QualityReport, Spread
+from evals.report_html import html_report
+from evals.tables import ReportTable
+from ingest.quality.types import QualityFinding, QualityReport, Spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +21,12 @@ TITLES = {
 }
 
 
-def quality_blocks(report: QualityReport) -> list[Block]:
-    """Return the blocks: what there is, what was found, and how long things are."""
+def quality_page(report: QualityReport) -> str:
+    """Return the report as a page."""
+    return html_report(_blocks(report))
+
+
+def _blocks(report: QualityReport) -> list[Block]:
     blocks: list[Block] = [
         Heading(f"Quality of {report.collection}", 1),
         Text(
@@ -30,8 +34,10 @@ def quality_blocks(report: QualityReport) -> list[Block]:
             f" {report.records} records and {report.texts} texts, {report.linked} of them linked"
             f" to records, in {report.chunks} chunks."
         ),
-        Table(["chunks of kind", "n"], [[kind, str(n)] for kind, n in report.kinds.items()]),
-        Table(["language", "documents"], [[one, str(n)] for one, n in report.languages.items()]),
+        ReportTable(["chunks of kind", "n"], [[kind, str(n)] for kind, n in report.kinds.items()]),
+        ReportTable(
+            ["language", "documents"], [[one, str(n)] for one, n in report.languages.items()]
+        ),
     ]
     for level, title in TITLES.items():
         found = [finding for finding in report.findings if finding.level == level]
@@ -43,11 +49,15 @@ def quality_blocks(report: QualityReport) -> list[Block]:
         ("sentences", "Lengths of sentences", report.sentence_lengths),
     ):
         if spread.count:
-            blocks += [Heading(title, 2), Text(_said(spread)), _histogram(name, title, spread)]
+            blocks += [
+                Heading(title, 2),
+                Text(_spread_text(spread)),
+                _histogram(name, title, spread),
+            ]
     return blocks
 
 
-def _details(found: list[Finding]) -> list[Block]:
+def _details(found: list[QualityFinding]) -> list[Block]:
     rows = [
         [
             finding.what,
@@ -57,10 +67,10 @@ def _details(found: list[Finding]) -> list[Block]:
         ]
         for finding in found
     ]
-    return [Table(["found", "examples", "what to do", "n"], rows, labels=3)]
+    return [ReportTable(["found", "examples", "what to do", "n"], rows, labels=3)]
 
 
-def _shares(level: str, found: list[Finding]) -> Drawing:
+def _shares(level: str, found: list[QualityFinding]) -> Drawing:
     def paint(axes: list[Axes]) -> None:
         lines = list(range(len(found)))
         bars = axes[0].barh(lines, [one.share for one in found], 0.7, color=COLOURS[0])
@@ -92,7 +102,7 @@ def _histogram(name: str, title: str, spread: Spread) -> Drawing:
     return Drawing(name, Chart(name, title, draw(paint, (WIDTH, HEIGHT))))
 
 
-def _said(spread: Spread) -> str:
+def _spread_text(spread: Spread) -> str:
     return (
         f"n = {spread.count}, from {spread.least} to {spread.most} characters, median"
         f" {spread.median}, mean {spread.mean:g}."

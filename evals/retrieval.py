@@ -8,10 +8,10 @@ from typing import Any
 from core.errors import CallerError
 from core.settings import Settings
 from evals.corpus import Corpus, Progress, build_corpus
-from evals.dataset import Dataset
-from evals.qrels import listed
+from evals.dataset import Dataset, listed
 from evals.runner import run_queries
 from evals.searchers import checked_pipeline
+from evals.statistics import CONFIDENCE
 from evals.summary import LATENCY, compared, difference_json, figures, grouped, latency, measured
 
 
@@ -43,7 +43,7 @@ def evaluate(
     result: dict[str, Any] = {
         "dataset": dataset.name,
         "pipeline": pipeline,
-        "confidence": settings.eval_confidence,
+        "confidence": CONFIDENCE,
         **figures(mine, mine.intervals(settings)),
         LATENCY: latency(mine.runs),
         **grouped(mine, settings),

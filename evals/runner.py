@@ -9,13 +9,14 @@ from collections import Counter
 from dataclasses import dataclass
 from itertools import cycle, islice
 
+from app.session import Session
 from core.errors import CallerError
 from core.language.detect import detect_language
 from evals.corpus import AUTH, COLLECTION, Corpus, Progress, open_corpus
-from evals.dataset import Dataset, JudgedQuery
-from evals.qrels import listed
+from evals.dataset import Dataset, JudgedQuery, listed
 from evals.searchers import Hits, Searcher, make_searcher
-from graph.session import Session
+
+WARMUP = 3  # searches before the first one that is timed
 
 UNDETERMINED = "und"
 NOTES_SHOWN = 5
@@ -66,7 +67,7 @@ def run_queries(
     refused: list[str] = []
     with open_corpus(corpus.settings) as session:
         searcher = make_searcher(session, pipeline, AUTH, COLLECTION)
-        _warm_up(searcher, dataset, corpus.settings.eval_warmup)
+        _warm_up(searcher, dataset, WARMUP)
         for done, query in enumerate(dataset.queries, start=1):
             try:
                 ms, hits = _timed(searcher, query.text)
@@ -132,7 +133,8 @@ def _distance(session: Session, query: JudgedQuery, found: Hits) -> float | None
     served = embedder.languages
     if served is not None and detect_language(query.text) not in served | {UNDETERMINED}:
         return None
-    collection = session.store.catalogue.collection(AUTH.tenant, COLLECTION)
-    stored = session.store.hot.vectors(collection.id, [found.hits[0].chunk_id])[0]
+    collection = session.catalogue.collection(AUTH.tenant, COLLECTION)
+    search = session.store.search
+    stored = search.vectors(collection.id, [found.hits[0].chunk_id])[0]
     similarity = float(embedder.embed_query(query.text) @ stored)
     return None if math.isnan(similarity) else 1.0 - similarity

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from app.session import Session
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.detect import detect_language
 from core.types import Evidence
 from graph.context import PipelineName
-from graph.session import Session
 from retrievers.pipelines import PIPELINES as RETRIEVAL
 from retrievers.pipelines import run_pipeline
 from retrievers.types import Query
@@ -61,17 +61,17 @@ class PipelineSearcher:
 
     def __init__(self, session: Session, pipeline: str, auth: AuthContext, name: str) -> None:
         """Search the collection `name` as `auth`."""
-        self._index = session.index(session.store.catalogue.collection(auth.tenant, name))
+        self._index = session.index(session.catalogue.collection(auth.tenant, name))
         self._pipeline = pipeline
         self._auth = auth
 
     def search(self, text: str) -> Hits:
         """Return the usual number of chunks."""
-        return self._run(text, self._index.settings.top_k, choose=True)
+        return self._run(text, self._index.settings.retrieval.top_k, choose=True)
 
     def deep(self, text: str, found: Hits) -> Hits:
         """Return many more chunks, since several may belong to one document."""
-        return self._run(text, self._index.settings.eval_depth, choose=False)
+        return self._run(text, self._index.settings.evaluation.depth, choose=False)
 
     def _run(self, text: str, top_k: int, *, choose: bool) -> Hits:
         query = Query(text, self._auth, language=detect_language(text))

@@ -8,10 +8,60 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from core.settings import Settings
-from evals.dataset import JudgedQuery
-from evals.metrics import METRICS, Row, query_metrics
+from evals.dataset import RELEVANT, JudgedQuery
 from evals.runner import PipelineRun, QueryRun
 from evals.statistics import Difference, Interval, differences, intervals, percentile
+
+MEASURES = {
+    "precision@3": f"P(rel={RELEVANT})@3",
+    "precision@5": f"P(rel={RELEVANT})@5",
+    "precision@10": f"P(rel={RELEVANT})@10",
+    "recall@5": f"R(rel={RELEVANT})@5",
+    "recall@10": f"R(rel={RELEVANT})@10",
+    "recall@100": f"R(rel={RELEVANT})@100",
+    "mrr": f"RR(rel={RELEVANT})",
+    "ndcg@5": "nDCG@5",
+    "ndcg@10": "nDCG@10",
+}
+FULL_SUPPORT, SUPPORT_DEPTH = "full_support@10", 10
+METRICS = (*MEASURES, FULL_SUPPORT)
+
+Row = dict[str, float]
+
+
+def query_metrics(
+    grades: Sequence[Mapping[str, int]], rankings: Sequence[Sequence[str]]
+) -> list[Row]:
+    """Return the metrics of each query, from its grades by document and its ranked documents.
+
+    A ranking lists each document once, best first; an empty one gives 0 for everything.
+    """
+    import ir_measures
+
+    names = [str(number) for number in range(len(grades))]
+    judged = {
+        name: {document: max(grade, 0) for document, grade in given.items()}
+        for name, given in zip(names, grades, strict=True)
+    }
+    # trec_eval breaks ties by document id; falling whole numbers keep the order that was found.
+    scored = {
+        name: {document: float(-place) for place, document in enumerate(ranking)}
+        for name, ranking in zip(names, rankings, strict=True)
+        if ranking
+    }
+    measures = {ir_measures.parse_measure(text): metric for metric, text in MEASURES.items()}
+    rows: dict[str, Row] = {name: dict.fromkeys(METRICS, 0.0) for name in names}
+    for result in ir_measures.iter_calc(list(measures), judged, scored):
+        rows[result.query_id][measures[result.measure]] = float(result.value)
+    for name, given, ranking in zip(names, grades, rankings, strict=True):
+        rows[name][FULL_SUPPORT] = _full_support(given, ranking)
+    return [rows[name] for name in names]
+
+
+def _full_support(grades: Mapping[str, int], ranking: Sequence[str]) -> float:
+    relevant = {document for document, grade in grades.items() if grade >= RELEVANT}
+    return float(bool(relevant) and relevant.issubset(ranking[:SUPPORT_DEPTH]))
+
 
 DIGITS = 6
 NO_TYPE = "(no type)"
@@ -21,8 +71,8 @@ NOT_FOUND = "not found"
 LATENCY = "latency_ms"
 
 
-class Run(Protocol):
-    """Be what one query came to, whether its documents or its answer are measured."""
+class QueryOutcome(Protocol):
+    """One query's outcome, whether its documents or its answer are measured."""
 
     @property
     def query(self) -> JudgedQuery:
@@ -75,38 +125,38 @@ def measured(run: PipelineRun) -> Measured:
     return Measured(run.pipeline, run.runs, rows)
 
 
-def type_of(run: Run) -> str:
+def type_of(run: QueryOutcome) -> str:
     """Return the type of a query as groups are named."""
     return run.query.type or NO_TYPE
 
 
-def language_of(run: Run) -> str:
+def language_of(run: QueryOutcome) -> str:
     """Return the language of a query."""
     return run.language
 
 
-def types(runs: Sequence[Run]) -> list[str]:
+def types(runs: Sequence[QueryOutcome]) -> list[str]:
     """Return the types of queries, the most frequent first; none when no query has one."""
     return _frequent(runs, type_of) if any(run.query.type for run in runs) else []
 
 
-def languages(runs: Sequence[Run]) -> list[str]:
+def languages(runs: Sequence[QueryOutcome]) -> list[str]:
     """Return the languages of queries, the most frequent first; none when all have the same."""
     found = _frequent(runs, language_of)
     return found if len(found) > 1 else []
 
 
-def _frequent(runs: Sequence[Run], of: Callable[[Run], str]) -> list[str]:
+def _frequent(runs: Sequence[QueryOutcome], of: Callable[[QueryOutcome], str]) -> list[str]:
     counts = Counter(of(run) for run in runs)
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
-def in_group(of: Callable[[Run], str], name: str) -> Callable[[Run], bool]:
+def in_group(of: Callable[[QueryOutcome], str], name: str) -> Callable[[QueryOutcome], bool]:
     """Return a test of whether a run belongs to a group."""
     return lambda run: of(run) == name
 
 
-def latency(runs: Sequence[Run]) -> dict[str, float | None]:
+def latency(runs: Sequence[QueryOutcome]) -> dict[str, float | None]:
     """Return the median and the 95th percentile in milliseconds."""
     times = [run.ms for run in runs if run.ms is not None]
     shares = {"p50": 0.5, "p95": 0.95}

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evals.compare import Part
+from evals.compare import ComparedGroup
 from evals.statistics import Difference, Interval, percentile
 from evals.summary import LATENCY, Measured, distances, latency, rank_groups, rank_names
 
@@ -26,7 +26,7 @@ SMALLEST_P = 0.001
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Hold the cells of a table; the first `labels` columns are names, the others figures."""
 
     headers: list[str]
@@ -34,27 +34,27 @@ class Table:
     labels: int = 1
 
 
-def metric_table(part: Part) -> Table:
+def metric_table(part: ComparedGroup) -> ReportTable:
     """Return a metric per line: each pipeline, and its difference from the first one."""
-    return Table(["metric", *_headers(part)], _metric_rows(part))
+    return ReportTable(["metric", *_headers(part)], _metric_rows(part))
 
 
-def short_table(part: Part) -> Table:
+def short_table(part: ComparedGroup) -> ReportTable:
     """Return the same for a narrow place: no intervals, and with many pipelines no p."""
     table = metric_table(part)
     many = len(part.differences) > 1
     kept = [i for i, header in enumerate(table.headers) if not (many and header == P)]
     rows = [[row[i] if i == 0 else row[i].split(" (")[0] for i in kept] for row in table.rows]
-    return Table([table.headers[i] for i in kept], rows)
+    return ReportTable([table.headers[i] for i in kept], rows)
 
 
-def group_table(parts: Sequence[Part], kind: str) -> Table:
+def group_table(parts: Sequence[ComparedGroup], kind: str) -> ReportTable:
     """Return the same table for every group of queries, below one another."""
     rows = [[f"{part.name} (n = {part.n})", *row] for part in parts for row in _metric_rows(part)]
-    return Table([kind, "metric", *_headers(parts[0])], rows, labels=2)
+    return ReportTable([kind, "metric", *_headers(parts[0])], rows, labels=2)
 
 
-def _headers(part: Part) -> list[str]:
+def _headers(part: ComparedGroup) -> list[str]:
     baseline = part.pipelines[0].pipeline
     headers = [one.pipeline for one in part.pipelines]
     for name in part.differences:
@@ -62,7 +62,7 @@ def _headers(part: Part) -> list[str]:
     return headers
 
 
-def _metric_rows(part: Part) -> list[list[str]]:
+def _metric_rows(part: ComparedGroup) -> list[list[str]]:
     rows = []
     for metric, title in METRICS.items():
         row = [title]
@@ -74,7 +74,7 @@ def _metric_rows(part: Part) -> list[list[str]]:
     return [*rows, *_latency_rows(part)]
 
 
-def _latency_rows(part: Part) -> list[list[str]]:
+def _latency_rows(part: ComparedGroup) -> list[list[str]]:
     mean = ["latency, mean (ms)"]
     for one in part.pipelines:
         times = [run.ms for run in one.runs if run.ms is not None]
@@ -105,16 +105,16 @@ def _interval(interval: Interval, digits: int = 3, *, signed: bool = False) -> s
     return " (" + ", ".join(f"{end:{sign}.{digits}f}" for end in interval) + ")"
 
 
-def rank_table(pipelines: Sequence[Measured]) -> Table:
+def rank_table(pipelines: Sequence[Measured]) -> ReportTable:
     """Return how many queries have their first relevant document at each rank."""
     rows = []
     for one in pipelines:
         counts = rank_groups(one.runs)
         rows.append([one.pipeline, *(str(counts[name]) for name in rank_names())])
-    return Table(["rank of the first relevant document", *rank_names()], rows)
+    return ReportTable(["rank of the first relevant document", *rank_names()], rows)
 
 
-def distance_table(pipelines: Sequence[Measured]) -> Table | None:
+def distance_table(pipelines: Sequence[Measured]) -> ReportTable | None:
     """Return the quartiles of the best hit's distance; None when there are no distances."""
     rows = []
     for one in pipelines:
@@ -124,4 +124,4 @@ def distance_table(pipelines: Sequence[Measured]) -> Table | None:
                 quartiles = [f"{percentile(values, share):.3f}" for share in (0.25, 0.5, 0.75)]
                 rows.append([one.pipeline, kind, str(len(values)), *quartiles])
     headers = ["pipeline", "best hit is", "queries", "25 %", "median", "75 %"]
-    return Table(headers, rows, labels=2) if rows else None
+    return ReportTable(headers, rows, labels=2) if rows else None

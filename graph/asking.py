@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -23,9 +23,11 @@ from graph.state import Graph
 from graph.threads import INTERRUPT, Threads
 from models.chat.types import ModelCancelled
 from reasoning.types import Turn
-from stores.conversations import Conversation, KeptTurn, Waiting
-from stores.database import damaged
+from stores.runlog.conversations import Conversation, KeptTurn, Waiting
+from stores.sqlite.database import damaged
 from stores.store import Store
+
+TITLE_CHARS = 80  # longest title of a conversation, cut from its question
 
 LOST = (
     "the state of this conversation was damaged or gone: it went on from its kept turns, without a"
@@ -38,8 +40,8 @@ CLOSED = (
 
 
 @dataclass
-class Asked:
-    """Hold one question as it was asked, who watches it, and its steps and state so far."""
+class ActiveRun:
+    """One question while the graph answers it: its callbacks, and its steps and state so far."""
 
     question: str
     collection: str
@@ -56,31 +58,55 @@ class Asked:
         if self.on_step is not None:
             self.on_step(step)
 
+    def take(self, mode: str, data: object) -> None:
+        """Note what the graph says: its state, steps, and sentences of the answer."""
+        if mode == "custom":
+            if self.on_stream is not None and isinstance(data, StreamEvent):
+                self.on_stream(data)
+        elif mode == "values":
+            self.state = cast(dict[str, Any], data)
+        else:
+            for node, update in cast(dict[str, Any], data).items():
+                if node != INTERRUPT:
+                    for step in (update or {}).get("trail", []):
+                        self.step(step)
+
+    def ended(self) -> dict[str, Any]:
+        """Return the state that the graph ended in, or waits in for a reply."""
+        asks: Clarification | None = self.state.get("clarification")
+        if asks is not None:
+            step = Step(node="clarify", decision=asks.question, reason="; ".join(asks.options))
+            self.step(step)
+            self.state = {**self.state, "trail": [*self.state["trail"], step]}
+        return self.state
+
 
 class Asking:
     """Put questions to the graph and keep what becomes of them."""
 
     def __init__(self, graph: Graph, store: Store, warnings: Callable[[], Sequence[str]]) -> None:
-        """Use an open store; `warnings` gives those of the session, told with every run."""
+        """Use an open store; `warnings` gives those of the session, added to every run."""
         self._graph = graph
-        self._store = store
+        self._runs, self._folder = store.runs, store.folder
+        self._catalogue = store.catalogue
         self._warnings = warnings
         self.threads = Threads(store.folder)
 
-    def alone(self, asked: Asked, history: Iterable[Turn]) -> RunRecord:
+    def alone(self, asked: ActiveRun, history: Iterable[Turn]) -> RunRecord:
         """Answer a question that stands for itself, with the history it came with."""
         messages: list[AnyMessage] = []
         for turn in history:
             messages += [HumanMessage(turn.question), AIMessage(turn.answer)]
         messages.append(HumanMessage(asked.question))
         try:
-            state = followed(self._graph, {"messages": messages}, asked)
+            for mode, data in stream(self._graph, {"messages": messages}, asked.context):
+                asked.take(mode, data)
         except (KeyboardInterrupt, ModelCancelled):
             self._cancelled(asked)
             raise
-        return self._saved(asked, self._record(asked, state))
+        return self._saved(asked, self._record(asked, asked.ended()))
 
-    def within(self, conversation: Conversation, asked: Asked) -> RunRecord:
+    def within(self, conversation: Conversation, asked: ActiveRun) -> RunRecord:
         """Answer the next question of a conversation, or go on with the run that asked back.
 
         Such a run keeps its id, its question and what it has spent. A run that does not end well
@@ -99,7 +125,9 @@ class Asking:
             given = Command(resume=said)
         graph = self._graph.copy(update={"checkpointer": self.threads.saver})
         try:
-            state = followed(graph, given, asked, name)
+            for mode, data in stream(graph, given, asked.context, name):
+                asked.take(mode, data)
+            state = asked.ended()
             if self.threads.latest(name) == conversation.checkpoint_id:
                 return self._not_kept(name, asked, "its state could not be written")
             return self._turn(conversation, waiting, asked, state)
@@ -107,7 +135,7 @@ class Asking:
             if asked.state.get("answer") is None:
                 raise
             if isinstance(error, sqlite3.Error):
-                error = damaged(self._store.folder, error)
+                error = damaged(self._folder, error)
             return self._not_kept(name, asked, str(error))
         except (KeyboardInterrupt, ModelCancelled):
             self._cancelled(asked)
@@ -122,21 +150,21 @@ class Asking:
         """
         if not conversation.checkpoint_id:
             return ""
-        if self._store.conversations.closed(auth, conversation):
+        if self._runs.is_closed(auth, conversation):
             self.threads.delete(conversation.id)
             return CLOSED
         waits = conversation.waiting is not None
         return "" if self.threads.whole(conversation.id, waits=waits) else LOST
 
     def _kept(self, conversation: Conversation, auth: AuthContext) -> list[AnyMessage]:
-        """Return what was said by the kept turns, as far as the caller may see it now."""
+        """Return the text of the kept turns, as far as the caller may see it now."""
         messages: list[AnyMessage] = []
-        for turn in self._store.conversations.turns(auth, conversation):
+        for turn in self._runs.turns(auth, conversation):
             if turn["answer"]:
                 messages += [HumanMessage(turn["question"]), AIMessage(turn["answer"])]
         return messages
 
-    def _not_kept(self, name: str, asked: Asked, reason: str) -> RunRecord:
+    def _not_kept(self, name: str, asked: ActiveRun, reason: str) -> RunRecord:
         """Return an answer that its conversation could not take in: it is worth more."""
         run = self._record(asked, asked.state)
         run.result["conversation_id"] = name
@@ -146,19 +174,18 @@ class Asking:
     def _tidy(self, conversation: Conversation, auth: AuthContext) -> None:
         """Keep the state alone that the catalogue names by now; the next question does it again."""
         with suppress(CarrelError):  # it must not hide an answer, or the error of the run
-            now = self._store.conversations.load(auth, conversation.id)
+            now = self._runs.load_conversation(auth, conversation.id)
             self.threads.keep(now.id, now.checkpoint_id)
 
     def _turn(
         self,
         conversation: Conversation,
         waiting: Waiting | None,
-        asked: Asked,
+        asked: ActiveRun,
         state: dict[str, Any],
     ) -> RunRecord:
         """Keep a run and its turn, and the one state that the conversation goes on from."""
         name, reply = conversation.id, ""
-        settings = asked.context.settings
         if waiting is not None:
             asked.question, reply = waiting.question, asked.question
         run = self._record(asked, state, waiting.run_id if waiting else "")
@@ -168,7 +195,6 @@ class Asking:
         redacted = self._save(asked, run)
         if redacted:  # of a document that was deleted meanwhile; the state has its text too
             self.threads.delete(name)
-            asked.question = self._store.runs.load(asked.context.auth, run.run_id).question
         asks: Clarification | None = state.get("clarification")
         turn = KeptTurn(
             run_id=run.run_id,
@@ -176,13 +202,13 @@ class Asking:
             clarification=None
             if redacted
             else asks or (waiting.clarification if waiting else None),
-            reply="" if redacted else reply,
+            reply=reply,
         )
-        self._store.conversations.save_turn(
+        self._runs.save_turn(
             conversation,
             turn,
             "" if redacted else self.threads.latest(name),
-            title=shorten(asked.question, settings.conversation_title_chars),
+            title=shorten(asked.question, TITLE_CHARS),
             waiting=asks is not None and not redacted,
         )
         return run
@@ -191,11 +217,11 @@ class Asking:
         """Close the file of conversations."""
         self.threads.close()
 
-    def _cancelled(self, asked: Asked) -> None:
+    def _cancelled(self, asked: ActiveRun) -> None:
         answer = Answer(text="", refused=True, stop_reason=StopReason.cancelled)
         self._saved(asked, self._record(asked, {"answer": answer, "trail": asked.trail}))
 
-    def _record(self, asked: Asked, state: dict[str, Any], run_id: str = "") -> RunRecord:
+    def _record(self, asked: ActiveRun, state: dict[str, Any], run_id: str = "") -> RunRecord:
         # Steps of operations that ran side by side came as they ended; the state has them in order.
         return run_record(
             asked.context.auth,
@@ -204,62 +230,44 @@ class Asking:
             asked.context.pipeline,
             state,
             state["trail"],
-            index_version=self._store.catalogue.index_version(),
+            index_version=self._catalogue.index_version(),
             warnings=self._warnings(),
             run_id=run_id,
         )
 
-    def _saved(self, asked: Asked, run: RunRecord) -> RunRecord:
+    def _saved(self, asked: ActiveRun, run: RunRecord) -> RunRecord:
         self._save(asked, run)
         return run
 
-    def _save(self, asked: Asked, run: RunRecord) -> bool:
+    def _save(self, asked: ActiveRun, run: RunRecord) -> bool:
         """Keep a run; return whether text of deleted documents had to be left out."""
         try:
-            return self._store.runs.save(run, asked.context.auth)
+            return self._runs.save(run, asked.context.auth)
         except (sqlite3.DatabaseError, OperatorError) as error:
             # The answer is worth more than its record: a full disk must not swallow it.
-            folder = self._store.folder
+            folder = self._folder
             reason = damaged(folder, error) if isinstance(error, sqlite3.Error) else error
             run.result["warnings"].append(f"the run was not kept: {reason}")
         return False
 
 
-def followed(
+def stream(
     graph: Graph,
     given: Any,  # noqa: ANN401 - LangGraph's own
-    asked: Asked,
+    context: Context,
     thread: str = "",
-) -> dict[str, Any]:
-    """Run the graph, show what happens and return the state that it ends or waits in.
+) -> Iterator[Any]:
+    """Start the graph and return its events, each with its mode.
 
     `given` is its input, or what a reply resumes it with.
     """
-    context = asked.context
     config: RunnableConfig = {"recursion_limit": 4 * context.budget.steps + 10}
     if thread:
         config["configurable"] = {"thread_id": thread}
-    for mode, data in graph.stream(
+    return graph.stream(
         given,
         context=context,
         config=config,
         stream_mode=["updates", "values", "custom"],
         durability="exit" if thread else None,
-    ):
-        if mode == "custom":
-            if asked.on_stream is not None and isinstance(data, StreamEvent):
-                asked.on_stream(data)
-            continue
-        if mode == "values":
-            asked.state = cast(dict[str, Any], data)
-            continue
-        for node, update in cast(dict[str, Any], data).items():
-            if node != INTERRUPT:
-                for step in (update or {}).get("trail", []):
-                    asked.step(step)
-    asks: Clarification | None = asked.state.get("clarification")
-    if asks is not None:
-        step = Step(node="clarify", decision=asks.question, reason="; ".join(asks.options))
-        asked.step(step)
-        asked.state = {**asked.state, "trail": [*asked.state["trail"], step]}
-    return asked.state
+    )

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from core.auth import AuthContext
@@ -20,11 +21,12 @@ from reasoning.planning.files import PlanFile
 from reasoning.types import Reasoner
 from tools.toolbox import Toolbox
 
-PipelineName = Literal["auto", "agentic", "classic"]
+PipelineName = Literal["auto", "agentic", "classic", "single"]
+ONE_SEARCH: tuple[PipelineName, ...] = ("classic", "single")
 
 
 def never() -> bool:
-    """Say that nobody has given up."""
+    """Return that no caller has given up."""
     return False
 
 
@@ -36,24 +38,35 @@ class Context:
     """Carry the caller's rights, the limits and the parts of one run.
 
     With `pipeline` auto a question that is surely plain skips the planner, with agentic none does,
-    with classic every one. `given` is a checked plan to run in place of a proposed one. A run that
-    `may_clarify` has a checkpointer and someone to reply.
+    with classic and single every one. `given` is a checked plan to run in place of a proposed one.
+    A run that `may_clarify` has a checkpointer and someone to reply.
     """
 
     auth: AuthContext
-    budget: Budget
     tools: Toolbox
     reasoner: Reasoner
     settings: Settings
-    clock: Callable[[], float]
+    limits: Budget | None = None  # where they are not those of the settings
+    clock: Callable[[], float] = time.monotonic  # or another; tools compare deadlines with it
     cancelled: Callable[[], bool] = never
     pipeline: PipelineName = "auto"
     given: PlanFile | None = None
     may_clarify: bool = False
 
+    def __post_init__(self) -> None:
+        """Raise CallerError for what no run can be made with."""
+        for name, kind in (("auth", AuthContext), ("tools", Toolbox), ("settings", Settings)):
+            if not isinstance(value := getattr(self, name), kind):
+                raise CallerError(f"a run needs {name}", value=type(value).__name__)
+
+    @cached_property
+    def budget(self) -> Budget:
+        """Return what the run may spend."""
+        return self.limits or self.settings.run_budget()
+
     def may_ask(self, clarified: int) -> bool:
         """Tell whether a question that was asked back so often may be once more."""
-        return self.may_clarify and clarified < self.settings.max_clarifications
+        return self.may_clarify and clarified < self.settings.answering.max_clarifications
 
     def elapsed(self, started: float) -> Usage:
         """Return the wall-clock time since `started` as usage, and one step."""
@@ -75,24 +88,27 @@ class Context:
     ) -> Iterator[Ledger]:
         """Open the ledger of one node: what the chat model may spend in it, and what it spends.
 
-        Statements end at its deadline too. What the answer needs is kept back, and a model that
-        failed to answer in an earlier node of the run is not asked again.
+        Statements end with the run's time, a model's calls when the rules' answer is due. What the
+        answer needs is kept back, and a model that failed to answer in an earlier node of the run
+        is not asked again.
         """
+        seconds = self.budget.seconds_for(answering=answering)
+        due = self.settings.llm.answer_by_seconds
         ledger = Ledger(
-            deadline=started + self.budget.seconds_for(answering=answering),
+            deadline=started + seconds * min(1.0, due / self.budget.seconds),
             tokens=self.budget.tokens_for(usage, answering=answering),
             owner=json.dumps(self.auth.describe(), sort_keys=True),
             lost=any(call.lost for step in trail for call in step.calls),
             cancelled=self.cancelled,
         )
-        with limited_time(TimeLimit(ledger.deadline)), opened_ledger(ledger):
+        with limited_time(TimeLimit(started + seconds)), opened_ledger(ledger):
             yield ledger
 
     def spent(self, started: float, ledger: Ledger) -> Usage:
         """Return one step, the time since `started`, and what the chat model spent in it."""
         prompt = sum(call.prompt_tokens for call in ledger.calls)
         written = sum(call.completion_tokens for call in ledger.calls)
-        price, price_written = self.settings.llm_price_prompt, self.settings.llm_price_completion
+        price, price_written = self.settings.llm.price_prompt, self.settings.llm.price_completion
         return self.elapsed(started).plus(
             Usage(
                 tokens=prompt + written,
@@ -102,42 +118,3 @@ class Context:
                 cost=(prompt * price + written * price_written) / PRICED_TOKENS,
             )
         )
-
-
-def make_context(
-    auth: AuthContext,
-    tools: Toolbox,
-    reasoner: Reasoner,
-    settings: Settings,
-    *,
-    budget: Budget | None = None,
-    clock: Callable[[], float] = time.monotonic,
-    cancelled: Callable[[], bool] = never,
-    pipeline: PipelineName = "auto",
-    given: PlanFile | None = None,
-    may_clarify: bool = False,
-) -> Context:
-    """Build the context of one run; the CLI, servers, Studio and tests all come through here.
-
-    `clock` must tell the time of `time.monotonic()`, since tools compare deadlines with it.
-    """
-    for name, value, kind in (
-        ("auth", auth, AuthContext),
-        ("tools", tools, Toolbox),
-        ("settings", settings, Settings),
-    ):
-        if not isinstance(value, kind):
-            raise CallerError(f"a run needs {name}", value=type(value).__name__)
-    limits = budget or settings.budget()
-    return Context(
-        auth,
-        limits,
-        tools,
-        reasoner,
-        settings,
-        clock,
-        cancelled,
-        pipeline,
-        given,
-        may_clarify=may_clarify,
-    )

@@ -114,7 +114,7 @@ def orphans(state: State) -> set[str]:
 
 
 def told(state: State, question: SubQuestion) -> str:
-    """Return how a question is named to a reader: with a value put into it, by the whole one."""
+    """Return a question as a reader sees it: with its value, or as it was asked."""
     made = {question.id, question.id.rpartition(".")[0]}
     invented = any(one.id in made and uses(one) for one in state["plan"].questions)
     return state["query"].question if invented else question.text

@@ -63,7 +63,7 @@ def after_stop_condition(
 
 
 def after_clarify(state: State) -> Literal["understand", "refuse"]:
-    """Begin anew with the completed question, or refuse when nothing offered was meant."""
+    """Begin again with the completed question, or refuse when nothing offered was meant."""
     return "refuse" if state["outcome"] == "never" else "understand"
 
 

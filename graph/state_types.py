@@ -31,10 +31,7 @@ STATE_TYPES: tuple[type, ...] = (
 
 
 class SummedSerializer(JsonPlusSerializer):
-    """Write values with a check sum beside their type; raise ValueError for other bytes.
-
-    What an earlier version wrote has none and is read as it is.
-    """
+    """Write values with a check sum beside their type; raise ValueError for other bytes."""
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:  # noqa: ANN401 - as LangGraph has it
         """Return the type with the CRC-32 of both, and the bytes."""
@@ -44,8 +41,8 @@ class SummedSerializer(JsonPlusSerializer):
     def loads_typed(self, data: tuple[str, bytes]) -> Any:  # noqa: ANN401 - as LangGraph has it
         """Return the value; raises ValueError when it is not what was written."""
         named, value = data
-        kind, mark, told = named.partition(MARK)
-        if mark and told != f"{_sum(kind, value):08x}":
+        kind, _, told = named.partition(MARK)
+        if told != f"{_sum(kind, value):08x}":
             raise ValueError("a stored state is not what was written")
         try:
             return super().loads_typed((kind, value))

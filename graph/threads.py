@@ -20,8 +20,8 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from core.errors import OperatorError
 from graph.state_types import state_serializer
-from stores.conversations import THREADS
-from stores.database import damaged
+from stores.runlog.conversations import THREADS
+from stores.sqlite.database import damaged
 
 BUSY_S = 5.0
 INTERRUPT = "__interrupt__"  # LangGraph's name of what a node asks
@@ -39,7 +39,7 @@ class StateDamagedError(OperatorError):
 class ThreadSaver(SqliteSaver):
     """Let a run that is over leave its messages alone, and one that waits nothing that it found.
 
-    That is searched anew by what goes on, by the rights of whoever asks then.
+    The next run searches again, with the rights of its caller.
     """
 
     def __init__(self, path: Path) -> None:

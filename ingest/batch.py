@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ingest.summary import ReadFile
 from ingest.types import ParsedDocument
 from ingest.vectors import Embedded
-from stores.journal import Entry
-from stores.rows import DocumentRow
+from stores.sqlite.journal import JournalEntry
+from stores.sqlite.rows import DocumentRow
 
 
 class Parsed(NamedTuple):
@@ -49,10 +49,12 @@ class Batch:
     files: int = 0
     chunks: int = 0
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[JournalEntry]:
         """Return what the journal says of its documents."""
-        waiting = [Entry(one.document_id, one.file.relative) for one in self.parsed]
-        return waiting + [Entry(d.document_id, d.file, len(d.chunks)) for d in self.documents]
+        waiting = [JournalEntry(one.document_id, one.file.relative) for one in self.parsed]
+        return waiting + [
+            JournalEntry(d.document_id, d.file, len(d.chunks)) for d in self.documents
+        ]
 
     def full(self, limit: int) -> bool:
         """Tell whether it holds so many chunks or ends of files."""

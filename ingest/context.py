@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from core.settings import Settings
 from ingest.chunkers.graphemes import first_boundary, last_boundary
 from ingest.types import ParsedDocument
-from stores.rows import NEXT, PREVIOUS
+from stores.sqlite.rows import NEXT, PREVIOUS
 
 
 def with_context(
@@ -22,7 +22,7 @@ def with_context(
     Three documents are held at a time. Records neither take nor give context: the row above is
     about something else.
     """
-    if not settings.merge_short:
+    if not settings.ingest.merge_short:
         for document in documents:
             yield document, ""
         return
@@ -42,12 +42,14 @@ def _context(
     after: ParsedDocument | None,
     settings: Settings,
 ) -> str:
-    """Return what stands before and after a short document, marked, within `merge_max`."""
+    """Return what stands before and after a short document, marked, within `ingest.merge_max`."""
     own = sum(len(block.text) for block in document.blocks)
-    if document.is_record or own >= settings.merge_short_chars:
+    if document.is_record or own >= settings.ingest.merge_short_chars:
         return ""
     earlier, later = _plain(before), _plain(after)
-    room = settings.merge_max - own - len(PREVIOUS) - len(NEXT) - 2  # each on a line of its own
+    room = (
+        settings.ingest.merge_max - own - len(PREVIOUS) - len(NEXT) - 2
+    )  # each on a line of its own
     # What one side does not need the other may have.
     first = max(room // 2, room - len(later))
     earlier = _last(earlier, first)

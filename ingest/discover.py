@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from core.errors import CallerError
+from core.errors import CallerError, OperatorError
 from ingest.loaders.formats import format_of, is_unsupported_document, refusal
 from ingest.loaders.names import storable
 from ingest.types import LoadFailure
+from stores.sqlite.rows import digest
 
 
 @dataclass(frozen=True)
@@ -151,3 +154,41 @@ def _named(found: Iterator[_Found]) -> list[SourceFile]:
         relative = names[item.path] if copy == 1 else f"{names[item.path]}~{copy}"
         listed.append(SourceFile(item.path, relative))
     return listed
+
+
+MEGABYTE = 1 << 20
+
+
+def fingerprint(path: Path, max_mb: float, *decisive: object) -> str:
+    """Hash a file's bytes with everything else that decides what is stored of it.
+
+    A file over the limit is not read, since it will be refused.
+    """
+    content = hashlib.sha256()
+    try:
+        if path.stat().st_size <= max_mb * MEGABYTE:
+            with path.open("rb") as handle:
+                while block := handle.read(MEGABYTE):
+                    content.update(block)
+    except OSError as error:
+        content.update(str(error).encode())
+    return digest(content.hexdigest(), *decisive)
+
+
+def check_disk(sources: Sequence[SourceFile], folder: Path, min_free_mb: int) -> None:
+    """Refuse to start without `storage.min_free_mb` and three times the input of free disk."""
+    size = 0
+    for source in sources:
+        try:
+            size += source.path.stat().st_size
+        except OSError:
+            continue  # reported by the loader
+    needed = min_free_mb + 3 * size // MEGABYTE
+    free = shutil.disk_usage(folder).free // MEGABYTE
+    if free < needed:
+        raise OperatorError(
+            f"ingest needs {needed} MB of free disk (storage.min_free_mb and three times"
+            " the input)",
+            value=f"{free} MB free at {folder}",
+            hint="free some space, or give another directory with --data",
+        )

@@ -4,13 +4,52 @@ from __future__ import annotations
 
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
+
 from core.language.detect import detect_language
 from core.language.tokens import estimate_tokens
 from ingest.chunkers.choice import Chunkers
-from ingest.split import split_document
-from ingest.types import ParsedDocument
-from stores.catalogue import Collection
-from stores.rows import ChunkRow, DocumentRow, digest, document_key, id_parts
+from ingest.chunkers.types import Chunker
+from ingest.types import BlockKind, ParsedDocument
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import ChunkRow, DocumentRow, digest, document_key, id_parts
+
+
+class ChunkText(BaseModel):
+    """Hold one chunk: an exact stretch of a block, or of blocks joined by a blank line.
+
+    `page` is that of the first character; `ordinal` counts from 0 in the document.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    text: str
+    kind: BlockKind
+    section: str
+    page: int | None
+    ordinal: int
+
+
+def split_document(document: ParsedDocument, chunker: Chunker) -> list[ChunkText]:
+    """Cut a document, in order; a chunk whose text came before is dropped."""
+    chunks: list[ChunkText] = []
+    seen: set[str] = set()
+    for cut in chunker.cut(document.blocks):
+        text = cut.text
+        if text in seen:
+            continue
+        seen.add(text)
+        chunks.append(
+            ChunkText(
+                text=text,
+                kind=cut.kind,
+                section=cut.run.section,
+                page=cut.page,
+                ordinal=len(chunks),
+            )
+        )
+    return chunks
+
 
 LANGUAGE_SAMPLE = 1500
 KEYWORD_CHARACTERS = 300  # of keywords before the first chunk, which must have room itself

@@ -1,18 +1,87 @@
-"""What an ingest makes of a file's name and bytes: new, unchanged, moved or renamed."""
+"""Match files with those a collection has: new, unchanged, moved or renamed."""
 
 from __future__ import annotations
 
+import sqlite3
+import threading
 from pathlib import Path
+from types import TracebackType
 
 from ingest.discover import SourceFile
 from ingest.loaders.formats import suffix_of
-from ingest.seen import Seen
-from stores.catalogue import Collection
-from stores.files import Files
-from stores.rows import FileRow
-from stores.write_access import OPERATOR, WriteAccess
+from stores.ports import Intake
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import FileRow
+from stores.sqlite.write_access import OPERATOR, WriteAccess
 
-# Kinds of names in `Seen`: places given, names given, names given or made, names renamed.
+
+class RunIndex:
+    """Names of files and documents in a temporary SQLite database; threads may share it."""
+
+    def __init__(self) -> None:
+        """Open a database without a name, which is in memory until it grows."""
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        for statement in (
+            "PRAGMA journal_mode=OFF",
+            "PRAGMA synchronous=OFF",
+            "CREATE TABLE names (kind TEXT, name TEXT, PRIMARY KEY (kind, name)) WITHOUT ROWID",
+            """CREATE TABLE documents (
+                document_id TEXT PRIMARY KEY, file TEXT, content_hash TEXT) WITHOUT ROWID""",
+            "BEGIN",
+        ):
+            self._connection.execute(statement)
+
+    def add(self, kind: str, name: str) -> None:
+        """Note a name of this kind."""
+        with self._lock:
+            self._connection.execute("INSERT OR IGNORE INTO names VALUES (?, ?)", (kind, name))
+
+    def has(self, kind: str, name: str) -> bool:
+        """Tell whether a name of this kind was noted."""
+        query = "SELECT 1 FROM names WHERE kind = ? AND name = ?"
+        with self._lock:
+            return self._connection.execute(query, (kind, name)).fetchone() is not None
+
+    def add_document(self, document_id: str, file: str, content_hash: str) -> None:
+        """Note that a file has this document."""
+        with self._lock:
+            self._connection.execute(
+                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)",
+                (document_id, file, content_hash),
+            )
+
+    def drop_document(self, document_id: str) -> None:
+        """Take back that a file has this document."""
+        with self._lock:
+            self._connection.execute("DELETE FROM documents WHERE document_id = ?", (document_id,))
+
+    def document(self, document_id: str) -> tuple[str, str] | None:
+        """Return (file, content hash) of a document."""
+        query = "SELECT file, content_hash FROM documents WHERE document_id = ?"
+        with self._lock:
+            row = self._connection.execute(query, (document_id,)).fetchone()
+        return (row[0], row[1]) if row else None
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._connection.close()
+
+    def __enter__(self) -> RunIndex:
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Forget everything."""
+        self.close()
+
+
+# Kinds of names in `RunIndex`: places given, names given, names given or made, names renamed.
 GIVEN, LISTED, NAMED, TAKEN = "given", "listed", "named", "taken"
 
 
@@ -21,9 +90,9 @@ class Known:
 
     def __init__(
         self,
-        files: Files,
+        intake: Intake,
         collection: Collection,
-        seen: Seen,
+        seen: RunIndex,
         access: WriteAccess = OPERATOR,
         *,
         prune: bool,
@@ -32,7 +101,7 @@ class Known:
 
         `access` is that of the writer.
         """
-        self._files = files
+        self._intake = intake
         self._collection = collection
         self._seen = seen
         self._access = access
@@ -40,11 +109,11 @@ class Known:
 
     def stored(self, name: str) -> str:
         """Return the name in the collection of a file that its writer calls `name`."""
-        return self._files.name_for(self._collection, name, self._access)
+        return self._intake.name_for(self._collection, name, self._access)
 
     def staying(self, relative: str) -> FileRow | None:
         """Return what is known of a file that is on the disk and not pruned."""
-        row = self._files.get(self._collection, relative)
+        row = self._intake.find_file(self._collection, relative)
         return row if row is not None and self._stays(row) else None
 
     def _stays(self, row: FileRow) -> bool:
@@ -52,16 +121,16 @@ class Known:
 
     def leaves(self, relative: str) -> bool:
         """Tell whether others may take the documents over that come from a file of this name."""
-        row = self._files.get(self._collection, relative)
+        row = self._intake.find_file(self._collection, relative)
         return row is not None and not self._needed(relative) and not self._stays(row)
 
     def _needed(self, relative: str) -> bool:
-        called = self._files.called(self._collection, relative)
+        called = self._intake.original_name(self._collection, relative)
         return self._seen.has(LISTED, called) or self._seen.has(NAMED, relative)
 
     def unchanged(self, relative: str, fingerprint: str) -> FileRow | None:
         """Return what is known of a file when it is in the collection as it is now."""
-        row = self._files.get(self._collection, relative)
+        row = self._intake.find_file(self._collection, relative)
         same = row is not None and row.fingerprint == fingerprint
         return row if same and not self._seen.has(TAKEN, relative) else None
 
@@ -88,7 +157,7 @@ class Known:
         Each is returned once.
         """
         suffix = suffix_of(relative)
-        for row in self._files.with_fingerprint(self._collection, fingerprint):
+        for row in self._intake.files_with_fingerprint(self._collection, fingerprint):
             same_kind = suffix_of(row.relative) == suffix
             if row.relative == relative or not same_kind or self._stays(row):
                 continue

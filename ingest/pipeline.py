@@ -16,30 +16,25 @@ from itertools import islice
 from pathlib import Path
 
 from core.errors import ModelError
+from core.fields.ingest import IngestSettings
 from core.memory import release_memory
 from core.settings import Settings
+from ingest.arrange import arrange
 from ingest.batch import Batch
-from ingest.catalogue.arrange import arrange
 from ingest.chunkers.choice import Chunkers
-from ingest.discover import SourceFile, discover
-from ingest.files import check_disk
-from ingest.flow import Step
-from ingest.known import GIVEN, LISTED, NAMED, Known
-from ingest.loaders.sandbox import Sandbox
+from ingest.discover import SourceFile, check_disk, discover
+from ingest.known import GIVEN, LISTED, NAMED, Known, RunIndex
 from ingest.reading import Reader
-from ingest.seen import Seen
-from ingest.settle import recover
-from ingest.steps import Steps
-from ingest.summary import Summary
-from ingest.usable import Reading, Usable, load_limits
-from ingest.vectors import embed_missing
+from ingest.sandbox.pool import Sandbox
+from ingest.steps import BackgroundStage, Steps
+from ingest.summary import Summary, Tally
+from ingest.usable import IngestContext, Usable, load_limits
+from ingest.vectors import embed_missing, recover
+from models.digest import OTHER_MODEL, of_another_model
 from models.embeddings import Embedder, Vectors
-from models.identity import OTHER_MODEL, of_another_model
-from stores.catalogue import Collection
-from stores.journal import pending
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.write_access import OPERATOR, WriteAccess
 from stores.store import Store
-from stores.sweep import sweep
-from stores.write_access import OPERATOR, WriteAccess
 
 FORMAT_VERSION = 7  # raise it when loaders, cleaning or splitting change what is stored
 
@@ -61,26 +56,30 @@ class Pipeline:
         second: Embedder | None = None,
         renames: bool = True,
         access: WriteAccess = OPERATOR,
+        tally: Tally | None = None,
     ) -> None:
         """Write to `collection`; documents get the access list `acl`, empty for the whole tenant.
 
         `second` is an embedder whose vectors are kept beside the first one's.
-        `progress(stage, done, total)` is called as files and vectors are done. Without `renames`
+        `progress(stage, done, total)` is called as files and vectors are done, and several times a
+        second while chunks are waited for; `tally` says more. Without `renames`
         a file of equal bytes never takes the place of one that is gone; nor
         with the `access` of another writer than the operator. Raises ModelError for a collection
         whose vectors are all of another model: a half of each would be searched.
         """
-        if why := of_another_model(store.hot.models(collection.id), embedder.model_id):
+        search = store.search
+        if why := of_another_model(search.models(collection.id), embedder.model_id):
             raise ModelError(why, hint=OTHER_MODEL)
-        self._store = store
+        self._store, self._intake, self._search = store, store.intake, search
+        self._maintenance = store.maintenance
         self._embedder = embedder
         self._second = second
         self._settings = settings
         self._model_lock = threading.Lock()
         self._chunkers = Chunkers(settings, embedder, self._embed_sentences)
         self._progress = progress or (lambda stage, done, total: None)
-        self._vectors = 0
-        self._reading = Reading(
+        self._tally = tally or Tally()
+        self._reading = IngestContext(
             store,
             collection,
             settings,
@@ -90,8 +89,8 @@ class Pipeline:
                 FORMAT_VERSION,
                 embedder.model_id,
                 self._chunkers.key,
-                settings.min_text_words,
-                settings.drop_links,
+                settings.library.min_text_words,
+                settings.library.drop_links,
                 load_limits(settings).decisive(),
                 sorted(acl),
                 *_fields_limit(settings),
@@ -105,7 +104,7 @@ class Pipeline:
 
         What the summary tells of was read back from every index. One run at a time changes a store.
         """
-        with self._store.ingesting:
+        with self._maintenance.changing():
             try:
                 return self._run(paths, prune=prune)
             finally:
@@ -115,9 +114,9 @@ class Pipeline:
         started = time.monotonic()
         sources, failures = discover(paths)
         summary = Summary(files=len(sources) + len(failures), failed=list(failures))
-        check_disk(sources, self._store.folder, self._settings.min_free_mb)
-        recover(self._store, self._embedder, self._settings.ingest_batch)
-        with Seen() as seen:
+        check_disk(sources, self._store.folder, self._settings.storage.min_free_mb)
+        recover(self._store, self._embedder, self._settings.ingest.batch)
+        with RunIndex() as seen:
             for source in sources:
                 seen.add(LISTED, source.relative)
                 if prune:
@@ -127,7 +126,7 @@ class Pipeline:
                 summary.removed = self._prune(seen)
             collection = self._reading.collection
             given = partial(seen.has, NAMED)
-            summary.documents, summary.chunks = self._store.files.totals(collection, given)
+            summary.documents, summary.chunks = self._intake.count_in_files(collection, given)
         notes = arrange(self._store, collection, self._settings, self._reading.access.auth)
         self._finish()
         summary.notes = [*self._chunkers.notes, *notes, *self._unfinished()]
@@ -135,38 +134,54 @@ class Pipeline:
         return summary
 
     def _ingest(
-        self, sources: Sequence[SourceFile], summary: Summary, seen: Seen, *, prune: bool
+        self, sources: Sequence[SourceFile], summary: Summary, seen: RunIndex, *, prune: bool
     ) -> None:
         known = Known(
-            self._store.files,
+            self._intake,
             self._reading.collection,
             seen,
             self._reading.access,
             prune=prune,
         )
         steps = Steps(
-            self._reading, self._chunkers, self._embedder, self._model_lock, seen, summary
+            self._reading,
+            self._chunkers,
+            self._embedder,
+            self._model_lock,
+            seen,
+            summary,
+            self._tally,
         )
         self._progress("files", 0, len(sources))
         with Sandbox() as sandbox, ExitStack() as running:
             usable = Usable(self._reading, known, seen, sandbox, summary)
             reader = Reader(self._reading, known, seen, usable)
-            batches: Iterator[Batch] = reader.batches(sources)
-            for work in (steps.parsed, steps.cut, steps.embed):
-                batches = running.enter_context(Step(batches, work))
+            batches: Iterator[Batch] = reader.batches(self._tally.read(sources))
+            for work in (steps.parsed, steps.cut):
+                batches = running.enter_context(BackgroundStage(batches, work))
+            batches = running.enter_context(BackgroundStage(batches, steps.embed, idle=self._idle))
+            running.callback(sandbox.end)
             running.callback(usable.ending.set)
+            running.callback(steps.ending.set)
             for batch in batches:
-                steps.write(batch, self._advance)
+                steps.write(batch)
+                self._tally.files_done = batch.files
                 self._progress("files", batch.files, len(sources))
 
-    def _prune(self, seen: Seen) -> int:
+    def _idle(self) -> None:
+        """Tell how far the step is that is waited for."""
+        if self._tally.chunks:
+            self._progress("chunks", self._tally.chunks_done, self._tally.chunks)
+        else:
+            self._progress("files", self._tally.files_done, self._tally.files)
+
+    def _prune(self, seen: RunIndex) -> int:
         """Remove the files that this run has not come by, some at a time."""
         collection = self._reading.collection
-        gone = (name for name in self._store.files.names(collection) if not seen.has(NAMED, name))
+        gone = (name for name in self._intake.file_names(collection) if not seen.has(NAMED, name))
         removed = 0
-        while part := list(islice(gone, self._settings.ingest_batch)):
-            removed += self._store.files.forget(collection, part, self._reading.access)
-        self._store.outbox.drain(self._advance)
+        while part := list(islice(gone, self._settings.ingest.batch)):
+            removed += self._intake.forget_files(collection, part, self._reading.access)
         return removed
 
     def _finish(self) -> None:
@@ -174,22 +189,25 @@ class Pipeline:
         collection = self._reading.collection
         if self._second is not None:
             advance = partial(self._progress, "second")
-            batch = self._settings.ingest_batch
-            embed_missing(self._store, self._second, batch, advance, collection.id)
-        sweep(self._store.database)
-        self._store.hot.refresh(collection, partial(self._progress, "index"))
+            batch = self._settings.ingest.batch
+            embed_missing(self._intake, self._second, batch, advance, collection.id)
+        self._intake.sweep_vectors()
+        self._search.refresh(collection, partial(self._progress, "index"))
 
     def _unfinished(self) -> Iterator[str]:
         """Tell the operator what earlier runs have left that this one has not come by.
 
-        Nobody else: it is not theirs, and their own job has said so.
+        Other users do not: it is not theirs, and their own job reports it.
         """
         if self._reading.access.auth is not None:
             return
-        connection = self._store.database.read()
         collection = self._reading.collection
-        rows = [row for row in pending(connection) if row["collection"] == collection.name
-                and row["tenant"] == collection.tenant]  # fmt: skip
+        named = (collection.tenant, collection.name)
+        rows = [
+            row
+            for row in self._intake.pending_documents()
+            if (row["tenant"], row["collection"]) == named
+        ]
         if rows:
             count = sum(row["documents"] for row in rows)
             yield (
@@ -202,12 +220,8 @@ class Pipeline:
         with self._model_lock:
             return self._embedder.embed_documents(texts)
 
-    def _advance(self, count: int) -> None:
-        self._vectors += count
-        self._progress("vectors", self._vectors, self._vectors + self._store.outbox.pending())
-
 
 def _fields_limit(settings: Settings) -> tuple[int, ...]:
-    """Return the limit of a collection's fields once it is set: files are then read anew."""
-    given = settings.max_collection_fields
-    return () if given == Settings.model_fields["max_collection_fields"].default else (given,)
+    """Return the limit of a collection's fields once it is set: files are then read again."""
+    given = settings.ingest.max_collection_fields
+    return () if given == IngestSettings.model_fields["max_collection_fields"].default else (given,)

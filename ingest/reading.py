@@ -3,27 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import PurePosixPath
 
 from ingest.batch import Batch, Parsed, Relabelled
 from ingest.context import with_context
-from ingest.discover import SourceFile
-from ingest.enrich import body_hash, document_hash
-from ingest.files import fingerprint
-from ingest.known import NAMED, Known
-from ingest.renames import can_relabel, relabelled
-from ingest.seen import Seen
+from ingest.discover import SourceFile, fingerprint
+from ingest.enrich import body_hash, chunk_id, document_hash
+from ingest.known import NAMED, Known, RunIndex
 from ingest.summary import ReadFile, left_out_of
 from ingest.types import LoadFailure
-from ingest.usable import Reading, Usable, load_limits
-from stores.left_out import LeftOutRow
-from stores.rows import DocumentRow, FileRow
-from stores.stored import stored_documents
+from ingest.usable import IngestContext, Usable, load_limits
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.journal import LeftOutRow
+from stores.sqlite.rows import DocumentRow, FileRow, document_key
+
+HEADINGS = " › "  # stands between the headings of a section
+
+
+def can_relabel(documents: Iterable[DocumentRow], old: str, new: str) -> bool:
+    """Tell whether nothing in the documents but ids and sources can come from the file's name.
+
+    True for no documents at all. Loaders take a part of the name as a title where a text has none:
+    a title, heading or field that is such a part, in whatever spelling, may be one of these, and
+    so may any that says the whole name. Then the file must be read again.
+    """
+    before, after = (PurePosixPath(name).with_suffix("").parts for name in (old, new))
+    changed = {_plain(part) for part in {*before, *after} if (part in before) != (part in after)}
+    whole = {PurePosixPath(name).name for name in (old, new)}
+    return all(_independent(row, old, new, changed, whole) for row in documents)
+
+
+def _independent(row: DocumentRow, old: str, new: str, changed: set[str], whole: set[str]) -> bool:
+    if not row.body_hash or not _labelled(row.source, old) or row.title in (row.document_id, new):
+        return False
+    if row.is_record and row.document_id == old:  # an id of its own that happens to be the name
+        return False
+    stated = {row.title, *_leaves(row.metadata), *(value for _, value, _ in row.fields)}
+    for chunk in row.chunks:
+        stated.update(chunk.section.split(HEADINGS))
+    named = any(name in text for name in whole for text in stated)
+    return not named and not any(_plain(text) in changed for text in stated)
+
+
+def _leaves(value: object) -> Iterator[str]:
+    """Yield the scalars in a value, as text."""
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(item)
+    else:
+        yield str(value)
+
+
+def _plain(text: str) -> str:
+    """Keep letters and digits alone, since loaders make titles of names in many ways."""
+    return "".join(sign for sign in text.casefold() if sign.isalnum())
+
+
+def _labelled(text: str, name: str) -> bool:
+    return text == name or text.startswith((f"{name}#", f"{name}:", f"{name}/", f"{name}!"))
+
+
+def relabelled(row: DocumentRow, collection: Collection, old: str, new: str) -> DocumentRow:
+    """Return the row that an ingest of the file under its new name makes."""
+
+    def renamed(text: str) -> str:
+        return new + text.removeprefix(old) if _labelled(text, old) else text
+
+    document_id, source = renamed(row.document_id), renamed(row.source)
+    content_hash = document_hash(document_id, source, row.title, row.body_hash, row.acl)
+    chunks = [
+        replace(
+            chunk,
+            chunk_id=chunk_id(collection, document_id, row.version, content_hash, chunk.ordinal),
+        )
+        for chunk in row.chunks
+    ]
+    return replace(
+        row,
+        key=document_key(collection, document_id),
+        document_id=document_id,
+        file=new,
+        source=source,
+        content_hash=content_hash,
+        chunks=chunks,
+    )
 
 
 class Reader:
     """Read the files of one ingest."""
 
-    def __init__(self, reading: Reading, known: Known, seen: Seen, usable: Usable) -> None:
+    def __init__(
+        self, reading: IngestContext, known: Known, seen: RunIndex, usable: Usable
+    ) -> None:
         """Take documents through `usable`, and note in `seen` what there is."""
         self._reading = reading
         self._known = known
@@ -33,8 +105,8 @@ class Reader:
         self._limits = load_limits(reading.settings)
 
     def batches(self, sources: Iterable[SourceFile]) -> Iterator[Batch]:
-        """Yield what is new or changed, in batches of about `ingest_batch` chunks."""
-        limit = self._reading.settings.ingest_batch
+        """Yield what is new or changed, in batches of about `ingest.batch` chunks."""
+        limit = self._reading.settings.ingest.batch
         batch = Batch()
         for number, source in enumerate(sources, start=1):
             for item in self._items(source):
@@ -49,7 +121,7 @@ class Reader:
         yield batch
 
     def _put(self, item: Parsed | Relabelled | ReadFile, batch: Batch) -> None:
-        size = self._reading.settings.chunk_size
+        size = self._reading.settings.ingest.chunk_size
         if isinstance(item, ReadFile):
             batch.finished.append(item)
             return
@@ -110,7 +182,7 @@ class Reader:
         old = previous.relative
         if not can_relabel(self._stored(old), old, relative):
             return False
-        keeps_out = self._reading.store.erasure.keeps_out
+        keeps_out = self._reading.maintenance.keeps_out
         rows = (
             relabelled(row, self._reading.collection, old, relative) for row in self._stored(old)
         )
@@ -118,11 +190,10 @@ class Reader:
 
     def _left_out(self, relative: str) -> Iterator[LeftOutRow]:
         reading = self._reading
-        return reading.store.left_out.all(reading.collection, relative)
+        return reading.intake.list_left_out(reading.collection, relative)
 
     def _stored(self, relative: str) -> Iterator[DocumentRow]:
-        store = self._reading.store
-        return stored_documents(store.database.read(), self._reading.collection.id, relative)
+        return self._reading.intake.stored_documents(self._reading.collection.id, relative)
 
     def _relabelled(self, file: ReadFile) -> Iterator[Relabelled]:
         for old in self._stored(file.previous):
@@ -140,7 +211,7 @@ class Reader:
             hashed = document_hash(name, document.source, document.title, body, reading.acl)
             file.documents += 1
             self._seen.add_document(name, file.relative, hashed)
-            if reading.store.files.document_hash(reading.collection, name) != (
+            if reading.intake.document_hash(reading.collection, name) != (
                 file.relative,
                 hashed,
             ):

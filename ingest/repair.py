@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import shutil
+import time
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
+from core.faults import fault
 from core.settings import Settings
 from ingest.pipeline import Progress
 from ingest.vectors import embed_missing
 from models.embeddings import Embedder
-from stores.findings import fulltext_findings
-from stores.fulltext_rebuild import rebuild_fulltext
-from stores.health import vector_sets
-from stores.inventory import orphan_files
-from stores.mending import drop_vectors, read_anew
+from stores.index.port import SearchIndex
+from stores.ports import Maintenance
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 
@@ -25,81 +26,87 @@ def repair(
     second: Embedder | None = None,
 ) -> list[str]:
     """Repair the directory and return what was done; what is damaged in the truth stays so."""
-    done = [*_vectors(store), *_documents(store), *_fulltext(store)]
+    maintenance, catalogue = store.maintenance, store.catalogue
+    collections = catalogue.collections()
+    done = [*_vectors(maintenance), *_documents(maintenance), *_fulltext(maintenance, collections)]
     for model in (embedder, second):
         if model is None:
             continue
-        count = embed_missing(store, model, settings.ingest_batch, partial(progress, "embed"))
+        count = embed_missing(
+            store.intake, model, settings.ingest.batch, partial(progress, "embed")
+        )
         if count:
             done.append(f"{count} texts without a sound vector were embedded again")
-    done += [*_index(store, progress), *_segments(store), *_orphans(store)]
-    store.checkup.parts.rows()
-    store.checkup.sample()
-    store.checkup.settled()
+    done += _index(store.search, collections, progress)
+    done += [f"{name} was removed" for name in maintenance.remove_orphans()]
+    maintenance.check_rows()
+    maintenance.check_sample()
+    maintenance.clear_repairs()
     return done
 
 
-def _vectors(store: Store) -> list[str]:
-    """Drop damaged vectors, so that they are made anew."""
-    damaged = store.checkup.parts.rows().vectors
-    if not damaged:
-        return []
-    with store.database.write() as connection:
-        dropped = drop_vectors(connection)
-    return [f"{dropped} damaged vectors were dropped"]
+def _vectors(maintenance: Maintenance) -> list[str]:
+    """Drop damaged vectors, so that they are computed again."""
+    dropped = maintenance.drop_damaged_vectors()
+    return [f"{dropped} damaged vectors were dropped"] if dropped else []
 
 
-def _documents(store: Store) -> list[str]:
-    """Let the next ingest of their files read damaged documents anew."""
-    count = read_anew(store.database)
+def _documents(maintenance: Maintenance) -> list[str]:
+    """Let the next ingest of their files read damaged documents again."""
+    count = maintenance.read_damaged_again()
     if not count:
         return []
     return [f"{count} damaged documents are read anew when their files are ingested again"]
 
 
-def _fulltext(store: Store) -> list[str]:
+def _fulltext(maintenance: Maintenance, collections: Sequence[Collection]) -> list[str]:
     done = []
-    for collection in store.catalogue.collections():
-        problem = fulltext_findings(store.database, collection.id).problem()
-        if problem:
-            rebuild_fulltext(store.database, collection.id)
-            done.append(f"full text of '{collection.name}' was made anew ({problem})")
+    for collection in collections:
+        if problem := maintenance.fulltext_problem(collection):
+            maintenance.rebuild_fulltext(collection)
+            done.append(f"full text of '{collection.name}' was rebuilt ({problem})")
     return done
 
 
-def _index(store: Store, progress: Progress) -> list[str]:
-    """Drain the outbox into a sound vector index, or make the index anew."""
-    pending = store.outbox.pending()
-
-    def advance(count: int) -> None:
-        progress("vectors", count, count)
-
-    if store.chroma.unsound() or vector_sets(store)[0]:
-        made = store.rebuild_vectors(advance)
-        store.chroma.close()
-        return [f"the vector index was made anew from {made} stored vectors"]
-    if pending:
-        store.outbox.drain(advance)
-        store.chroma.close()
-        return [f"{pending} pending changes reached the vector index"]
-    return []
-
-
-def _segments(store: Store) -> list[str]:
+def _index(search: SearchIndex, collections: Sequence[Collection], progress: Progress) -> list[str]:
     done = []
-    for collection in store.catalogue.collections():
-        if problems := store.hot.problems([collection]):
-            store.hot.rebuild(collection)
-            done.append(f"the search segment of '{collection.name}' was made anew ({problems[0]})")
+    for collection in collections:
+        if problems := search.problems([collection]):
+            search.rebuild(collection, partial(progress, f"index {collection.name}"))
+            done.append(f"the search index of '{collection.name}' was rebuilt ({problems[0]})")
     return done
 
 
-def _orphans(store: Store) -> list[str]:
-    found = orphan_files(store)
-    for name in found:
-        path = store.folder / name
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-    return [f"{name} was removed" for name in found]
+def rebuild(
+    store: Store,
+    embedder: Embedder,
+    settings: Settings,
+    progress: Progress,
+    second: Embedder | None = None,
+    *,
+    words: bool = True,
+) -> dict[str, Any]:
+    """Rebuild full text and vectors; texts without a vector of these models are embedded first.
+
+    Without `words` the full text stays as it is.
+    """
+    started = time.monotonic()
+    intake, catalogue = store.intake, store.catalogue
+    rows = intake.rebuild_words(progress) if words else 0
+    embedded = 0
+    for stage, model in (("embed", embedder), ("second", second)):
+        if model is not None:
+            embedded += embed_missing(
+                intake, model, settings.ingest.batch, partial(progress, stage)
+            )
+    search = store.search
+    fault("rebuild.before")
+    for collection in catalogue.collections():
+        search.rebuild(collection, partial(progress, f"index {collection.name}"))
+    fault("rebuild.after")
+    return {
+        "fts_rows": rows,
+        "vectors": intake.count_vectors(embedder.model_id),
+        "embedded": embedded,
+        "seconds": round(time.monotonic() - started, 3),
+    }

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from queue import Empty, Full, Queue
+from typing import Generic, TypeVar
 
 from core.errors import CarrelError, ModelError, OperatorError
 from ingest.batch import Batch, Parsed
 from ingest.chunkers.choice import Chunkers
 from ingest.enrich import embedded_keywords, embedded_title, enrich
-from ingest.seen import Seen
-from ingest.settle import settle
-from ingest.summary import ReadFile, Summary
+from ingest.known import RunIndex
+from ingest.summary import ReadFile, Size, Summary, Tally
 from ingest.types import LoadFailure
-from ingest.usable import Reading
-from ingest.vectors import Passage, passage_vectors
+from ingest.usable import IngestContext
+from ingest.vectors import Embedded, EmbeddingInput, passage_vectors, verify_documents
 from models.embeddings import Embedder
-from stores.batches import Changes, Finished
-from stores.rows import DocumentRow, FileRow
+from stores.sqlite.batches import Changes, FinishedFile
+from stores.sqlite.rows import DocumentRow, FileRow
 
-Advance = Callable[[int], None]
+AT_ONCE = 3000  # characters: less than a second of the model on two cores
 
 
 class Steps:
@@ -27,26 +28,29 @@ class Steps:
 
     def __init__(
         self,
-        reading: Reading,
+        reading: IngestContext,
         chunkers: Chunkers,
         embedder: Embedder,
         model_lock: threading.Lock,
-        seen: Seen,
+        seen: RunIndex,
         summary: Summary,
+        tally: Tally,
     ) -> None:
         """Embed under `model_lock`, since a tokenizer does not serve two threads at once."""
         self._reading = reading
-        self._store = reading.store
+        self._intake, self._search = reading.intake, reading.store.search
         self._collection = reading.collection
         self._chunkers = chunkers
         self._embedder = embedder
         self._model_lock = model_lock
         self._seen = seen
         self._summary = summary
+        self._tally = tally
+        self.ending = threading.Event()  # when set, no more is embedded than a few texts
 
     def parsed(self, batch: Batch) -> Batch:
         """Note what was read."""
-        self._store.journal.reach(self._collection.id, "parsed", batch.entries())
+        self._intake.reach_stage(self._collection.id, "parsed", batch.entries())
         return batch
 
     def cut(self, batch: Batch) -> Batch:
@@ -56,7 +60,8 @@ class Steps:
             if row is not None:
                 batch.documents.append(row)
         batch.parsed = []
-        self._store.journal.reach(self._collection.id, "chunked", batch.entries())
+        self._tally.cut(_size(batch))
+        self._intake.reach_stage(self._collection.id, "chunked", batch.entries())
         return batch
 
     def _row(self, one: Parsed) -> DocumentRow | None:
@@ -92,7 +97,7 @@ class Steps:
         for document in batch.documents:
             title = embedded_title(document.title, document.alias or document.document_id)
             for chunk in document.chunks:
-                passages[chunk.content_hash] = Passage.of(
+                passages[chunk.content_hash] = EmbeddingInput.of(
                     title,
                     chunk.section,
                     chunk.text,
@@ -101,17 +106,34 @@ class Steps:
                     document.language,
                 )
         model = self._embedder.model_id
-        missing = sorted(self._store.writer.missing_vectors(model, passages))
-        with self._model_lock:
-            made = passage_vectors(self._embedder, {key: passages[key] for key in missing})
+        missing = sorted(self._intake.missing_vectors(model, passages))
+        with self._tally.batch(_size(batch)):
+            made = self._made({key: passages[key] for key in missing})
         if batch.documents:
-            self._store.batches.embedded(
+            self._intake.write_vectors(
                 self._collection.id, model, made.vectors, made.sentences, batch.entries()
             )
         return batch
 
-    def write(self, batch: Batch, advance: Advance) -> None:
-        """Write the batch to the truth and Chroma, and read it back."""
+    def _made(self, passages: dict[str, EmbeddingInput]) -> Embedded:
+        """Embed a few passages at a time, those of like length together.
+
+        Who ends the ingest waits for those few alone; what was made by then is kept.
+        """
+        made = Embedded({}, {})
+        for some in _few_at_once(passages):
+            if self.ending.is_set():
+                self._intake.store_vectors(self._embedder.model_id, *made)
+                raise InterruptedError
+            with self._model_lock:
+                part = passage_vectors(self._embedder, some)
+            made.vectors.update(part.vectors)
+            made.sentences.update(part.sentences)
+            self._tally.embedded(len(some), sum(one.length for one in some.values()))
+        return made
+
+    def write(self, batch: Batch) -> None:
+        """Write the batch to the catalogue and the index, and read it back."""
         finished = [
             self._finished(file)
             for file in batch.finished
@@ -130,14 +152,15 @@ class Steps:
                 left_out,
                 batch.aliases,
             )
-            self._store.batches.indexed(self._collection, changes, self._reading.access)
-        self._store.outbox.drain(advance)
+            self._intake.write_batch(self._collection, changes, self._reading.access)
+        self._search.write_new(self._collection.id)
         confirm(self._reading, [document.document_id for document in batch.documents])
+        self._tally.documents += len(batch.documents)
         for file in batch.finished:
             if not file.unchanged:
                 file.count(self._summary)
 
-    def _finished(self, file: ReadFile) -> Finished:
+    def _finished(self, file: ReadFile) -> FinishedFile:
         row = FileRow(
             relative=file.relative,
             path=file.path,
@@ -150,12 +173,12 @@ class Steps:
             found = self._seen.document(document_id)
             return found is not None and found[0] == file.relative
 
-        return Finished(row, holds, file.previous, file.left_out)
+        return FinishedFile(row, holds, file.previous, file.left_out)
 
 
-def confirm(reading: Reading, documents: Sequence[str]) -> None:
+def confirm(reading: IngestContext, documents: Sequence[str]) -> None:
     """Read documents back, or raise OperatorError: they stay in the journal until they are."""
-    lacking = settle(reading.store, reading.collection.id, documents)
+    lacking = verify_documents(reading.store, reading.collection.id, documents)
     if lacking:
         name, reason = next(iter(lacking.items()))
         raise OperatorError(
@@ -163,3 +186,102 @@ def confirm(reading: Reading, documents: Sequence[str]) -> None:
             value=f"document {name}: {reason}; {len(lacking)} in all",
             hint="look at `carrel doctor`, then ingest again or run `carrel reindex`",
         )
+
+
+def _size(batch: Batch) -> Size:
+    chunks = [chunk for document in batch.documents for chunk in document.chunks]
+    return Size(len(chunks), sum(len(chunk.text) for chunk in chunks))
+
+
+def _few_at_once(passages: Mapping[str, EmbeddingInput]) -> Iterator[dict[str, EmbeddingInput]]:
+    """Yield passages of AT_ONCE characters or a single one, those of like length together."""
+    some: dict[str, EmbeddingInput] = {}
+    characters = 0
+    for key in sorted(passages, key=lambda key: len(passages[key].text)):
+        characters += len(passages[key].text)
+        if some and characters > AT_ONCE:
+            yield some
+            some, characters = {}, len(passages[key].text)
+        some[key] = passages[key]
+    if some:
+        yield some
+
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+_POLL_S = 0.1
+
+
+def _nothing() -> None:
+    """Do nothing while there is nothing to take."""
+
+
+class BackgroundStage(Generic[T, U]):
+    """Apply `work` to each item on a thread and hand the results on in order.
+
+    At most `ahead` results wait to be taken. What `items` or `work` raise is raised where the
+    results are taken. Use as a context manager: leaving it ends the thread.
+    """
+
+    def __init__(
+        self,
+        items: Iterator[T],
+        work: Callable[[T], U],
+        *,
+        ahead: int = 1,
+        idle: Callable[[], None] = _nothing,
+    ) -> None:
+        """Take `items` on the thread alone, which starts with the context.
+
+        `idle` is called, where the results are taken, several times a second while there is none.
+        """
+        self._items = items
+        self._work = work
+        self._idle = idle
+        self._ready: Queue[tuple[U] | BaseException | None] = Queue(ahead)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(
+            target=self._run, name=f"ingest-{work.__name__}", daemon=True
+        )
+
+    def __enter__(self) -> Iterator[U]:
+        """Start the thread and return its results."""
+        self._thread.start()
+        return self._results()
+
+    def __exit__(self, *error: object) -> None:
+        """End the thread after what it is doing now."""
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            for item in self._items:
+                if self._stop.is_set() or not self._hand_on((self._work(item),)):
+                    return
+            self._hand_on(None)
+        except BaseException as error:  # it is raised where the results are taken
+            self._hand_on(error)
+
+    def _hand_on(self, result: tuple[U] | BaseException | None) -> bool:
+        while not self._stop.is_set():
+            try:
+                self._ready.put(result, timeout=_POLL_S)
+            except Full:
+                continue
+            return True
+        return False
+
+    def _results(self) -> Iterator[U]:
+        while not self._stop.is_set():
+            try:
+                result = self._ready.get(timeout=_POLL_S)
+            except Empty:
+                self._idle()
+                continue
+            if result is None:
+                return
+            if isinstance(result, BaseException):
+                raise result
+            yield result[0]

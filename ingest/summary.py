@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from ingest.discover import SourceFile
 from ingest.types import LoadFailure
-from stores.left_out import LeftOutRow
+from stores.sqlite.journal import LeftOutRow
 
 
 @dataclass
@@ -76,3 +79,80 @@ class ReadFile:
 def left_out_of(rows: Iterable[LeftOutRow]) -> list[LoadFailure]:
     """Return what was left out as a summary lists it."""
     return [LoadFailure(path=row.source, reason=row.reason) for row in rows]
+
+
+class Size(NamedTuple):
+    """Hold how many chunks there are, and the characters of all of them."""
+
+    chunks: int
+    text: int
+
+
+class Tally:
+    """Count files, documents and chunks; each number is written by one thread alone."""
+
+    def __init__(self) -> None:
+        """Begin now, with the preparations."""
+        self.files = self.files_done = 0
+        self.documents = 0
+        self.chunks = self.chunks_done = 0  # found so far, and those with vectors
+        self.name = ""  # of the file that is read
+        self._began = time.monotonic()
+        self._started = 0.0  # when there was something to embed
+        self._bytes = self._bytes_read = 0
+        self._text = self._text_done = 0  # characters of those chunks, which tell the time
+
+    @property
+    def elapsed(self) -> float:
+        """Return the seconds since the beginning."""
+        return time.monotonic() - self._began
+
+    @property
+    def share(self) -> float:
+        """Return the share of the work that is done, as far as the files that are read tell."""
+        if not self._text or not self._bytes:
+            return 0.0
+        return min(1.0, self._text_done / self._text * self._bytes_read / self._bytes)
+
+    @property
+    def remaining(self) -> float | None:
+        """Return about how many seconds are left, None while that is unknown."""
+        share = self.share
+        if not share or not self._started:
+            return None
+        return (time.monotonic() - self._started) * (1 - share) / share
+
+    def read(self, sources: Sequence[SourceFile]) -> Iterable[SourceFile]:
+        """Yield the files, each when the one before it has been read."""
+        sizes = []
+        for one in sources:
+            with suppress(OSError):
+                sizes.append(one.path.stat().st_size)
+                continue
+            sizes.append(0)
+        self.files, self._bytes = len(sources), sum(sizes)
+        return self._each(sources, sizes)
+
+    def _each(self, sources: Sequence[SourceFile], sizes: Sequence[int]) -> Iterator[SourceFile]:
+        for source, size in zip(sources, sizes, strict=True):
+            self.name = source.relative
+            yield source
+            self._bytes_read += size
+
+    def cut(self, size: Size) -> None:
+        """Add chunks that wait for their vectors."""
+        self._started = self._started or time.monotonic()
+        self._text += size.text
+        self.chunks += size.chunks
+
+    def embedded(self, chunks: int, text: int) -> None:
+        """Add chunks that have their vectors."""
+        self._text_done += text
+        self.chunks_done += chunks
+
+    @contextmanager
+    def batch(self, size: Size) -> Iterator[None]:
+        """Count a whole batch at the end of the block: some of it had its vectors already."""
+        text, chunks = self._text_done + size.text, self.chunks_done + size.chunks
+        yield
+        self._text_done, self.chunks_done = text, chunks

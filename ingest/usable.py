@@ -5,36 +5,134 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+from core.auth import AuthContext
 from core.language.analysis import terms
+from core.record_names import humanise
 from core.settings import Settings
-from ingest.card import with_card
 from ingest.clean import clean_document
 from ingest.discover import SourceFile
-from ingest.field_names import FieldNames
-from ingest.known import Known
+from ingest.enrich import language_of
+from ingest.known import Known, RunIndex
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.records.record_fields import LONG, shown_value
 from ingest.loaders.registry import load
-from ingest.loaders.sandbox import Sandbox
-from ingest.seen import Seen
+from ingest.loaders.text.plain_text import text_header
+from ingest.sandbox.pool import Sandbox
 from ingest.summary import ReadFile, Summary
-from ingest.types import LoadFailure, ParsedDocument
-from stores.catalogue import Collection
-from stores.left_out import LeftOutRow
-from stores.rows import document_key
+from ingest.types import Block, LoadFailure, ParsedDocument
+from languages.language import find_language
+from stores.ports import Catalogue, Intake, Maintenance
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.journal import LeftOutRow
+from stores.sqlite.rows import document_key
+from stores.sqlite.write_access import OPERATOR, WriteAccess
 from stores.store import Store
-from stores.write_access import OPERATOR, WriteAccess
+
+
+class FieldNames:
+    """Know the fields of a collection's records, and which records may add one.
+
+    What is there already is never refused; what is removed meanwhile counts until the next ingest.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        collection: Collection,
+        settings: Settings,
+        writer: AuthContext | None = None,
+    ) -> None:
+        """Read the names when the first record comes: those that `writer` may see, None for all."""
+        self._catalogue = catalogue
+        self._writer = writer
+        self._collection = collection
+        self._most = settings.ingest.max_collection_fields
+        self._names: set[str] | None = None
+
+    def refusal(self, document: ParsedDocument, file: str) -> LoadFailure | None:
+        """Take the fields of a document in, or say of its file why they are too many."""
+        if not document.fields:
+            return None
+        if self._names is None:
+            self._names = self._catalogue.field_names(self._collection.id, self._writer)
+        new = document.fields.keys() - self._names
+        if new and len(self._names) + len(new) > self._most:
+            reason = (
+                f"its records have new fields, such as {min(new)[:60]!r}, and those of a collection"
+                f" have at most {self._most:,} (ingest.max_collection_fields)"
+            )
+            return LoadFailure(path=file, reason=reason)
+        self._names |= new
+        return None
+
+
+# In this order; what else a file says of itself follows.
+_FIRST = (
+    "title", "authors", "editors", "translators", "illustrators", "publisher", "place",
+    "year", "published",
+    "edition", "series", "isbn", "issn", "doi", "language", "pages", "slides", "version", "license",
+    "created", "updated_at",
+)  # fmt: skip
+# Nearly every file says these, and they say little: alone they are not worth a passage.
+_COMMON = {"title", "language", "created", "updated_at", "keywords", "subject", "url"}
+_NOT_SHOWN = {"description"}
+_MESSAGES = {"eml", "msg", "mbox"}  # whose text begins with what is known of them
+_MOST = 2_000
+
+
+def with_metadata_passage(document: ParsedDocument) -> ParsedDocument:
+    """Return a document with its metadata as its last block, or unchanged if there is too little.
+
+    A record is one itself. The labels are in the language of the document where that is known.
+    """
+    stated = _stated(document)
+    telling = (set(stated) & set(_FIRST)) - (_COMMON - _telling(document))
+    if document.is_record or document.format in _MESSAGES or not document.blocks or not telling:
+        return document
+    labels = find_language(language_of(document)).messages.get("fields", {})
+    lines = [f"{labels.get(name) or humanise(name)}: {value}" for name, value in stated.items()]
+    block = Block(text="\n".join(lines)[:_MOST], kind="record")
+    return document.model_copy(update={"blocks": [*document.blocks, block]})
+
+
+def _telling(document: ParsedDocument) -> set[str]:
+    """Return what is worth a passage though common: most pages of HTML name their language."""
+    return set() if document.format == "html" else {"language"}
+
+
+def _stated(document: ParsedDocument) -> dict[str, str]:
+    described: dict[str, Any] = document.metadata
+    if "authors" not in described:
+        described = text_header("\n".join(block.text for block in document.blocks[:4])) | described
+    if document.title and document.title != document.document_id:
+        described = {**described, "title": document.title}
+    if _repeats(described, "year", "published"):
+        described = {**described, "year": None}
+    if _repeats(described, "published", "updated_at"):
+        described = {**described, "updated_at": None}
+    names = [*_FIRST, *(name for name in described if name not in (*_FIRST, *_NOT_SHOWN))]
+    found = {name: " ".join(shown_value(described[name]).split()) for name in names
+             if described.get(name) not in (None, "", [])}  # fmt: skip
+    return {name: value for name, value in found.items() if value and len(value) <= LONG}
+
+
+def _repeats(described: dict[str, Any], short: str, whole: str) -> bool:
+    """Return whether one date contains another."""
+    return short in described and str(described.get(whole) or "").startswith(str(described[short]))
+
 
 KEPT_OUT = "left out: it was forgotten with --keep-out; `carrel forget --let-in` takes that back"
 
 
 @dataclass(frozen=True)
-class Reading:
-    """Say into what and under which settings files are read.
+class IngestContext:
+    """Into which collection and under which settings an ingest reads files.
 
-    `decisive` is all but a file's bytes that decides what is stored of it; `chunker` is what names
-    the cutting. Without `renames`, equal bytes under another name are always another file. `access`
-    is that of the writer.
+    `decisive` are the inputs, beside a file's bytes, of the fingerprint by which a change is
+    noticed; `chunker` identifies how text is split into chunks. Without `renames`, equal bytes
+    under another name are always another file. `access` is that of the writer.
     """
 
     store: Store
@@ -46,12 +144,27 @@ class Reading:
     renames: bool = True
     access: WriteAccess = OPERATOR
 
+    @property
+    def intake(self) -> Intake:
+        """Return what ingest reads and writes."""
+        return self.store.intake
+
+    @property
+    def maintenance(self) -> Maintenance:
+        """Return what keeps the directory sound."""
+        return self.store.maintenance
+
 
 class Usable:
     """Load and clean the files of one ingest."""
 
     def __init__(
-        self, reading: Reading, known: Known, seen: Seen, sandbox: Sandbox, summary: Summary
+        self,
+        reading: IngestContext,
+        known: Known,
+        seen: RunIndex,
+        sandbox: Sandbox,
+        summary: Summary,
     ) -> None:
         """Note in `summary` what is left out; when `ending` is set, nothing more is loaded."""
         self._reading = reading
@@ -61,7 +174,7 @@ class Usable:
         self.summary = summary
         self._limits = load_limits(reading.settings)
         self._fields = FieldNames(
-            reading.store, reading.collection, reading.settings, reading.access.auth
+            reading.store.catalogue, reading.collection, reading.settings, reading.access.auth
         )
         self.ending = threading.Event()
 
@@ -74,12 +187,12 @@ class Usable:
             if isinstance(item, LoadFailure):
                 file.failures.append(item)
                 continue
-            document = clean_document(item, plain=self._reading.settings.drop_links)
+            document = clean_document(item, plain=self._reading.settings.library.drop_links)
             problem = self._unusable(document, file)
             if not problem:
                 refused = self._fields.refusal(document, file.relative)
                 if refused is None:
-                    yield with_card(document)
+                    yield with_metadata_passage(document)
                 elif refused.path not in {one.path for one in file.failures[-1:]}:
                     file.failures.append(refused)  # once for all records that follow
                 continue
@@ -98,17 +211,17 @@ class Usable:
         """Return the id under which a document is kept."""
         reading = self._reading
         name = document.document_id
-        return reading.store.files.id_for(reading.collection, file.relative, name, reading.access)
+        return reading.intake.id_for(reading.collection, file.relative, name, reading.access)
 
     def _unusable(self, document: ParsedDocument, file: ReadFile) -> str:
         key = document_key(self._reading.collection, document.document_id)
-        if self._reading.store.erasure.keeps_out(key):
+        if self._reading.maintenance.keeps_out(key):
             return KEPT_OUT
         owner = self._owner(self.id_of(document, file))
         if owner not in ("", file.relative) and not self._known.leaves(owner):
-            called = self._reading.store.files.called(self._reading.collection, owner)
+            called = self._reading.intake.original_name(self._reading.collection, owner)
             return f"document id '{document.document_id}' already comes from {called}"
-        least = self._reading.settings.min_text_words
+        least = self._reading.settings.library.min_text_words
         if not least or document.is_record:
             return ""
         # Words as search counts them, since Chinese has no spaces to count.
@@ -121,7 +234,7 @@ class Usable:
         """Return the file that a document comes from, "" for a new one."""
         reading = self._reading
         found = self._seen.document(document_id)
-        found = found or reading.store.files.document_hash(reading.collection, document_id)
+        found = found or reading.intake.document_hash(reading.collection, document_id)
         return found[0] if found else ""
 
 

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from core.language.sentences import sentence_spans
 from ingest.enrich import embedded_keywords, embedded_parts, embedded_title
 from models.embeddings import Embedder, SpanEmbedder, Vectors
-from stores.aliases import GIVEN_ID
+from stores.ports import Intake
 from stores.store import Store
 
 Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Passage:
+class EmbeddingInput:
     """Hold a text to embed; a chunk's own text stands in it from `start` for `length`."""
 
     text: str
@@ -28,7 +27,7 @@ class Passage:
     @classmethod
     def of(
         cls, title: str, section: str, text: str, context: str, keywords: str, language: str
-    ) -> Passage:
+    ) -> EmbeddingInput:
         """Put a chunk under its headings and keywords and before its context."""
         full, start = embedded_parts(title, section, text, context, keywords)
         return cls(full, start, len(text), language)
@@ -49,7 +48,7 @@ class Embedded(NamedTuple):
     sentences: dict[str, Vectors]
 
 
-def passage_vectors(embedder: Embedder, passages: Mapping[str, Passage]) -> Embedded:
+def passage_vectors(embedder: Embedder, passages: Mapping[str, EmbeddingInput]) -> Embedded:
     """Return the vector of each passage and of its sentences, in one run of the model.
 
     Of a model that tells sentences apart every passage gets an array, without rows where the model
@@ -69,7 +68,7 @@ def passage_vectors(embedder: Embedder, passages: Mapping[str, Passage]) -> Embe
 
 
 def embed_missing(
-    store: Store,
+    intake: Intake,
     embedder: Embedder,
     batch: int,
     advance: Advance,
@@ -80,47 +79,57 @@ def embed_missing(
     So are those without vectors of sentences, where the model gives them; of one collection, or of
     all. Every batch is kept at once, so an interruption costs one.
     """
-    missing = (
-        "FROM chunks c JOIN documents d ON d.id = c.document"
-        " WHERE c.id > :last AND (:collection IS NULL OR c.collection_id = :collection)"
-        " AND (NOT EXISTS (SELECT 1 FROM embeddings e"
-        " WHERE e.content_hash = c.content_hash AND e.model = :model)"
-        " OR (:telling AND NOT EXISTS (SELECT 1 FROM sentence_vectors s"
-        " WHERE s.content_hash = c.content_hash AND s.model = :model)))"
-    )
-    connection = store.database.read()
-    bound = {
-        "last": 0,
-        "collection": collection_id,
-        "model": embedder.model_id,
-        "batch": batch,
-        "telling": isinstance(embedder, SpanEmbedder),
-    }
-    total = connection.execute(
-        f"SELECT count(DISTINCT c.content_hash) {missing}", bound
-    ).fetchone()[0]
-    done = 0
-    while rows := connection.execute(
-        "SELECT c.id, c.content_hash, d.title, c.section, c.text, c.context, d.language,"
-        f" {GIVEN_ID} AS document_id, d.metadata, c.ordinal"
-        f" {missing}"
-        " ORDER BY c.id LIMIT :batch",
-        bound,
-    ).fetchall():
+    model, sentences = embedder.model_id, isinstance(embedder, SpanEmbedder)
+    total, done = intake.count_unembedded(model, collection_id, sentences=sentences), 0
+    for chunks in intake.unembedded(model, collection_id, batch, sentences=sentences):
         passages = {
-            row["content_hash"]: Passage.of(
-                embedded_title(row["title"], row["document_id"]),
-                row["section"],
-                row["text"],
-                row["context"],
-                embedded_keywords(json.loads(row["metadata"]), row["ordinal"]),
-                row["language"],
+            chunk.content_hash: EmbeddingInput.of(
+                embedded_title(chunk.title, chunk.document_id),
+                chunk.section,
+                chunk.text,
+                chunk.context,
+                embedded_keywords(chunk.metadata, chunk.ordinal),
+                chunk.language,
             )
-            for row in rows
+            for chunk in chunks
         }
-        embedded = passage_vectors(embedder, passages)
-        store.writer.store_vectors(embedder.model_id, embedded.vectors, embedded.sentences)
-        bound["last"] = rows[-1]["id"]
+        intake.store_vectors(model, *passage_vectors(embedder, passages))
         done += len(passages)
         advance(done, total)
     return done
+
+
+def verify_documents(store: Store, collection_id: int, documents: Sequence[str]) -> dict[str, str]:
+    """Read documents back and take those that are complete out of the journal.
+
+    Those that are not are written to the indexes once more; what they still lack is returned by id.
+    """
+    intake, maintenance = store.intake, store.maintenance
+    lacking = maintenance.missing(collection_id, documents)
+    if lacking:
+        maintenance.index_words_again(collection_id, list(lacking))
+        lacking = maintenance.missing(collection_id, documents)
+    intake.mark_verified(collection_id, [name for name in documents if name not in lacking])
+    return lacking
+
+
+def recover(store: Store, embedder: Embedder, batch: int) -> int:
+    """Bring in what an interrupted run had written already; return how many documents that were.
+
+    Those that cannot be read back stay in the journal.
+    """
+    intake, catalogue, search = store.intake, store.catalogue, store.search
+    for collection in catalogue.collections():
+        search.write_new(collection.id)
+    recovered = 0
+    for collection in catalogue.collections():
+        last, tried = "", False
+        while found := intake.unverified_documents(collection.id, batch, last):
+            lacking = verify_documents(store, collection.id, found)
+            if lacking and not tried:  # their vectors may be of another model
+                tried = True
+                embed_missing(intake, embedder, batch, lambda done, total: None, collection.id)
+                lacking = verify_documents(store, collection.id, list(lacking))
+            recovered += len(found) - len(lacking)
+            last = found[-1]
+    return recovered

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 TABLE = Path(__file__).with_name("chat_table.yaml")
@@ -40,8 +41,6 @@ class ChatCard(BaseModel):
 @cache
 def chat_table() -> tuple[ChatCard, ...]:
     """Return all named chat models, in the order of the file: smallest first."""
-    import yaml
-
     rows = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     return TypeAdapter(tuple[ChatCard, ...]).validate_python(rows)
 

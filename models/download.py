@@ -1,7 +1,12 @@
-"""Fetch a chat model: resumed where it was left, checked against its SHA-256, moved in place."""
+"""Fetch a chat model: resumed where it was left, checked against its SHA-256, moved in place.
+
+`hf_hub_download` (huggingface_hub 1.33) begins a download that was broken off again from its first
+byte, and these files have gigabytes. Its session, token and metadata are used.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import time
@@ -10,10 +15,46 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import httpx
+from filelock import FileLock, Timeout
+from huggingface_hub import get_session, get_token
+
 from core.errors import ModelError, OperatorError
 from models.chat_table import ChatCard
-from models.hub import Announced, announced_file, endpoint, explained
-from models.recorded import file_sha256, record_digest, recorded_digest
+from models.digest import BLOCK
+from models.hub import SHA256, Announced, announced_file, endpoint, explained
+
+
+def file_sha256(path: Path, advance: Callable[[str, int, int], None]) -> str:
+    """Hash a file, saying how far it is: advance("check", bytes done, bytes in all)."""
+    digest, done, size = hashlib.sha256(), 0, path.stat().st_size
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+            done += len(block)
+            advance("check", done, size)
+    return digest.hexdigest()
+
+
+def record_digest(path: Path, digest: str) -> None:
+    """Write the digest beside the file."""
+    partial = _beside(path).with_suffix(".part")
+    partial.write_text(f"{digest}  {path.name}\n", encoding="utf-8")
+    os.replace(partial, _beside(path))
+
+
+def recorded_digest(path: Path) -> str | None:
+    """Return the digest written beside the file, None when there is none."""
+    try:
+        found = _beside(path).read_text(encoding="utf-8", errors="replace").split()
+    except OSError:
+        return None
+    return found[0] if found and SHA256.fullmatch(found[0]) else None
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.sha256")
+
 
 Advance = Callable[[str, int, int], None]  # stage, bytes done, bytes in all (0: not known)
 CONNECT_SECONDS = 10.0
@@ -35,7 +76,7 @@ class Pulled(NamedTuple):
 
 
 def pull_chat_model(card: ChatCard, folder: Path, advance: Advance) -> Pulled:
-    """Bring a chat model into the folder, or find that it is there and whole.
+    """Bring a chat model into the folder, or find that it is there and complete.
 
     A partial file is kept and continued. Raises HubError, OperatorError for the disk, ModelError
     for a file of another digest; such a download is removed.
@@ -65,8 +106,6 @@ def pull_chat_model(card: ChatCard, folder: Path, advance: Advance) -> Pulled:
 @contextmanager
 def _alone(path: Path) -> Iterator[None]:
     """Hold the lock of one file; raise OperatorError when another process fetches it."""
-    from filelock import FileLock, Timeout
-
     lock = FileLock(path.with_name(f"{path.name}.lock"))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -79,7 +118,7 @@ def _alone(path: Path) -> Iterator[None]:
         raise OperatorError(
             f"the model folder must be writable ({error.strerror})",
             value=str(path.parent),
-            hint="set CARREL_MODEL_FOLDER to another folder",
+            hint="set CARREL_LLAMA__MODEL_FOLDER to another folder",
         ) from error
     try:
         yield
@@ -121,14 +160,12 @@ def _check_space(partial: Path, size: int) -> None:
         raise OperatorError(
             f"the download needs {missing:,} bytes, the disk has {free:,} free",
             value=str(partial.parent),
-            hint="free some space, or set CARREL_MODEL_FOLDER to a larger disk",
+            hint="free some space, or set CARREL_LLAMA__MODEL_FOLDER to a larger disk",
         )
 
 
 def _fetch(url: str, partial: Path, size: int, advance: Advance) -> None:
     """Fill the partial file; a cut connection is taken up again while any bytes arrive."""
-    import httpx
-
     idle = 0
     while True:
         before = partial.stat().st_size if partial.exists() else 0
@@ -150,9 +187,6 @@ def _fetch(url: str, partial: Path, size: int, advance: Advance) -> None:
 
 
 def _stream(url: str, partial: Path, start: int, size: int, advance: Advance) -> None:
-    import httpx
-    from huggingface_hub import get_session, get_token
-
     headers = {"Accept-Encoding": "identity"}
     if token := get_token():
         headers["Authorization"] = f"Bearer {token}"
@@ -161,7 +195,7 @@ def _stream(url: str, partial: Path, start: int, size: int, advance: Advance) ->
     times = httpx.Timeout(READ_SECONDS, connect=CONNECT_SECONDS)
     with get_session().stream("GET", url, headers=headers, timeout=times) as response:
         if start and response.status_code == RANGE_WRONG:
-            partial.unlink()  # longer than the file is: begin anew with the next try
+            partial.unlink()  # longer than the file is: begin again with the next try
             raise httpx.RemoteProtocolError("the hub has no such part of the file")
         response.raise_for_status()
         if response.status_code != PARTIAL:

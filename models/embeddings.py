@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
+import numpy as np
+
+from core.cache.cache import Cache
 from core.errors import ModelError
-from models.digest import files_digest
+from models.digest import EmbedderSpec, Prompts, content_digest, files_digest, named_id, prompts_of
 from models.embedded import CARRIERS, EMBEDDED, Carrier, embedded_folder
 from models.embedder_backend import Backend, open_backend
 from models.folder import ModelFolder, find_folder
-from models.identity import EmbedderSpec, Prompts, content_digest, named_id, prompts_of
+from models.huggingface_embedder import URLS, endpoint_model, open_endpoint
 from models.onnx_embedder import Span
 from models.onnx_session import RunOptions
-from models.table import USUAL_COSINES, ModelCard, find_card
-from models.vectors import Passage, Vectors
+from models.table import READER, USUAL_COSINES, ModelCard, find_card, published_weights
+from models.vectors import SpanPassage, Vectors
 
-__all__ = ["EMBEDDED", "Embedder", "Passage", "Reads", "SpanEmbedder", "Vectors", "load_embedder"]
+__all__ = [
+    "EMBEDDED",
+    "Embedder",
+    "Reads",
+    "SpanEmbedder",
+    "SpanPassage",
+    "Vectors",
+    "load_embedder",
+]
 
 DEFAULT_TOKENS = 512  # of encoders whose files say nothing
 
@@ -68,7 +81,7 @@ class Reads(Protocol):
 
     reads: bool
 
-    def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
+    def read(self, question: str, passages: Sequence[SpanPassage]) -> list[Vectors]:
         """Return, per passage, rows of log odds against "none answers", start, end of sentences.
 
         What answers in it likeliest stands there in the text.
@@ -97,13 +110,16 @@ def load_embedder(
     languages: Sequence[str] | None = None,
     prompts: Prompts = Prompts(),  # noqa: B008 - frozen
     backend: Backend = "auto",
+    device: str = "cpu",
     setting: str = "embedder",
 ) -> Embedder:
-    """Return the embedder that settings name: an embedded one, a folder or a cached hub model.
+    """Return the embedder that settings name: embedded, a folder, a cached hub model, an endpoint.
 
     `setting` is the setting an error should name. "auto" takes ONNX where the exported file agrees
     with torch. Raises ModelError for whatever keeps the model from giving vectors.
     """
+    if name.startswith(URLS):
+        return _open_endpoint(name, prompts, languages, RunOptions(0, threads, batch_size))
     carrier = CARRIERS.get(name)
     instead = EMBEDDED if setting == "embedder" else "none"
     folder = (
@@ -112,11 +128,36 @@ def load_embedder(
     card = find_card(folder.name, "embedder")
     _check_kind(folder, card)
     spec = _spec(folder, card, cache_dir, prompts, languages, carrier)
-    embedder = open_backend(
-        folder, spec, RunOptions(spec.max_tokens, threads, batch_size), cache_dir, backend
-    )
+    options = RunOptions(spec.max_tokens, threads, batch_size, device)
+    embedder = open_backend(folder, spec, options, cache_dir, backend)
     _check_dimension(embedder, folder, card)
     return embedder
+
+
+def _open_endpoint(
+    url: str, wanted: Prompts, languages: Sequence[str] | None, options: RunOptions
+) -> Embedder:
+    name, revision = endpoint_model(url)
+    card = find_card(name, "embedder")
+    query, passage = (
+        (card.query_prompt if card else "") if wanted.query is None else wanted.query,
+        (card.passage_prompt if card else "") if wanted.passage is None else wanted.passage,
+    )
+    digest = hashlib.sha256(f"{name} {revision}".encode()).hexdigest()
+    spec = EmbedderSpec(
+        model_id=named_id(name.rpartition("/")[2], digest, query, passage),
+        digest=digest,
+        query_prompt=query,
+        passage_prompt=passage,
+        max_tokens=options.max_tokens,
+        languages=_served(languages, card),
+        cosines=card.cosines if card else USUAL_COSINES,
+    )
+    return open_endpoint(url, spec, options)
+
+
+def _served(wanted: Sequence[str] | None, card: ModelCard | None) -> frozenset[str] | None:
+    return frozenset(wanted) if wanted else (card.languages if card else None)
 
 
 def _spec(
@@ -142,7 +183,7 @@ def _spec(
         query_prompt=query,
         passage_prompt=passage,
         max_tokens=max_tokens,
-        languages=frozenset(languages) if languages else (card.languages if card else None),
+        languages=_served(languages, card),
         cosines=card.cosines if card else USUAL_COSINES,
     )
 
@@ -173,3 +214,79 @@ def _check_dimension(embedder: Embedder, folder: ModelFolder, card: ModelCard | 
                 value=f"the model gives {embedder.dimension}",
                 hint="copy the model again, or give another model's folder another name",
             )
+
+
+QUERY, PASSAGE, READ = "query", "passage", "read"
+READ_COLUMNS = 3  # of what is read: odds, start, end
+
+
+class CachedEmbedder:
+    """Embed each text once for as long as it is remembered; safe to share between threads.
+
+    A vector depends on the model and the text alone. `scope` keeps whoever asks in one scope, such
+    as a tenant, from learning by the time it takes which texts another one has embedded.
+    """
+
+    def __init__(self, embedder: Embedder, cache: Cache, scope: str = "") -> None:
+        """Remember in `cache` what `embedder` gives."""
+        self._embedder = embedder
+        self._cache = cache
+        self._scope = scope
+        self.model_id = embedder.model_id
+        self.dimension = embedder.dimension
+        self.languages = embedder.languages
+        self.similarity = embedder.similarity
+        self.reads = isinstance(embedder, Reads) and embedder.reads
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Embed only the texts that are not remembered and that no other thread is embedding."""
+        keys = [self._key(PASSAGE, text) for text in texts]
+        texts_of = dict(zip(keys, texts, strict=True))
+
+        def make(missing: list[str]) -> dict[str, bytes]:
+            rows = self._embedder.embed_documents([texts_of[key] for key in missing])
+            return {key: _packed(row) for key, row in zip(missing, rows, strict=True)}
+
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        found = self._cache.many(keys, make)
+        return np.stack([_unpacked(found[key]) for key in keys])
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed a question unless it is remembered."""
+        key = self._key(QUERY, text)
+        found = self._cache.many(
+            [key], lambda missing: {key: _packed(self._embedder.embed_query(text))}
+        )
+        return _unpacked(found[key])
+
+    def read(self, question: str, passages: Sequence[SpanPassage]) -> list[Vectors]:
+        """Read only the passages that are not remembered; nothing where the original reads none."""
+        if not isinstance(self._embedder, Reads):
+            return []
+        reader = self._embedder
+        kind = f"{READ} {published_weights()[READER]['sha256']}"
+        keys = [self._key(kind, json.dumps([question, *passage])) for passage in passages]
+        passage_of = dict(zip(keys, passages, strict=True))
+
+        def make(missing: list[str]) -> dict[str, bytes]:
+            rows = reader.read(question, [passage_of[key] for key in missing])
+            return {key: _packed(row) for key, row in zip(missing, rows, strict=True)}
+
+        found = self._cache.many(keys, make)
+        return [_unpacked(found[key]).reshape(-1, READ_COLUMNS) for key in keys]
+
+    def pieces(self, word: str) -> int:
+        """Return what the original returns, 1 where it cuts no words."""
+        return self._embedder.pieces(word) if isinstance(self._embedder, CutsWords) else 1
+
+    def _key(self, kind: str, text: str) -> str:
+        return self._cache.key(model=self.model_id, scope=self._scope, kind=kind, text=text)
+
+
+def _packed(row: Vectors) -> bytes:
+    return bytes(row.astype("<f4").tobytes())
+
+
+def _unpacked(value: bytes) -> Vectors:
+    return np.frombuffer(value, dtype="<f4").astype(np.float32, copy=False)

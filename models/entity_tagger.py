@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from core.distribution import has_extra, require_extra
 from core.errors import ModelError
 from core.language.entities import Entity, Tagger
 
@@ -32,14 +32,10 @@ def entity_tagger(model: str, language: str) -> Tagger | None:
     """
     if model == RULES:
         return None
-    if importlib.util.find_spec("spacy") is None:
-        if model == AUTO:
-            return None
-        raise ModelError(
-            "the entity model needs spaCy",
-            value=model,
-            hint="install it with `pip install spacy`, or set entity_model to 'rules'",
-        )
+    if model == AUTO and not has_extra("entities"):
+        return None
+    instead = "set retrieval.entity_model to 'rules'"
+    require_extra("entities", "the entity model", value=model, otherwise=instead, error=ModelError)
     name = _installed(language) if model == AUTO else model
     return _load(name) if name else None
 
@@ -61,7 +57,7 @@ def _load(name: str) -> Tagger:
         raise ModelError(
             "the entity model cannot be loaded",
             value=name,
-            hint="install that spaCy pipeline, or set entity_model to 'auto' or 'rules'",
+            hint="install that spaCy pipeline, or set retrieval.entity_model to 'auto' or 'rules'",
         ) from error
     return lambda text: tagged(pipeline(text))
 

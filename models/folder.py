@@ -9,7 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from core.distribution import require_extra
 from core.errors import ModelError
+from core.settings import variable_of
 
 WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 CONTENT = frozenset({".json", ".txt", ".model", ".safetensors", ".bin"})
@@ -129,7 +131,7 @@ def find_folder(name: str, *, setting: str, instead: str) -> ModelFolder:
         folder = ModelFolder(path, _name_of(path.resolve())) if path.is_dir() else _cached(name)
     except (OSError, RuntimeError):  # a name too long for a path, an unknown home folder
         folder = None
-    hint = f"check CARREL_{setting.upper()}, or use '{instead}'"
+    hint = f"check {variable_of(setting)}, or use '{instead}'"
     if folder is None:
         raise ModelError(
             f"'{setting}' must be '{instead}', a model folder or a cached hub model",
@@ -183,6 +185,7 @@ def _check_complete(folder: ModelFolder, hint: str) -> None:
 
 
 def _known_architecture(config: dict[str, Any]) -> bool:
+    require_extra("huggingface", "a model that is not embedded", error=ModelError)
     import transformers
 
     names = config.get("architectures") or []

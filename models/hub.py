@@ -10,6 +10,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
+from huggingface_hub import constants, get_hf_file_metadata
+from huggingface_hub.errors import EntryNotFoundError, FileMetadataError, OfflineModeIsEnabled
+
 from core.errors import ModelError
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -40,15 +44,11 @@ class Announced:
 
 def endpoint() -> str:
     """Return the hub's address: HF_ENDPOINT, which may be a mirror, or Hugging Face."""
-    from huggingface_hub import constants
-
     return os.environ.get("HF_ENDPOINT", "").rstrip("/") or constants.ENDPOINT
 
 
 def announced_file(url: str) -> Announced:
     """Ask for size and SHA-256 of a file; its X-Linked-Etag is the digest of a large file."""
-    from huggingface_hub import get_hf_file_metadata
-
     found = get_hf_file_metadata(url, timeout=ASK_SECONDS, endpoint=endpoint())
     digest = (found.etag or "").lower()
     return Announced(url, found.size, digest if SHA256.fullmatch(digest) else None)
@@ -57,9 +57,6 @@ def announced_file(url: str) -> Announced:
 @contextmanager
 def explained(name: str, url: str, destination: Path) -> Iterator[None]:
     """Turn whatever a request raises into one HubError: the reason, the address, what to do."""
-    import httpx
-    from huggingface_hub.errors import EntryNotFoundError, FileMetadataError, OfflineModeIsEnabled
-
     try:
         yield
     except OfflineModeIsEnabled:
@@ -76,8 +73,6 @@ def explained(name: str, url: str, destination: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str:
-    import httpx
-
     response = getattr(error, "response", None)
     if isinstance(response, httpx.Response):
         status = response.status_code

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from core.settings import Settings
+from models.digest import Prompts
 from models.embeddings import Embedder, load_embedder
-from models.identity import Prompts
 from models.reranker import Reranker, load_reranker
+
+EMBEDDING_BATCH = 16  # texts that an embedder reads at a time; more takes more memory
+RERANKING_BATCH = 16  # pairs that a cross-encoder reads at a time
+RERANKER_TOKENS = 512  # of question and passage; what BERT-like cross-encoders can read
 
 NO_SECOND = "none"
 
@@ -15,25 +19,27 @@ def open_embedder(settings: Settings) -> Embedder:
     return load_embedder(
         settings.embedder,
         cache_dir=settings.cache.expanduser(),
-        threads=settings.embedder_threads,
-        batch_size=settings.embedder_batch,
-        languages=settings.embedder_languages,
-        prompts=Prompts(settings.embedder_query_prompt, settings.embedder_passage_prompt),
-        backend=settings.embedder_backend,
+        threads=settings.embedding.threads,
+        batch_size=EMBEDDING_BATCH,
+        languages=settings.embedding.languages,
+        prompts=Prompts(settings.embedding.query_prompt, settings.embedding.passage_prompt),
+        backend=settings.embedding.backend,
+        device=settings.embedding.device,
     )
 
 
 def open_second(settings: Settings) -> Embedder | None:
     """Load the embedder that votes beside the first one, None when there is none."""
-    if settings.embedder_second == NO_SECOND:
+    if settings.embedding.second == NO_SECOND:
         return None
     return load_embedder(
-        settings.embedder_second,
+        settings.embedding.second,
         cache_dir=settings.cache.expanduser(),
-        threads=settings.embedder_threads,
-        batch_size=settings.embedder_batch,
-        backend=settings.embedder_backend,
-        setting="embedder_second",
+        threads=settings.embedding.threads,
+        batch_size=EMBEDDING_BATCH,
+        backend=settings.embedding.backend,
+        device=settings.embedding.device,
+        setting="embedding.second",
     )
 
 
@@ -47,8 +53,9 @@ def open_reranker(settings: Settings) -> Reranker | None:
     return load_reranker(
         settings.reranker,
         cache_dir=settings.cache.expanduser(),
-        threads=settings.embedder_threads,
-        batch_size=settings.reranker_batch,
-        max_tokens=settings.reranker_max_tokens,
-        backend=settings.embedder_backend,
+        threads=settings.embedding.threads,
+        batch_size=RERANKING_BATCH,
+        max_tokens=RERANKER_TOKENS,
+        backend=settings.embedding.backend,
+        device=settings.embedding.device,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from huggingface_hub import try_to_load_from_cache
 from pydantic import BaseModel, ConfigDict
 
 from core.errors import CallerError, ModelError
@@ -91,8 +92,6 @@ def _of_hub(card: ModelCard, name: str = "") -> NamedModel:
 
 
 def _cached_file(repository: str) -> Path | None:
-    from huggingface_hub import try_to_load_from_cache
-
     found = try_to_load_from_cache(repository, WEIGHTS)
     return Path(found) if isinstance(found, str) else None
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from core.errors import ModelError
-from models.identity import EmbedderSpec
+from models.digest import EmbedderSpec
 from models.onnx_session import OnnxSession
 from models.vectors import Vectors, checked_rows, unit_rows
 
@@ -40,8 +42,6 @@ class OnnxEmbedder:
         return len(self._session.encode([word])[0].ids) - 2
 
     def _embed(self, texts: Sequence[str]) -> Vectors:
-        import numpy as np
-
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         for rows, (embedding,) in self._session.run(self._session.encode(texts), ["embedding"]):
             vectors[rows] = embedding
@@ -60,8 +60,6 @@ class OnnxSpanEmbedder(OnnxEmbedder):
         passage around it ("late chunking", Günther et al. 2024, arXiv 2409.04701). A span without
         tokens, because the passage was cut before it, is embedded as a text of its own.
         """
-        import numpy as np
-
         for text, wanted in zip(texts, spans, strict=True):
             _check_spans(text, wanted)
         prompt = self._spec.passage_prompt

@@ -9,11 +9,14 @@ halves the time.
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.distribution import require_extra
+from core.errors import ModelError
 from models.folder import ModelFolder
-from models.onnx_cache import ExportError
+from models.onnx_session import ExportError
 from models.torch_loading import POOLER, torch_loading
 
 if TYPE_CHECKING:
@@ -39,6 +42,8 @@ def check_exportable(folder: ModelFolder, parts: tuple[list[str], ...]) -> None:
         raise ExportError(f"models with the parts {folder.parts} are run by torch")
     if not (folder.path / "tokenizer.json").is_file():
         raise ExportError("models without tokenizer.json are run by torch")
+    needed = "an export to ONNX, made once,"
+    require_extra("huggingface", needed, value=folder.name, error=ModelError)
 
 
 def export_embedder(folder: ModelFolder, target: Path) -> None:
@@ -147,8 +152,6 @@ def _export(
 
 def _fuse(path: Path, config: PreTrainedConfig) -> None:
     """Fuse layers in place; a model the optimizer does not know stays as it was."""
-    import logging
-
     from onnxruntime.transformers import optimizer
 
     silenced = logging.root.manager.disable

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import logging
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
+
+import numpy as np
 
 from core.errors import ModelError
 from models.folder import ModelFolder
@@ -15,11 +22,15 @@ PADDING = 0.2
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Say how a model is run: texts are cut at `max_tokens`, `batch_size` of them at a time."""
+    """Say how a model is run: texts are cut at `max_tokens`, `batch_size` of them at a time.
+
+    `device` is torch's: "cpu", "cuda" or "mps"; ONNX files run on the CPU.
+    """
 
     max_tokens: int
     threads: int
     batch_size: int
+    device: str = "cpu"
 
 
 class Tokenizes(Protocol):
@@ -96,8 +107,6 @@ class OnnxSession:
             yield rows, arrays
 
     def _feed(self, encodings: Sequence[Any]) -> dict[str, Any]:
-        import numpy as np
-
         width = max(len(encoding.ids) for encoding in encodings)
         shape = (len(encodings), width)
         feed = {name: np.zeros(shape, dtype=np.int64) for name in self._inputs}
@@ -151,3 +160,58 @@ def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
 
 def _readable(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+class ExportError(ModelError):
+    """Say why a model cannot become an ONNX file; torch can still run it."""
+
+
+def ensure_onnx(
+    target: Path, export: Callable[[Path], None], agree: Callable[[Path], None]
+) -> Path:
+    """Return `target`, made by `export` and accepted by `agree` when the cache has none.
+
+    Raises ExportError when the model cannot be exported or the results differ.
+    """
+    refused = target.with_suffix(".refused")
+    if target.is_file():
+        return target
+    if refused.is_file():
+        raise ExportError(
+            refused.read_text(encoding="utf-8"), hint=f"delete {refused} to try again"
+        )
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _make(target, export, agree)
+    except ExportError as error:
+        refused.write_text(error.rule, encoding="utf-8")
+        raise
+    except (OSError, MemoryError) as error:  # may go well another time: not kept
+        raise ExportError(
+            "the exported model cannot be written to the cache",
+            value=f"{target.parent}: {error}",
+            hint="check CARREL_CACHE and the free disk and memory",
+        ) from error
+    return target
+
+
+def _make(target: Path, export: Callable[[Path], None], agree: Callable[[Path], None]) -> None:
+    """Write beside the target and rename: a killed export never leaves half a model behind."""
+    handle, name = tempfile.mkstemp(suffix=target.suffix, dir=target.parent)
+    os.close(handle)
+    partial = Path(name)
+    try:
+        with _quiet():
+            export(partial)
+        agree(partial)
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+        yield

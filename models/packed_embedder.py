@@ -9,18 +9,15 @@ from functools import partial
 from pathlib import Path
 
 from core.errors import ModelError
+from models.digest import EmbedderSpec
 from models.embedded import CARRIERS, EMBEDDED, ENGLISH, PACKED
 from models.folder import ModelFolder
-from models.identity import EmbedderSpec
-from models.onnx_cache import ensure_onnx
 from models.onnx_embedder import OnnxSpanEmbedder
-from models.onnx_session import OnnxSession, RunOptions
-from models.packed_export import export_packed
-from models.packed_weights import PackedWeights
-from models.piece_tokenizer import PieceTokenizer, export_pieces
+from models.onnx_session import OnnxSession, RunOptions, ensure_onnx
+from models.packed_weights import PackedWeights, PieceTokenizer, export_pieces
 from models.reader import SentenceReader, open_reader
 from models.table import published_weights
-from models.vectors import Passage, Vectors
+from models.vectors import SpanPassage, Vectors
 
 VERSION = 1  # of the files in the cache; another one makes them again
 
@@ -39,12 +36,18 @@ class PackedEmbedder(OnnxSpanEmbedder):
         self._reader: SentenceReader | None = None
         self._opening = threading.Lock()
 
-    def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
+    def read(self, question: str, passages: Sequence[SpanPassage]) -> list[Vectors]:
         """Return what SentenceReader returns."""
         with self._opening:
             if self._reader is None:
                 self._reader = self._opened()
         return self._reader.read(question, passages)
+
+
+def _export_onnx(weights: PackedWeights, target: Path) -> None:
+    from models.packed_export import export_packed  # late: once for each user, and `onnx` is large
+
+    export_packed(weights, target)
 
 
 def open_packed(
@@ -60,7 +63,7 @@ def open_packed(
         raise ModelError(
             f"the model '{EMBEDDED}' runs as ONNX only",
             value="embedder_backend=torch",
-            hint=f"set embedder_backend=auto, or embedder={ENGLISH}",
+            hint=f"set embedding.backend=auto, or embedder={ENGLISH}",
         )
 
     def export(write: Callable[[PackedWeights, Path], None], kind: str) -> Path:
@@ -69,6 +72,6 @@ def open_packed(
 
     tokenizer = PieceTokenizer(export(export_pieces, "model"), spec.max_tokens)
     alone = replace(options, batch_size=1)  # as its int8 ranges ask for
-    onnx = export(export_packed, "onnx")
+    onnx = export(_export_onnx, "onnx")
     opened = partial(open_reader, path, spec.digest, tokenizer, alone, cache_dir)
     return PackedEmbedder(OnnxSession(onnx, folder, alone, tokenizer), spec, opened)

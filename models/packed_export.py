@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
 
 from models.packed_weights import BLOCK, PackedWeights
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Floats = NDArray[np.float32]
 
 OPSETS = {"": 21, "com.microsoft": 1}
@@ -33,9 +34,6 @@ GAIN, POWER = 2.5, 0.75
 
 def export_packed(weights: PackedWeights, target: Path) -> None:
     """Write the encoder with mean pooling; inputs of shape (1, tokens)."""
-    import onnx
-    from onnx import TensorProto, helper
-
     graph = EncoderGraph(weights)
     hidden = graph.embeddings()
     for layer in range(weights.layers):
@@ -65,8 +63,6 @@ class EncoderGraph:
 
     def node(self, kind: str, inputs: list[str], *outputs: str, **attributes: Any) -> str:  # noqa: ANN401 - as onnx
         """Add a node."""
-        from onnx import helper
-
         named = outputs or (f"{kind}_{len(self.nodes)}",)
         domain = "com.microsoft" if kind in FUSED else ""
         self.nodes.append(helper.make_node(kind, inputs, named, domain=domain, **attributes))
@@ -74,8 +70,6 @@ class EncoderGraph:
 
     def tensor(self, values: NDArray[Any]) -> str:
         """Add a constant."""
-        from onnx import numpy_helper
-
         name = f"tensor_{len(self.tensors)}"
         self.tensors.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
@@ -100,8 +94,6 @@ class EncoderGraph:
 
     def words(self) -> str:
         """Look words up in a table at 4 bits."""
-        from onnx import TensorProto, helper
-
         table = self.weights.matrix("emb.word", self.weights.width)
         # As signed numbers, -8 to 7, which need no zero points: the high bit of each is flipped.
         signed = (table.pairs() ^ 0x88).tobytes()

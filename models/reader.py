@@ -10,17 +10,23 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+
 from core.errors import ModelError
 from models.digest import files_digest
 from models.folder import ModelFolder
-from models.onnx_cache import ensure_onnx
-from models.onnx_session import OnnxSession, RunOptions, Tokenizes
-from models.packed_weights import PackedWeights, unpacked
+from models.onnx_session import OnnxSession, RunOptions, Tokenizes, ensure_onnx
+from models.packed_export import IR_VERSION, OPSETS, EncoderGraph
+from models.packed_weights import BLOCK, PackedWeights, unpacked
 from models.table import READER, published_weights
-from models.vectors import Passage, Vectors
+from models.vectors import SpanPassage, Vectors
 
 if TYPE_CHECKING:
-    from models.piece_tokenizer import Pieces
+    from models.packed_weights import Pieces
+
 
 FILE = Path(__file__).with_name("reader.npz")
 VERSION = 1  # of the file in the cache
@@ -49,15 +55,13 @@ class SentenceReader:
         """Take an open graph with the encoder's tokenizer."""
         self._session = session
 
-    def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
+    def read(self, question: str, passages: Sequence[SpanPassage]) -> list[Vectors]:
         """Return a row for each sentence of each passage: log odds, start, end.
 
         The odds are against "none answers": the log of the sum over the pieces of a sentence of
         exp(start), the same of exp(end), less twice the null logit (Devlin et al. 2019, arXiv
         1810.04805, section 4.3). What answers in it likeliest stands from start to end in the text.
         """
-        import numpy as np
-
         asked = self._pieces(f"query: {question}")[:QUESTION]
         given = [self._given(asked, one) for one in passages]
         found: list[Vectors] = [
@@ -77,7 +81,7 @@ class SentenceReader:
                         found[row][number] = max(LEAST, float(odds)), start, end
         return found
 
-    def _given(self, asked: list[int], passage: Passage) -> _Read:
+    def _given(self, asked: list[int], passage: SpanPassage) -> _Read:
         heading = self._pieces(f"passage: {passage.heading}")[:HEADING]
         before = [0, *asked, 2, 2, *heading]
         text: Pieces = self._session.encode([passage.text])[0]
@@ -98,8 +102,6 @@ class SentenceReader:
 
 def _likeliest(logits: Vectors) -> tuple[int, int]:
     """Return the first and the last piece of what answers likeliest, shape (pieces, 2) given."""
-    import numpy as np
-
     both = logits[:, :1] + logits[:, 1]
     whole = np.triu(both - both.min() + 1) - np.triu(both - both.min() + 1, VALUE)
     start, end = np.unravel_index(int(whole.argmax()), whole.shape)
@@ -114,8 +116,6 @@ class _WordSession(OnnxSession):
         self._words = weights.rows("emb.word", weights.width)
 
     def _feed(self, encodings: Sequence[Any]) -> dict[str, Any]:
-        import numpy as np
-
         (ids,) = [np.array(one.ids) for one in encodings]
         return {"words": unpacked(self._words[ids]).values()[None]}
 
@@ -124,7 +124,7 @@ def open_reader(
     encoder: Path, digest: str, tokenizer: Tokenizes, options: RunOptions, cache_dir: Path
 ) -> SentenceReader:
     """Open the reader of an encoder; raise ModelError for a file that is not its own."""
-    hint = "install Carrel again, or set answer_reader=false"
+    hint = "install Carrel again, or set answering.reader=false"
     if not FILE.is_file():
         raise ModelError("the reader's weights are missing", value=str(FILE), hint=hint)
     own = files_digest([FILE], cache_dir)
@@ -133,7 +133,6 @@ def open_reader(
         raise ModelError(rule, value=str(FILE), hint=hint)
     if published_weights()[READER]["encoder"] != digest:
         raise ModelError("the reader belongs to another encoder", value=digest[:16], hint=hint)
-    from models.reader_export import export_reader
 
     target = cache_dir / f"reader-{own[:16]}-{digest[:8]}-v{VERSION}.onnx"
     write: Callable[[Path], None] = lambda at: export_reader(encoder, FILE, at)  # noqa: E731
@@ -141,3 +140,107 @@ def open_reader(
     session = _WordSession(onnx, ModelFolder(FILE.parent, READER), options, tokenizer)
     session.look_up(PackedWeights(encoder))
     return SentenceReader(session)
+
+
+if TYPE_CHECKING:
+    Floats = NDArray[np.float32]
+
+ZERO = 128  # what stands for 0 in a matrix at 8 bits
+
+
+class Rounded(NamedTuple):
+    """Hold a matrix at 8 bits: numbers (rows, columns) and a scale for each row."""
+
+    numbers: NDArray[np.int8]
+    scales: Floats
+
+    def values(self) -> Floats:
+        """Return the weights, shape (rows, columns)."""
+        return self.numbers.astype(np.float32) * self.scales[:, None].astype(np.float32)
+
+
+class ReaderWeights(PackedWeights):
+    """Give the tensors of the encoder, but those that the reader has itself."""
+
+    def __init__(self, encoder: Path, reader: Path) -> None:
+        """Read both files."""
+        super().__init__(encoder)
+        with np.load(reader, allow_pickle=False) as file:
+            self._own = dict(file)
+
+    def owns(self, name: str) -> bool:
+        """Tell whether a matrix is the reader's own."""
+        return f"{name}.scales" in self._own
+
+    def rounded(self, name: str) -> Rounded:
+        """Return a matrix of the reader."""
+        return Rounded(self._own[name], self._own[f"{name}.scales"].astype(np.float32))
+
+    def vector(self, name: str) -> Floats:
+        """Return a tensor that is not packed, flat."""
+        own = self._own.get(name)
+        return super().vector(name) if own is None else own.astype(np.float32)
+
+    def matrix(self, name: str, columns: int) -> Any:  # noqa: ANN401 - both kinds have `values`
+        """Return a tensor of shape (outputs, columns)."""
+        return self.rounded(name) if self.owns(name) else super().matrix(name, columns)
+
+
+class ReaderGraph(EncoderGraph):
+    """Collect the nodes of the reader."""
+
+    weights: ReaderWeights
+
+    def words(self) -> str:
+        """Take the vectors of words as they are given."""
+        return "words"
+
+    def first(self, hidden: str) -> str:
+        """Return the state of the first token, shape (1, 1, width)."""
+        return self.node("Gather", [hidden, self.tensor(np.array([0]))], axis=1)
+
+    def outer(self, name: str, value: str, columns: int) -> str:
+        """Multiply by the second matrix of a feed-forward layer, at 8 bits where it is own."""
+        if not self.weights.owns(f"{name}.w"):
+            return super().outer(name, value, columns)
+        rounded = self.weights.rounded(f"{name}.w")
+        numbers = (rounded.numbers.astype(np.int16) + ZERO).astype(np.uint8)
+        rows = len(numbers)
+        scales = np.repeat(rounded.scales[:, None], columns // BLOCK, axis=1)
+        return self.node(
+            "MatMulNBits",
+            [
+                value,
+                self.tensor(numbers.reshape(rows, -1, BLOCK)),
+                self.tensor(scales.astype(np.float32).reshape(-1)),
+            ],
+            K=columns,
+            N=rows,
+            bits=8,
+            block_size=BLOCK,
+            accuracy_level=1,
+        )
+
+
+def export_reader(encoder: Path, reader: Path, target: Path) -> None:
+    """Write the reader: words (1, tokens, width) in, logits of start, end and null out."""
+    weights = ReaderWeights(encoder, reader)
+    graph = ReaderGraph(weights)
+    hidden = graph.embeddings()
+    for layer in range(weights.layers):
+        hidden = graph.layer(hidden, layer)
+    for name, given in (("spans", hidden), ("null", graph.first(hidden))):
+        matrix = weights.vector(f"{name}.w").reshape(weights.width, -1)
+        product = graph.node("MatMul", [given, graph.tensor(matrix)])
+        graph.node("Add", [product, graph.tensor(weights.vector(f"{name}.b"))], name)
+    shape = [1, "tokens", weights.width]
+    shapes: dict[str, list[int | str]] = {"spans": [1, "tokens", 2], "null": [1, 1, 1]}
+    made = helper.make_graph(
+        graph.nodes,
+        "reader",
+        [helper.make_tensor_value_info("words", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(k, TensorProto.FLOAT, v) for k, v in shapes.items()],
+        graph.tensors,
+    )
+    opsets = [helper.make_opsetid(*opset) for opset in OPSETS.items()]
+    onnx.save(helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION), target)

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+import numpy as np
+
+from core.distribution import require_extra
+from core.errors import ModelError
+from models.digest import content_digest, named_id
 from models.embedder_backend import Backend
+from models.folder import ModelFolder, find_folder
+from models.onnx_export import export_classifier
+from models.onnx_session import ExportError, OnnxSession, RunOptions, ensure_onnx
+from models.table import find_card
+from models.torch_loading import check_device, torch_loading
+from models.vectors import Vectors
 
 NO_RERANKER = "none"
 
@@ -34,6 +46,7 @@ def load_reranker(
     batch_size: int,
     max_tokens: int,
     backend: Backend = "auto",
+    device: str = "cpu",
 ) -> Reranker | None:
     """Return the cross-encoder that settings name, a folder or a cached hub model; None for "none".
 
@@ -42,7 +55,6 @@ def load_reranker(
     """
     if name == NO_RERANKER:
         return None
-    from models.cross_encoder import open_cross_encoder
 
     return open_cross_encoder(
         name,
@@ -51,4 +63,207 @@ def load_reranker(
         batch_size=batch_size,
         max_tokens=max_tokens,
         backend=backend,
+        device=device,
     )
+
+
+ACTIVATIONS = frozenset({"Identity", "Sigmoid"})
+
+
+def check_ranks(folder: ModelFolder) -> None:
+    """Refuse embedders, whose scoring head would be made of random numbers, and many labels."""
+    architectures = [str(name) for name in folder.config.get("architectures") or []]
+    scores = any(name.endswith("ForSequenceClassification") for name in architectures)
+    labels = len(folder.config.get("id2label") or [""])
+    if folder.own.get("model_type") != "CrossEncoder" and not scores:
+        raise ModelError(
+            "a re-ranker must be a cross-encoder, which scores pairs of texts",
+            value=str(folder.path),
+            hint="name an embedder as CARREL_EMBEDDER, a cross-encoder as CARREL_RERANKER",
+        )
+    if labels != 1:
+        raise ModelError(
+            "a re-ranker must have one label",
+            value=f"{folder.path} has {labels}",
+            hint="choose a cross-encoder trained for ranking",
+        )
+    st = folder.config.get("sentence_transformers")
+    named = (
+        folder.own.get("activation_fn")
+        or (st.get("activation_fn") if isinstance(st, dict) else None)
+        or folder.config.get("sbert_ce_default_activation_function")
+    )
+    if named:
+        check_activation(str(named).rpartition(".")[2], folder)
+
+
+def check_activation(name: str, folder: ModelFolder) -> None:
+    """Refuse an activation other than the two whose score is the sigmoid of the logit."""
+    if name not in ACTIVATIONS:
+        raise ModelError(
+            "a re-ranker's activation must be identity or sigmoid",
+            value=f"{folder.path}: {name}",
+            hint="choose a cross-encoder trained for ranking",
+        )
+
+
+Pairs = Sequence[tuple[str, str]]
+
+
+def pair_inputs(folder: ModelFolder) -> list[str]:
+    """Return the model's inputs; without segments a model has at most one type of token."""
+    typed = int(folder.config.get("type_vocab_size") or 0) > 1
+    return ["input_ids", "attention_mask", *(["token_type_ids"] if typed else [])]
+
+
+class OnnxLogits:
+    """Run an exported cross-encoder."""
+
+    backend = "onnx"
+
+    def __init__(self, onnx: Path, folder: ModelFolder, options: RunOptions) -> None:
+        """Open the file."""
+        self._session = OnnxSession(onnx, folder, options)
+
+    def __call__(self, pairs: Pairs) -> Vectors:
+        """Return logits of shape (len(pairs),)."""
+        found = np.empty(len(pairs), dtype=np.float32)
+        for rows, (values,) in self._session.run(self._session.encode(pairs), ["logits"]):
+            found[rows] = values[:, 0]
+        return found
+
+
+class TorchLogits:
+    """Run a cross-encoder through sentence-transformers."""
+
+    backend = "torch"
+
+    def __init__(self, folder: ModelFolder, options: RunOptions) -> None:
+        """Load the folder; code from a repository is never run."""
+        require_extra("huggingface", "a re-ranker", value=folder.name, error=ModelError)
+        import torch
+        from sentence_transformers import CrossEncoder
+
+        check_device(options.device)
+        torch.set_num_threads(options.threads)
+        with torch_loading(folder):
+            self._model = CrossEncoder(
+                str(folder.path),
+                device=options.device,
+                local_files_only=True,
+                trust_remote_code=False,
+                max_length=options.max_tokens,
+            )
+        check_activation(type(self._model.activation_fn).__name__, folder)
+        self._batch_size = options.batch_size
+        self._name = folder.name
+
+    def __call__(self, pairs: Pairs) -> Vectors:
+        """Return logits of shape (len(pairs),)."""
+        import torch
+
+        readable = [
+            tuple(text.encode("utf-8", "replace").decode() for text in pair) for pair in pairs
+        ]
+        try:
+            found: Vectors = self._model.predict(
+                readable,
+                batch_size=self._batch_size,
+                activation_fn=torch.nn.Identity(),
+                show_progress_bar=False,
+            )
+        except Exception as error:  # torch raises RuntimeError, IndexError and its own
+            raise ModelError(
+                "the model failed while it ran",
+                value=f"{self._name}: {str(error).partition(chr(10))[0]}",
+                hint="check the model's files, or score fewer pairs per batch",
+            ) from error
+        return found
+
+
+DEFAULT_TOKENS = 512  # of encoders whose files say nothing
+AGREEMENT = 1e-3  # of scores from 0 to 1
+PROBES = (
+    "The harbour is open.\nA quiet forest.",
+    "Библиотека на улице 图书馆",
+    "",
+    "one two three four five six seven eight nine ten " * 100,
+)
+QUESTION = "Where is the harbour? Где гавань?"
+
+
+class CrossEncoderReranker:
+    """Score pairs as the sigmoid of the model's logit, whichever library computes it."""
+
+    def __init__(
+        self, logits: OnnxLogits | TorchLogits, model_id: str, languages: frozenset[str] | None
+    ) -> None:
+        """Take what computes the logits of pairs."""
+        self._logits = logits
+        self.backend = logits.backend
+        self.model_id = model_id
+        self.languages = languages
+
+    def score(self, question: str, passages: Sequence[str]) -> list[float]:
+        """Return one score per passage, 0..1, higher is better; ModelError when one is not."""
+        if not passages:
+            return []
+        logits = self._logits([(question, passage) for passage in passages]).astype(np.float64)
+        if logits.shape != (len(passages),) or not np.isfinite(logits).all():
+            raise ModelError(
+                "a re-ranker must give one finite score per passage",
+                value=self.model_id,
+                hint="the weights are damaged; install the model again",
+            )
+        scores: list[float] = (0.5 * (1 + np.tanh(logits / 2))).tolist()  # never overflows
+        return scores
+
+
+def open_cross_encoder(
+    name: str,
+    *,
+    cache_dir: Path,
+    threads: int,
+    batch_size: int,
+    max_tokens: int,
+    backend: Backend,
+    device: str,
+) -> CrossEncoderReranker:
+    """Load a cross-encoder; raise ModelError for a model that does not score pairs."""
+    folder = find_folder(name, setting="reranker", instead="none")
+    check_ranks(folder)
+    card = find_card(folder.name, "cross-encoder")
+    digest = content_digest(folder, cache_dir)
+    length = min(max_tokens, folder.max_tokens or DEFAULT_TOKENS)
+    model_id = named_id(folder.name, digest, length)
+    languages = card.languages if card else None
+
+    options = RunOptions(length, threads, batch_size, device)
+
+    def with_onnx(path: Path) -> CrossEncoderReranker:
+        return CrossEncoderReranker(OnnxLogits(path, folder, options), model_id, languages)
+
+    def with_torch() -> CrossEncoderReranker:
+        return CrossEncoderReranker(TorchLogits(folder, options), model_id, languages)
+
+    if backend == "torch" or device != "cpu":
+        return with_torch()
+    target = cache_dir / f"reranker-{digest[:16]}-v1.onnx"
+    try:
+        ensure_onnx(
+            target,
+            partial(export_classifier, folder, pair_inputs(folder)),
+            lambda path: _check_agreement(with_onnx(path), with_torch()),
+        )
+    except ExportError:
+        if backend == "onnx":
+            raise
+        return with_torch()
+    return with_onnx(target)
+
+
+def _check_agreement(exported: CrossEncoderReranker, original: CrossEncoderReranker) -> None:
+    ours, theirs = exported.score(QUESTION, PROBES), original.score(QUESTION, PROBES)
+    worst = max(abs(one - other) for one, other in zip(ours, theirs, strict=True))
+    if worst > AGREEMENT:
+        raise ExportError(f"the exported scores differ from torch's by {worst:.5f}")

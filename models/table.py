@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 Kind = Literal["embedder", "cross-encoder"]
@@ -16,6 +17,7 @@ USUAL_COSINES: Cosines = {ANY: (0.25, 0.75)}  # MiniLM's, for models that nobody
 TABLE = Path(__file__).with_name("table.yaml")
 WEIGHTS = Path(__file__).with_name("weights.yaml")
 READER = "reader"  # its row there
+MOST_NAMED = 4  # languages that a row of the table names
 
 
 class ModelCard(BaseModel):
@@ -49,8 +51,6 @@ class ModelCard(BaseModel):
 @cache
 def model_table() -> tuple[ModelCard, ...]:
     """Return all known models, in the order of the file."""
-    import yaml
-
     rows = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
     return TypeAdapter(tuple[ModelCard, ...]).validate_python(rows)
 
@@ -58,8 +58,6 @@ def model_table() -> tuple[ModelCard, ...]:
 @cache
 def published_weights() -> dict[str, dict[str, Any]]:
     """Return size and SHA-256 of the weights by repository, where they are known."""
-    import yaml
-
     rows: dict[str, dict[str, Any]] = yaml.safe_load(WEIGHTS.read_text(encoding="utf-8"))
     return rows
 
@@ -73,6 +71,11 @@ def find_card(name: str, kind: Kind) -> ModelCard | None:
     return None
 
 
+def _languages(card: ModelCard) -> str:
+    names = sorted(card.languages or ())
+    return f"{len(names)} languages" if len(names) > MOST_NAMED else ", ".join(names) or "any"
+
+
 def table_rows() -> list[str]:
     """Return the table as lines of Markdown."""
     lines = [
@@ -81,7 +84,7 @@ def table_rows() -> list[str]:
     ]
     for card in model_table():
         prompts = [repr(text) for text in (card.query_prompt, card.passage_prompt) if text]
-        languages = ", ".join(sorted(card.languages)) if card.languages else "any"
+        languages = _languages(card)
         cells = [card.name, card.kind, card.dimension or "", card.max_tokens, languages]
         shown = " ".join(f"`{text}`" for text in prompts)
         lines.append("| " + " | ".join(map(str, [*cells, shown, card.licence])) + " |")

@@ -31,9 +31,22 @@ class _Report(logging.Filter):
         return "LOAD REPORT" not in text
 
 
+def check_device(device: str) -> None:
+    """Raise ModelError when torch has no such device here."""
+    import torch
+
+    there = {"cpu": True, "mps": torch.backends.mps.is_available()}
+    if not there.get(device, torch.cuda.is_available()):
+        raise ModelError(
+            "torch finds no such device here",
+            value=f"embedder_device={device}",
+            hint="set embedding.device=cpu, or install a torch built for the device",
+        )
+
+
 @contextmanager
 def torch_loading(folder: ModelFolder, unused: str = "") -> Iterator[None]:
-    """Load a model inside: no progress bars, and ModelError for files that do not make it whole.
+    """Load a model inside: no progress bars, and ModelError for incomplete files.
 
     transformers fills missing tensors with random numbers and only logs it. Tensors whose names
     begin with `unused` may be missing.

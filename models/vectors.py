@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from core.errors import ModelError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     Vectors = NDArray[np.float32]
 else:
     Vectors = Any
@@ -17,7 +18,7 @@ else:
 UNIT_TOLERANCE = 1e-3  # half-precision weights keep three digits
 
 
-class Passage(NamedTuple):
+class SpanPassage(NamedTuple):
     """Hold consecutive sentences of a text under its heading; `spans` are in characters."""
 
     heading: str
@@ -30,8 +31,6 @@ def checked_rows(rows: Vectors, dimension: int, model_id: str) -> Vectors:
 
     Raises ModelError for another dimension, NaN, infinity and rows of length 0.
     """
-    import numpy as np
-
     vectors = np.asarray(rows, dtype=np.float32)
     if vectors.ndim != 2 or vectors.shape[1] != dimension:
         raise ModelError(
@@ -57,9 +56,37 @@ def checked_rows(rows: Vectors, dimension: int, model_id: str) -> Vectors:
 
 def unit_rows(rows: Vectors, model_id: str) -> Vectors:
     """Scale rows to length 1; raise ModelError for those that have no direction."""
-    import numpy as np
-
     vectors = np.asarray(rows, dtype=np.float32)
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     scaled = (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     return checked_rows(scaled, vectors.shape[1], model_id)
+
+
+# Beyond this many, every n-th one is asked whom it is like: their similarities take 4 MB.
+MOST_COMPARED = 1000
+
+
+def central(vectors: Vectors, most: int, begin: Sequence[int] = ()) -> list[int]:
+    """Return the places of up to `most` unit vectors: those of `begin`, then the most central.
+
+    Greedy facility location: the sum over all of their similarity to the nearest one chosen grows
+    by as much as it can, so what says the same as a chosen one is not chosen. Where there are no
+    vectors, only zeros, the first ones are as good as any.
+    """
+    if not vectors.any():
+        return list(range(min(most, len(vectors))))
+    step = -(-len(vectors) // MOST_COMPARED)
+    similarities = vectors @ vectors[::step].T
+    reached = np.full(similarities.shape[1], -1.0, dtype=np.float32)
+    chosen = list(begin)
+    for place in chosen:
+        reached = np.maximum(reached, similarities[place])
+    while len(chosen) < min(most, len(vectors)):
+        gains = np.maximum(similarities - reached, 0).sum(axis=1)
+        gains[chosen] = -1
+        best = int(gains.argmax())
+        if chosen and gains[best] <= 0:
+            break
+        chosen.append(best)
+        reached = np.maximum(reached, similarities[best])
+    return chosen

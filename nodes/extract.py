@@ -72,10 +72,10 @@ def _values(state: State, operation: ExtractAnswer, context: Context) -> list[Fi
     for value in context.reasoner.extract(wanted, evidence) if evidence else []:
         item = by_id.get(value.evidence_id)
         text = getattr(item, value.field) if item else ""
-        fits = 0 < len(value.value.strip()) <= context.settings.plan_slot_chars
+        fits = 0 < len(value.value.strip()) <= context.settings.plan.slot_chars
         if fits and text[value.start : value.end] == value.value:
             found.setdefault(one_line(value.value).casefold(), value)
-    most = operation.fan_out * (1 + context.settings.max_backtracks)
+    most = operation.fan_out * (1 + context.settings.plan.max_backtracks)
     return list(found.values())[:most]
 
 

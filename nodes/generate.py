@@ -26,6 +26,7 @@ def generate(state: State, runtime: Runtime[Context]) -> Update:
     started, trail = state["started"], state.get("trail") or []
     with context.thinking(started, state["usage"], trail, answering=True) as ledger:
         ledger.on_text, ledger.on_claim = shown.draft, shown.claim
+        ledger.on_draft = shown.by_rules
         draft = context.reasoner.answer(state["query"], plan, evidence)
     shown.rest(draft.claims)
     cited = [(c.evidence_id, 1.0) for claim in draft.claims for c in claim.citations]

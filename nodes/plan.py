@@ -42,7 +42,7 @@ def plan(state: State, runtime: Runtime[Context]) -> Update:
         began,
         ledger,
         decision=f"{count}{ran}",
-        reason=_told(update["plan"]) if update else "; ".join(map(render_operation, wave)),
+        reason=_summary(update["plan"]) if update else "; ".join(map(render_operation, wave)),
         question_id=served.pop() if len(served) == 1 else "",
         arguments={} if update else {"slots": {k: v.value for k, v in settled(state).items()}},
     )
@@ -63,7 +63,7 @@ def _made(state: State, context: Context) -> tuple[Plan, list[AnyOperation], lis
     return made, compiled(made, context.settings), notes
 
 
-def _told(made: Plan) -> str:
+def _summary(made: Plan) -> str:
     return "; ".join(
         f"{one.id}: {filled(one.text, {})}"
         + (f" → {{{one.slot}}}" if one.slot else "")

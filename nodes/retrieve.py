@@ -41,13 +41,18 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
     steps: list[Step] = []
     warnings: list[str] = []
     tokens = 0
-    trail = state.get("trail") or []
+    trail, deadline = state.get("trail") or [], context.deadline(state["started"])
     # A search may let the chat model write a passage; what that costs is charged here.
     with context.thinking(state["started"], state["usage"], trail) as ledger:
         asked, why = _asked(state, operation, context)
         for branch, call in asked:
             began, before = context.clock(), len(ledger.calls)
-            result = _run(context, call, state["started"], warnings)
+            try:
+                result = context.tools.run(call.tool, call.arguments, context.auth, deadline)
+            except CallerError as error:
+                # One refused call must not end the run: the others may still find the answer.
+                warnings.append(f"{call.tool}: {error}")
+                result = ToolResult(auth_filter=context.auth.describe())
             new = [item for item in result.evidence if item.chunk_id not in held]
             tokens += sum(estimate_tokens(item.text) for item in new)
             held |= {item.chunk_id for item in new}
@@ -102,7 +107,7 @@ def _asked(state: State, operation: Search, context: Context) -> tuple[list[tupl
 
 
 def _filtered(call: Call, question: SubQuestion) -> Call:
-    """Keep a planned search's filters in a call that was made anew, for a rewrite or a value."""
+    """Keep a planned search's filters in a call that was made again, for a rewrite or a value."""
     for planned in question.calls:
         where = planned.arguments.get("where")
         texts = isinstance(where, list) and where and all(isinstance(one, str) for one in where)
@@ -138,12 +143,3 @@ def _step_values(question_id: str, call: Call, result: ToolResult) -> dict[str, 
         "stages": result.stages,
         "partial": result.partial,
     }
-
-
-def _run(context: Context, call: Call, started: float, warnings: list[str]) -> ToolResult:
-    try:
-        return context.tools.run(call.tool, call.arguments, context.auth, context.deadline(started))
-    except CallerError as error:
-        # One refused call must not end the run: the others may still find the answer.
-        warnings.append(f"{call.tool}: {error}")
-        return ToolResult(auth_filter=context.auth.describe())

@@ -24,9 +24,11 @@ from graph.reading import (
 from graph.state import Outcome, State, Update
 from reasoning.clarifying import not_found
 from reasoning.open_words import open_words
-from reasoning.planning.adapting import Course, extended
+from reasoning.planning.adapting import ReplanState, extended
 from reasoning.planning.compiler import WHOLE
 from reasoning.planning.running import ready
+
+COVERED = 0.9  # a question whose evidence covers this share of its words needs no other hop
 
 # What a course may change of the state, by the same names.
 COURSE = "operations done chosen rewritten backtracks replans covered".split()
@@ -43,7 +45,7 @@ class Decision(NamedTuple):
 def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
     """Weigh budget, grades, required fields, rewrites and what is still open.
 
-    A search that found nothing has its values undone, is written anew, or extends the plan, each
+    A search that found nothing has its values undone, is written again, or extends the plan, each
     within its limit; then it is over.
     """
     context = runtime.context
@@ -51,7 +53,7 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
     usage = state["usage"].plus(context.elapsed(state["started"]))
     limit = context.budget.exceeded(usage)
     kept: dict[str, Any] = {key: copy(state.get(key)) for key in COURSE if state.get(key)}
-    course = Course(registers=state.get("registers") or {}, **kept)
+    course = ReplanState(registers=state.get("registers") or {}, **kept)
     searches = searches_of(state)
     failed = [one for one in searches if best_grade(state, one.question) < ENOUGH_GRADE]
     again = [] if limit else [one for one in failed if course.undo_values(one, context.settings)]
@@ -72,7 +74,7 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
         "stop_condition",
         began,
         decision=verdict.outcome,
-        reason="; ".join([*course.notes, _told(verdict)]),
+        reason="; ".join([*course.notes, _reason(verdict)]),
         question_id=served.pop() if len(served) == 1 else "",
         arguments={"backtracks": course.backtracks, "replans": course.replans},
     )
@@ -89,18 +91,18 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
     }
 
 
-def _weak(search: Search, course: Course, context: Context) -> bool:
-    """Tell whether a search that found nothing is to be written anew."""
+def _weak(search: Search, course: ReplanState, context: Context) -> bool:
+    """Tell whether a search that found nothing is to be written again."""
     if isinstance(search, MapRetrieve) or search.out == WHOLE:
         return False
-    return context.settings.max_rewrites > 0 and search.out not in course.rewritten
+    return context.settings.answering.max_rewrites > 0 and search.out not in course.rewritten
 
 
-def _follow(state: State, search: Search, course: Course, context: Context) -> None:
+def _follow(state: State, search: Search, course: ReplanState, context: Context) -> None:
     """Extend a planned run by what the evidence of a search names but does not say."""
     settings = context.settings
     single = len(state["plan"].questions) == 1
-    most = settings.max_hops if single else settings.max_replans
+    most = settings.plan.max_hops if single else settings.plan.max_replans
     failed = best_grade(state, search.question) < ENOUGH_GRADE
     if (
         state["path"] != "planned"
@@ -109,7 +111,7 @@ def _follow(state: State, search: Search, course: Course, context: Context) -> N
         or search.out not in course.done
     ):
         return
-    sure = state["query"].confidence >= settings.plain_confidence
+    sure = state["query"].confidence >= settings.plan.plain_confidence
     if not failed and (not single or (state["query"].kind == "plain" and sure)):
         return
     names = answer_ids(state, search.question)
@@ -122,7 +124,7 @@ def _follow(state: State, search: Search, course: Course, context: Context) -> N
     used = [item for item in found if any(item.grades.get(n, 0) == best for n in names)]
     left = open_words(question, used, context.tools.term_weights())
     grew = left.covered > course.covered.get(question.id, -1.0)
-    if left.covered >= settings.hop_coverage or not grew:
+    if left.covered >= COVERED or not grew:
         return
     query = left.text or question.query
     asked = question.model_copy(update={"id": search.question})  # of several values, the question
@@ -139,15 +141,15 @@ def _asks_back(state: State, verdict: Decision, context: Context) -> Clarificati
     refuses = verdict.outcome == "never" and verdict.reason == StopReason.no_relevant_evidence
     if not refuses or not context.may_ask(state.get("clarified", 0)):
         return None
-    return not_found(state["query"].question, state.get("evidence") or [], context.settings)
+    return not_found(state["query"].question, state.get("evidence") or [])
 
 
-def _told(verdict: Decision) -> str:
+def _reason(verdict: Decision) -> str:
     ends = verdict.outcome in ("enough", "never")
     return f"{verdict.reason.value}: {verdict.why}" if ends else verdict.why
 
 
-def _verdict(state: State, course: Course, weak: bool, limit: StopReason | None) -> Decision:
+def _verdict(state: State, course: ReplanState, weak: bool, limit: StopReason | None) -> Decision:
     asked = [question.id for question in state["plan"].questions]
     lost = orphans(state)
     found = [name for name in asked if best_grade(state, name) >= ENOUGH_GRADE]

@@ -12,9 +12,8 @@ from langgraph.types import Overwrite
 from core.budget import Usage
 from core.language.detect import detect_language
 from core.language.replacing import words_replaced
-from core.question import checked_question
 from core.types import Clarification, Plan, Understanding
-from graph.context import Context
+from graph.context import ONE_SEARCH, Context
 from graph.reading import STANDS_FOR
 from graph.state import Path, State, Update
 from reasoning.clarifying import recent, unclear
@@ -37,11 +36,7 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     began = context.clock()
     started = began - before.ms / 1000
     waiting, history = question_and_history(messages)
-    asked = state.get("question") or waiting
-    last = state.get("query")
-    if waiting and last is not None and asked == last.question:
-        asked = waiting  # the other was left by the thread's last run
-    question = asked if goes_on else checked_question(asked, context.settings)
+    question = asked_in(state, waiting)
     update = cleared(state)
     clarified = state.get("clarified", 0) if goes_on else 0
     if state.get("clarified", 0) != clarified:
@@ -61,8 +56,8 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     step = context.step("understand", began, ledger, **values)
     read = [f"“{typed}” is read as “{meant}”" for typed, meant in query.corrected.items()]
     warnings = [*ledger.warnings, *notes, *read]
-    if asked != waiting:  # the next turn's history needs it among the messages
-        update["messages"] = [HumanMessage(asked)]
+    if question != waiting:  # the next turn's history needs it among the messages
+        update["messages"] = [HumanMessage(question)]
     update |= {"question": query.question, "started": started, "query": query, "path": path}
     reduced = {"usage": usage, "trail": [step], "warnings": warnings}
     if goes_on:
@@ -72,9 +67,17 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     }
 
 
+def asked_in(state: State, waiting: str) -> str:
+    """Return the question of a run: the state's own, or that of the messages, which waits."""
+    asked, last = state.get("question") or waiting, state.get("query")
+    if waiting and last is not None and asked == last.question:
+        return waiting  # the other was left by the thread's last run
+    return asked
+
+
 def _understood(question: str, history: Sequence[Turn], context: Context) -> Understanding:
     """Read a question without its misspellings, so that it is graded by what it means."""
-    classic = context.pipeline == "classic" or context.given is not None
+    classic = context.pipeline in ONE_SEARCH or context.given is not None
     language = detect_language(question)
     found = {} if classic else context.tools.corrections(question, language, context.auth)
     query = context.reasoner.understand(words_replaced(question, found), history)
@@ -130,9 +133,9 @@ def _path(query: Understanding, context: Context) -> Path:
     """Skip the planner for a question that is surely plain, or always for the classic pipeline."""
     if context.given is not None:
         return "planned"
-    if context.pipeline == "classic":
+    if context.pipeline in ONE_SEARCH:
         return "plain"
-    sure = query.kind == "plain" and query.confidence >= context.settings.plain_confidence
+    sure = query.kind == "plain" and query.confidence >= context.settings.plan.plain_confidence
     return "plain" if sure and context.pipeline == "auto" else "planned"
 
 

@@ -46,7 +46,9 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     if not kept:
         rejected = [c.evidence_id for claim, _ in dropped for c in claim.citations]
         update["unsupported"] = [*(state.get("unsupported") or []), *rejected]
-        if state.get("drafts", 0) >= MAX_DRAFTS:  # another draft may still be good
+        if not dropped:  # nothing answers, and another draft would say so again
+            update |= {"drafts": MAX_DRAFTS, "stop_reason": StopReason.no_relevant_evidence}
+        elif state.get("drafts", 0) >= MAX_DRAFTS:  # another draft may still be good
             update["stop_reason"] = StopReason.unsupported_answer
         update["draft"] = None
         return update

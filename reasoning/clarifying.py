@@ -11,8 +11,11 @@ from core.language.detect import detect_language
 from core.settings import Settings
 from core.types import Clarification, Evidence
 from reasoning.rules.lexicon import Lexicon, lexicon
-from reasoning.rules.topic import WORD, content_runs, entities
+from reasoning.rules.understanding.topic import WORD, content_runs, entities
 from reasoning.types import Turn
+
+OPTIONS = 4  # documents that a clarifying question offers at most
+OPTION_CHARS = 80  # longest title that a clarifying question offers
 
 RELATED = 1  # the grade of what is about the question but does not answer it
 LONE = 1  # content words of a question that says nothing but what is asked of "it"
@@ -36,7 +39,7 @@ def unclear(question: str, history: Sequence[Turn]) -> Clarification | None:
 
 def recent(history: Sequence[Turn], settings: Settings) -> Sequence[Turn]:
     """Return the turns that a question may be completed from."""
-    return history[-settings.history_turns :] if settings.history_turns else []
+    return history[-settings.answering.history_turns :] if settings.answering.history_turns else []
 
 
 def _names_nothing(question: str) -> bool:
@@ -50,7 +53,7 @@ def _names_nothing(question: str) -> bool:
 
 
 def _reference(question: str, words: Lexicon) -> str:
-    """Return the first word that stands for something said before, "" for none.
+    """Return the first word that refers to something earlier, "" for none.
 
     Words are compared whole, since a Chinese one may be part of another.
     """
@@ -59,9 +62,7 @@ def _reference(question: str, words: Lexicon) -> str:
     return next((token.lower() for token in tokens if token.casefold() in known), "")
 
 
-def not_found(
-    question: str, evidence: Sequence[Evidence], settings: Settings
-) -> Clarification | None:
+def not_found(question: str, evidence: Sequence[Evidence]) -> Clarification | None:
     """Offer documents that are related to a question which none answers, best graded first.
 
     Related is what was graded so, or has a word of the question in its title. A title that only
@@ -71,7 +72,7 @@ def not_found(
     asked = set(content_terms(question))
     ranked: list[tuple[int, int, str]] = []
     for item in evidence:
-        title = plain_text(item.title or item.source, settings.clarification_option_chars)
+        title = plain_text(item.title or item.source, OPTION_CHARS)
         named = set(content_terms(title))
         if named - asked and (item.best_grade >= RELATED or named & asked):
             ranked.append((-item.best_grade, -len(named & asked), title))
@@ -82,7 +83,7 @@ def not_found(
     if not options:
         return None
     text = f"{words.message('refusal')} {words.message('ask_related')}"
-    offered = list(options.values())[: settings.clarification_options]
+    offered = list(options.values())[:OPTIONS]
     return Clarification(question=text, options=offered)
 
 

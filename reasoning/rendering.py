@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.citations import citation_marks, numbered_sources
-from core.language.cues import resource
 from core.record_names import ROW
 from core.types import Claim, Evidence, Plan, StopReason, Understanding
-from reasoning.rules.blocks import CODE_KIND
+from reasoning.rules.answering.blocks import CODE_KIND
+from reasoning.rules.answering.summaries import summarised
 from reasoning.rules.lexicon import lexicon
-from reasoning.rules.summaries import summarised
-from reasoning.rules.versions import contradicts
+from reasoning.rules.values.versions import contradicts
 
 CLASSIC_TOOL = "search_classic"
 
@@ -86,7 +85,7 @@ def render_refusal(
     `near` are titles like the one that was asked for.
     """
     words = lexicon(query.language)
-    reasons = resource("stop_reasons")[words.language]
+    reasons = words.known.messages["stop_reasons"]
     looked_for = [question.query for question in plan.questions] if plan else [query.question]
     lines = [words.message("refusal")]
     if near:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from core.streaming import StreamEvent
-from core.types import Claim, Evidence, Plan
+from core.types import Claim, Draft, Evidence, Plan
 from reasoning.rendering import render_claims
 from reasoning.verification import OTHER_LANGUAGE, unsupported_reason
 
@@ -39,6 +39,13 @@ class SentenceStream:
         """Show a piece of the draft, of which nothing has been checked."""
         if self._mode == "tokens":
             self._write(StreamEvent(kind="token", text=text))
+
+    def by_rules(self, draft: Draft) -> None:
+        """Show what the rules would answer, as far as it is supported, while a model reads."""
+        kept = [one for one in draft.claims if not unsupported_reason(one, self._evidence)]
+        if kept and self._mode != "off":
+            text = render_claims(self._plan, kept, list(self._evidence.values()))
+            self._write(StreamEvent(kind="rules", text=text))
 
     def claim(self, claim: Claim) -> None:
         """Show a claim when it is supported; drop it as the verification will when it is not."""

@@ -16,7 +16,7 @@ from core.language.detect import UNDETERMINED, detect_language
 from core.language.sentences import sentence_spans
 from core.language.stopwords import stopwords
 from core.types import Claim, Evidence
-from reasoning.rules.headings import LED, headings_of
+from reasoning.rules.answering.headings import LED, headings_of
 from reasoning.rules.lexicon import lexicon
 
 NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")

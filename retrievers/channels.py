@@ -1,4 +1,4 @@
-"""The channels of a search: which of them can speak, and the candidates they give."""
+"""The channels of a search: which of them can speak, and what each is asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from core.errors import ModelError
 from core.language.analysis import query_terms
 from core.language.detect import detect_language
 from retrievers.types import Index, Query, Vector
-from stores.segments.types import Candidates
 
 VECTOR = "vector"
 TEXT = "text"
@@ -54,7 +53,7 @@ def ask_channels(index: Index, query: Query, channels: Collection[str]) -> Chann
     if VECTOR in channels:
         _embed(index, query, asked, alone=TEXT not in channels)
     if TEXT in channels or asked.broken:
-        languages = index.store.hot.languages(index.collection.id)
+        languages = index.search.languages(index.collection.id)
         asked.terms = list(query_terms(query.text, languages)[:MAX_TERMS])
         asked.weights = [1.0] * len(asked.terms)
     return asked
@@ -72,17 +71,3 @@ def _embed(index: Index, query: Query, asked: ChannelQuery, *, alone: bool) -> N
         except ModelError as error:
             asked.broken = asked.partial = True
             asked.notes.append(f"keywords only: {error}")
-
-
-def find_candidates(index: Index, query: Query, asked: ChannelQuery, pool: int) -> Candidates:
-    """Return the best `pool` visible chunks of each channel with the scores of all channels."""
-    return index.store.hot.candidates(
-        query.auth,
-        index.collection.id,
-        terms=asked.terms,
-        term_weights=asked.weights,
-        vector=asked.vector,
-        pool=pool,
-        sources=query.sources,
-        kinds=query.kinds,
-    )

@@ -12,15 +12,16 @@ from core.errors import ModelError
 from core.types import Evidence
 from retrievers.channels import TEXT, VECTOR, serves
 from retrievers.hybrid import hybrid_search
-from retrievers.types import Found, Index, Query
-from stores.book_lookup import books_of_texts, texts_of_book
+from retrievers.types import Index, Query, RetrievalResult
+
+CLASSIC_VOTERS = 15  # hits that vote for a document
 
 GLOB = re.compile(r"([*?\[])")
 
 
 def classic_search(
     index: Index, query: Query, limit: int, top_k: int, *, choose: bool = True
-) -> Found:
+) -> RetrievalResult:
     """Search all chunks with one channel, let the hits elect a document, search that document.
 
     The first `limit` hits vote. With a second embedder its hits vote as well. Keywords stand in
@@ -29,19 +30,18 @@ def classic_search(
     """
     channel = VECTOR if serves(index, query) else TEXT
     settings = index.settings
-    plain = settings.model_copy(
-        update={"stage_rerank": False, "stage_near_duplicates": False, "stage_factors": False}
-    )
+    off = ("stage_rerank", "stage_near_duplicates", "stage_factors")
+    plain = settings.model_copy(update={f"selection.{name}": False for name in off})
     voters = replace(index, settings=plain)
     votes = hybrid_search(voters, query, [channel], {channel: limit}, limit, choose=False)
     ballots = votes.evidence + _second_votes(voters, query, limit, votes)
     if not ballots:
         return votes
     book_of = _books(index, query, ballots)
-    winner = elect(ballots, settings.classic_vote, book_of)
+    winner = elect(ballots, settings.retrieval.classic_vote, book_of)
     members = _members(index, query, winner, book_of)
     inside = replace(query, sources=tuple(GLOB.sub(r"[\1]", name) for name in members.values()))
-    limits = {channel: max(top_k, settings.pool)}
+    limits = {channel: max(top_k, settings.retrieval.pool)}
     found = hybrid_search(index, inside, [channel], limits, top_k, choose=choose)
     found.evidence = [item for item in found.evidence if item.document_key in members]
     found.stages = votes.stages + found.stages
@@ -72,11 +72,10 @@ def elect(
 
 def _books(index: Index, query: Query, hits: list[Evidence]) -> dict[str, str]:
     """Return the key of the book of each hit that is from a full text."""
-    if not index.settings.classic_books:
+    if not index.settings.retrieval.classic_books:
         return {}
     keys = (hit.document_key for hit in hits)
-    reader = index.store.database.read()
-    found = books_of_texts(reader, query.auth, index.collection.id, keys)
+    found = index.catalogue.books_of_texts(query.auth, index.collection.id, keys)
     return {key: book["key"] for key, book in found.items()}
 
 
@@ -85,18 +84,17 @@ def _members(
 ) -> dict[str, str]:
     """Return the sources, by document key, of the winner: of one document, or of a whole book."""
     book = book_of.get(winner.document_key, winner.document_key)
-    reader = index.store.database.read()
     members = {winner.document_key: winner.source}
-    if index.settings.classic_books:
+    if index.settings.retrieval.classic_books:
         auth, collection = query.auth, index.collection.id
-        texts = texts_of_book(reader, auth, collection, book)
+        texts = index.catalogue.texts_of_book(auth, collection, book)
         members |= {text["key"]: text["source"] for text in texts}
-        record = books_of_texts(reader, auth, collection, list(members))
+        record = index.catalogue.books_of_texts(auth, collection, list(members))
         members |= {one["key"]: one["source"] for one in record.values()}
     return members
 
 
-def _second_votes(index: Index, query: Query, limit: int, votes: Found) -> list[Evidence]:
+def _second_votes(index: Index, query: Query, limit: int, votes: RetrievalResult) -> list[Evidence]:
     """Return the hits of the second embedder, when there is one that serves the language."""
     second = index.second
     if second is None or not serves(replace(index, embedder=second), query):
@@ -107,14 +105,12 @@ def _second_votes(index: Index, query: Query, limit: int, votes: Found) -> list[
         votes.notes.append(f"one embedder votes: {error}")
         votes.partial = True
         return []
-    store, collection = index.store, index.collection
-    visible = store.catalogue.visible_documents(query.auth, collection.id, query.sources)
-    version = store.catalogue.index_version()
-    scan = store.scan(second.model_id)
+    catalogue, collection = index.catalogue, index.collection
+    visible = catalogue.visible_documents(query.auth, collection.id, query.sources)
+    version = catalogue.index_version()
+    scan = index.store.scan(second.model_id)
     hits = scan.search(collection.id, vector, limit, visible, version)
-    found = store.catalogue.evidence(
-        query.auth, collection.id, [key for key, _ in hits], query.sources
-    )
+    found = catalogue.evidence(query.auth, collection.id, [key for key, _ in hits], query.sources)
     return [
         found[key].model_copy(update={"score": score, "query": query.text})
         for key, score in hits

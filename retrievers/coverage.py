@@ -4,10 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from core.language.tokens import estimate_tokens
+from core.settings import Settings
 from core.types import Evidence
-from retrievers.token_budget import context_budget
 from retrievers.types import Searched, Vector
+
+ALPHA = 0.5  # weight of the mean of the chosen against the best of them
+LEAST_GAIN = 0.005  # coverage that another piece of evidence must add
+CHOSEN = 10  # pieces of evidence chosen at most
+
+
+def token_budget(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
+    """Keep the longest beginning of the ranking that fits the budget, at least the first."""
+    budget = context_budget(searched.index.settings)
+    used = 0
+    for place, item in enumerate(evidence):
+        used += estimate_tokens(item.text)
+        if place and used > budget:
+            return evidence[:place], f"{len(evidence) - place} beyond {budget} tokens dropped"
+    return evidence, ""
+
+
+def context_budget(settings: Settings) -> int:
+    """Return the tokens evidence may fill: `context_tokens`, within a share of the window."""
+    if not settings.selection.context_window:
+        return settings.selection.context_tokens
+    share = int(settings.selection.context_share * settings.selection.context_window)
+    return min(settings.selection.context_tokens, share)
+
 
 COVERAGE = "coverage"
 _ROUNDING = 1e-9  # two ways of adding up one gain may differ by less
@@ -25,9 +51,9 @@ def coverage(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidenc
         searched.vector,
         searched.vectors([item.chunk_id for item in evidence]),
         [estimate_tokens(item.text) for item in evidence],
-        alpha=settings.coverage_alpha,
-        min_gain=settings.coverage_min_gain,
-        most=settings.coverage_k,
+        alpha=ALPHA,
+        min_gain=LEAST_GAIN,
+        most=CHOSEN,
         budget=context_budget(settings),
     )
     kept = [
@@ -53,8 +79,6 @@ def choose(
     The first row is always picked; ties go to the earlier row. Rows whose tokens do not fit the
     rest of the budget are passed over.
     """
-    import numpy as np
-
     rows = np.asarray(vectors, dtype=np.float64)
     target = np.asarray(question, dtype=np.float64)
     cosines = rows @ target

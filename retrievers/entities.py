@@ -11,6 +11,8 @@ from core.types import Evidence
 from models.entity_tagger import entity_tagger
 from retrievers.types import Searched
 
+ENTITIES_WEIGHT = 0.2  # added to evidence that names all entities of the question
+
 ENTITIES = "entities"
 Name = list[frozenset[str]]  # the words of a name, each with its possible index terms
 
@@ -21,7 +23,7 @@ def boost_entities(searched: Searched, evidence: list[Evidence]) -> tuple[list[E
     Equal scores keep their order; `scores["entities"]` is the share.
     """
     shares = entity_shares(searched, evidence)
-    weight = searched.index.settings.weight_entities
+    weight = ENTITIES_WEIGHT
     boosted = []
     for item in evidence:
         share = shares.get(item.chunk_id, 0.0)
@@ -56,8 +58,8 @@ def question_names(searched: Searched) -> list[Name]:
     """Return the entities of the question as index terms, each once, in its order."""
     index, query = searched.index, searched.query
     language = query.language or detect_language(query.text)
-    tagger = entity_tagger(index.settings.entity_model, language)
-    languages = index.store.catalogue.languages(index.collection.id)
+    tagger = entity_tagger(index.settings.retrieval.entity_model, language)
+    languages = index.catalogue.languages(index.collection.id)
     names: list[Name] = []
     for entity in entities(query.text, language, tagger):
         name = query_terms(entity.text, languages)
@@ -70,5 +72,5 @@ def _weight(searched: Searched, name: Name) -> float:
     """Weigh a name by the mean inverse frequency of its words, the commonest reading of each."""
     index = searched.index
     wanted = sorted(term for word in name for term in word)
-    rarity = index.store.fulltext.inverse_frequencies(index.collection.id, wanted)
+    rarity = index.catalogue.inverse_frequencies(index.collection.id, wanted)
     return sum(min(rarity[term] for term in word) for word in name) / len(name)

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from core.errors import ModelError
 from core.language.analysis import query_terms
 from models.chat.types import ModelCancelled
 from retrievers.channels import MAX_TERMS, ChannelQuery
 from retrievers.types import Index, Query, Vector
+
+QUERY2DOC_DISTANCE = 0.6  # a best distance beyond this lets a model write a passage
+HYDE_DISTANCE = 0.99  # one beyond this lets that passage stand for the query
 
 ORIGINAL = 5.0  # a word of the question weighs as much as five of the passage (Wang et al. 2023)
 
@@ -23,13 +28,13 @@ def expand(
 ) -> ChannelQuery | None:
     """Return the query with a written passage, or None when a gate is closed.
 
-    The gates: a model that writes, a best distance beyond `query2doc_distance`, and a passage
-    whose similarity to the question is at least `drift_similarity`.
+    The gates: a model that writes, a best distance beyond `QUERY2DOC_DISTANCE`, and a passage
+    whose similarity to the question is at least `answering.drift_similarity`.
     """
     settings = index.settings
     if index.writer is None or index.embedder is None or asked.vector is None:
         return None
-    if distance is None or distance <= settings.query2doc_distance:
+    if distance is None or distance <= QUERY2DOC_DISTANCE:
         return None
     try:
         passage = index.writer.write_passage(query.text, query.language or "").strip()
@@ -42,18 +47,19 @@ def expand(
     if vector is None:
         return None
     cosine = float(vector @ asked.vector)
-    if index.embedder.similarity(cosine, query.language or "") < settings.drift_similarity:
+    if (
+        index.embedder.similarity(cosine, query.language or "")
+        < settings.answering.drift_similarity
+    ):
         return None
-    if distance > settings.hyde_distance:
+    if distance > HYDE_DISTANCE:
         return replace(asked, vector=vector, notes=[*asked.notes, "HyDE: a written passage"])
     return _with_passage(index, asked, passage, vector)
 
 
 def _with_passage(index: Index, asked: ChannelQuery, passage: str, vector: Vector) -> ChannelQuery:
-    import numpy as np
-
     assert asked.vector is not None  # expand() has looked
-    languages = index.store.hot.languages(index.collection.id)
+    languages = index.search.languages(index.collection.id)
     known = set(asked.terms)
     added = [group for group in query_terms(passage, languages) if group not in known]
     added = added[: MAX_TERMS - len(asked.terms)]

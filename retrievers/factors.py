@@ -11,9 +11,79 @@ from core.language.cues import cues
 from core.language.detect import detect_language
 from core.language.identifiers import find_identifiers
 from core.types import Evidence
-from retrievers.shapes import code_share, is_index_page
 from retrievers.types import Searched
-from retrievers.versions import asked_version, version_distance
+from retrievers.versions import NEAR_RELEASES, asked_version, version_distance
+
+LINK_LINES = 8  # a list of links has at least this many lines: judged, not fitted
+LINK_WIDTH = 60  # characters of such a line at most
+LINK_SHARE = 0.8  # of such lines in a list of links
+
+# What factors add to a score (measured in docs/evals/retrieval.md): the version asked for.
+VERSION_EXACT = 0.15
+VERSION_NEAR = -0.05  # a neighbouring version
+VERSION_FAR = -0.2  # a distant one
+CODE = 0.05  # code when code is asked for, by its share
+CODE_OTHER = -0.03  # code when it is not
+INDEX_PAGE = -0.1  # lists of links and tables of contents
+API_NAME = 0.05  # an API name of the question is there exactly
+HEADING = 0.3  # a title or a keyword is the query, word by word
+
+_FENCE = re.compile(r"\s*(?:```|~~~)")
+# Only what prose does not look like: "public health" begins a line of prose too.
+_CODE_LINE = re.compile(
+    r"\s*(?:>>> |\.\.\. |\$ \S|#include\b|pip install |curl -|@[\w.]+(?:\(.*\))?$"
+    r"|(?:from [\w.]+ )?import [\w.*]+(?: as \w+)?(?:, ?\w+)*;?$|(?:async )?def \w+\("
+    r"|(?:export |pub |static )*(?:function|fn|func) \w+\(|class \w+.*[:{]$"
+    r"|(?:const|let|var) \w+ ?[=:]|(?:public|private|protected) .*[({]$)"
+    r"|\s*[\w.\[\]\"']+\s*(?:[-+*/|&]?=(?!=)|:=)\s*\S|\s*[\w.]+\([^)]*\)\s*[;{]?\s*$"
+    r"|.*[{}]\s*$|.*\);\s*$|\s*[)\]]+[,;]?\s*$"
+)
+_SENTENCE = re.compile(r"[.!?…](?:[\"'”’»)\]]*)(?:\s|$)|[。！？]")
+_FIELD = re.compile(r"\s*[^\W_][^\n:：]{0,40}[:：]\s*\S")
+_WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uff00-\uff60]")
+
+
+def code_share(item: Evidence) -> float:
+    """Return the share of a chunk's lines that are code, 0..1."""
+    if item.kind == "code":
+        return 1.0
+    lines = [line for line in item.text.splitlines() if line.strip()]
+    inside, code = False, 0
+    for line in lines:
+        if _FENCE.match(line):
+            inside = not inside
+            code += 1
+        elif inside or _CODE_LINE.match(line):
+            code += 1
+    return code / len(lines) if lines else 0.0
+
+
+def is_index_page(item: Evidence) -> bool:
+    """Tell whether a chunk is a list of links or a table of contents.
+
+    That is many short lines that are neither sentences, code nor "name: value" fields.
+    """
+    if item.kind != "text":
+        return False
+    lines = [line.strip() for line in item.text.splitlines() if line.strip()]
+    if len(lines) < LINK_LINES:
+        return False
+    width = LINK_WIDTH
+    listed = [line for line in lines if _width(line) <= width and not _FIELD.match(line)]
+    bare = [line for line in listed if not _SENTENCE.search(_numbering_removed(line))]
+    code = code_share(item)
+    return len(bare) * (1 - code) >= LINK_SHARE * len(lines)
+
+
+def _width(line: str) -> int:
+    """Count characters, a Chinese one twice."""
+    return len(line) + len(_WIDE.findall(line))
+
+
+def _numbering_removed(line: str) -> str:
+    """Drop "1.2." in front and the page number and its leading dots behind."""
+    return re.sub(r"^[\d.)\s*+•-]+|[.…\s]{2,}\d*$", "", line)
+
 
 FACTORS = "factors"
 Factor = Callable[[Evidence], tuple[str, float]]
@@ -22,18 +92,16 @@ Factor = Callable[[Evidence], tuple[str, float]]
 def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
     """Add to each score what its version, headings, code, shape and API names are worth.
 
-    Every amount is a setting, in units of a score of 1, or of the best score where that is more
+    Every amount is in units of a score of 1, or of the best score where that is more
     (BM25 alone). Scores may leave 0..1; equal ones keep their order, and `scores["factors"]` is the
     sum of what was added.
     """
-    settings = searched.index.settings
-    sinks = settings.factor_index_page
     chosen: list[Factor] = [
         *_by_version(searched, evidence),
         *_by_code(searched),
         *_by_api_name(searched),
         *_by_heading(searched),
-        lambda item: ("index page", sinks * is_index_page(item, settings)),
+        lambda item: ("index page", INDEX_PAGE * is_index_page(item)),
     ]
     unit = max([1.0, *(item.score for item in evidence)])
     counts: Counter[str] = Counter()
@@ -49,35 +117,32 @@ def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence
 
 
 def _by_version(searched: Searched, evidence: list[Evidence]) -> Iterable[Factor]:
-    settings = searched.index.settings
     asked = asked_version(searched, evidence)
     amounts = {
-        "exact": settings.factor_version_exact,
-        "near": settings.factor_version_near,
-        "far": settings.factor_version_far,
+        "exact": VERSION_EXACT,
+        "near": VERSION_NEAR,
+        "far": VERSION_FAR,
     }
 
     def version(item: Evidence) -> tuple[str, float]:
-        distance = item.version and version_distance(
-            asked, item.version, near=settings.version_near
-        )
+        distance = item.version and version_distance(asked, item.version, near=NEAR_RELEASES)
         return (f"version {asked} {distance}", amounts[distance]) if distance else ("", 0.0)
 
     return [version] if asked else []
 
 
 def _by_code(searched: Searched) -> Iterable[Factor]:
-    settings, text = searched.index.settings, searched.query.text
+    text = searched.query.text
     words = cues(searched.query.language or detect_language(text))
     asks = bool(find_identifiers(text)) or words.found("code", text)
-    amount = settings.factor_code if asks else settings.factor_code_other
+    amount = CODE if asks else CODE_OTHER
     yield lambda item: ("code", amount * code_share(item))
 
 
 def _by_api_name(searched: Searched) -> Iterable[Factor]:
     names = [name.removesuffix("()") for name in find_identifiers(searched.query.text)]
     pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names))
-    amount = searched.index.settings.factor_api_name
+    amount = API_NAME
 
     def api_name(item: Evidence) -> tuple[str, float]:
         said = pattern.search(f"{item.title}\n{item.section}\n{item.text}")
@@ -92,10 +157,10 @@ def _by_heading(searched: Searched) -> Iterable[Factor]:
     The amount is for a heading that is the query; one that is a part of it counts as much of the
     query's words as it covers, each weighted by its rarity.
     """
-    index, amount = searched.index, searched.index.settings.factor_heading
-    hot, collection = index.store.hot, index.collection.id
-    asked = query_terms(searched.query.text, hot.languages(collection))
-    rarity = hot.idf(collection, sorted({term for word in asked for term in word}))
+    index, amount = searched.index, HEADING
+    segments, collection = index.search, index.collection.id
+    asked = query_terms(searched.query.text, segments.languages(collection))
+    rarity = segments.idf(collection, sorted({term for word in asked for term in word}))
     weights = {word: min(rarity[term] for term in word) or 1.0 for word in asked}
 
     def heading(item: Evidence) -> tuple[str, float]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from core.trace import StageStep
 from core.types import Evidence
 from models.embeddings import Embedder
@@ -12,16 +14,18 @@ from retrievers.channels import (
     VECTOR,
     ChannelQuery,
     ask_channels,
-    find_candidates,
 )
 from retrievers.expansion import expand
 from retrievers.links import follow_links
 from retrievers.ranking import Ranked, rank_candidates
 from retrievers.rerank import NOT_RERANKED, UNSERVED
 from retrievers.stages import CHOOSING, RANKING, run_stages, switched, traced
-from retrievers.types import Found, Index, Query, Searched
+from retrievers.types import Index, Query, RetrievalResult, Searched
 from retrievers.versions import version_notes
 from stores.segments.types import Candidates
+
+# BM25 hits below this share of the best are dropped when vectors should be there and are not.
+CUTOFF_ALONE = 0.5
 
 
 def hybrid_search(
@@ -33,14 +37,14 @@ def hybrid_search(
     *,
     choose: bool = True,
     links: bool | None = None,
-) -> Found:
+) -> RetrievalResult:
     """Search, fuse the channels, check every row against the catalogue and run the stages.
 
     Of each channel the best `limits` hits are candidates. Without `choose`, the stages that cut a
     ranking to what an answer should read are left out, as evaluations of a ranking need it.
-    `links` overrides the setting `channel_links`; a channel alone follows none.
+    `links` overrides the setting `links.channel`; a channel alone follows none.
     """
-    found = Found()
+    found = RetrievalResult()
     trace = found.stages
     settings = index.settings
     limits = {name: limits[name] for name in channels}
@@ -55,14 +59,14 @@ def hybrid_search(
         candidates, ranked = _rank(index, query, asked, limits, trace)
     found.notes += asked.notes
     searched = Searched(index, query, asked.vector)
-    if len(channels) > 1 and (settings.channel_links if links is None else links):
+    if len(channels) > 1 and (settings.links.channel if links is None else links):
         with traced(trace, "links", len(ranked.ranking)) as step:
             every = dict.fromkeys((VECTOR, TEXT), len(candidates.chunk_ids))
             wide = rank_candidates(candidates, settings, every, cutoff=0.0)
             ranked, note = follow_links(searched, asked.terms, ranked, dict(wide.ranking))
             step |= {"after": len(ranked.ranking), "note": note}
-    pool = settings.rerank_pool if switched(index, "stage_rerank") else 0
-    evidence = _hydrate(index, query, ranked, max(top_k + settings.spare, pool), found)
+    pool = settings.selection.rerank_pool if switched(index, "selection.stage_rerank") else 0
+    evidence = _hydrate(index, query, ranked, max(top_k + settings.retrieval.spare, pool), found)
     evidence = run_stages(searched, evidence, RANKING, found.stages)[:top_k]
     if choose:
         evidence = run_stages(searched, evidence, CHOOSING, found.stages)
@@ -79,8 +83,6 @@ def hybrid_search(
 
 def _best_distance(candidates: Candidates, query: Query, embedder: Embedder | None) -> float | None:
     """Return 1 − the similarity of the best hit, 0..1; None without vectors."""
-    import numpy as np
-
     cosines = candidates.cosine
     if embedder is None or cosines is None or not np.isfinite(cosines).any():
         return None
@@ -108,9 +110,18 @@ def _rank(
     with traced(trace, "rank") as step:
         if asked.broken:  # words stand in for vectors
             limits[TEXT] = limits.get(TEXT, limits.pop(VECTOR, 0))
-        pool = max(settings.pool, *limits.values())
-        candidates = find_candidates(index, query, asked, pool)
-        cutoff = settings.text_cutoff_alone if asked.broken else settings.text_cutoff
+        pool = max(settings.retrieval.pool, *limits.values())
+        candidates = index.search.candidates(
+            query.auth,
+            index.collection.id,
+            terms=asked.terms,
+            term_weights=asked.weights,
+            vector=asked.vector,
+            pool=pool,
+            sources=query.sources,
+            kinds=query.kinds,
+        )
+        cutoff = CUTOFF_ALONE if asked.broken else settings.retrieval.text_cutoff
         ranked = rank_candidates(candidates, settings, limits, cutoff=cutoff)
         step |= {"before": len(candidates.chunk_ids), "after": len(ranked.ranking)}
         step["note"] = "; ".join(candidates.notes)
@@ -118,11 +129,11 @@ def _rank(
 
 
 def _hydrate(
-    index: Index, query: Query, ranked: Ranked, count: int, found: Found
+    index: Index, query: Query, ranked: Ranked, count: int, found: RetrievalResult
 ) -> list[Evidence]:
     """Read the best chunks from the catalogue under the caller's rights; others are withheld."""
     best = ranked.ranking[:count]
-    permitted = index.store.catalogue.evidence(
+    permitted = index.catalogue.evidence(
         query.auth, index.collection.id, [key for key, _ in best], query.sources
     )
     found.hidden += len(best) - len(permitted)

@@ -12,18 +12,65 @@ gate stands for their personalised PageRank, and the postings for the graph.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from math import inf, nextafter
 
+import numpy as np
+
+from core.language.analysis import terms
+from core.language.entities import MAX_CHARACTERS, MAX_WORDS, entities
 from core.settings import Settings
 from core.types import Evidence
-from retrievers.names import names_in, title_names
 from retrievers.ranking import Ranked
 from retrievers.types import Searched
 from stores.segments.links import Links, Name
 from stores.segments.types import Booleans, Floats
+
+# Share of the question, missing in a hit, that gives a link full weight; this and the values
+# below: a random search over halves of two sets, docs/retrieval.md.
+GAIN = 0.25
+STRENGTH = 0.1  # share of a hit's names that must lead to a chunk for full weight
+TITLE = 8.0  # what a chunk whose title is the name counts beside others that have it
+TITLE_GAIN = 2.0  # weight of such a chunk per missing share of the question; at most 1
+LINKED = 200  # linked chunks weighed at most, which bounds the time of a search
+
+MAX_NAMES = 64  # of one chunk; the first ones, which is where a chunk says what it is about
+_IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*$")
+_COMMA = re.compile(r"[,，、]")
+
+
+def names_in(item: Evidence) -> list[Name]:
+    """Return the names a chunk says, each once, in its order, without those of its own title."""
+    own = title_names(item)
+    return [name for name in _names(item.text, item.language) if name not in own][:MAX_NAMES]
+
+
+@lru_cache(maxsize=4096)
+def _names(text: str, language: str) -> tuple[Name, ...]:
+    found = (tuple(terms(one.text, language)) for one in entities(text, language))
+    return tuple(name for name in dict.fromkeys(found) if name)
+
+
+def title_names(item: Evidence) -> frozenset[Name]:
+    """Return what a title goes by: itself, and without what only tells it apart from others.
+
+    That is what stands in brackets at the end ("Always (film)") or after a comma ("Laie, Hawaii").
+    """
+    return _title_names(item.title, item.language)
+
+
+@lru_cache(maxsize=4096)
+def _title_names(title: str, language: str) -> frozenset[Name]:
+    plain = _IN_BRACKETS.sub("", title)
+    forms = {title, plain, _COMMA.split(plain, maxsplit=1)[0]}
+    # What is longer than any name found in a text can equal none.
+    short = [one for one in forms if len(one) <= MAX_CHARACTERS and len(one.split()) <= MAX_WORDS]
+    return frozenset(tuple(terms(form, language)) for form in short) - {()}
+
 
 LINKS = "links"
 _LEAST_TOTAL = 0.5  # rarity of all names of a hit; with less, a single name would count for much
@@ -44,18 +91,18 @@ def follow_links(
     if best <= 0 or not words:
         return ranked, ""
     index, query = searched.index, searched.query
-    seeds = _read(searched, [key for key, _ in ranked.ranking[: index.settings.links_seeds]])
+    seeds = _read(searched, [key for key, _ in ranked.ranking[: index.settings.links.seeds]])
     names = [names_in(item) for item in seeds]
     every = list(dict.fromkeys(chain.from_iterable(names)))
     if not every:
         return ranked, "the best hits say no names"
-    links = index.store.hot.links(
+    links = index.search.links(
         query.auth,
         index.collection.id,
         names=every,
         words=words,
         seeds=[item.chunk_id for item in seeds],
-        limit=index.settings.links_pool,
+        limit=LINKED,
         sources=query.sources,
         kinds=query.kinds,
     )
@@ -67,22 +114,18 @@ def follow_links(
     held = [[name in set(own) for name in every] for own in names]
     shares = [max(0.0, scores.get(item.chunk_id, 0.0) / best) for item in seeds]
     worth = walk.worth(held, [item.chunk_id for item in seeds], shares)
-    return _merged(ranked, scores, worth, index.settings.links_weight)
+    return _merged(ranked, scores, worth, index.settings.links.weight)
 
 
 def _read(searched: Searched, chunk_ids: Sequence[str]) -> list[Evidence]:
     """Return what the caller may see of these chunks, in their order."""
     index, query = searched.index, searched.query
-    found = index.store.catalogue.evidence(
-        query.auth, index.collection.id, chunk_ids, query.sources
-    )
+    found = index.catalogue.evidence(query.auth, index.collection.id, chunk_ids, query.sources)
     return [found[key] for key in chunk_ids if key in found]
 
 
 def _titled(names: Sequence[Name], read: Sequence[Evidence], links: Links) -> Booleans:
     """Return which chunk goes by which name, of shape (names, chunks)."""
-    import numpy as np
-
     titles = {item.chunk_id: title_names(item) for item in read}
     rows = [[name in titles.get(key, ()) for key in links.chunk_ids] for name in names]
     return np.array(rows, dtype=np.bool_) & links.says
@@ -107,16 +150,14 @@ class _LinkWalk:
 
         `held` (seeds, m) says which hit says which name, `shares` what each hit counts.
         """
-        import numpy as np
-
         links = self.links
         arrived, titled = self._arrived(np.array(held, dtype=np.float64))
         itself = np.array([[key == seed for key in links.chunk_ids] for seed in seeds])
         arrived[itself] = titled[itself] = 0.0
-        most = max(float(arrived.max()), self.settings.links_strength)
+        most = max(float(arrived.max()), STRENGTH)
         missing = (links.rarity / links.rarity.sum())[:, None] * ~links.seed_covers
-        gain = np.minimum(missing.T @ links.covers / self.settings.links_gain, 1.0)
-        lacks = np.minimum(missing.sum(axis=0) * self.settings.links_title_gain, 1.0)[:, None]
+        gain = np.minimum(missing.T @ links.covers / GAIN, 1.0)
+        lacks = np.minimum(missing.sum(axis=0) * TITLE_GAIN, 1.0)[:, None]
         counted = arrived * gain + titled * lacks * (1.0 - gain)
         best = (counted / most * np.array(shares)[:, None]).max(axis=0)
         found = zip(links.chunk_ids, best.tolist(), strict=True)
@@ -124,14 +165,12 @@ class _LinkWalk:
 
     def _arrived(self, held: Floats) -> tuple[Floats, Floats]:
         """Return what arrives at each chunk from each hit, and how much of it at titles."""
-        import numpy as np
-
         links, counts = self.links, np.maximum(self.links.counts, 1)
         rarity = np.log((links.visible + 1) / (counts + 0.5)) / np.log(links.visible + 1)
         rarity = np.where(links.counts > 0, rarity.clip(min=0.0), 0.0)
         total = np.maximum(held @ rarity, _LEAST_TOTAL)[:, None]
         steps = held * rarity * np.array(self.opened) / total
-        alone = np.minimum(1.0, self.settings.links_title / counts)[:, None] * self.titled
+        alone = np.minimum(1.0, TITLE / counts)[:, None] * self.titled
         others = (links.says & ~self.titled) / counts[:, None]
         return steps @ (alone + others), steps @ alone
 

@@ -13,6 +13,9 @@ from core.language.scan import TOKEN
 from core.types import Evidence
 from retrievers.types import Searched
 
+COMPARED = 50  # best hits among which repeats are looked for
+SHINGLE_WORDS = 3  # words in a row that are compared at a time
+
 SPACED = 12  # a text with fewer spaces than one in so many characters has none between words
 
 _WORD = re.compile(r"\w+")
@@ -23,13 +26,13 @@ def near_duplicates(searched: Searched, evidence: list[Evidence]) -> tuple[list[
     """Keep the first of texts whose shingles have a Jaccard similarity of `near_duplicate`.
 
     Texts that differ in a number or a denial are never the same, however long they are. Shingles
-    are made only of texts whose words agree, which few do. Hits behind `near_duplicate_pool` stay.
+    are made only of texts whose words agree, which few do. Hits behind `COMPARED` stay.
     """
     settings = searched.index.settings
-    least, words = settings.near_duplicate, settings.near_duplicate_words
+    least, words = settings.selection.near_duplicate, SHINGLE_WORDS
     kept: list[Evidence] = []
     dropped: list[str] = []
-    for item in evidence[: settings.near_duplicate_pool]:
+    for item in evidence[:COMPARED]:
         twins = (other for other in kept if _repeats(item.text, other.text, words, least))
         better = next(twins, None)
         if better is None:
@@ -37,7 +40,7 @@ def near_duplicates(searched: Searched, evidence: list[Evidence]) -> tuple[list[
         else:
             where = "" if item.document_key == better.document_key else f" of {item.source}"
             dropped.append(f"{item.chunk_id}{where} (as {better.chunk_id})")
-    kept += evidence[settings.near_duplicate_pool :]
+    kept += evidence[COMPARED:]
     return kept, f"dropped {', '.join(dropped)}" if dropped else ""
 
 

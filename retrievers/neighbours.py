@@ -17,10 +17,10 @@ def neighbours(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evide
     `scores["neighbour"]` is its distance in chunks, after the hit positive.
     """
     settings = searched.index.settings
-    reach = settings.neighbours_reach
+    reach = settings.selection.neighbours_reach
     last = [min(0.0, item.score) for item in evidence[-1:]]
     following = [*[item.score for item in evidence[1:]], *last]
-    hits = list(zip(evidence, following, strict=True))[: settings.neighbours_best]
+    hits = list(zip(evidence, following, strict=True))[: settings.selection.neighbours_best]
     halfway = {hit.chunk_id: (hit.score + score) / 2 for hit, score in hits}
     widened = _widened(searched, evidence, halfway, range(-reach, reach + 1))
     added = len(widened) - len(evidence)
@@ -46,7 +46,7 @@ def _widened(
         widened.append(hit)
         if hit.chunk_id not in scores:
             continue
-        around = index.store.catalogue.neighbours(
+        around = index.catalogue.neighbours(
             auth, index.collection.id, hit.chunk_id, places.stop - 1
         )
         for item in around:

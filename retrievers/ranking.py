@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from core.settings import Settings
 from retrievers import fusion
 from retrievers.channels import SENTENCE, TEXT, VECTOR
@@ -32,8 +34,6 @@ def rank_candidates(
     Of each channel the first `limits` hits are kept, of BM25 only those that reach `cutoff` of its
     best. A channel alone keeps its own scores.
     """
-    import numpy as np
-
     if not candidates.chunk_ids:
         return Ranked([], {})
     text = candidates.bm25.astype(np.float64)
@@ -42,7 +42,7 @@ def rank_candidates(
     if candidates.cosine is None:
         return _ranked(candidates, text, text_found, settings)
     vector = candidates.cosine.astype(np.float64)
-    if settings.channel_sentences and candidates.sentence is not None:
+    if settings.retrieval.channel_sentences and candidates.sentence is not None:
         vector = (vector + candidates.sentence) / 2  # with that of the best sentence of the chunk
     known = np.isfinite(vector)
     vector = np.where(known, vector, candidates.mean)
@@ -52,14 +52,12 @@ def rank_candidates(
     if TEXT not in limits:
         return _ranked(candidates, vector, vector_found, settings)
     near = fusion.standardise(vector, candidates.mean, candidates.deviation, candidates.visible)
-    said, weight = fusion.proportion(text, candidates.visible), settings.weight_vector
+    said, weight = fusion.proportion(text, candidates.visible), settings.retrieval.weight_vector
     fused = weight * near + (1.0 - weight) * said  # SPEC T3
     return _ranked(candidates, fused, vector_found | text_found, settings)
 
 
 def _ranked(candidates: Candidates, scores: Scores, kept: Scores, settings: Settings) -> Ranked:
-    import numpy as np
-
     rows = np.flatnonzero(kept)
     # Candidates come as they were ingested, so that equal scores fall alike in every directory.
     rows = rows[np.argsort(-scores[rows], kind="stable")]
@@ -74,6 +72,6 @@ def _ranked(candidates: Candidates, scores: Scores, kept: Scores, settings: Sett
         channels[VECTOR] = {ids[i]: float(candidates.cosine[i]) for i in order}
         sentence = candidates.sentence
         told = sentence is not None and (sentence != candidates.cosine).any()
-        if sentence is not None and told and settings.channel_sentences:
+        if sentence is not None and told and settings.retrieval.channel_sentences:
             channels[SENTENCE] = {ids[i]: float(sentence[i]) for i in order}
     return Ranked([(ids[i], float(scores[i])) for i in order], channels)

@@ -11,13 +11,15 @@ from core.types import Evidence
 from models.reranker import Reranker
 from retrievers.types import Query, Searched
 
+LEAST_MS = 500  # with less time left than this, re-ranking is skipped
+
 RERANK = "rerank"
 NOT_RERANKED = "not re-ranked: "
 UNSERVED = "the re-ranking model does not serve this language"
 
 
 def rerank(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
-    """Score the first `rerank_pool` hits anew and drop those below `rerank_threshold`.
+    """Score the first `rerank_pool` hits again and drop those below `rerank_threshold`.
 
     The hits behind the pool stay behind it, their scores scaled to lie below. Without a model for
     the language, without time or when the model fails, the ranking stays and the note says why.
@@ -27,9 +29,12 @@ def rerank(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence]
         return evidence, ""
     if reranker is None:
         return evidence, f"{NOT_RERANKED}there is no re-ranking model"
-    if reason := _why_not(reranker, searched.query, settings.rerank_min_ms):
+    if reason := _why_not(reranker, searched.query, LEAST_MS):
         return evidence, NOT_RERANKED + reason
-    pool, rest = evidence[: settings.rerank_pool], evidence[settings.rerank_pool :]
+    pool, rest = (
+        evidence[: settings.selection.rerank_pool],
+        evidence[settings.selection.rerank_pool :],
+    )
     try:
         scores = reranker.score(searched.query.text, [passage(item) for item in pool])
     except ModelError as error:
@@ -41,10 +46,10 @@ def rerank(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence]
         for item, score in zip(pool, scores, strict=True)
     ]
     judged.sort(key=lambda item: -item.score)
-    kept = [item for item in judged if item.score >= settings.rerank_threshold]
+    kept = [item for item in judged if item.score >= settings.selection.rerank_threshold]
     note = f"{len(pool)} re-ranked"
     if len(kept) < len(judged):
-        note += f", {len(judged) - len(kept)} below {settings.rerank_threshold:g} dropped"
+        note += f", {len(judged) - len(kept)} below {settings.selection.rerank_threshold:g} dropped"
     return kept + _behind(judged[-1].score, rest), note
 
 

@@ -30,15 +30,15 @@ def corrections(index: Index, query: Query) -> dict[str, str]:
 
     A corrected question whose meaning drifts from the one that was typed is left as it was.
     """
-    hot, collection = index.store.hot, index.collection.id
-    languages = hot.languages(collection) | ({query.language} if query.language else set())
+    segments, collection = index.search, index.collection.id
+    languages = segments.languages(collection) | ({query.language} if query.language else set())
 
     def analysed(word: str) -> set[str]:
         return {term for code in languages for term in terms(word, code)}
 
     def shares(words: Iterable[str]) -> dict[str, float]:
         groups = {word: analysed(word) for word in words}
-        found = hot.shares(collection, sorted(set().union(*groups.values())))
+        found = segments.shares(collection, sorted(set().union(*groups.values())))
         return {word: max(found[term] for term in group) for word, group in groups.items() if group}
 
     content = set(content_terms(query.text, query.language))
@@ -111,11 +111,11 @@ def _drifts(index: Index, query: Query, text: str) -> bool:
     if model.languages is not None and language not in model.languages:
         return False
     cosine = float(model.embed_query(text) @ model.embed_query(query.text))
-    return model.similarity(cosine, language) < index.settings.drift_similarity
+    return model.similarity(cosine, language) < index.settings.answering.drift_similarity
 
 
 def _visible(index: Index, query: Query, wanted: set[str]) -> bool:
     """Tell whether the caller may see a chunk with one of these terms."""
-    hot, collection = index.store.hot, index.collection.id
-    found = hot.candidates(query.auth, collection, terms=[wanted], vector=None, pool=1)
+    segments, collection = index.search, index.collection.id
+    found = segments.candidates(query.auth, collection, terms=[wanted], vector=None, pool=1)
     return bool(found.chunk_ids)

@@ -9,27 +9,26 @@ from typing import Any
 
 from core.trace import StageStep
 from core.types import Evidence
-from retrievers.coverage import coverage
+from retrievers.coverage import coverage, token_budget
 from retrievers.entities import boost_entities
 from retrievers.factors import factors
 from retrievers.near_duplicates import near_duplicates
 from retrievers.neighbours import announced, neighbours
 from retrievers.rerank import rerank
-from retrievers.token_budget import token_budget
 from retrievers.types import Index, Searched, Stage
 
 # Re-ranking stages keep the evidence, choosing stages cut it to what an answer should read.
 RANKING: tuple[tuple[str, Stage], ...] = (
-    ("channel_entities", boost_entities),
-    ("stage_rerank", rerank),
-    ("stage_factors", factors),
-    ("stage_near_duplicates", near_duplicates),
+    ("retrieval.channel_entities", boost_entities),
+    ("selection.stage_rerank", rerank),
+    ("selection.stage_factors", factors),
+    ("selection.stage_near_duplicates", near_duplicates),
 )
 CHOOSING: tuple[tuple[str, Stage], ...] = (
-    ("stage_coverage", coverage),
-    ("stage_neighbours", neighbours),
-    ("stage_announced", announced),
-    ("stage_token_budget", token_budget),
+    ("selection.stage_coverage", coverage),
+    ("selection.stage_neighbours", neighbours),
+    ("selection.stage_announced", announced),
+    ("selection.stage_token_budget", token_budget),
 )
 
 
@@ -43,7 +42,7 @@ def run_stages(
     for switch, stage in stages:
         if not evidence or not switched(searched.index, switch):
             continue
-        name = switch.removeprefix("stage_").removeprefix("channel_")
+        name = switch.rpartition(".")[2].removeprefix("stage_").removeprefix("channel_")
         with traced(trace, name, len(evidence)) as step:
             evidence, note = stage(searched, evidence)
             step |= {"after": len(evidence), "note": note}
@@ -62,6 +61,6 @@ def traced(trace: list[StageStep], name: str, before: int = 0) -> Iterator[dict[
 
 def switched(index: Index, switch: str) -> bool:
     """Tell whether a stage is on; without a model that re-ranks there is nothing to switch."""
-    if switch == "stage_rerank" and index.reranker is None:
+    if switch == "selection.stage_rerank" and index.reranker is None:
         return False
-    return bool(getattr(index.settings, switch))
+    return bool(index.settings.value(switch))

@@ -6,19 +6,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from core.auth import AuthContext
 from core.settings import Settings
 from core.trace import StageStep
 from core.types import Evidence
 from models.embeddings import Embedder
 from models.reranker import Reranker
-from stores.catalogue import Collection
+from stores.index.port import SearchIndex
+from stores.ports import Catalogue
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     Vector = NDArray[np.float32]
 else:
     Vector = Any
@@ -48,6 +50,16 @@ class Index:
     second: Embedder | None = None
     writer: PassageWriter | None = None
     keywords_only: str = "there is no embedder"
+
+    @property
+    def search(self) -> SearchIndex:
+        """Return what finds chunks by words and by vectors."""
+        return self.store.search
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Return what exists and what a caller may see."""
+        return self.store.catalogue
 
 
 @dataclass(frozen=True)
@@ -80,15 +92,13 @@ class Searched:
 
     def vectors(self, chunk_ids: Sequence[str]) -> Vector:
         """Return the unit vectors of chunks, shape (n, dimension), zeros where one is missing."""
-        import numpy as np
-
-        rows = self.index.store.hot.vectors(self.index.collection.id, chunk_ids)
+        rows = self.index.search.vectors(self.index.collection.id, chunk_ids)
         return np.asarray(np.nan_to_num(rows, nan=0.0))
 
 
 @dataclass
-class Found:
-    """Hold evidence, best first, and what a caller should know about the search.
+class RetrievalResult:
+    """The evidence that a search found, best first, and what a caller should know about it.
 
     `notes` say how the search was done. `hidden` counts rows that a channel returned and the
     catalogue did not permit; it is 0 unless an index is stale. `stages` is the trace. `partial`

@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+from packaging.version import InvalidVersion, Version
 
 from core.language.cues import cues
 from core.language.detect import detect_language
@@ -14,8 +16,7 @@ from core.language.stopwords import stopwords
 from core.types import Evidence
 from retrievers.types import Searched
 
-if TYPE_CHECKING:
-    from packaging.version import Version
+NEAR_RELEASES = 1  # minor releases between neighbouring versions at most
 
 Distance = Literal["exact", "near", "far"]
 
@@ -94,8 +95,6 @@ def version_distance(asked: str, declared: str, *, near: int) -> Distance | None
 
 @lru_cache(maxsize=1024)
 def _parsed(version: str) -> Version | None:
-    from packaging.version import InvalidVersion, Version
-
     try:
         return Version(_WILDCARD.sub("", version.strip()))
     except InvalidVersion:
@@ -106,7 +105,7 @@ def version_notes(searched: Searched, evidence: Sequence[Evidence]) -> list[str]
     """Warn of evidence of another version than the one asked for, and of deprecated documents."""
     notes: list[str] = []
     asked = asked_version(searched, evidence)
-    near = searched.index.settings.version_near
+    near = NEAR_RELEASES
     others = Counter(
         item.version
         for item in evidence

@@ -1,37 +1,29 @@
-"""Search several wordings of one question together and fuse what they find by reciprocal ranks."""
+"""Several wordings of one question: what searches find for them is fused by reciprocal ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 from core.trace import StageStep
 from core.types import Evidence
 from retrievers.channels import VECTOR
-from retrievers.types import Found, Query
+from retrievers.types import RetrievalResult
 
 
-def search_wordings(
-    search: Callable[[Query], Found], query: Query, also: Sequence[str], *, constant: int
-) -> Found:
-    """Return what a search finds for a query and its other wordings, as one ranking.
+def fuse_wordings(found: Mapping[str, RetrievalResult], constant: int) -> RetrievalResult:
+    """Return what a search found for each wording of a query, as one ranking.
 
     That has as many hits as the longest of them. Each stage of the trace names its wording.
     """
-    texts = list(dict.fromkeys([query.text, *also]))
-    results = [search(replace(query, text=text)) for text in texts]
+    results = list(found.values())
     if len(results) == 1:
         return results[0]
     most = max(len(one.evidence) for one in results)
-    return Found(
+    return RetrievalResult(
         evidence=reciprocal_ranks([one.evidence for one in results], constant)[:most],
         notes=list(dict.fromkeys(note for one in results for note in one.notes)),
         hidden=sum(one.hidden for one in results),
-        stages=[
-            _named(stage, text)
-            for text, one in zip(texts, results, strict=True)
-            for stage in one.stages
-        ],
+        stages=[_named(stage, text) for text, one in found.items() for stage in one.stages],
         partial=any(one.partial for one in results),
     )
 

@@ -15,7 +15,7 @@ usage: scripts/llama-cuda.sh [--python PATH] [--llama-cpp DIR] [--arch LIST] [--
   --dry-run         print the commands and run nothing
 
 Needs the CUDA toolkit (nvcc), a driver (nvidia-smi), cmake and a C++ compiler. It takes 10 to 40
-minutes. docs/llm.md says how to use the result.
+minutes. docs/how-to/language-model.md says how to use the result.
 TEXT
 }
 
@@ -93,5 +93,5 @@ if [ -n "$checkout" ]; then
     run cmake -S "$checkout" -B "$checkout/build-cuda" -DCMAKE_BUILD_TYPE=Release "${flags[@]}"
     run cmake --build "$checkout/build-cuda" --target llama-server --parallel "$jobs"
     run "$checkout/build-cuda/bin/llama-server" --list-devices
-    printf 'now: export CARREL_LLAMA_SERVER=%q\n' "$checkout/build-cuda/bin/llama-server"
+    printf 'now: export CARREL_LLAMA__SERVER=%q\n' "$checkout/build-cuda/bin/llama-server"
 fi

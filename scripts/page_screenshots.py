@@ -1,4 +1,4 @@
-"""Take the pictures of docs/page.md anew, in Chromium over the sample data.
+"""Take the pictures of docs/how-to/page.md again, in Chromium over the sample data.
 
 python scripts/page_screenshots.py [--url http://127.0.0.1:8400]
 
@@ -44,7 +44,7 @@ def served() -> Iterator[str]:
         data = ["--data", folder]
         subprocess.run([*CARREL, "demo", *data], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
         command = [*CARREL, "serve", "--allow-anonymous", "--port", "0", *data]
-        env = os.environ | {"CARREL_SERVE_ANONYMOUS_ROLES": "writer,admin"}
+        env = os.environ | {"CARREL_SERVE__ANONYMOUS_ROLES": "writer,admin"}
         with subprocess.Popen(
             command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True
         ) as server:

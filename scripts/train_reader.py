@@ -28,10 +28,9 @@ import numpy as np
 
 from benchmarks import answer_sets
 from core.language.sentences import sentence_spans
-from evals.lines import find_file, read_objects
+from evals.dataset import find_file, read_objects
 from models.embedded import EMBEDDED, PACKED, embedded_folder
-from models.packed_weights import PackedWeights
-from models.piece_tokenizer import PieceTokenizer, export_pieces
+from models.packed_weights import PackedWeights, PieceTokenizer, export_pieces
 from models.reader import HEADING, QUESTION
 
 DATA = ("squad2", "xquad_en", "xquad_ru", "xquad_zh", "cmrc2018_zh")

@@ -24,17 +24,17 @@ from typing import Any
 
 import numpy as np
 
+from app.session import Session
 from core.language.detect import detect_language
 from core.settings import load_settings
 from evals.corpus import AUTH, COLLECTION, build_corpus, open_corpus
 from evals.dataset import JudgedQuery, read_dataset, read_queries
-from graph.session import Session
 from models.embeddings import Reads
-from reasoning.rules.features import FEATURES, features
-from reasoning.rules.reading import read_sentences
+from reasoning.rules.answering.features import FEATURES, features
+from reasoning.rules.answering.reading import read_sentences
+from reasoning.rules.answering.relevance import Relevance, evidence_languages
+from reasoning.rules.answering.scorer import MEANING, READER, READING, WORDS, scorer
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.rules.relevance import Relevance, evidence_languages
-from reasoning.rules.scorer import MEANING, READER, READING, WORDS, scorer
 from tools.toolbox import Toolbox
 
 # Set, questions at most, and the set whose questions nothing in it answers.
@@ -112,7 +112,7 @@ def collect(data: Path, out: Path, embedder: str, only: list[str]) -> None:
 
 def one_question(session: Session, query: JudgedQuery, group: str) -> dict[str, Any] | None:
     """Search for one question and return the features of all sentences found, with labels."""
-    collection = session.store.catalogue.visible_collection(AUTH, COLLECTION)
+    collection = session.catalogue.visible_collection(AUTH, COLLECTION)
     index = session.index(collection)
     tools = TOOLS.setdefault(id(session), Toolbox(index))
     reasoner = RulesReasoner(index.settings, tools.term_weights(), index.embedder)

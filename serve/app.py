@@ -17,6 +17,8 @@ from starlette.types import ASGIApp
 
 from core.errors import CarrelError, disk_error, shorten
 from serve import page_routes
+from serve.access.guard import BodyLimit, Guard, unexpected_body
+from serve.access.hosts import HostRule, OriginRule
 from serve.api import (
     audit,
     chat,
@@ -32,17 +34,15 @@ from serve.api import (
     search,
     settings,
 )
-from serve.bodies import BodyLimit
-from serve.desk import Desk
+from serve.app_state import AppState
 from serve.errors import error_body, plain_body, status_of
-from serve.guard import Guard, unexpected_body
-from serve.hosts import HostRule, OriginRule
-from serve.openai_dialogue import CONVERSATION_HEADER
-from serve.openai_routes import EVENTS_HEADER
 from serve.openapi import document_errors
-from serve.protocol_routers import protocol_routers
+from serve.protocols.openai.requests import CONVERSATION_HEADER
+from serve.protocols.openai.routes import EVENTS_HEADER
+from serve.protocols.routers import protocol_routers
 from serve.queries import known_query
-from stores.database import damaged
+from serve.runs.pool import RETRY_SECONDS
+from stores.sqlite.database import damaged
 
 ROUTERS: tuple[APIRouter, ...] = (
     chat.router,
@@ -65,13 +65,13 @@ SHORT_THREADS = 8
 OPENAPI = "/api/v1/openapi.json"
 
 
-def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = None) -> ASGIApp:
+def make_app(desk: AppState, *, host: str, routers: Sequence[APIRouter] | None = None) -> ASGIApp:
     """Return the application over the desk's session, as it is known under `host`.
 
     The session stays open when the application ends: it belongs to the caller.
     """
     guarded = make_api(desk, routers)
-    origins = desk.settings.serve_origins
+    origins = desk.settings.serve.origins
     inner: ASGIApp = guarded
     if origins:
         inner = CORSMiddleware(
@@ -85,7 +85,7 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
     desk.followers.append(bodies.use)
     guard = Guard(
         inner,
-        HostRule(host, desk.settings.serve_hosts),
+        HostRule(host, desk.settings.serve.hosts),
         OriginRule(origins),
         bodies,
         desk.metrics,
@@ -93,7 +93,7 @@ def make_app(desk: Desk, *, host: str, routers: Sequence[APIRouter] | None = Non
     return desk.tracing.wrapped(guard) if desk.tracing else guard
 
 
-def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
+def make_api(desk: AppState, routers: Sequence[APIRouter] | None = None) -> FastAPI:
     """Return the routes, without `routers` all there are, and their error handlers.
 
     The checks before them are not part of it.
@@ -121,11 +121,11 @@ def make_api(desk: Desk, routers: Sequence[APIRouter] | None = None) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    desk: Desk = app.state.desk
-    store = desk.session.store
+    desk: AppState = app.state.desk
     current_default_thread_limiter().total_tokens = SHORT_THREADS
-    for collection in store.catalogue.collections():
-        store.hot.refresh_in_background(collection)
+    search = desk.session.store.search
+    for collection in desk.catalogue.collections():
+        search.refresh_in_background(collection)
     await asyncio.to_thread(desk.jobs.resume)
     watching = asyncio.create_task(desk.metrics.watch_loop())
     desk.checks.start()
@@ -153,9 +153,9 @@ def _database_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, sqlite3.DatabaseError)
     if isinstance(error, sqlite3.ProgrammingError):
         raise error  # a mistake in this program
-    parts: Desk = request.app.state.desk
+    parts: AppState = request.app.state.desk
     response = _carrel_error(request, damaged(parts.settings.data, error))
-    response.headers["Retry-After"] = str(parts.settings.serve_retry_seconds)
+    response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response
 
 

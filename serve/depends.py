@@ -9,18 +9,18 @@ from fastapi import Depends, Request
 
 from core.auth import AuthContext
 from core.errors import PolicyError
-from serve.desk import Desk
+from serve.app_state import AppState
 from serve.errors import NotAuthenticated
 from serve.types import RunEvent, Runner
 
 
-def desk(request: Request) -> Desk:
+def desk(request: Request) -> AppState:
     """Return the parts of this server."""
-    parts: Desk = request.app.state.desk
+    parts: AppState = request.app.state.desk
     return parts
 
 
-async def parts_of(request: Request) -> Desk:
+async def parts_of(request: Request) -> AppState:
     """Return the parts of this server; not on a thread, as FastAPI calls what is not async."""
     return desk(request)
 
@@ -31,7 +31,7 @@ async def caller(request: Request) -> AuthContext:
     header = request.headers.get("authorization")
     address = request.client.host if request.client else ""
     try:
-        entry = parts.doorkeeper.entry(header)
+        entry = parts.authenticator.authenticate(header)
     except NotAuthenticated:
         if header is not None:
             await parts.limits.wrong_key(address)
@@ -53,7 +53,7 @@ def check_standing(request: Request) -> None:
     """
     auth = request.scope.get("carrel.caller")
     header = request.headers.get("authorization")
-    if auth is not None and desk(request).doorkeeper.caller(header) != auth:
+    if auth is not None and desk(request).authenticator.caller(header) != auth:
         raise NotAuthenticated("the caller's rights have changed meanwhile", hint="ask again")
 
 
@@ -73,12 +73,12 @@ async def runner(request: Request) -> Runner:
 
 async def admin(request: Request) -> AuthContext:
     """Return the caller who has the admin's role; raises PolicyError (403)."""
-    return with_role(await caller(request), {desk(request).settings.serve_admin_role})
+    return with_role(await caller(request), {desk(request).settings.serve.admin_role})
 
 
 async def writer(request: Request) -> AuthContext:
     """Return the caller who may change documents; raises PolicyError (403)."""
-    return with_role(await caller(request), set(desk(request).settings.serve_writer_roles))
+    return with_role(await caller(request), set(desk(request).settings.serve.writer_roles))
 
 
 def with_role(auth: AuthContext, roles: set[str]) -> AuthContext:
@@ -94,5 +94,5 @@ def with_role(auth: AuthContext, roles: set[str]) -> AuthContext:
 Caller = Annotated[AuthContext, Depends(caller)]
 Admin = Annotated[AuthContext, Depends(admin)]
 DocumentWriter = Annotated[AuthContext, Depends(writer)]
-Parts = Annotated[Desk, Depends(parts_of)]
+Parts = Annotated[AppState, Depends(parts_of)]
 Asking = Annotated[Runner, Depends(runner)]

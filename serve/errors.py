@@ -50,7 +50,7 @@ class LimitExceeded(Busy):
 
 
 class NotAuthenticated(CallerError):
-    """Ask for a key or a token; which part of one was wrong is not said."""
+    """Ask for a key or a token; which part of one was wrong stays secret."""
 
 
 class NotFound(AbsentError):

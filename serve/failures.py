@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from core.errors import CarrelError, OperatorError, disk_error, shorten
-from serve.dialogue import storable
 from serve.errors import Busy, status_of
-from serve.logs import log
-from stores.database import damaged
+from serve.protocols.dialogue import storable
+from serve.telemetry.logs import log
+from stores.sqlite.database import damaged
 
 
 @dataclass(frozen=True)
@@ -97,9 +97,9 @@ def plain(text: object) -> str:
 
 
 def route_with(reply: Callable[[Failure], Response]) -> type[APIRoute]:
-    """Return a kind of route whose errors, those of its dependencies too, are told by `reply`."""
+    """Return a kind of route whose errors, those of its dependencies too, `reply` reports."""
 
-    class Route(APIRoute):
+    class FailureRoute(APIRoute):
         def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
             handler = super().get_route_handler()
 
@@ -111,4 +111,4 @@ def route_with(reply: Callable[[Failure], Response]) -> type[APIRoute]:
 
             return handle
 
-    return Route
+    return FailureRoute

@@ -10,8 +10,8 @@ from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
-from serve.langserve_schemas import FailureDetail
-from serve.openai_schemas import ErrorReply
+from serve.protocols.langserve.schemas import FailureDetail
+from serve.protocols.openai.schemas import ErrorReply
 
 REF = "#/components/schemas/{model}"
 OPEN = re.compile(r"/api/v1/health|/|/page/.*")  # what needs no key

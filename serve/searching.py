@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from core.auth import AuthContext
-from core.question import checked_question
+from core.filters import MOST, as_texts
+from core.question import checked_question, joined_names
 from core.time_limit import TimeLimit, limited_time
 
 if TYPE_CHECKING:
-    from graph.session import Session
+    from app.session import Session
+    from tools.types import ToolResult
+
 
 SearchName = Literal["hybrid", "linked", "vector", "keyword", "classic"]
 SEARCHES: tuple[SearchName, ...] = get_args(SearchName)
@@ -38,16 +44,68 @@ def searched(
     where: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return up to `k` passages, best first, as {"results": […], "warnings": […]}."""
-    text = checked_question(query, session.settings)
-    deadline = time.monotonic() + session.settings.budget_seconds
-    with limited_time(TimeLimit(deadline)):
-        tools = session.tools(auth, collection, where)
-        arguments: dict[str, Any] = {"query": text, "limit": k}
-        if TOOLS[name] == "search":
-            arguments["links"] = name == "linked" or tools.settings.channel_links
-        found = tools.run(TOOLS[name], arguments, auth, deadline)
-    results = [item.model_dump() for item in found.evidence[:k]]
+    found = find_passages(session, auth, query, collection, name, k, where)
+    results = [item.model_dump() for item in found.evidence]
     return {
         "results": [{key: item[key] for key in RESULT_KEYS} for item in results],
         "warnings": [*session.warnings, *found.notes],
     }
+
+
+def find_passages(
+    session: Session,
+    auth: AuthContext,
+    query: str,
+    collection: str,
+    name: SearchName,
+    k: int,
+    where: Sequence[str] = (),
+) -> ToolResult:
+    """Return up to `k` passages, best first, with what the search noted and did."""
+    text = checked_question(query, session.settings)
+    deadline = time.monotonic() + session.settings.budget.seconds
+    with limited_time(TimeLimit(deadline)):
+        tools = session.tools(auth, collection, where)
+        arguments: dict[str, Any] = {"query": text, "limit": k}
+        if TOOLS[name] == "search":
+            arguments["links"] = name == "linked" or tools.settings.links.channel
+        found = tools.run(TOOLS[name], arguments, auth, deadline)
+    return replace(found, evidence=found.evidence[:k])
+
+
+def _joined(given: object) -> object:
+    named = [given] if isinstance(given, str) else given
+    if isinstance(named, list) and named and all(isinstance(one, str) for one in named):
+        return joined_names(named)
+    return given
+
+
+def _filters(given: object) -> object:
+    return as_texts(given) if isinstance(given, dict) else given
+
+
+TEXT = {"type": "string"}
+
+# One name, several joined by commas, or a list of names.
+Collections = Annotated[
+    str,
+    BeforeValidator(_joined),
+    WithJsonSchema(
+        {"anyOf": [TEXT, {"type": "array", "items": TEXT, "minItems": 1}], "default": "default"}
+    ),
+]
+# Texts such as "date>=2020", or an object of fields with the values they must have.
+Filters = Annotated[
+    list[str],
+    Field(max_length=MOST),
+    BeforeValidator(_filters),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "array", "items": TEXT, "maxItems": MOST},
+                {"type": "object", "additionalProperties": True, "maxProperties": MOST},
+            ],
+            "description": "Filters that documents must meet: FIELD=VALUE, != < <= > >= ~.",
+        }
+    ),
+]

@@ -12,11 +12,12 @@ from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from core.errors import CarrelError
 from core.settings import Settings
+from serve.access.guard import unexpected_body
 from serve.depends import check_standing
-from serve.disconnect import unless_gone
 from serve.errors import error_body
-from serve.guard import unexpected_body
-from serve.logs import log
+from serve.protocols.event_stream import PING_SECONDS, SEND_SECONDS
+from serve.runs.disconnect import unless_gone
+from serve.telemetry.logs import log
 from serve.types import RunEvent
 
 
@@ -28,9 +29,9 @@ async def event_stream(
     first = await unless_gone(request, _first(generator))
     return EventSourceResponse(
         _lines(first, generator, request),
-        ping=settings.serve_ping_seconds,
-        send_timeout=settings.serve_send_seconds,
-        shutdown_grace_period=settings.serve_stop_seconds,
+        ping=PING_SECONDS,
+        send_timeout=SEND_SECONDS,
+        shutdown_grace_period=settings.serve.stop_seconds,
         headers={"Cache-Control": "no-store"},
         sep="\n",
     )

@@ -11,7 +11,7 @@ from core.trace import RunRecord
 from graph.context import PipelineName
 from reasoning.types import Turn
 
-EventKind = Literal["step", "sentence", "token", "result"]
+EventKind = Literal["step", "sentence", "token", "rules", "result"]
 
 
 @dataclass(frozen=True)

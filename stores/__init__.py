@@ -1,1 +1,1 @@
-"""The SQLite catalogue (the truth), Chroma vectors (derived), the lock and the outbox."""
+"""The SQLite catalogue (the record of everything), the search index made of it, and the lock."""

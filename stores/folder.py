@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import OperatorError
+from stores.index.folders import ALL_FOLDERS
+from stores.sqlite.schema import check_format
 
 if TYPE_CHECKING:
     from core.settings import Settings
@@ -20,7 +22,7 @@ PRIVATE = 0o700
 OTHERS = 0o077
 log = logging.getLogger("carrel.data")
 # How the names of what holds texts begin, for those who have put a link in the place of one.
-OURS = ("catalogue.", "conversations.", "audit.", "chroma", "segments", "uploads")
+OURS = ("catalogue.", "conversations.", "audit.", *ALL_FOLDERS, "uploads")
 
 
 def data_folder(settings: Settings) -> Path:
@@ -29,12 +31,15 @@ def data_folder(settings: Settings) -> Path:
 
 
 def whole(folder: Path) -> Path:
-    """Return a data directory's whole path; child processes work elsewhere."""
+    """Return a data directory's absolute path; child processes work elsewhere."""
     return folder.expanduser().absolute()
 
 
 def check_folder(folder: Path, *, create: bool) -> None:
-    """Raise OperatorError unless the folder holds data, or may be created, for its user alone."""
+    """Raise OperatorError unless the folder holds data of this format, or may be created.
+
+    It is created for its user alone.
+    """
     try:
         if create and not folder.exists():
             folder.parent.mkdir(parents=True, exist_ok=True)
@@ -63,6 +68,7 @@ def check_folder(folder: Path, *, create: bool) -> None:
             value=str(folder),
             hint="run `carrel ingest PATH` first, or give the directory with --data",
         )
+    check_format(catalogue)
 
 
 def open_to_others(folder: Path) -> str:
@@ -106,7 +112,7 @@ def make_private(folder: Path, *, insecure: bool = False) -> None:
             f" {status.st_uid}",
             value=str(path),
             hint="have its owner run `chmod -R go=` on the directory, or go on with"
-            " --insecure-permissions (CARREL_INSECURE_PERMISSIONS=1)",
+            " --insecure-permissions (CARREL_STORAGE__INSECURE_PERMISSIONS=1)",
         )
     if reachable:
         log.warning(

@@ -13,7 +13,7 @@ class Ingesting:
     """A lock that says who holds it; a thread that holds it may take it again."""
 
     def __init__(self) -> None:
-        """Begin with nobody at work."""
+        """Begin idle."""
         self._lock = threading.RLock()
         self._work = ""
 

@@ -1,4 +1,4 @@
-"""One process owns a data directory; a second is told which.
+"""One process owns a data directory; a second one learns which.
 
 Two locks are held: of the file `owner.lock`, which every system has, and of the directory itself
 where the system can lock one. The second cannot be deleted while it is held, nor copied, and is the
@@ -122,10 +122,10 @@ def locked(settings: Settings, *, create: bool = False) -> OwnerLock:
     """
     folder = data_folder(settings)
     check_folder(folder, create=create)
-    lock = OwnerLock(folder, wait_s=settings.lock_wait_s)
+    lock = OwnerLock(folder, wait_s=settings.storage.lock_wait_s)
     lock.acquire()
     try:
-        make_private(folder, insecure=settings.insecure_permissions)
+        make_private(folder, insecure=settings.storage.insecure_permissions)
     except BaseException:
         lock.release()
         raise

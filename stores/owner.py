@@ -1,4 +1,4 @@
-"""Who owns a data directory: the note that the owner leaves for those who come second."""
+"""Which process owns a data directory: metadata beside its lock, for who finds it locked."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Run the command line in this process or as a real one, over a small corpus.
 
 The embedded model is loaded once for all commands of a test run; everything else of a command is
-made anew, as in a process of its own.
+rebuilt, as in a process of its own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 
-import graph.session
+from app import session as composing
 from cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -92,7 +92,7 @@ Carrel = Callable[..., Done]
 
 def in_process(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
     """Return a function that runs one command in this process."""
-    monkeypatch.setattr(graph.session, "open_embedder", _open_embedder)
+    monkeypatch.setattr(composing, "open_embedder", _open_embedder)
 
     def carrel(*arguments: object, data: Path | None = None) -> Done:
         given = [str(argument) for argument in arguments]
@@ -108,7 +108,7 @@ def in_process(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPat
 
 
 _embedders: dict[str, Any] = {}
-_really_open = graph.session.open_embedder
+_really_open = composing.open_embedder
 
 
 def _open_embedder(settings: Any) -> Any:
@@ -190,28 +190,26 @@ class Index:
     chunks: frozenset[str]
     full_text: frozenset[str]
     vectors: frozenset[str]
-    pending: int
 
     @property
     def consistent(self) -> bool:
         """Tell whether the derived indexes hold exactly the chunks."""
-        return self.chunks == self.full_text == self.vectors and not self.pending
+        return self.chunks == self.full_text == self.vectors
 
 
 def index_of(data: Path) -> Index:
-    """Read the catalogue, the full-text index and Chroma's own catalogue."""
+    """Read the catalogue, the full-text index and which chunks have a vector."""
     tables = query(data, "SELECT id FROM collections")
     full_text: list[tuple[Any, ...]] = []
     for (number,) in tables:
         full_text += query(
             data, f"SELECT c.chunk_id FROM fts_{number} f LEFT JOIN chunks c ON c.id = f.rowid"
         )
-    vectors: list[tuple[Any, ...]] = []
-    if (data / "chroma" / "chroma.sqlite3").exists():
-        with closing(sqlite3.connect(data / "chroma" / "chroma.sqlite3")) as connection:
-            made = "SELECT 1 FROM sqlite_schema WHERE name = 'embeddings'"
-            if connection.execute(made).fetchone():  # else it was killed while it was made
-                vectors = connection.execute("SELECT embedding_id FROM embeddings").fetchall()
+    vectors = query(
+        data,
+        "SELECT DISTINCT c.chunk_id FROM chunks c"
+        " JOIN embeddings e ON e.content_hash = c.content_hash",
+    )
     chunks = query(data, "SELECT chunk_id FROM chunks")
     assert len(full_text) == len(set(full_text))
     assert len(vectors) == len(set(vectors))
@@ -220,7 +218,6 @@ def index_of(data: Path) -> Index:
         chunks=frozenset(row[0] for row in chunks),
         full_text=frozenset(row[0] for row in full_text),
         vectors=frozenset(row[0] for row in vectors),
-        pending=query(data, "SELECT count(*) FROM outbox")[0][0],
     )
 
 

@@ -9,7 +9,7 @@ seconds), and so is the path of llama-server. The network is closed by pytest-so
 
 - `embedder`: the deterministic fake of fakes.py, any language.
 - `store`: an empty data directory, open, for that embedder's model.
-- `open_store`: opens one with other settings or again: `open_store(vector_exact_limit=0)`.
+- `open_store`: opens one with other settings or again: `open_store(index="chroma")`.
 - `collection`: the collection "main" of tenant "acme" in `store`.
 - `index`: makes a retrievers.types.Index of a collection (by default `collection`).
 - `tiny_model`: a GGUF of random weights; `llama_server`: a real server of it, one for all tests.
@@ -26,22 +26,34 @@ import pytest
 from fakes import FakeEmbedder
 from hypothesis import settings
 from llama_servers import MISSING, RunningServer, served
+from tiers import QUICK, examples, slow_tests
 from tiny_gguf import write_tiny_gguf
 
 from core.profile import Profile
 from core.settings import PREFIX, Settings
 from retrievers.types import Index
-from serve.logs import LOGGERS
-from stores import migrations_ids
-from stores.catalogue import Collection
+from serve.telemetry.logs import LOGGERS
+from stores import id_secret
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
-KEPT = {PREFIX + "CACHE", PREFIX + "LLAMA_SERVER", PREFIX + "EMBEDDER"}
+TESTS = Path(__file__).parent
+KEPT = {PREFIX + "CACHE", PREFIX + "LLAMA__SERVER", PREFIX + "EMBEDDER"}
 os.environ[PREFIX + "EMBEDDER"] = "embedded-en"  # here, so that fixtures of a session see it
 
 # A busy machine must not fail a test, and a run must not depend on the runs before it.
-settings.register_profile("carrel", deadline=None, derandomize=True, database=None)
-settings.load_profile("carrel")
+settings.register_profile("ci", deadline=None, derandomize=True, database=None)
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=examples(100))
+settings.load_profile("quick" if QUICK else "ci")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of slow.txt, which `make test` leaves out."""
+    slow = slow_tests()
+    for item in items:
+        name = getattr(item, "originalname", None) or item.name
+        if f"{item.path.relative_to(TESTS).as_posix()}::{name}" in slow:
+            item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True)
@@ -51,14 +63,14 @@ def no_user_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
     monkeypatch.setenv(PREFIX + "DATA", str(tmp_path / "data"))
     monkeypatch.setenv(PREFIX + "REASONER", "rules")
-    monkeypatch.setenv(PREFIX + "LLM_HOME", str(tmp_path / "llm"))
-    monkeypatch.setenv(PREFIX + "MODEL_FOLDER", str(tmp_path / "models"))
+    monkeypatch.setenv(PREFIX + "LLAMA__HOME", str(tmp_path / "llm"))
+    monkeypatch.setenv(PREFIX + "LLAMA__MODEL_FOLDER", str(tmp_path / "models"))
 
 
 @pytest.fixture(autouse=True)
 def ids_that_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give all data directories made in this process one secret: their ids can be compared."""
-    monkeypatch.setattr(migrations_ids, "new_secret", lambda: "5" * 2 * migrations_ids.SECRET_BYTES)
+    monkeypatch.setattr(id_secret, "new_secret", lambda: "5" * 2 * id_secret.SECRET_BYTES)
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +110,7 @@ def store(open_store: Callable[..., Store]) -> Store:
 
 @pytest.fixture
 def collection(store: Store) -> Collection:
-    return store.writer.open_collection("acme", "main", Profile(name="default"))
+    return store.intake.open_collection("acme", "main", Profile(name="default"))
 
 
 @pytest.fixture

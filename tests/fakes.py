@@ -5,7 +5,7 @@ more words in common, a larger cosine. `document` builds the row of one document
 one chunk each, without any loader; `write` stores rows with their vectors in one transaction.
 
     store, embedder = ...                         # fixtures of conftest.py
-    books = store.writer.open_collection("acme", "books", None)
+    books = store.intake.open_collection("acme", "books", None)
     write(store, books, [document(books, "a", "The cat sat.")], embedder)
 """
 
@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from stores.catalogue import Collection
-from stores.rows import ChunkRow, DocumentRow
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import ChunkRow, DocumentRow
 from stores.store import Store
 
 DIMENSION = 32
@@ -114,9 +114,9 @@ def write(
     """Store documents and the vectors of their chunks; Chroma learns of them on a drain only."""
     texts = {chunk.content_hash: chunk.text for row in documents for chunk in row.chunks}
     vectors = dict(zip(texts, embedder.embed_documents(list(texts.values())), strict=True))
-    store.writer.write_documents(collection, documents, embedder.model_id, vectors)
+    store.intake.write_documents(collection, documents, embedder.model_id, vectors)
 
 
 def remove(store: Store, collection: Collection, names: Iterable[str]) -> None:
     """Remove documents by the name they were built with."""
-    store.files.forget(collection, names)
+    store.intake.forget_files(collection, names)

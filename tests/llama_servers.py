@@ -1,6 +1,6 @@
 """A real llama.cpp server for tests: found, started, and waited for until it is healthy.
 
-`CARREL_LLAMA_SERVER` names llama-server; else PATH has it; else `llama_cpp.server` stands in.
+`CARREL_LLAMA__SERVER` names llama-server; else PATH has it; else `llama_cpp.server` stands in.
 The variable is read on import, since no test sees the user's `CARREL_` variables.
 """
 
@@ -21,8 +21,8 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-LLAMA_SERVER = os.environ.get("CARREL_LLAMA_SERVER", "") or shutil.which("llama-server") or ""
-MISSING = "no llama.cpp server: set CARREL_LLAMA_SERVER or install llama-cpp-python[server]"
+LLAMA_SERVER = os.environ.get("CARREL_LLAMA__SERVER", "") or shutil.which("llama-server") or ""
+MISSING = "no llama.cpp server: set CARREL_LLAMA__SERVER or install llama-cpp-python[server]"
 LOAD_SECONDS = 60
 SLOTS, CONTEXT = 2, 8192  # CONTEXT is that of one slot
 
@@ -81,6 +81,10 @@ def served(model: Path, log: Path, slots: int = SLOTS) -> Iterator[RunningServer
     if command is None:
         yield None
         return
+    if LLAMA_SERVER:
+        folder = log.with_suffix(".slots")
+        folder.mkdir(exist_ok=True)
+        command += ["--slot-save-path", str(folder)]
     url = f"http://127.0.0.1:{port}/v1"
     with log.open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 from commands import (
-    DOCUMENTS,
     HEIGHT,
     ROOT,
     Carrel,
@@ -130,9 +129,9 @@ def test_questions_that_only_look_bad(carrel: Carrel, library: Path, question: s
         (["trace", "--tenant", "../x"], ["tenant", "../x"]),
         (["trace", "\ud800"], ["last"]),
         (["ask", "x y", "--set", "top_k"], ["name=value", "top_k"]),
-        (["ask", "x y", "--set", "nope=1"], ["nope=1"]),
-        (["ask", "x y", "--set", "top_k=abc"], ["top_k", "flag", "abc"]),
-        (["ask", "x y", "--set", "top_k=-1"], ["top_k", "-1"]),
+        (["ask", "x y", "--set", "nope=1"], ["nope"]),
+        (["ask", "x y", "--set", "retrieval.top_k=abc"], ["top_k", "flag", "abc"]),
+        (["ask", "x y", "--set", "retrieval.top_k=-1"], ["top_k", "-1"]),
         (["config", "--profile", "nope"], ["nope", "xpay"]),
     ],
 )
@@ -156,7 +155,10 @@ def test_wrong_use(carrel: Carrel, library: Path, arguments: list[str], words: l
         (["{corpus}", "--profile", "{corpus}/field.yaml"], ["field.yaml", "colour"]),
         (["{corpus}", "--profile", "{corpus}/value.yaml"], ["top_k", "abc"]),
         (["{corpus}", "--profile", "{corpus}/bytes.yaml"], ["bytes.yaml"]),
-        (["{corpus}", "--set", "chunk_size=10", "--set", "chunk_overlap=20"], ["chunk"]),
+        (
+            ["{corpus}", "--set", "ingest.chunk_size=10", "--set", "ingest.chunk_overlap=20"],
+            ["chunk"],
+        ),
     ],
 )
 def test_wrong_ingest(
@@ -169,7 +171,7 @@ def test_wrong_ingest(
             "list.yaml": "- 1\n",
             "broken.yaml": "name: [x\n: ",
             "field.yaml": "name: x\ncolour: red\n",
-            "value.yaml": "name: x\nsettings: {top_k: abc}\n",
+            "value.yaml": "name: x\nsettings: {retrieval: {top_k: abc}}\n",
         },
     )
     (corpus / "bytes.yaml").write_bytes(b"\xff\xfe\x00name")
@@ -183,9 +185,9 @@ def test_wrong_ingest(
 def test_an_environment_that_is_wrong(
     carrel: Carrel, library: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CARREL_TOP_K", "abc")
+    monkeypatch.setenv("CARREL_RETRIEVAL__TOP_K", "abc")
     for command in (["ask", "x y"], ["doctor"], ["trace"], ["config"]):
-        carrel(*command, data=library).failed(2, "CARREL_TOP_K", "abc")
+        carrel(*command, data=library).failed(2, "CARREL_RETRIEVAL__TOP_K", "abc")
 
 
 # Files
@@ -221,7 +223,7 @@ def test_files_that_cannot_be_read_are_named_and_the_others_are_not_held_up(
     assert after.consistent
     assert after.chunks > whole.chunks
     shown = carrel("ingest", corpus, data=copy)
-    assert (shown.code, shown.err) == (0, "")  # no progress bars where nobody looks
+    assert (shown.code, "\x1b" in shown.err) == (0, False)  # no progress bars where nobody looks
     assert "locked.pdf: the PDF is password-protected" in shown.out
 
 
@@ -309,56 +311,6 @@ def test_an_empty_catalogue(carrel: Carrel, copy: Path) -> None:
         carrel(*command, "--json", data=copy).failed(4, "no data here yet")
 
 
-def without_chroma(data: Path) -> None:
-    shutil.rmtree(data / "chroma")
-
-
-def chroma_garbage(data: Path) -> None:
-    for path in sorted((data / "chroma").rglob("*")):
-        if path.is_file():
-            path.write_bytes(random.Random(2).randbytes(max(500, path.stat().st_size)))
-
-
-def chroma_damaged_inside(data: Path) -> None:
-    path = data / "chroma" / "chroma.sqlite3"
-    content = path.read_bytes()
-    path.write_bytes(content[:8192] + random.Random(3).randbytes(len(content) - 8192))
-
-
-def chroma_a_file(data: Path) -> None:
-    shutil.rmtree(data / "chroma")
-    (data / "chroma").write_text("not a folder")
-
-
-@pytest.mark.parametrize(
-    "damage", [without_chroma, chroma_garbage, chroma_damaged_inside, chroma_a_file]
-)
-def test_a_damaged_vector_index(
-    carrel: Carrel, copy: Path, whole: Index, damage: Callable[[Path], None], tmp_path: Path
-) -> None:
-    damage(copy)
-    asked = carrel("ask", HEIGHT, "--json", data=copy)
-    assert asked.code == 0 and "42 mm" in asked.json["answer"]
-    doctor = carrel("doctor", "--json", data=copy)
-    assert doctor.code == 1
-    report = doctor.json
-    assert not report["ok"]
-    assert (report["documents"], report["chunks"]) == (DOCUMENTS, len(whole.chunks))
-    assert all("reindex" in problem for problem in report["problems"])
-    new = write_files(tmp_path / "c", {"new.md": "# Herons\n\nA heron fishes.\n"})
-    ingested = carrel("ingest", new, data=copy)
-    if ingested.code:
-        ingested.failed(4, "vector index", "safe", "carrel reindex")
-    rebuilt = carrel("reindex", "--json", data=copy)
-    assert rebuilt.code == 0
-    after = index_of(copy)
-    assert after.consistent
-    assert after.chunks > whole.chunks
-    assert rebuilt.json["vectors"] == rebuilt.json["fts_rows"] == len(after.chunks)
-    if damage is chroma_garbage:
-        assert carrel("doctor", "--json", data=copy).json["ok"]
-
-
 # A structure of FTS5 that asks for more memory than there is.
 ENDLESS = "f8a44816454eff62d33efdbfa2aa1a1488eb4f134358cfa83068d733704a"
 
@@ -395,7 +347,7 @@ def test_a_second_process_is_named(
         began = time.monotonic()
         carrel("ask", HEIGHT, "--json", data=copy).failed(4, f"process {owner.pid} ", "--data")
         assert 1 < time.monotonic() - began < 60
-        monkeypatch.setenv("CARREL_LOCK_WAIT_S", "0.1")
+        monkeypatch.setenv("CARREL_STORAGE__LOCK_WAIT_S", "0.1")
         corpus = write_files(copy.parent / "c", {"a.md": "# A\n\nText.\n"})
         for arguments in (
             *(["ingest", corpus], ["search", "wax"], ["doctor"], ["trace"], ["chat"]),
@@ -416,9 +368,9 @@ def test_not_enough_free_disk(
 ) -> None:
     corpus = write_files(tmp_path / "c", {"a.md": "# A\n\nText.\n"})
     words = ("MB of free disk", "min_free_mb", "MB free at", "--data")
-    low = ["--set", "min_free_mb=999999999"]
+    low = ["--set", "storage.min_free_mb=999999999"]
     carrel("ingest", corpus, *low, "--json", data=copy).failed(4, *words)
-    monkeypatch.setenv("CARREL_MIN_FREE_MB", "999999999")
+    monkeypatch.setenv("CARREL_STORAGE__MIN_FREE_MB", "999999999")
     carrel("ingest", corpus, data=copy).failed(4, *words)
     assert carrel("ask", HEIGHT, data=copy).code == 0
     assert index_of(copy) == whole
@@ -463,11 +415,10 @@ def test_a_disk_that_fills_up(carrel: Carrel, library: Path, whole: Index, tmp_p
     corpus = write_files(tmp_path / "c", {"big.md": text})
     with mounted(tmp_path / "disk", f"size={kib(library) + SPARE_KIB}k") as disk:
         data = copied(library, disk / "data")
-        done = carrel("ingest", corpus, "--set", "min_free_mb=0", data=data)
-        if "three times the input" in done.err:
-            done.failed(4, "MB of free disk")
-        else:
-            done.failed(4, "disk")
+        done = carrel("ingest", corpus, "--set", "storage.min_free_mb=0", data=data)
+        *progress, last = done.err.splitlines()
+        assert done.code == 4 and last.startswith("carrel: ") and "disk" in last
+        assert all("chunks" in line for line in progress)
         asked = carrel("ask", HEIGHT, "--json", data=data)
         assert asked.code == 0 and "42 mm" in asked.json["answer"]
         ids = {row[0] for row in index_of(data).documents}
@@ -484,7 +435,7 @@ def test_a_disk_that_is_full_while_asking(carrel: Carrel, library: Path, tmp_pat
         else:
             assert "42 mm" in done.json["answer"]
         corpus = write_files(tmp_path / "c", {"a.md": "# A\n\nText.\n"})
-        carrel("ingest", corpus, "--set", "min_free_mb=0", data=data).failed(4, "disk")
+        carrel("ingest", corpus, "--set", "storage.min_free_mb=0", data=data).failed(4, "disk")
 
 
 def test_a_data_directory_that_cannot_be_written(

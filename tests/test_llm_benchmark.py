@@ -29,14 +29,14 @@ def test_a_random_model_has_the_shape_it_says(tmp_path: Path) -> None:
     assert len(said) == 1
 
 
-@pytest.mark.skipif(not LLAMA_SERVER, reason="no llama-server: set CARREL_LLAMA_SERVER")
+@pytest.mark.skipif(not LLAMA_SERVER, reason="no llama-server: set CARREL_LLAMA__SERVER")
 def test_the_benchmark_measures(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     sizes = ["--repeat", "1", "--decisions", "1", "--turns", "1", "--threads", "1"]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.llm", "--make", "tiny", *sizes, "--json", str(out)],
         cwd=ROOT,
-        env={**os.environ, "CARREL_LLAMA_SERVER": LLAMA_SERVER, "CARREL_CACHE": str(tmp_path)},
+        env={**os.environ, "CARREL_LLAMA__SERVER": LLAMA_SERVER, "CARREL_CACHE": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,

@@ -13,7 +13,6 @@ from core.auth import AuthContext
 from core.errors import CallerError, PolicyError
 from core.filters import parse_filters
 from retrievers.types import Index
-from stores.field_check import check_fields
 from tools.types import ToolError
 
 Arguments = TypeVar("Arguments", bound=BaseModel)
@@ -43,7 +42,7 @@ def narrowed(index: Index, auth: AuthContext, where: Sequence[str]) -> AuthConte
     """Return the caller within the filters of one call; raises ToolError for what is wrong."""
     try:
         filters = parse_filters(where)
-        check_fields(index.store.database, auth, [index.collection], filters)
+        index.catalogue.check_fields(auth, [index.collection], filters)
     except CallerError as error:
         raise ToolError(error.rule, value=error.value, hint=error.hint) from None
     return auth.narrowed(filters)

@@ -51,7 +51,7 @@ def joined_results(
     """Make the call in each collection and rank what they found together.
 
     As many passages stay as `limit` says, else as the longest ranking had. A collection that
-    cannot be asked, for it lacks a field, is told in the notes; raises when none can.
+    cannot be asked, for it lacks a field, is named in the notes; raises when none can.
     """
     results: dict[str, ToolResult] = {}
     failed: dict[str, ToolError] = {}

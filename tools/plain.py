@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from core.auth import AuthContext
 from core.tool_spec import ToolSpec
 from core.types import Evidence
-from retrievers.types import Found, Index
+from retrievers.types import Index, RetrievalResult
 from tools.arguments import schema_of
 from tools.types import ToolResult
 
@@ -38,7 +38,7 @@ class PlainTool:
         )
 
 
-def result_of(found: Found, tool: str, auth_filter: dict[str, Any]) -> ToolResult:
+def result_of(found: RetrievalResult, tool: str, auth_filter: dict[str, Any]) -> ToolResult:
     """Return what a search found as a tool's result."""
     return ToolResult(
         evidence=[item.model_copy(update={"tool": tool}) for item in found.evidence],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -15,12 +15,12 @@ from core.record_names import ANY_FIELD, find_title
 from core.time_limit import TimeUpError
 from core.tool_spec import ToolSpec
 from core.trace import StageStep
-from core.types import Evidence, Value
+from core.types import Evidence, FrozenModel
 from retrievers.channels import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
-from retrievers.types import Found, Index, Query
-from stores.record_conditions import Condition
-from stores.records import Description
+from retrievers.types import Index, Query, RetrievalResult
+from stores.sqlite.record_conditions import Condition
+from stores.sqlite.records import Description
 from tools.arguments import checked, schema_of
 from tools.plain import in_place
 from tools.record_rows import RecordRow
@@ -37,7 +37,7 @@ MOST_TELLING = 300
 _TELLING = re.compile(r"^[^\n:]+: (?!\w+://)(?=[^\n]*[^\W\d_]{2})[^\n]+", re.MULTILINE)
 
 
-class RecordArguments(Value):
+class RecordArguments(FrozenModel):
     """Say which records: all conditions must hold; the newest or largest first when ordered.
 
     With `match` "most", one condition is enough and records that meet more come first.
@@ -70,15 +70,11 @@ class RecordArguments(Value):
     named: str = Field("", max_length=300)
     about: str = Field("", max_length=1000)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _grouped_by(cls, given: dict[str, Any]) -> dict[str, Any]:
-        """Take `field` of a plan written before there was `by`; raises where nothing is given."""
-        if given.get("aggregate") != "groups" or given.get("by"):
-            return given
-        if not given.get("field"):
+    @model_validator(mode="after")
+    def _grouped_by(self) -> Self:
+        if self.aggregate == "groups" and not self.by:
             raise ValueError("groups are made by a field: name it in `by`")
-        return {**given, "by": given["field"], "field": None}
+        return self
 
 
 class QueryRecords:
@@ -110,7 +106,7 @@ class QueryRecords:
         Where the caller's time ends before they are known, the tool goes without them.
         """
         try:
-            known = self._index.store.records.describe(
+            known = self._index.catalogue.describe_records(
                 auth, self._index.collection.id, self._sources
             )
         except TimeUpError as error:
@@ -132,16 +128,15 @@ class QueryRecords:
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the first chunk of each matching record, in the order asked for."""
         given = checked(self.name, RecordArguments, arguments, auth, deadline)
-        store, collection, settings = (
-            self._index.store,
-            self._index.collection,
-            self._index.settings,
-        )
+        catalogue, collection = self._index.catalogue, self._index.collection
+        settings = self._index.settings
         if given.named or given.about:
             return self._cards(given, auth, deadline)
         self._check_fields(given, auth)
         limit = given.limit or (
-            settings.records_k_extended if given.extended else settings.records_k
+            settings.retrieval.records_k_extended
+            if given.extended
+            else settings.retrieval.records_k
         )
         if given.aggregate is not None:
             return self._aggregated(given, auth, limit)
@@ -149,7 +144,7 @@ class QueryRecords:
         total, hidden, partial = None, 0, False
         stages: list[StageStep] = []
         if given.where or not given.query.strip():
-            rows, total = store.records.find(
+            rows, total = catalogue.find_records(
                 auth,
                 collection.id,
                 given.where,
@@ -159,7 +154,7 @@ class QueryRecords:
                 limit=limit,
                 sources=self._sources,
             )
-            chunks = store.catalogue.first_chunks(auth, collection.id, rows)
+            chunks = catalogue.first_chunks(auth, collection.id, rows)
             evidence = [chunks[row] for row in rows if row in chunks]
             hidden = len(rows) - len(evidence)
         if given.query.strip():
@@ -190,11 +185,11 @@ class QueryRecords:
 
     def _cards(self, given: RecordArguments, auth: AuthContext, deadline: float) -> ToolResult:
         """Return the cards of the records of a title, or of those about a theme, nearest first."""
-        store, collection = self._index.store, self._index.collection.id
+        catalogue, collection = self._index.catalogue, self._index.collection.id
         result = ToolResult(auth_filter={**auth.describe(), "sources": list(self._sources)})
         if given.named:
-            keys = store.records.called(auth, collection, given.named, self._sources)
-            found = store.catalogue.cards(auth, collection, keys)
+            keys = catalogue.records_called(auth, collection, given.named, self._sources)
+            found = catalogue.cards(auth, collection, keys)
             found.sort(key=lambda one: keys.index(one.document_key))
         else:
             found = self._near(given, auth, deadline, result)
@@ -209,7 +204,7 @@ class QueryRecords:
 
         Without vectors those are near that have a word of the theme.
         """
-        total = self._index.store.records.find(
+        total = self._index.catalogue.find_records(
             auth, self._index.collection.id, [], order_by=None, descending=True, limit=0,
             sources=self._sources,
         )[1]  # fmt: skip
@@ -231,7 +226,7 @@ class QueryRecords:
             least = max(1.0, NEAR_BEST * max(near))
             order = sorted(range(len(cards)), key=lambda place: -near[place])
             cards = [cards[place] for place in order if near[place] >= least]
-        cards = cards[: given.limit or self._index.settings.records_k]
+        cards = cards[: given.limit or self._index.settings.retrieval.records_k]
         row = RecordRow(given.language, "")
         row.near(given.about, total)
         return [row.evidence(cards, ""), *cards]
@@ -245,7 +240,7 @@ class QueryRecords:
 
     def _aggregated(self, given: RecordArguments, auth: AuthContext, limit: int) -> ToolResult:
         """Count, list, group or add up; nothing where words that are looked for are nowhere."""
-        records, collection = self._index.store.records, self._index.collection.id
+        catalogue, collection = self._index.catalogue, self._index.collection.id
         result = ToolResult(auth_filter={**auth.describe(), "sources": list(self._sources)})
         scope: dict[str, Any] = {"sources": self._sources, "file": given.file}
         where = [self._placed(condition, given, auth, scope) for condition in given.where]
@@ -256,13 +251,13 @@ class QueryRecords:
             result.notes.append("no field of these records has the words of the question")
             return result
         lists = given.aggregate == "list" or given.order_by is not None
-        rows, count = records.find(
+        rows, count = catalogue.find_records(
             auth, collection, [*among, *known], order_by=given.order_by,
             descending=given.descending, limit=limit if lists else 0, **scope,
         )  # fmt: skip
-        chunks = self._index.store.catalogue.first_chunks(auth, collection, rows)
+        chunks = self._index.catalogue.first_chunks(auth, collection, rows)
         held = [chunks[row] for row in rows if row in chunks]
-        total = records.find(
+        total = catalogue.find_records(
             auth, collection, among, order_by=None, descending=True, limit=0, **scope
         )[1]  # fmt: skip
         if not total:
@@ -279,14 +274,14 @@ class QueryRecords:
         several = [one.field for one in known if isinstance(one.value, list) and one.op == "="]
         by = given.by or (several[0] if several and given.aggregate == "count" else None)
         if by is not None:
-            groups = records.groups(
+            groups = catalogue.group_records(
                 auth, collection, [*among, *known], by, adds=given.field,
                 average=given.aggregate == "average", characters=given.characters, limit=limit,
                 **scope,
             )  # fmt: skip
             row.grouped(by, groups, given.field, given.aggregate)
         elif given.field is not None and given.aggregate in ("sum", "average"):
-            added = records.total(auth, collection, known, given.field, **scope)
+            added = catalogue.total_of_records(auth, collection, known, given.field, **scope)
             row.added_up(given.field, added, given.aggregate)
         found = [row.evidence(held, given.file), *held]
         result.evidence = [
@@ -317,7 +312,9 @@ class QueryRecords:
         if condition.field != ANY_FIELD:
             heard = condition.op == "has" and words[:1].isupper()
             return (heard and self._sounding(words, auth, scope, condition.field)) or condition
-        found = self._index.store.records.having(auth, self._index.collection.id, words, **scope)
+        found = self._index.catalogue.records_having(
+            auth, self._index.collection.id, words, **scope
+        )
         found = [one for one in found if one[0] not in given.show] or found
         if not found:
             return self._sounding(words, auth, scope) if words[:1].isupper() else None
@@ -331,10 +328,10 @@ class QueryRecords:
         self, name: str, auth: AuthContext, scope: dict[str, Any], field: str = ""
     ) -> Condition | None:
         """Return a condition on the field that has a name in another script, but for titles."""
-        records, collection = self._index.store.records, self._index.collection.id
+        catalogue, collection = self._index.catalogue, self._index.collection.id
         found = [
             one
-            for one in records.sounding(auth, collection, name, **scope)
+            for one in catalogue.records_sounding(auth, collection, name, **scope)
             if (field or one[0]) == one[0] and not find_title([one[0]])
         ]
         if not found:
@@ -344,7 +341,7 @@ class QueryRecords:
 
     def _ranked(
         self, given: RecordArguments, auth: AuthContext, limit: int, deadline: float
-    ) -> Found:
+    ) -> RetrievalResult:
         return hybrid_search(
             self._index,
             Query(given.query, auth, self._sources, given.language, deadline),
@@ -356,10 +353,12 @@ class QueryRecords:
     def _check_fields(self, given: RecordArguments, auth: AuthContext) -> None:
         asked = {condition.field for condition in (*given.where, *given.among)} - {ANY_FIELD}
         asked |= {name for name in (given.order_by, given.field, given.by, *given.show) if name}
-        records, collection = self._index.store.records, self._index.collection.id
-        unknown = sorted(asked - records.seen(auth, collection, asked, self._sources))
+        catalogue, collection = self._index.catalogue, self._index.collection.id
+        unknown = sorted(asked - catalogue.known_fields(auth, collection, asked, self._sources))
         if unknown:
-            known = [info.name for info in records.fields(auth, collection, self._sources)]
+            known = [
+                info.name for info in catalogue.fields_of_records(auth, collection, self._sources)
+            ]
             more = f" and {len(known) - LISTED} more" if len(known) > LISTED else ""
             raise ToolError(
                 f"tool {self.name}: a field must exist",

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from core.auth import AuthContext
-from core.types import Evidence, Value
+from core.types import Evidence, FrozenModel
 from tools.arguments import checked
 from tools.plain import PlainTool
 from tools.types import ToolResult
@@ -15,7 +15,7 @@ from tools.types import ToolResult
 MAX_TEXTS = 10  # volumes of one book
 
 
-class ReadArguments(Value):
+class ReadArguments(FrozenModel):
     """Name the chunk and how many chunks on either side to read.
 
     With `full_text`, the chunk is one of a book's record, and its full texts are read from their
@@ -38,7 +38,7 @@ class ReadDocument(PlainTool):
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the chunk and its neighbours; a chunk the caller may not see gives nothing."""
         given = checked(self.name, ReadArguments, arguments, auth, deadline)
-        catalogue, collection = self._index.store.catalogue, self._index.collection.id
+        catalogue, collection = self._index.catalogue, self._index.collection.id
         begun = [given.chunk_id]
         if given.full_text:
             texts = catalogue.full_texts(auth, collection, given.chunk_id)
@@ -48,7 +48,7 @@ class ReadDocument(PlainTool):
 
     def _around(self, auth: AuthContext, chunk_id: str, given: ReadArguments) -> list[Evidence]:
         """Return a chunk and those next to it, the nearest with the best score."""
-        chunks = self._index.store.catalogue.neighbours(
+        chunks = self._index.catalogue.neighbours(
             auth, self._index.collection.id, chunk_id, given.reach
         )
         centre = next((c.ordinal for c in chunks if c.chunk_id == chunk_id), 0)

@@ -7,95 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from core.record_names import HELD, ROW
 from core.types import Evidence
-from stores.record_conditions import Condition
-from stores.records import Groups
-
-SAID = {
-    "en": {
-        "all": "{total} records{file}",
-        "some": "{count} of {total} records{file} match: {filter}",
-        "among": "of {total} records{file} with {base}, {count} match: {filter}",
-        "share": "that is {share} %",
-        "cut": "the first {shown} of {count} are listed",
-        "sum by": "sum of {field} by {by}",
-        "average by": "average {field} by {by}",
-        "down": "by {field}, highest first",
-        "up": "by {field}, lowest first",
-        "values": "{values} different values of {field}",
-        "most": "the most frequent",
-        "sum": "sum of {field}: {sum}",
-        "average": "average {field}: {average} (of {known} records)",
-        "none": "none of them has a number as {field}",
-        "in": " in {file}",
-        "together": "{count} together. ",
-        "near": "nearest to “{theme}” among {total} records",
-        "join": "; ",
-        "end": ".",
-    },
-    "ru": {
-        "all": "всего записей{file}: {total}",
-        "some": "подходит записей{file}: {count} из {total} ({filter})",
-        "among": "из записей{file}, где {base}: подходит {count} из {total} ({filter})",
-        "share": "это {share} %",
-        "cut": "показаны первые {shown} из {count}",
-        "sum by": "сумма по полю {field} для каждого {by}",
-        "average by": "среднее по полю {field} для каждого {by}",
-        "down": "по полю {field}, сначала наибольшие",
-        "up": "по полю {field}, сначала наименьшие",
-        "values": "разных значений поля {field}: {values}",
-        "most": "самые частые",
-        "sum": "сумма по полю {field}: {sum}",
-        "average": "среднее по полю {field}: {average} (записей: {known})",
-        "none": "ни у одной нет числа в поле {field}",
-        "in": " в {file}",
-        "together": "Вместе: {count}. ",
-        "near": "ближе всего к «{theme}» (всего записей: {total})",
-        "join": "; ",
-        "end": ".",
-    },
-    "uk": {
-        "all": "усього записів{file}: {total}",
-        "some": "відповідає записів{file}: {count} із {total} ({filter})",
-        "among": "із записів{file}, де {base}: відповідає {count} із {total} ({filter})",
-        "share": "це {share} %",
-        "cut": "показано перші {shown} із {count}",
-        "sum by": "сума за полем {field} для кожного {by}",
-        "average by": "середнє за полем {field} для кожного {by}",
-        "down": "за полем {field}, спочатку найбільші",
-        "up": "за полем {field}, спочатку найменші",
-        "values": "різних значень поля {field}: {values}",
-        "most": "найчастіші",
-        "sum": "сума за полем {field}: {sum}",
-        "average": "середнє за полем {field}: {average} (записів: {known})",
-        "none": "у жодного немає числа в полі {field}",
-        "in": " у {file}",
-        "together": "Разом: {count}. ",
-        "near": "найближче до «{theme}» (усього записів: {total})",
-        "join": "; ",
-        "end": ".",
-    },
-    "zh": {
-        "all": "{file}共有 {total} 条记录",
-        "some": "{file}共 {total} 条记录，符合条件的有 {count} 条（{filter}）",
-        "among": "{file}{base} 的 {total} 条记录中，符合条件的有 {count} 条（{filter}）",
-        "share": "占 {share} %",
-        "cut": "列出 {count} 条中的前 {shown} 条",
-        "sum by": "按 {by} 统计 {field} 的总和",
-        "average by": "按 {by} 统计 {field} 的平均值",
-        "down": "按 {field} 从高到低",
-        "up": "按 {field} 从低到高",
-        "values": "{field} 有 {values} 个不同的值",
-        "most": "最常见的",
-        "sum": "{field} 的总和：{sum}",
-        "average": "{field} 的平均值：{average}（{known} 条记录）",
-        "none": "没有一条记录的 {field} 是数字",
-        "in": "{file} 中",
-        "together": "共计 {count}。",
-        "near": "{total} 条记录中最接近“{theme}”的",
-        "join": "；",
-        "end": "。",
-    },
-}
+from languages.language import find_language
+from stores.sqlite.record_conditions import Condition
+from stores.sqlite.records import Groups
 
 
 class RecordRow:
@@ -103,7 +17,7 @@ class RecordRow:
 
     def __init__(self, language: str | None, file: str) -> None:
         """Speak English where there are no words for a language."""
-        self._said = SAID.get(language or "en", SAID["en"])
+        self._said = find_language(language).messages["records"]
         self._file = self._said["in"].format(file=file) if file else ""
         self._parts: list[str] = []
 
@@ -165,7 +79,7 @@ def together(
     rows: Mapping[str, Evidence], counts: Mapping[str, int], language: str | None
 ) -> Evidence:
     """Return what several collections counted as one text: their sum, and the share of each."""
-    said = SAID[language if language in SAID else "en"]
+    said = find_language(language).messages["records"]
     shares = " ".join(f"{name}: {rows[name].text}" for name in counts)
     text = said["together"].format(count=sum(counts.values())) if len(counts) > 1 else ""
     held = [key for name in counts for key in rows[name].metadata[HELD]]

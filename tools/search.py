@@ -7,6 +7,7 @@ channel alone returns the first of its own hits, for a caller that knows which o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
@@ -14,17 +15,18 @@ from pydantic import Field
 from core.auth import AuthContext
 from core.filters import MOST
 from core.tool_spec import ToolSpec
-from core.types import Value
+from core.types import FrozenModel
 from retrievers.channels import TEXT, VECTOR
+from retrievers.fusion import RRF_CONSTANT
 from retrievers.hybrid import hybrid_search
-from retrievers.types import Index, Query
-from retrievers.wordings import search_wordings
+from retrievers.types import Index, Query, RetrievalResult
+from retrievers.wordings import fuse_wordings
 from tools.arguments import checked, narrowed, schema_of
 from tools.plain import result_of
 from tools.types import ToolResult
 
 
-class SearchArguments(Value):
+class SearchArguments(FrozenModel):
     """Say what to look for; `limit` asks for more results, `extended` for wider pools.
 
     What `also` says in other words is searched for too, and fused by reciprocal ranks.
@@ -88,14 +90,13 @@ class Search:
         auth = narrowed(self._index, auth, given.where)
         query = Query(given.query, auth, self._sources, given.language, deadline, self._kinds)
         top_k, pools = self._sizes(given)
-        links = self._index.settings.agent_links if given.links is None else given.links
-        found = search_wordings(
-            lambda one: hybrid_search(self._index, one, self._channels, pools, top_k, links=links),
-            query,
-            given.also,
-            constant=self._index.settings.rrf_constant,
-        )
-        return result_of(found, self.name, {**auth.describe(), **self._scope()})
+        links = self._index.settings.links.agent if given.links is None else given.links
+        found: dict[str, RetrievalResult] = {}
+        for text in dict.fromkeys([given.query, *given.also]):
+            one = replace(query, text=text)
+            found[text] = hybrid_search(self._index, one, self._channels, pools, top_k, links=links)
+        fused = fuse_wordings(found, RRF_CONSTANT)
+        return result_of(fused, self.name, {**auth.describe(), **self._scope()})
 
     def _scope(self) -> dict[str, list[str]]:
         """Return what the tool itself narrows a search to, for the trace."""
@@ -104,16 +105,16 @@ class Search:
 
     def _sizes(self, given: SearchArguments) -> tuple[int, dict[str, int]]:
         """Return how many results there are at most, and the pool of each channel."""
-        settings = self._index.settings
+        sizes = self._index.settings.retrieval
         pools = {
-            VECTOR: settings.vector_k_extended if given.extended else settings.vector_k,
-            TEXT: settings.text_k_extended if given.extended else settings.text_k,
+            VECTOR: sizes.vector_k_extended if given.extended else sizes.vector_k,
+            TEXT: sizes.text_k_extended if given.extended else sizes.text_k,
         }
         if given.limit is not None:
             pools = {name: max(pool, given.limit) for name, pool in pools.items()}
-        top_k = given.limit or settings.top_k
+        top_k = given.limit or sizes.top_k
         if given.extended:
             top_k = max(top_k, *pools.values())
         if len(self._channels) > 1:  # what one channel ranks low, the other may lift
-            pools = dict.fromkeys(pools, max(top_k, settings.pool))
+            pools = dict.fromkeys(pools, max(top_k, sizes.pool))
         return top_k, pools

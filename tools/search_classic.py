@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from core.auth import AuthContext
-from retrievers.classic import classic_search
+from retrievers.classic import CLASSIC_VOTERS, classic_search
 from retrievers.types import Query
 from tools.arguments import checked, narrowed
 from tools.plain import PlainTool, result_of
@@ -28,6 +28,6 @@ class SearchClassic(PlainTool):
         settings = self._index.settings
         query = Query(given.query, auth, language=given.language, deadline=deadline)
         found = classic_search(
-            self._index, query, settings.classic_k, given.limit or settings.top_k
+            self._index, query, CLASSIC_VOTERS, given.limit or settings.retrieval.top_k
         )
         return result_of(found, self.name, auth.describe())

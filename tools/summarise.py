@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
 from pydantic import Field
 
 from core.auth import AuthContext
-from core.types import Evidence, Value
-from models.centrality import central
+from core.types import Evidence, FrozenModel
+from languages.language import find_language
+from models.vectors import central
 from retrievers.titles import named
 from retrievers.types import Vector
-from stores.outlines import DocumentName, chunk_ids, document_names
+from stores.sqlite.listing import DocumentName
 from tools.arguments import checked
 from tools.plain import PlainTool, in_place
 from tools.record_rows import row_evidence
@@ -21,15 +23,9 @@ from tools.types import ToolResult
 
 PASSAGES = 12  # of one document; its most central sentences are looked for in these
 DOCUMENTS, BEGINNING = 5, 4  # of a collection, and the first passages of each of these
-SAID = {
-    "en": "Documents: {count} ({kinds}).",
-    "ru": "Документов: {count} ({kinds}).",
-    "uk": "Документів: {count} ({kinds}).",
-    "zh": "文档：{count} 个（{kinds}）。",
-}
 
 
-class SummaryArguments(Value):
+class SummaryArguments(FrozenModel):
     """Name a document by its title or file, "" for the whole collection.
 
     With `near` documents of a similar name are found where none is called so.
@@ -41,7 +37,7 @@ class SummaryArguments(Value):
 
 
 class Summarise(PlainTool):
-    """Read what stands for the whole."""
+    """Read the passages that represent the document."""
 
     name = "summarise"
     purpose = "Read the most central passages of a document, or of the whole collection."
@@ -51,7 +47,7 @@ class Summarise(PlainTool):
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return what is read and its passages in their order, else documents of a similar name."""
         given = checked(self.name, SummaryArguments, arguments, auth, deadline)
-        known = document_names(self._index.store.database, auth, self._index.collection.id)
+        known = self._index.catalogue.document_names(auth, self._index.collection.id)
         found = named(given.document, known, sure=given.near)
         meant = found.documents if given.document else known
         if meant:
@@ -67,7 +63,7 @@ class Summarise(PlainTool):
         )
 
     def _document(self, meant: Sequence[DocumentName]) -> list[str]:
-        keys = chunk_ids(self._index.store.database, [one.row for one in meant])
+        keys = self._index.catalogue.chunk_ids([one.row for one in meant])
         return (
             keys if len(keys) <= PASSAGES else sorted(self._central(keys, PASSAGES), key=keys.index)
         )
@@ -78,7 +74,7 @@ class Summarise(PlainTool):
         return [
             key
             for first in self._central(list(rows), DOCUMENTS)
-            for key in chunk_ids(self._index.store.database, [rows[first]])[:BEGINNING]
+            for key in self._index.catalogue.chunk_ids([rows[first]])[:BEGINNING]
         ]
 
     def _row(
@@ -87,7 +83,8 @@ class Summarise(PlainTool):
         """Say how many documents of which formats there are, and which passages stand for them."""
         counted = Counter(one.format for one in meant)
         kinds = ", ".join(f"{kind}: {count}" for kind, count in counted.most_common())
-        text = SAID.get(language or "en", SAID["en"]).format(count=len(meant), kinds=kinds)
+        counted = find_language(language).messages["documents"]
+        text = counted.format(count=len(meant), kinds=kinds)
         return row_evidence(text, self._index.collection.name, held)
 
     def _central(self, keys: Sequence[str], most: int) -> list[str]:
@@ -97,13 +94,11 @@ class Summarise(PlainTool):
 
     def _vectors(self, keys: Sequence[str]) -> Vector:
         """Return the unit vectors of chunks, zeros where one is missing."""
-        import numpy as np
-
         if self._index.embedder is None:
             return np.zeros((len(keys), 1), dtype=np.float32)
-        rows = self._index.store.hot.vectors(self._index.collection.id, keys)
+        rows = self._index.search.vectors(self._index.collection.id, keys)
         return np.asarray(np.nan_to_num(rows, nan=0.0))
 
     def _read(self, auth: AuthContext, keys: Sequence[str]) -> list[Evidence]:
-        found = self._index.store.catalogue.evidence(auth, self._index.collection.id, keys)
+        found = self._index.catalogue.evidence(auth, self._index.collection.id, keys)
         return [found[key] for key in keys if key in found]

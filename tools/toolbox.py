@@ -15,16 +15,16 @@ from core.time_limit import TimeLimit, TimeUpError, limited_time
 from core.tool_spec import ToolSpec
 from core.types import Evidence, TermWeights
 from models.vectors import Vectors
+from retrievers.fusion import RRF_CONSTANT
+from retrievers.rerank import RERANK, rerank
 from retrievers.spelling import corrections
-from retrievers.types import Index, Query
-from tools.filter import filter_hits
+from retrievers.types import Index, Query, Searched
 from tools.joining import joined_results, joined_specs
 from tools.query_records import QueryRecords
 from tools.read_document import ReadDocument
-from tools.result_cache import ResultCache, key_of
+from tools.results import Results
 from tools.search import Search
 from tools.search_classic import SearchClassic
-from tools.shared_results import SharedResults
 from tools.summarise import Summarise
 from tools.types import Tool, ToolError, ToolResult
 
@@ -65,15 +65,16 @@ class Toolbox:
     def __init__(
         self,
         index: Index,
-        shared: SharedResults | None = None,
+        results: Results | None = None,
         *,
         where: Sequence[Filter] = (),
         beside: Sequence[Toolbox] = (),
     ) -> None:
         """Make the profile's tools, and the general ones beside them.
 
-        With `shared`, results of earlier runs are taken too. Every call is made within the filters
-        `where`, and also by the toolboxes `beside`, of other collections, for one joint ranking.
+        Without `results`, those of this run alone are remembered. Every call is made within the
+        filters `where`, and also by the toolboxes `beside`, of other collections, for one joint
+        ranking.
         """
         self._where = tuple(where)
         self._boxes = (self, *beside)
@@ -85,8 +86,7 @@ class Toolbox:
         made: list[Tool] = [_make(index, p, scoped=p.name in scoped) for p in profiles]
         made += [ReadDocument(index), SearchClassic(index), Summarise(index)]
         self._tools = {tool.name: tool for tool in made}
-        self._cache = ResultCache(index.settings.tool_cache)
-        self._shared = shared
+        self._results = results or Results(index)
         self._weights: tuple[int, dict[str, float]] = (-1, {})
         self._specs: tuple[AuthContext, int, list[ToolSpec]] | None = None
 
@@ -102,7 +102,7 @@ class Toolbox:
     def _own_specs(self, auth: AuthContext) -> list[ToolSpec]:
         known = self._specs
         try:
-            version = self._index.store.catalogue.index_version()
+            version = self._index.catalogue.index_version()
         except TimeUpError:  # what is known of a moment ago will do
             version = known[1] if known else -1
         if known is None or known[:2] != (auth, version):
@@ -111,9 +111,18 @@ class Toolbox:
         return list(known[2])
 
     def run(
-        self, name: str, arguments: dict[str, Any], auth: AuthContext, deadline: float
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        auth: AuthContext,
+        deadline: float,
+        *,
+        alone: bool = False,
     ) -> ToolResult:
-        """Run one call; an unknown tool is an error that lists the known ones."""
+        """Run one call; an unknown tool is an error that lists the known ones.
+
+        With `alone` the toolboxes beside this one are left out.
+        """
         boxes = [box for box in self._boxes if name in box._tools]
         if not boxes:
             known = dict.fromkeys(tool for box in self._boxes for tool in box._tools)
@@ -122,27 +131,23 @@ class Toolbox:
                 value=name,
                 hint=f"tools: {', '.join(known)}",
             )
+        if len(self._boxes) > 1 and not alone:
+            calls = {
+                box._index.collection.name: partial(
+                    box.run, name, arguments, auth, deadline, alone=True
+                )
+                for box in boxes
+            }
+            return joined_results(calls, arguments, RRF_CONSTANT)
         if isinstance(auth, AuthContext):  # else the tool says so
             auth = auth.narrowed(self._where)
-        if len(self._boxes) == 1:
-            return self._run(name, arguments, auth, deadline)
-        calls = {
-            box._index.collection.name: partial(box._run, name, arguments, auth, deadline)
-            for box in boxes
-        }
-        return joined_results(calls, arguments, self._index.settings.rrf_constant)
-
-    def _run(
-        self, name: str, arguments: dict[str, Any], auth: AuthContext, deadline: float
-    ) -> ToolResult:
-        tool = self._tools[name]
-        version = self._index.store.catalogue.index_version()
-        key = key_of(auth, version, name, arguments)
-        make = partial(tool.run, arguments, auth, deadline)
-        if key is not None and self._shared is not None:
-            make = partial(self._shared.result, (auth, version, name, arguments), deadline, make)
-        with limited_time(TimeLimit(deadline)):
-            return self._cache.result(key, deadline, make)
+        with (
+            limited_time(TimeLimit(deadline)),
+            self._results.call(auth, name, arguments, deadline) as call,
+        ):
+            if call.result is None:
+                call.result = self._tools[name].run(arguments, auth, deadline)
+            return call.result
 
     def filter(
         self,
@@ -154,9 +159,17 @@ class Toolbox:
         top_k: int,
         deadline: float,
     ) -> tuple[list[Evidence], str]:
-        """Keep what a cross-encoder finds relevant to a text; the note says when there is none."""
+        """Return the `top_k` best hits with a score of at least `threshold` (0..1), and a note.
+
+        Without a cross-encoder that can be asked the first `top_k` stay as they are, and the note
+        says why: nothing is dropped unread.
+        """
         query = Query(text, auth, deadline=deadline)
-        return filter_hits(self._index, query, evidence, threshold, top_k)
+        ranked, note = rerank(Searched(self._index, query), evidence)
+        if not any(RERANK in item.scores for item in ranked):
+            return evidence[:top_k], note
+        kept = [item for item in ranked if item.scores.get(RERANK, 0.0) >= threshold]
+        return kept[:top_k], f"{note}; {len(kept)} of {len(evidence)} reach {threshold:g}"
 
     def corrections(self, text: str, language: str, auth: AuthContext) -> dict[str, str]:
         """Return what misspelt words of a question should be, where no collection has them."""
@@ -185,21 +198,21 @@ class Toolbox:
         Shape (sentences, dimension), rows of length 1, in the order of `sentence_spans`.
         """
         try:
-            return self._index.store.hot.sentence_vectors(self._index.collection.id, chunk_ids)
+            return self._index.search.sentence_vectors(self._index.collection.id, chunk_ids)
         except TimeUpError as error:
-            current_ledger().note(f"sentences are embedded anew: {error}")
+            current_ledger().note(f"sentences are embedded again: {error}")
             return {}
 
     def _weigh(self, wanted: list[str]) -> dict[str, float]:
-        store, collection = self._index.store, self._index.collection
+        catalogue, collection = self._index.catalogue, self._index.collection
         try:
-            version = store.catalogue.index_version()
+            version = catalogue.index_version()
             if self._weights[0] != version:
                 self._weights = version, {}
             known = self._weights[1]
             missing = [term for term in wanted if term not in known]
             if missing:
-                known |= store.fulltext.inverse_frequencies(collection.id, missing)
+                known |= catalogue.inverse_frequencies(collection.id, missing)
         except TimeUpError as error:
             current_ledger().note(f"all words weigh the same: {error}")
             return dict.fromkeys(wanted, 1.0)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, TimeoutError
+from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Lock
 
 from core.cache.memory import MemoryStore
 from core.cache.secret import Secret, random_secret
 from core.cache.types import CacheStore
+
+
+@dataclass
+class CacheClaim:
+    """A value that is looked up: None until whoever claimed its key has made it."""
+
+    value: bytes | None = None
 
 
 class Cache:
@@ -63,29 +72,40 @@ class Cache:
         """Remember a value."""
         self._remember({key: value})
 
+    @contextmanager
+    def claim(self, key: str, deadline: float | None = None) -> Iterator[CacheClaim]:
+        """Look a value up; while it is None, the holder of the claim makes it and sets it there.
+
+        None is not remembered. A key that another thread has claimed is waited for until `deadline`
+        (`time.monotonic()`); when that thread fails, leaves None or is late, this one makes it.
+        """
+        held = self._looked_up([key])[0] if self.enabled else None
+        if held is None and self.enabled:
+            mine, others = self._claimed([key])
+            if mine:
+                claim = CacheClaim()
+                try:
+                    yield claim
+                    self._remember(_kept(key, claim.value))
+                finally:
+                    self._settle(mine, _kept(key, claim.value))
+                return
+            held = _waited(others[key], deadline)
+        yield CacheClaim(held)
+
     def once(
         self, key: str, make: Callable[[], bytes | None], deadline: float | None = None
     ) -> bytes | None:
-        """Return what is remembered, or what `make` makes; None is not remembered.
-
-        A key that another thread is making is waited for until `deadline` (`time.monotonic()`);
-        when that thread fails, makes None or is late, this one makes it.
-        """
-        if not self.enabled:
-            return make()
-        held = self._looked_up([key])[0]
-        if held is not None:
-            return held
-        mine, others = self._claimed([key])
-        if others:
-            value = _waited(others[key], deadline)
-            return make() if value is None else value
-        return self._made(mine, lambda keys: _kept(key, make()))[key]
+        """Return what is remembered, or what `make` makes; as `claim` does."""
+        with self.claim(key, deadline) as claim:
+            if claim.value is None:
+                claim.value = make()
+        return claim.value
 
     def many(
         self, keys: Sequence[str], make: Callable[[list[str]], Mapping[str, bytes]]
     ) -> dict[str, bytes]:
-        """Return a value for each key; `make` gets the keys that nobody has made or is making."""
+        """Return a value for each key; `make` gets the keys that are not made yet."""
         wanted = list(dict.fromkeys(keys))
         if not self.enabled:
             return dict(make(wanted)) if wanted else {}
@@ -94,7 +114,7 @@ class Cache:
         mine, others = self._claimed([key for key in wanted if key not in found])
         if mine:
             made = self._made(mine, make)
-            found |= {key: value for key, value in made.items() if value is not None}
+            found |= {key: made[key] for key in mine if key in made}
         waited = {key: _waited(future, None) for key, future in others.items()}
         found |= {key: value for key, value in waited.items() if value is not None}
         failed = [key for key in waited if key not in found]
@@ -119,17 +139,21 @@ class Cache:
 
     def _made(
         self, mine: list[str], make: Callable[[list[str]], Mapping[str, bytes]]
-    ) -> dict[str, bytes | None]:
+    ) -> Mapping[str, bytes]:
         made: Mapping[str, bytes] = {}
         try:
             made = make(mine)
             self._remember(made)
         finally:
-            with self._lock:
-                futures = [(key, self._making.pop(key)) for key in mine]
-            for key, future in futures:
-                future.set_result(made.get(key))
-        return {key: made.get(key) for key in mine}
+            self._settle(mine, made)
+        return made
+
+    def _settle(self, mine: list[str], made: Mapping[str, bytes]) -> None:
+        """Give those who wait for these keys what was made."""
+        with self._lock:
+            futures = [(key, self._making.pop(key)) for key in mine]
+        for key, future in futures:
+            future.set_result(made.get(key))
 
     def _remember(self, values: Mapping[str, bytes]) -> None:
         if self.enabled and values:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.cache.cache import Cache
-from core.cache.memory import MemoryStore
+from core.cache.memory import MemoryStore, Tiers
 from core.cache.redis_store import RedisStore, open_redis
 from core.cache.secret import Secret, random_secret, secret_of
-from core.cache.tiers import Tiers
 from core.settings import Settings
 
 HOUR, MINUTE, MB = 3600.0, 60.0, 1_000_000
@@ -51,23 +50,23 @@ def open_caches(settings: Settings, folder: Path) -> Caches:
     """
     far = None
     secret = random_secret()
-    if settings.cache_redis_url:
+    if settings.caching.redis_url:
         secret = secret_of(folder)
         far = open_redis(settings, secret)
 
     def cache(name: str, near: MemoryStore, seconds: float) -> Cache:
         return Cache(name, near if far is None else Tiers(near, far), secret, seconds)
 
-    size = int(settings.cache_mb * MB)
+    size = int(settings.caching.mb * MB)
     return Caches(
         embeddings=cache(
             "embeddings",
-            MemoryStore(entries=settings.embedder_cache),
-            settings.cache_embedding_hours * HOUR,
+            MemoryStore(entries=settings.embedding.cache),
+            settings.caching.embedding_hours * HOUR,
         ),
-        rewrites=cache("rewrites", MemoryStore(size=size), settings.cache_rewrite_hours * HOUR),
-        results=cache("results", MemoryStore(size=size), settings.cache_result_minutes * MINUTE),
-        answers=cache("answers", MemoryStore(size=size), settings.cache_answer_minutes * MINUTE),
+        rewrites=cache("rewrites", MemoryStore(size=size), settings.caching.rewrite_hours * HOUR),
+        results=cache("results", MemoryStore(size=size), settings.caching.result_minutes * MINUTE),
+        answers=cache("answers", MemoryStore(size=size), settings.caching.answer_minutes * MINUTE),
         secret=secret,
         redis=far,
     )

@@ -1,4 +1,4 @@
-"""Remembered values in this process's memory: the least recently used go first."""
+"""Remembered values in this process's memory, alone or before another store."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from threading import Lock
 
 from cachetools import TLRUCache
 
-from core.cache.types import Held
+from core.cache.types import CacheStore, Held
 
 OVERHEAD = 400  # bytes of a key, its place and its time, beside the value
 
@@ -37,12 +37,12 @@ class MemoryStore:
 
     @property
     def entries(self) -> int:
-        """Return how many values are held."""
+        """Return how many values are kept."""
         with self._lock:
             return int(len(self._held))
 
     def get(self, keys: Sequence[str]) -> list[Held | None]:
-        """Return what is held for each key."""
+        """Return the value kept for each key."""
         with self._lock:
             return [self._held.get(key) for key in keys]
 
@@ -71,3 +71,42 @@ class MemoryStore:
 
 def _size(held: Held) -> int:
     return len(held.value) + OVERHEAD
+
+
+class Tiers:
+    """Ask this process's memory, then another store."""
+
+    def __init__(self, near: MemoryStore, far: CacheStore) -> None:
+        self._near = near
+        self._far = far
+
+    @property
+    def entries(self) -> int:
+        """Return how many values lie in this process's memory."""
+        return self._near.entries
+
+    def get(self, keys: Sequence[str]) -> list[Held | None]:
+        """Return what either holds for each key; it ends when it would have ended afar."""
+        found = self._near.get(keys)
+        places = [place for place, held in enumerate(found) if held is None]
+        missing = [keys[place] for place in places]
+        if not missing:
+            return found
+        for place, held in zip(places, self._far.get(missing), strict=True):
+            if held is not None:
+                self._near.hold(keys[place], held)
+                found[place] = held
+        return found
+
+    def put(self, values: Mapping[str, bytes], until: float) -> None:
+        """Hold values in both."""
+        self._near.put(values, until)
+        self._far.put(values, until)
+
+    def clear(self) -> None:
+        """Forget what is near; the far store, of all caches, is cleared by whoever opened it."""
+        self._near.clear()
+
+    def close(self) -> None:
+        """Forget what is near; the far store is closed by whoever opened it."""
+        self._near.close()

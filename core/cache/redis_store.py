@@ -1,4 +1,4 @@
-"""Remembered values in Redis: sealed, with their time, and never waited for long."""
+"""Cached values in Redis: encrypted, with their time, and never waited for long."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from core.cache.secret import Secret
 from core.cache.types import Held
-from core.errors import OperatorError
+from core.distribution import require_extra
 from core.settings import Settings
 
 if TYPE_CHECKING:
     from redis import Redis
+
+RETRY_SECONDS = 10  # how long a Redis that failed is left alone
 
 T = TypeVar("T")
 PREFIX = "carrel:"
@@ -26,7 +28,7 @@ log = logging.getLogger("carrel.serve")
 class RedisStore:
     """Keep values in Redis; one that fails is left alone for a while, and work goes on without.
 
-    A value that was not sealed with this data directory's secret, for its key, is as absent.
+    A value that was not encrypted with this data directory's secret, for its key, counts as absent.
     """
 
     def __init__(
@@ -58,7 +60,7 @@ class RedisStore:
         return 0
 
     def get(self, keys: Sequence[str]) -> list[Held | None]:
-        """Return what is held for each key."""
+        """Return the value kept for each key."""
 
         def ask() -> list[bytes]:
             pipe = self._client.pipeline(transaction=False)
@@ -141,23 +143,18 @@ class RedisStore:
 
 def open_redis(settings: Settings, secret: Secret) -> RedisStore:
     """Return the store that the settings name; raises OperatorError without the client library."""
-    try:
-        from redis import Redis
-        from redis.backoff import NoBackoff
-        from redis.retry import Retry
-    except ImportError:
-        raise OperatorError(
-            "a cache in Redis needs a package that is not installed",
-            value="redis",
-            hint="pip install 'carrel[redis]', or unset CARREL_CACHE_REDIS_URL",
-        ) from None
-    password = settings.cache_redis_password
+    require_extra("redis", "a cache in Redis", otherwise="unset CARREL_CACHING__REDIS_URL")
+    from redis import Redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+
+    password = settings.caching.redis_password
     client = Redis.from_url(
-        settings.cache_redis_url,
+        settings.caching.redis_url,
         password=password.get_secret_value() if password else None,
-        socket_timeout=settings.cache_redis_seconds,
-        socket_connect_timeout=settings.cache_redis_seconds,
+        socket_timeout=settings.caching.redis_seconds,
+        socket_connect_timeout=settings.caching.redis_seconds,
         retry=Retry(NoBackoff(), 1),  # a connection that lay idle may have been closed
         decode_responses=False,
     )
-    return RedisStore(client, secret, retry_seconds=settings.cache_redis_retry_seconds)
+    return RedisStore(client, secret, retry_seconds=RETRY_SECONDS)

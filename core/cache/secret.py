@@ -25,7 +25,7 @@ NONCE_BYTES = 12
 
 
 class Secret:
-    """Make keys of what decides a value, and seal values that leave this process."""
+    """Make keys of what decides a value, and encrypt values that leave this process."""
 
     def __init__(self, secret: bytes) -> None:
         """Take 32 random bytes."""
@@ -41,7 +41,7 @@ class Secret:
 
     @property
     def namespace(self) -> str:
-        """Return a name by which the keys of this secret are told from others; it tells nothing."""
+        """Return a name that separates the keys of this secret from others; it reveals nothing."""
         return hmac.new(self._secret, b"namespace", hashlib.sha256).hexdigest()[:12]
 
     def key(self, cache: str, fields: Mapping[str, object]) -> str:
@@ -58,7 +58,7 @@ class Secret:
         return head + nonce + self._aead().encrypt(nonce, held.value, _bound(key, head))
 
     def opened(self, key: str, sealed: bytes) -> Held | None:
-        """Return what was sealed, None for anything else."""
+        """Return the decrypted value, None for anything else."""
         from cryptography.exceptions import InvalidTag
 
         head, rest = sealed[: _HEAD.size], sealed[_HEAD.size :]
@@ -78,7 +78,7 @@ class Secret:
 
 
 class FileSecret(Secret):
-    """Keep the secret in a file; renewed, nothing sealed before can be read by anybody."""
+    """Keep the secret in a file; once it is renewed, older encrypted values cannot be read."""
 
     def __init__(self, path: Path, secret: bytes) -> None:
         """Take the file and what stands in it."""
@@ -113,7 +113,8 @@ def secret_of(folder: Path) -> Secret:
         raise OperatorError(
             "a cache in Redis needs its key file",
             value=f"{path} ({error.strerror})",
-            hint="correct the permissions of the data directory, or unset CARREL_CACHE_REDIS_URL",
+            hint="correct the permissions of the data directory, or unset"
+            " CARREL_CACHING__REDIS_URL",
         ) from None
     return FileSecret(path, secret)
 

@@ -21,7 +21,7 @@ class CacheStore(Protocol):
         """Return how many values lie in this process's memory."""
 
     def get(self, keys: Sequence[str]) -> list[Held | None]:
-        """Return what is held for each key, None for what is not, or no more."""
+        """Return the value kept for each key, None for what is absent or expired."""
 
     def put(self, values: Mapping[str, bytes], until: float) -> None:
         """Hold values until a time of `time.time()`, or until others need the room."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, Field
+from typing import ClassVar
+
+from pydantic import Field
+
+from core.fields.group import LIVE, ChangeRule, Group
 
 
-class BudgetFields(BaseModel):
+class BudgetSettings(Group):
     """Limit one run."""
 
-    budget_steps: int = Field(128, ge=1, description="Graph steps of one run.")
-    budget_tool_calls: int = Field(24, ge=0, description="Tool calls of one run.")
-    budget_tokens: int = Field(60_000, ge=0, description="Tokens read and written in one run.")
-    budget_seconds: float = Field(120, gt=0, description="Wall-clock time of one run.")
-    budget_cost: float = Field(1.0, ge=0, description="Cost of one run, in the provider's unit.")
-    budget_answer_share: float = Field(
-        0.15, ge=0, lt=1, description="Share of the budget kept for the answer."
-    )
+    CHANGES: ClassVar[ChangeRule] = LIVE
+
+    steps: int = Field(128, ge=1, description="Graph steps of one run.")
+    tool_calls: int = Field(24, ge=0, description="Tool calls of one run.")
+    tokens: int = Field(60_000, ge=0, description="Tokens read and written in one run.")
+    seconds: float = Field(120, gt=0, description="Wall-clock time of one run.")
+    cost: float = Field(1.0, ge=0, description="Cost of one run, in the provider's unit.")

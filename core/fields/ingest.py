@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
+
+from core.fields.group import LIVE, Group
 
 ChunkerName = Literal["sentence", "fixed", "semantic", "structural"]
 
 
-class IngestFields(BaseModel):
+class IngestSettings(Group):
     """Say how documents are read and cut."""
 
     chunker: ChunkerName = Field(
@@ -40,25 +42,31 @@ class IngestFields(BaseModel):
     merge_max: int = Field(
         1200, ge=100, description="Characters of a short document and its neighbours at most."
     )
-    max_file_mb: int = Field(64, ge=1, description="Largest file that is read, in MB.")
-    max_pages: int = Field(5000, ge=1, description="Pages read of one document at most.")
-    max_characters: int = Field(
+    max_file_mb: Annotated[int, LIVE] = Field(
+        64, ge=1, description="Largest file that is read, in MB."
+    )
+    max_pages: Annotated[int, LIVE] = Field(
+        5000, ge=1, description="Pages read of one document at most."
+    )
+    max_characters: Annotated[int, LIVE] = Field(
         20_000_000, ge=1000, description="Characters read of one file at most."
     )
     max_records_mb: int = Field(
         4096, ge=1, description="Largest file of records (CSV, JSONL, MARC) or ZIP, in MB."
     )
-    max_fields: int = Field(
+    max_fields: Annotated[int, LIVE] = Field(
         1000, ge=1, description="Fields (columns, keys) that the records of one file may have."
     )
-    max_field_values: int = Field(
+    max_field_values: Annotated[int, LIVE] = Field(
         10_000, ge=1, description="Values that one record may have in all its fields."
     )
     max_collection_fields: int = Field(
         5000, ge=1, description="Fields that the records of one collection may have."
     )
-    parse_timeout_s: float = Field(
-        60, gt=0, description="Seconds to parse one file, more for one larger than max_file_mb."
+    parse_timeout_s: Annotated[float, LIVE] = Field(
+        60,
+        gt=0,
+        description="Seconds to parse one file, more for one larger than ingest.max_file_mb.",
     )
     parse_memory_mb: int = Field(2048, ge=128, description="Memory to parse one file, in MB.")
     zip_entries: int = Field(10_000, ge=1, description="Entries of one ZIP container at most.")
@@ -71,14 +79,19 @@ class IngestFields(BaseModel):
     zip_depth: int = Field(
         3, ge=0, le=10, description="ZIP archives inside one another that are opened."
     )
-    ingest_batch: int = Field(256, ge=1, le=5000, description="Chunks per write to the catalogue.")
+    batch: int = Field(256, ge=1, le=5000, description="Chunks per write to the catalogue.")
     vector_batch: int = Field(500, ge=1, le=500, description="Vectors per write to Chroma.")
 
     @model_validator(mode="after")
     def _sizes_agree(self) -> Self:
         if self.semantic_min > self.semantic_max:
             raise ValueError(
-                f"semantic_min ({self.semantic_min}) must be at most semantic_max"
+                f"ingest.semantic_min ({self.semantic_min}) must be at most ingest.semantic_max"
                 f" ({self.semantic_max})"
+            )
+        if self.chunk_overlap >= self.chunk_size:
+            raise ValueError(
+                f"ingest.chunk_overlap ({self.chunk_overlap}) must be below ingest.chunk_size"
+                f" ({self.chunk_size})"
             )
         return self

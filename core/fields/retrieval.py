@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from core.fields.group import AT_START, LIVE, REFUSED, ChangeRule, Group
 
 
-class RetrievalFields(BaseModel):
+class RetrievalSettings(Group):
     """Say how evidence is searched and ranked."""
+
+    CHANGES: ClassVar[ChangeRule] = LIVE
 
     top_k: int = Field(10, ge=1, le=100, description="Results of a search.")
     pool: int = Field(100, ge=1, le=1000, description="Candidates each channel gives to fusion.")
@@ -23,18 +27,19 @@ class RetrievalFields(BaseModel):
     tool_cache: int = Field(
         64, ge=0, le=10_000, description="Results of tool calls that a run remembers; 0 for none."
     )
-    rrf_constant: int = Field(60, ge=1, description="Constant of reciprocal rank fusion.")
     weight_vector: float = Field(
         0.6, ge=0, le=1, description="Weight of the vector channel; BM25 has the rest."
     )
     channel_sentences: bool = Field(
         True, description="Let a chunk's best sentence count as much as the whole chunk."
     )
-    query2doc_distance: float = Field(
-        0.6, ge=0, le=2, description="A best distance beyond this lets a model write a passage."
+    channel_entities: Annotated[bool, REFUSED] = Field(
+        False, description="Let the names in a question rank candidates as one more channel."
     )
-    hyde_distance: float = Field(
-        0.99, ge=0, le=2, description="One beyond this lets that passage stand for the query."
+    entity_model: Annotated[str, REFUSED] = Field(
+        "auto",
+        min_length=1,
+        description="'auto' (an installed spaCy pipeline, else rules), 'rules', or a pipeline.",
     )
     spare: int = Field(
         10, ge=0, le=100, description="Hits beyond those asked for that stages may choose from."
@@ -42,19 +47,12 @@ class RetrievalFields(BaseModel):
     text_cutoff: float = Field(
         0.3, ge=0, le=1, description="BM25 hits below this share of the best hit are dropped."
     )
-    text_cutoff_alone: float = Field(
-        0.5, ge=0, le=1, description="The same when vectors should be there and are not."
-    )
-    bm25_title: float = Field(3.0, gt=0, description="BM25 weight of the title.")
-    bm25_keywords: float = Field(2.0, gt=0, description="BM25 weight of the keywords.")
-    bm25_section: float = Field(2.0, gt=0, description="BM25 weight of the heading path.")
-    vector_exact_limit: int = Field(
-        1_000_000, ge=0, description="Collections up to this many chunks are scanned exactly."
-    )
-    sql_timeout_s: float = Field(
+    sql_timeout_s: Annotated[float, REFUSED] = Field(
         1.0, gt=0, description="Time a record query may take, within that of its run."
     )
-    classic_k: int = Field(15, ge=1, le=1000, description="Hits that vote in the classic pipeline.")
     classic_vote: Literal["hits", "score"] = Field(
         "hits", description="What elects the document of the classic pipeline."
+    )
+    classic_books: Annotated[bool, AT_START] = Field(
+        True, description="Let the record and the full texts of a book vote as one (classic)."
     )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from core.language.detect import detect_language
 from core.language.pieces import Piece, chinese_pieces, compound_pieces, piece_of, word_pieces
 from core.language.scan import CYRILLIC, TOKEN, fold
+from languages.language import known_languages
 
 # Longer than any word or name: encoded data, kept as one cut term and out of the caches.
 _BLOB = 200
@@ -71,7 +72,8 @@ def _pieces(text: str, language: str | None) -> Iterator[tuple[int, Piece]]:
     """Scan a text; yields each piece with the start of its raw token."""
     cyrillic = language
     if language is None and CYRILLIC.search(text):
-        cyrillic = "uk" if detect_language(text) == "uk" else None
+        detected = known_languages().get(detect_language(text))
+        cyrillic = detected.code if detected is not None and detected.dictionary else None
     # A sentence in capitals; "US GDP" is two names.
     shouting = text.isascii() and text.isupper() and text.count(" ") > 2
     for match in TOKEN.finditer(text):

@@ -11,7 +11,8 @@ from core.language.cues import cues
 from core.language.scan import APOSTROPHES, HAN, UNSPACED, fold, script_of
 from core.language.sentences import sentence_spans
 from core.language.stopwords import stopwords
-from core.language.words import cyrillic_dictionary, lemma
+from core.language.words import cyrillic_dictionary, languages_of, lemma
+from languages.language import FALLBACK
 
 _INSIDE = rf"[^\W_{HAN}{UNSPACED}]+"
 # An initial keeps its full stop; any other word is letters, hyphens and apostrophes.
@@ -55,9 +56,11 @@ class _Lists(NamedTuple):
 @cache
 def _lists(language: str) -> _Lists:
     words = cues(language)
-    english = cues("en")
+    english = cues(FALLBACK)
     return _Lists(
-        stopwords(language) | stopwords("en") | {*words.words("request"), *words.words("calendar")},
+        stopwords(language)
+        | stopwords(FALLBACK)
+        | {*words.words("request"), *words.words("calendar")},
         frozenset(words.words("connector")),
         frozenset(words.words("organisation") + english.words("organisation")),
         frozenset(words.words("person_title") + english.words("person_title")),
@@ -153,5 +156,5 @@ def _is_organisation(word: _Word, lists: _Lists) -> bool:
     folded = word.folded
     if folded in lists.organisations or script_of(folded) != "cyrillic":
         return folded in lists.organisations
-    dictionaries = {cyrillic_dictionary(folded, language) for language in ("ru", "uk")}
+    dictionaries = {cyrillic_dictionary(folded, language) for language in languages_of(folded)}
     return any(lemma(folded, dictionary) in lists.organisations for dictionary in dictionaries)

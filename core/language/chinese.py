@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
+CODE = "zh"
+
 
 def segment(run: str, mode: str = "search") -> Iterator[tuple[str, int, int]]:
     """Yield the words of a run of Han characters with their places in it.

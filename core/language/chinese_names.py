@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from core.language.chinese import segment
+from core.language.chinese import CODE, segment
 from core.language.cues import cues
 from core.language.scan import HAN
 from core.language.stopwords import stopwords
@@ -22,7 +22,7 @@ def chinese_names(text: str) -> Iterator[tuple[str, int, int]]:
         yield "PERSON", *_whole_name(match)
     for match in _titled().finditer(text):
         yield "PERSON", match.start(), match.end()
-    endings = cues("zh").words("organisation")
+    endings = cues(CODE).words("organisation")
     for match in _RUN.finditer(text):
         if any(ending in match.group() for ending in endings):
             for start, end in _organisations(match.group(), endings):
@@ -33,7 +33,7 @@ def _whole_name(match: re.Match[str]) -> tuple[int, int]:
     """Cut the words of the sentence off both ends of "A·B", as far as they are function words."""
     start, end = match.span()
     parts = re.split("[·•・]", match.group())
-    common = stopwords("zh")
+    common = stopwords(CODE)
     heads = [to for at, to in _words(parts[0]) if parts[0][at:to] in common]
     tails = [at for at, to in _words(parts[-1]) if at and parts[-1][at:to] in common]
     start += max((to for to in heads if to < len(parts[0])), default=0)
@@ -43,7 +43,7 @@ def _whole_name(match: re.Match[str]) -> tuple[int, int]:
 @cache
 def _titled() -> re.Pattern[str]:
     """Match a surname and a given name before a title, the title left out."""
-    words = cues("zh")
+    words = cues(CODE)
     surnames = "|".join(sorted(words.words("surname"), key=len, reverse=True))
     titles = "|".join(words.words("person_title"))
     return re.compile(f"(?:{surnames})[{HAN}]{{1,2}}(?={titles})")
@@ -67,8 +67,8 @@ def _name_start(run: str, before: list[tuple[int, int]], start: int) -> int:
     """Go back over one known word, or over the single characters of an unknown name."""
     for taken, (word_start, word_end) in enumerate(reversed(before)):
         word = run[word_start:word_end]
-        counted = word[-1] in cues("zh").words("counter") and len(word) <= 2  # 这家, 一个
-        if word in stopwords("zh") or counted or taken == _MAX_SINGLES or (taken and len(word) > 1):
+        counted = word[-1] in cues(CODE).words("counter") and len(word) <= 2  # 这家, 一个
+        if word in stopwords(CODE) or counted or taken == _MAX_SINGLES or (taken and len(word) > 1):
             break
         start = word_start
         if len(word) > 1:

@@ -1,4 +1,4 @@
-"""Words by which a question says what it wants, one YAML file per language."""
+"""Words by which a question says what it wants, by the folder of its language."""
 
 from __future__ import annotations
 
@@ -8,24 +8,25 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parent / "resources"
-LANGUAGES = ("en", "ru", "uk", "zh")
-_UNSPACED = "zh"
+from languages.language import Language, find_language, known_languages, read_yaml
+
+_FOLDER = Path(__file__).parent / "resources"
 
 
 class Cues:
     """Hold the word lists of one language and find them in a text."""
 
-    def __init__(self, language: str, lists: Mapping[str, Sequence[object]]) -> None:
-        """Take the lists of `language`, one of LANGUAGES, by name."""
-        self.language = language
+    def __init__(self, known: Language, lists: Mapping[str, Sequence[object]]) -> None:
+        """Take the lists of a language by name."""
+        self.language = known.code
+        self.known = known
         self._lists = {name: tuple(str(word) for word in words) for name, words in lists.items()}
         self._patterns = {name: self._pattern(words) for name, words in self._lists.items()}
 
     def _pattern(self, words: tuple[str, ...]) -> re.Pattern[str]:
         longest_first = sorted(words, key=len, reverse=True)
         body = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in longest_first) or "(?!)"
-        edges = ("", "") if self.language == _UNSPACED else (r"(?<![\w'’])", r"(?![\w'’])")
+        edges = ("", "") if not self.known.spaced else (r"(?<![\w'’])", r"(?![\w'’])")
         return re.compile(f"{edges[0]}(?:{body}){edges[1]}", re.IGNORECASE)
 
     def words(self, name: str) -> tuple[str, ...]:
@@ -33,8 +34,9 @@ class Cues:
         return self._lists.get(name, ())
 
     def alternatives(self, name: str) -> str:
-        """Return a list as a regular expression."""
-        return self._patterns[name].pattern
+        """Return a list as a regular expression; one that is lacking matches nothing."""
+        pattern = self._patterns.get(name)
+        return pattern.pattern if pattern is not None else "(?!)"
 
     def found(self, name: str, text: str) -> bool:
         """Tell whether a text holds a word of a list; a list that is lacking holds none."""
@@ -44,23 +46,22 @@ class Cues:
 
 @cache
 def resource(name: str) -> dict[str, Any]:
-    """Return what a YAML file of the resources holds."""
-    import yaml
-
-    loaded: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
-    return loaded
+    """Return what a YAML file of the resources holds: of scripts, and of other languages."""
+    return read_yaml(_FOLDER / f"{name}.yaml")
 
 
 @cache
 def cues(language: str) -> Cues:
-    """Return the cues of a language; a language without a file gets the English ones."""
-    known = language if language in LANGUAGES else "en"
-    return Cues(known, resource(f"cues_{known}"))
+    """Return the cues of a language; one without a folder gets the English ones."""
+    known = find_language(language)
+    return Cues(known, known.read("cues"))
 
 
 @cache
 def negations() -> frozenset[str]:
     """Return the casefolded words of denial of all languages."""
     return frozenset(
-        word.casefold() for language in LANGUAGES for word in cues(language).words("negation")
+        word.casefold()
+        for language in known_languages()
+        for word in cues(language).words("negation")
     )

@@ -11,6 +11,7 @@ from core.language import words
 from core.language.cues import resource
 from core.language.identifiers import is_identifier
 from core.language.stopwords import stopwords
+from languages.language import FALLBACK, Language, of_script
 
 UNDETERMINED = "und"
 _SAMPLE = 1000
@@ -24,11 +25,9 @@ _LATIN_WORD = re.compile(r"[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+(?:['’][a-z]+)?"
 _ASCII_TOKEN = re.compile(r"[A-Za-z0-9_.()\[\]+#/@:-]*[A-Za-z0-9_][A-Za-z0-9_.()\[\]+#/@:-]*")
 _CODE_MARKS = re.compile(r"[{}\[\]()<>=;_$\\|&*+/^~`#]|\d")
 _CYRILLIC_WORD = re.compile("[\u0400-\u052f]+")
-_UKRAINIAN_APOSTROPHE = re.compile("[\u0430-\u044f]['’\u02bc][юяєї]")
 _TABLES = resource("detection")
 _SCRIPTS = {name: re.compile(f"[{marks}]") for name, marks in _TABLES["scripts"].items()}
 _KEYWORDS = frozenset(_TABLES["keywords"].split())
-_FOREIGN_WORDS = [frozenset(words.split()) for words in _TABLES["foreign"].values()]
 
 
 def detect_language(text: str) -> str:
@@ -56,7 +55,7 @@ def detect_language(text: str) -> str:
         return _cyrillic(sample.casefold())
     if script in _TABLES["plausible"]:
         return _classify(sample, script)[0]
-    return {"han": "zh", "kana": "ja", "hangul": "ko"}.get(script, str(script))
+    return str(_TABLES["of_script"].get(script, script))
 
 
 def _sample(text: str) -> str:
@@ -83,7 +82,7 @@ def _drop_identifier(match: re.Match[str]) -> str:
 def _latin_weight(latin: list[str]) -> float:
     """Weigh Latin letters; in a text of another script, words without grammar are names."""
     letters = sum(map(len, latin))
-    grammar = sum(word in stopwords("en") for word in latin)
+    grammar = sum(word in stopwords(FALLBACK) for word in latin)
     return float(letters) if grammar >= 2 else letters * 0.4
 
 
@@ -92,16 +91,25 @@ def _latin(sample: str, latin: list[str]) -> str:
     letters = sum(map(len, latin))
     if not letters or _is_code(sample, latin):
         return UNDETERMINED
-    english = sum(word in stopwords("en") for word in latin)
+    english = sum(word in stopwords(FALLBACK) for word in latin)
     plain = sum(map(str.isascii, latin)) >= 0.97 * len(latin)
-    foreign = max(sum(word in listed for word in latin) for listed in _FOREIGN_WORDS)
+    foreign = max(sum(word in listed for word in latin) for listed in _foreign_words())
+    for one in of_script("latin"):
+        own = sum(word in one.stopwords for word in latin)
+        if one.code != FALLBACK and own > max(1, english) and own >= foreign:
+            return one.code
     if plain and (english >= 2 and english >= 0.15 * len(latin) and english > foreign):
-        return "en"
+        return FALLBACK
     if letters < _SHORT and plain and (foreign < 2 or foreign <= english):
-        return "en"
+        return FALLBACK
     code, probability = _classify(" ".join(latin), "latin")
     accented = letters >= _SHORT and not (plain or english)
-    return code if probability >= _SURE or foreign > english or accented else "en"
+    return code if probability >= _SURE or foreign > english or accented else FALLBACK
+
+
+@cache
+def _foreign_words() -> list[frozenset[str]]:
+    return [frozenset(listed.split()) for listed in _TABLES["foreign"].values()]
 
 
 def _is_code(sample: str, latin: list[str]) -> bool:
@@ -109,26 +117,38 @@ def _is_code(sample: str, latin: list[str]) -> bool:
     marks = len(_CODE_MARKS.findall(sample))
     if marks < 0.12 * len(sample):
         return False
-    prose = sum(word in stopwords("en") and word not in _KEYWORDS for word in latin)
+    prose = sum(word in stopwords(FALLBACK) and word not in _KEYWORDS for word in latin)
     return prose < 0.08 * len(latin)
 
 
 def _cyrillic(folded: str) -> str:
     """Tell the languages of the Cyrillic script apart by letters, function words, dictionary."""
-    if any(letter in folded for letter in "ўђћљњџѓќјәғқңөұүһ"):
+    if any(letter in folded for letter in _TABLES["letters"]["cyrillic"]):
         return _classify(folded, "cyrillic")[0]
-    ukrainian = sum(map(folded.count, "іїєґ")) + len(_UKRAINIAN_APOSTROPHE.findall(folded))
-    russian = sum(map(folded.count, "ыэё")) + folded.count("ъ")
-    if russian and not ukrainian and not any(letter in folded for letter in "ыэё"):
-        return _classify(folded, "cyrillic")[0] if russian > 0.01 * len(folded) else "ru"
-    if ukrainian != russian:
-        # і alone is 6 % of Ukrainian; ы, э and ё together are 3 % of Russian.
-        return "uk" if ukrainian > 2 * russian else "ru"
-    found = _CYRILLIC_WORD.findall(folded)
-    hits = {code: sum(word in stopwords(code) for word in found) for code in ("ru", "uk")}
-    if hits["ru"] == hits["uk"]:
-        hits = {code: sum(words.is_known(word, code) for word in found[:50]) for code in hits}
-    return "uk" if hits["uk"] > hits["ru"] else "ru"
+    known = [one for one in of_script("cyrillic") if one.letters]
+    own = {one.code: _own_letters(one, folded) for one in known}
+    shared = {one.code: sum(map(folded.count, one.shared_letters)) for one in known}
+    if any(shared.values()) and not any(own.values()):
+        code, times = max(shared.items(), key=lambda item: item[1])
+        return _classify(folded, "cyrillic")[0] if times > 0.01 * len(folded) else code
+    hits = {one.code: one.letter_weight * (own[one.code] + shared[one.code]) for one in known}
+    # і alone is 6 % of Ukrainian; ы, э and ё together are 3 % of Russian.
+    if len({own[code] + shared[code] for code in hits}) == 1:
+        found = _CYRILLIC_WORD.findall(folded)
+        hits = {code: sum(word in stopwords(code) for word in found) for code in hits}
+        if len({*hits.values()}) == 1:
+            hits = {one.code: _known_words(found[:50], one.dictionary) for one in known}
+    return max(hits, key=lambda code: hits[code])
+
+
+def _known_words(found: list[str], dictionary: str) -> int:
+    return sum(words.is_known(word, dictionary) for word in found) if dictionary else 0
+
+
+def _own_letters(known: Language, folded: str) -> int:
+    """Count what only one language of a script is written with."""
+    marks = len(re.findall(known.marks, folded)) if known.marks else 0
+    return sum(map(folded.count, known.letters)) + marks
 
 
 def _classify(sample: str, script: str) -> tuple[str, float]:

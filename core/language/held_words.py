@@ -6,10 +6,10 @@ import re
 from functools import lru_cache
 
 from core.language.analysis import terms
+from core.language.words import languages_of
 
 WORD = re.compile(r"[\u3400-\u9fff]+|[^\W_\u3400-\u9fff]+")
 HAN = re.compile(r"[\u3400-\u9fff]")
-_CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 
 
 def has_words(value: str, text: str) -> bool:
@@ -27,5 +27,5 @@ def has_words(value: str, text: str) -> bool:
 @lru_cache(maxsize=65536)
 def forms_of(word: str) -> frozenset[str]:
     """Return a word with what its inflections share in each language of its script."""
-    languages = ("ru", "uk") if _CYRILLIC.search(word) else ("en",)
-    return frozenset([word, *(term for one in languages for term in terms(word, one)[:1])])
+    found = (term for language in languages_of(word) for term in terms(word, language)[:1])
+    return frozenset([word, *found])

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from core.language.words import _morphology
 
 
-class Reading(NamedTuple):
+class MorphAnalysis(NamedTuple):
     """Hold one reading of a word: OpenCorpora names of its part of speech, case and so on.
 
     `gender` is masc, femn, neut or "" (a plural), `number` sing or plur, `form` the dictionary
@@ -23,13 +23,13 @@ class Reading(NamedTuple):
 
 
 @lru_cache(maxsize=8192)
-def readings(word: str, dictionary: str) -> tuple[Reading, ...]:
-    """Return the readings of a casefolded word, likeliest first; `dictionary` is "ru" or "uk"."""
+def readings(word: str, dictionary: str) -> tuple[MorphAnalysis, ...]:
+    """Return the readings of a casefolded word, likeliest first, by a pymorphy3 dictionary."""
     found = []
     for parse in _parses(word, dictionary):
         tag = parse.tag
         found.append(
-            Reading(
+            MorphAnalysis(
                 _part_of_speech(tag),
                 _case(str(tag.case or "")),
                 "" if "plur" in tag else str(tag.gender or ""),

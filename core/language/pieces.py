@@ -10,6 +10,7 @@ from core.language import chinese, words
 from core.language.identifiers import is_camel, split_identifier
 from core.language.scan import fold, script_of
 from core.language.stopwords import stopwords
+from languages.language import FALLBACK, known_languages
 
 MAX_TERM = 64
 # "l'homme", "d'Artagnan", "O'Reilly": a head this short is a word of its own.
@@ -45,7 +46,7 @@ def word_pieces(raw: str, language: str | None) -> tuple[Piece, ...]:
         return piece_of(folded, 0, len(raw))
     head, apostrophe, tail = folded.partition("'")
     split_off = apostrophe and len(head) <= _ELISION and tail not in _CLITICS
-    if split_off and folded not in stopwords("en") and len(folded) == len(raw):
+    if split_off and folded not in stopwords(FALLBACK) and len(folded) == len(raw):
         cut = len(head) + 1
         tail_pieces = (p._replace(start=cut + p.start, end=cut + p.end)
                        for p in word_pieces(raw[cut:], language))  # fmt: skip
@@ -61,7 +62,9 @@ def _latin(raw: str, folded: str, start: int, language: str | None) -> tuple[Pie
     is_name = len(raw) > 1 and raw.isupper()
     if len(raw) > _ELISION and raw[-1] == "s" and raw[:-1].isupper():
         folded = folded[:-1]  # GPUs, APIs
-    is_function = not is_name and folded in stopwords(stemmer)
+    known = known_languages().get(language or "")
+    own = known.code if known is not None and known.script == "latin" else stemmer
+    is_function = not is_name and folded in stopwords(own)
     return piece_of(words.stem(folded, stemmer), start, start + len(raw), is_function)
 
 
@@ -114,6 +117,6 @@ def _number(raw: str) -> tuple[Piece, ...]:
 
 def chinese_pieces(run: str) -> Iterator[Piece]:
     """Segment a run of Han characters."""
-    stops = stopwords("zh")
+    stops = stopwords(chinese.CODE)
     for term, start, end in chinese.segment(run):
         yield Piece(fold(term)[:MAX_TERM], start, end, term in stops)

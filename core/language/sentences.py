@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from core.language.cues import resource
 from core.language.lines import paragraph_spans
+from languages.language import known_languages
 
 MAX_SENTENCE = 600
 
@@ -97,8 +97,9 @@ def _joined(text: str, place: int) -> bool:
 
 @cache
 def _words(name: str) -> frozenset[str]:
-    """Return a list of abbreviations, or of words that follow them."""
-    return frozenset(resource("abbreviations")[name].split())
+    """Return a list of abbreviations, or of words that follow them, of all languages."""
+    known = known_languages().values()
+    return frozenset(word for one in known for word in getattr(one.abbreviations, name).split())
 
 
 def _split_paragraph(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
@@ -162,8 +163,8 @@ def _letter_ends(token: str, next_word: str, before: list[str]) -> bool:
     """Decide about a single letter: an initial ("A. S. Pushkin", "г. Москва") or the last word."""
     if token.isupper():
         return token == "I" and next_word.casefold() in _words("starters")
-    if token in "гсдмпр":
+    if token in _words("after_number"):
         # "1999 г. Потом", "и т. д. Он" end; "г. Москва" and "с. Ивановка" do not.
         last = before[-1].rstrip(".") if before else ""
-        return last[-1:].isdigit() or last.casefold() in ("т", "тыс", "млн", "н")
+        return last[-1:].isdigit() or last.casefold() in _words("after_words")
     return True

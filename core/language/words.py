@@ -8,14 +8,13 @@ from functools import cache, lru_cache
 from typing import Any
 
 from core.language.cues import resource
-
-_UKRAINIAN_LETTERS = frozenset("іїєґ")
-_RUSSIAN_LETTERS = frozenset("ыэёъ")
+from core.language.scan import CYRILLIC
+from languages.language import FALLBACK, Language, known_languages, of_script
 
 
 def latin_stemmer(language: str | None) -> str:
     """Name the Snowball language a Latin word is stemmed in: the text's own, or English."""
-    return language if language and _snowball().get(language) in _algorithms() else "en"
+    return language if language and _snowball().get(language) in _algorithms() else FALLBACK
 
 
 @lru_cache(maxsize=65536)
@@ -23,17 +22,25 @@ def stem(word: str, language: str) -> str:
     """Stem a casefolded Latin word; English also drops the accents ("café" is "cafe")."""
     if any(character.isdigit() for character in word):
         return word
-    if language == "en":
+    if language == FALLBACK:
         word = word if word.isascii() else _without_accents(word)
     return str(_stemmer(language).stemWord(word)) or word
 
 
 def cyrillic_dictionary(word: str, language: str | None) -> str:
     """Choose the dictionary for a casefolded Cyrillic word: its own letters outrank the text."""
+    known = _with_dictionary()
+    own = next((one for one in known if one.code == language), known[0])
     letters = set(word)
-    if language == "uk":
-        return "ru" if letters & _RUSSIAN_LETTERS and not letters & _UKRAINIAN_LETTERS else "uk"
-    return "uk" if letters & _UKRAINIAN_LETTERS and not letters & _RUSSIAN_LETTERS else "ru"
+    if letters.isdisjoint(own.letters + own.shared_letters):
+        others = (one for one in known if letters & {*one.letters, *one.shared_letters})
+        return next(others, own).dictionary
+    return own.dictionary
+
+
+@cache
+def _with_dictionary() -> list[Language]:
+    return [one for one in of_script("cyrillic") if one.dictionary]
 
 
 @lru_cache(maxsize=65536)
@@ -56,15 +63,21 @@ def _normal_form(word: str, dictionary: str) -> str:
     return str(parses[0].normal_form)
 
 
+def languages_of(word: str) -> list[str]:
+    """Return the languages that a word may be of by its script."""
+    return [one.code for one in of_script("cyrillic" if CYRILLIC.search(word) else "latin")]
+
+
 def is_known(word: str, dictionary: str) -> bool:
     """Tell whether the dictionary ("ru" or "uk") holds a casefolded word."""
     return bool(_morphology(dictionary)[0].word_is_known(word))
 
 
+@cache
 def _snowball() -> dict[str, str]:
     """Return the Snowball algorithms by ISO 639-1 code."""
-    algorithms: dict[str, str] = resource("languages")["snowball"]
-    return algorithms
+    own = {one.code: one.stemmer for one in known_languages().values() if one.stemmer}
+    return {**resource("languages")["snowball"], **own}
 
 
 @cache

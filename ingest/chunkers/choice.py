@@ -19,30 +19,30 @@ class Chunkers:
     def __init__(
         self, settings: Settings, embedder: Embedder | None = None, embed: Embed | None = None
     ) -> None:
-        """Build what `settings.chunker` names; `embed` is the embedder's way to be called.
+        """Build what `settings.ingest.chunker` names; `embed` is the embedder's way to be called.
 
         Without an embedder, or in a language it does not serve, semantic chunks are cut by
         sentences.
         """
-        self._name = settings.chunker
+        self._name = settings.ingest.chunker
         self._embedder = embedder
         self._unserved: set[str] = set()
-        self._sentences = SentenceChunker(settings.chunk_size, settings.chunk_overlap)
+        self._sentences = SentenceChunker(settings.ingest.chunk_size, settings.ingest.chunk_overlap)
         self._chosen = self._build(settings, embed)
         self.key = _key(settings, embedder)
 
     def _build(self, settings: Settings, embed: Embed | None) -> Chunker:
         if self._name == "fixed":
-            return FixedChunker(settings.chunk_size, settings.chunk_overlap)
+            return FixedChunker(settings.ingest.chunk_size, settings.ingest.chunk_overlap)
         if self._name == "structural":
-            return StructuralChunker(settings.structural_max, others=self._sentences)
+            return StructuralChunker(settings.ingest.structural_max, others=self._sentences)
         if self._name == "semantic" and self._embedder is not None:
             return SemanticChunker(
                 embed or self._embedder.embed_documents,
                 self._sentences,
-                similarity=settings.semantic_similarity,
-                least=settings.semantic_min,
-                most=settings.semantic_max,
+                similarity=settings.ingest.semantic_similarity,
+                least=settings.ingest.semantic_min,
+                most=settings.ingest.semantic_max,
             )
         return self._sentences
 
@@ -72,13 +72,21 @@ class Chunkers:
 
 def _key(settings: Settings, embedder: Embedder | None) -> tuple[Any, ...]:
     """Return every setting that decides where the chosen chunker cuts, and what it merges."""
-    key: list[Any] = [settings.chunker, settings.chunk_size, settings.chunk_overlap]
-    if settings.chunker == "semantic":
-        key += [settings.semantic_similarity, settings.semantic_min, settings.semantic_max]
+    key: list[Any] = [
+        settings.ingest.chunker,
+        settings.ingest.chunk_size,
+        settings.ingest.chunk_overlap,
+    ]
+    if settings.ingest.chunker == "semantic":
+        key += [
+            settings.ingest.semantic_similarity,
+            settings.ingest.semantic_min,
+            settings.ingest.semantic_max,
+        ]
         served = embedder.languages if embedder else frozenset()
         key += [embedder.model_id if embedder else "", sorted(served) if served else served is None]
-    if settings.chunker == "structural":
-        key.append(settings.structural_max)
-    if settings.merge_short:
-        key += ["merged", settings.merge_short_chars, settings.merge_max]
+    if settings.ingest.chunker == "structural":
+        key.append(settings.ingest.structural_max)
+    if settings.ingest.merge_short:
+        key += ["merged", settings.ingest.merge_short_chars, settings.ingest.merge_max]
     return tuple(key)

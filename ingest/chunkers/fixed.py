@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ingest.chunkers.graphemes import first_boundary, last_boundary
-from ingest.chunkers.packing import check_sizes, trimmed
-from ingest.chunkers.runs import PROSE, runs
+from ingest.chunkers.packing import PROSE, check_sizes, runs, trimmed
 from ingest.chunkers.sentence import is_whole
-from ingest.chunkers.types import Cut, Span, cuts
+from ingest.chunkers.types import ChunkSpan, Span, cuts
 from ingest.types import Block
 
 
@@ -24,7 +23,7 @@ class FixedChunker:
         self._size = chunk_size
         self._overlap = overlap
 
-    def cut(self, blocks: Sequence[Block]) -> Iterator[Cut]:
+    def cut(self, blocks: Sequence[Block]) -> Iterator[ChunkSpan]:
         """Yield the chunks of a document."""
         for run in runs(blocks, PROSE):
             whole = is_whole(run, self._size)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 from core.language.sentences import sentence_spans
-from ingest.chunkers.packing import fitting
-from ingest.chunkers.runs import PROSE, runs
+from ingest.chunkers.packing import PROSE, fitting, runs
 from ingest.chunkers.sentence import SentenceChunker
-from ingest.chunkers.types import Cut, Run, Span, cuts
+from ingest.chunkers.types import BlockRun, ChunkSpan, Span, cuts
 from ingest.types import Block
 from models.embeddings import Vectors
 
@@ -36,13 +35,13 @@ class SemanticChunker:
         self._least = least
         self._most = most
 
-    def cut(self, blocks: Sequence[Block]) -> Iterator[Cut]:
+    def cut(self, blocks: Sequence[Block]) -> Iterator[ChunkSpan]:
         """Yield the chunks of a document."""
         for run in runs(blocks, PROSE):
             prose = run.parts[0].kind == "text"
             yield from cuts(run, self._spans(run) if prose else self._others.spans(run))
 
-    def _spans(self, run: Run) -> Iterable[Span]:
+    def _spans(self, run: BlockRun) -> Iterable[Span]:
         sentences = fitting(run.text, sentence_spans(run.text), self._most)
         if len(sentences) < 2 or sentences[-1][1] - sentences[0][0] <= self._least:
             return [(sentences[0][0], sentences[-1][1])] if sentences else []

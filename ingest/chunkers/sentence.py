@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from core.language.sentences import sentence_spans
 from ingest.chunkers.code import paragraph_units
-from ingest.chunkers.packing import check_sizes, fitting, line_spans, pack, trimmed
-from ingest.chunkers.runs import PROSE, runs
-from ingest.chunkers.types import Cut, Run, Span, cuts
+from ingest.chunkers.packing import PROSE, check_sizes, fitting, line_spans, pack, runs, trimmed
+from ingest.chunkers.types import BlockRun, ChunkSpan, Span, cuts
 from ingest.types import Block
 
 # Records and annotations stay whole up to this many times the chunk size.
@@ -27,12 +26,12 @@ class SentenceChunker:
         self._size = chunk_size
         self._overlap = overlap
 
-    def cut(self, blocks: Sequence[Block]) -> Iterator[Cut]:
+    def cut(self, blocks: Sequence[Block]) -> Iterator[ChunkSpan]:
         """Yield the chunks of a document."""
         for run in runs(blocks, PROSE):
             yield from cuts(run, self.spans(run))
 
-    def spans(self, run: Run) -> Iterable[Span]:
+    def spans(self, run: BlockRun) -> Iterable[Span]:
         """Locate the chunks of one run."""
         kind = run.parts[0].kind
         if is_whole(run, self._size):
@@ -45,7 +44,7 @@ class SentenceChunker:
         return pack(sentences, self._size, self._overlap)
 
 
-def is_whole(run: Run, chunk_size: int) -> bool:
+def is_whole(run: BlockRun, chunk_size: int) -> bool:
     """Tell whether a run is an annotation or a record that is not split."""
     kind = run.parts[0].kind
     return kind in ("annotation", "record") and len(run.text.strip()) <= WHOLE_FACTOR * chunk_size

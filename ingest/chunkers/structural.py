@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from core.language.lines import paragraph_spans
 from core.language.sentences import sentence_spans
 from ingest.chunkers.code import statement_units
-from ingest.chunkers.packing import check_sizes, fitting, line_spans, pack, trimmed
-from ingest.chunkers.runs import SECTION, runs
+from ingest.chunkers.packing import SECTION, check_sizes, fitting, line_spans, pack, runs, trimmed
 from ingest.chunkers.sentence import SentenceChunker
-from ingest.chunkers.types import Cut, Part, Run, Span, cuts
+from ingest.chunkers.types import BlockRun, BlockSpan, ChunkSpan, Span, cuts
 from ingest.types import Block
 
 
@@ -28,12 +27,12 @@ class StructuralChunker:
         self._most = most
         self._others = others
 
-    def cut(self, blocks: Sequence[Block]) -> Iterator[Cut]:
+    def cut(self, blocks: Sequence[Block]) -> Iterator[ChunkSpan]:
         """Yield the chunks of a document."""
         for run in runs(blocks, SECTION):
             yield from cuts(run, self._spans(run))
 
-    def _spans(self, run: Run) -> Iterable[Span]:
+    def _spans(self, run: BlockRun) -> Iterable[Span]:
         kinds = {part.kind for part in run.parts}
         if kinds & {"annotation", "record"}:
             return self._others.spans(run)
@@ -41,7 +40,7 @@ class StructuralChunker:
             return [_shown(run.text, run.parts[0], len(run.text))]
         return pack(list(self._with_introductions(run)), self._most)
 
-    def _with_introductions(self, run: Run) -> Iterator[Span]:
+    def _with_introductions(self, run: BlockRun) -> Iterator[Span]:
         """Yield the units of a section, the first of a code sample with the paragraph before it."""
         last: Span | None = None
         for part in run.parts:
@@ -56,7 +55,7 @@ class StructuralChunker:
         if last is not None:
             yield last
 
-    def _units(self, text: str, part: Part) -> list[Span]:
+    def _units(self, text: str, part: BlockSpan) -> list[Span]:
         """Locate what is never cut inside one block."""
         if part.kind == "code" and part.end - part.start > self._most:
             return statement_units(text, part.start, part.end, self._most)
@@ -76,7 +75,7 @@ class StructuralChunker:
         return units
 
 
-def _shown(text: str, part: Part, end: int) -> Span:
+def _shown(text: str, part: BlockSpan, end: int) -> Span:
     """Locate what a part and those after it hold; code keeps its first line's indentation."""
     if part.kind == "text":
         first, last = trimmed(text[part.start : end])

@@ -10,7 +10,7 @@ from ingest.types import Block, BlockKind
 Span = tuple[int, int]
 
 
-class Part(NamedTuple):
+class BlockSpan(NamedTuple):
     """Place one block in the text of a run."""
 
     start: int
@@ -19,18 +19,18 @@ class Part(NamedTuple):
     page: int | None
 
 
-class Run(NamedTuple):
+class BlockRun(NamedTuple):
     """Hold neighbouring blocks that are cut together, joined by a blank line."""
 
     text: str
     section: str
-    parts: list[Part]
+    parts: list[BlockSpan]
 
 
-class Cut(NamedTuple):
-    """Mark one chunk: the exact stretch `run.text[start:end]`, without white space around it."""
+class ChunkSpan(NamedTuple):
+    """The place of one chunk: exactly `run.text[start:end]`, without white space around it."""
 
-    run: Run
+    run: BlockRun
     start: int
     end: int
 
@@ -60,12 +60,12 @@ class Chunker(Protocol):
     equal blocks give equal cuts.
     """
 
-    def cut(self, blocks: Sequence[Block]) -> Iterator[Cut]:
+    def cut(self, blocks: Sequence[Block]) -> Iterator[ChunkSpan]:
         """Yield the chunks of a document."""
 
 
-def cuts(run: Run, spans: Iterable[Span]) -> Iterator[Cut]:
+def cuts(run: BlockRun, spans: Iterable[Span]) -> Iterator[ChunkSpan]:
     """Yield the spans of a run as cuts, those that hold something."""
     for start, end in spans:
         if end > start:
-            yield Cut(run, start, end)
+            yield ChunkSpan(run, start, end)

@@ -1,1 +1,1 @@
-"""One loader per file format; `registry.load` picks it."""
+"""One loader per file format; `table` names them, `registry.load` runs them."""

@@ -25,7 +25,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     documents are passed over.
     """
     if limits.zip_depth < 1:
-        raise DocumentError("an archive within too many other files (zip_depth)")
+        raise DocumentError("an archive within too many other files (ingest.zip_depth)")
     found = False
     for item in _documents(path, relative, limits, ZipBudget(limits)):
         found = True
@@ -67,7 +67,7 @@ def _member(
         yield from parse_member(shown, container.chunks(name), limits)
         return
     if limits.zip_depth < 2:
-        raise DocumentError("archives inside one another more than zip_depth deep")
+        raise DocumentError("archives inside one another more than ingest.zip_depth deep")
     inner = limits.model_copy(update={"zip_depth": limits.zip_depth - 1})
     with tempfile.NamedTemporaryFile(prefix="", suffix=".zip") as file:
         for chunk in container.chunks(name):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, time, timedelta
 
-from ingest.loaders.records import Scalar
+from ingest.loaders.records.record_fields import Scalar
 
 Cell = Scalar | None
 _HEADER_WITHIN = 10
@@ -23,7 +23,7 @@ _ERRORS = frozenset(
 
 
 def cell_of(value: object) -> Cell:
-    """Return what a cell holds: dates as ISO text, whole numbers as int, errors as nothing."""
+    """Return the value of a cell: dates as ISO text, whole numbers as int, errors as nothing."""
     if isinstance(value, bool | int):
         return value
     if isinstance(value, float):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ingest.loaders.cells import Cell, cell_of
 from ingest.loaders.sheets import Row, Sheet
-from ingest.loaders.xml_tree import attribute, children, words
+from ingest.loaders.web.xml_tree import attribute, children, words
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.fields.ingest import IngestFields
+from core.errors import shorten
+from core.fields.ingest import IngestSettings
 
 if TYPE_CHECKING:
     from core.settings import Settings
@@ -17,7 +19,7 @@ LATER = ("max_fields", "max_field_values")
 
 def _default(name: str, *, least: float | None = None) -> Any:  # noqa: ANN401 (a setting's type)
     bound = {"gt": 0} if least is None else {"ge": least}
-    return Field(IngestFields.model_fields[name].default, **bound)
+    return Field(IngestSettings.model_fields[name].default, **bound)
 
 
 class LoadLimits(BaseModel):
@@ -47,25 +49,47 @@ class LoadLimits(BaseModel):
     def of(cls, settings: Settings) -> Self:
         """Return the limits that the settings give."""
         return cls(
-            max_file_mb=settings.max_file_mb,
-            max_pages=settings.max_pages,
-            max_characters=settings.max_characters,
-            timeout_s=settings.parse_timeout_s,
-            memory_mb=settings.parse_memory_mb,
-            max_records_mb=settings.max_records_mb,
-            max_fields=settings.max_fields,
-            max_field_values=settings.max_field_values,
-            zip_entries=settings.zip_entries,
-            zip_total_mb=settings.zip_total_mb,
-            zip_ratio=settings.zip_ratio,
-            zip_depth=settings.zip_depth,
+            max_file_mb=settings.ingest.max_file_mb,
+            max_pages=settings.ingest.max_pages,
+            max_characters=settings.ingest.max_characters,
+            timeout_s=settings.ingest.parse_timeout_s,
+            memory_mb=settings.ingest.parse_memory_mb,
+            max_records_mb=settings.ingest.max_records_mb,
+            max_fields=settings.ingest.max_fields,
+            max_field_values=settings.ingest.max_field_values,
+            zip_entries=settings.ingest.zip_entries,
+            zip_total_mb=settings.ingest.zip_total_mb,
+            zip_ratio=settings.ingest.zip_ratio,
+            zip_depth=settings.ingest.zip_depth,
         )
 
     def decisive(self) -> dict[str, Any]:
-        """Return the limits that files are read anew for when they change.
+        """Return the limits that files are read again for when they change.
 
         A later one counts once it is set: files that were read before there was one stay read.
         """
         given = self.model_dump()
-        later = {name: IngestFields.model_fields[name].default for name in LATER}
+        later = {name: IngestSettings.model_fields[name].default for name in LATER}
         return {name: value for name, value in given.items() if later.get(name) != value}
+
+
+# Their texts speak of the parser's code, not of the file.
+_INTERNAL = (
+    AttributeError, TypeError, IndexError, AssertionError, NameError, NotImplementedError,
+    RecursionError, StopIteration,
+)  # fmt: skip
+_PATH = re.compile(r"(?:/[^\s'\":,()]+)+/[^\s'\":,()]*")
+_CLASS = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b:?\s*")
+_MOST = 120
+
+
+def because(error: BaseException) -> str:
+    """Return " (what the error says)" where that can help a person, else "".
+
+    Paths, which are those of temporary files, and names of classes are left out.
+    """
+    if isinstance(error, _INTERNAL):
+        return ""
+    said = _CLASS.sub("", _PATH.sub("the file", str(error)))
+    said = shorten(said, _MOST).strip(" .")
+    return f" ({said})" if any(c.isalpha() for c in said) else ""

@@ -38,7 +38,9 @@ def parse_member(
     if not _enter(relative):
         return
     if limits.zip_depth < 1:
-        yield LoadFailure(path=relative, reason="a document within too many others (zip_depth)")
+        yield LoadFailure(
+            path=relative, reason="a document within too many others (ingest.zip_depth)"
+        )
         return
     if format_of(relative) is None:
         yield LoadFailure(path=relative, reason=refusal(relative))

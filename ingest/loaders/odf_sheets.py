@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from core.errors import DocumentError
 from ingest.loaders.cells import Cell, cell_of
-from ingest.loaders.odf_text import text_of
+from ingest.loaders.office.odf_text import text_of
 from ingest.loaders.sheets import Row, Sheet
-from ingest.loaders.xml_tree import attribute, children, descendants, local_name
+from ingest.loaders.web.xml_tree import attribute, children, descendants, local_name
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

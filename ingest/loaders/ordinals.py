@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _RUSSIAN = "абвгдежзиклмнопрстуфхцчшщэюя"
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
 _ROMAN = (
@@ -67,3 +69,31 @@ def _han(number: int) -> str:
             text += "零"
     text = text.rstrip("零")
     return text[1:] if text.startswith("一十") else text
+
+
+_PLAIN = "0123456789+-\u2212=()n"
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ"
+_TABLE = str.maketrans(_PLAIN, _RAISED)
+_LONGEST = 8
+
+
+def raised(text: str) -> str:
+    """Return a short number as raised digits, any other text ("st", "[1]") as it is."""
+    bare = text.strip()
+    if len(bare) > _LONGEST or not any(c.isdecimal() for c in bare):
+        return text
+    return bare.translate(_TABLE) if all(c in _PLAIN for c in bare) else text
+
+
+# The program that put the picture in left its name or its path.
+_PATH = re.compile(r"://|^\S*[\\/]|^[A-Za-z]:\\|\.\w{2,5}$")
+_WORD = re.compile(r"[^\W\d_]+")
+_MIN_WORDS = 2
+
+
+def picture_text(description: str) -> str:
+    """Return a description as " [words]", or "" when it is a name, a path or nothing."""
+    text = " ".join(description.split())
+    if _PATH.search(text) or (text.isascii() and len(_WORD.findall(text)) < _MIN_WORDS):
+        return ""
+    return f" [{text}]" if text else ""

@@ -7,12 +7,11 @@ from pathlib import Path
 
 from core.errors import DocumentError
 from ingest.loaders.content import head_of, kind_of, suffix_of_content
-from ingest.loaders.encoding import decode
-from ingest.loaders.field_limits import limited_fields
 from ingest.loaders.formats import format_of, refusal, suffix_of
-from ingest.loaders.limits import LoadLimits
-from ingest.loaders.reasons import because
+from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.records.record_fields import limited_fields
 from ingest.loaders.table import FORMATS, Loaded
+from ingest.loaders.text.encoding import decode
 from ingest.types import LoadFailure
 
 _MB = 2**20
@@ -81,7 +80,7 @@ def check_size(size: int, name: str, limits: LoadLimits) -> None:
     records = name in FORMATS and FORMATS[name].records
     most = max(limits.max_records_mb, limits.max_file_mb) if records else limits.max_file_mb
     if size > most * _MB:
-        setting = "max_records_mb" if records else "max_file_mb"
+        setting = "ingest.max_records_mb" if records else "ingest.max_file_mb"
         raise DocumentError(
             f"the file is {size / _MB:.0f} MB; the limit is {most:g} MB ({setting}); split the"
             " file or raise it"
@@ -91,8 +90,8 @@ def check_size(size: int, name: str, limits: LoadLimits) -> None:
 def _check_characters(count: int, limits: LoadLimits, *, share: int = 1) -> None:
     if count > limits.max_characters * share:
         raise DocumentError(
-            f"{count} characters; the limit is {limits.max_characters} (max_characters); split the"
-            " file or raise it"
+            f"{count} characters; the limit is {limits.max_characters} (ingest.max_characters);"
+            " split the file or raise it"
         )
 
 

@@ -3,21 +3,127 @@
 from __future__ import annotations
 
 import logging
+import re
+import unicodedata
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+import pypdfium2  # type: ignore[import-untyped]
+from pypdfium2 import raw
+
 from core.errors import DocumentError
 from ingest.loaders import metadata
-from ingest.loaders.limits import LoadLimits
-from ingest.loaders.pdf_columns import with_tabs
-from ingest.loaders.pdf_forms import filled_in
-from ingest.loaders.pdf_layout import page_texts
-from ingest.loaders.pdf_text_layer import check_readable, ranges
-from ingest.loaders.reasons import because
-from ingest.loaders.text import first_short_line
+from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.pdf_layout import page_texts, with_tabs
+from ingest.loaders.text.plain_text import first_short_line
 from ingest.types import Block, LoadFailure, ParsedDocument
+
+_PASSWORD_FIELD = 1 << 13
+_PUSH_BUTTON = 1 << 16
+_MAX_DEPTH = 20
+
+
+def filled_in(path: Path) -> dict[int, str]:
+    """Return the filled fields by page, counted from 0, as "name: value" paragraphs.
+
+    A form that cannot be read has none: the text of the pages is what matters.
+    """
+    from pypdf import PdfReader
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    found: dict[int, str] = {}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            reader = PdfReader(path, strict=False)
+            if reader.is_encrypted and not reader.decrypt(""):
+                return {}
+            for number, page in enumerate(reader.pages):
+                if lines := dict.fromkeys(_lines(page)):
+                    found[number] = "\n\n".join(lines)
+    except MemoryError:
+        raise
+    except Exception:  # damaged files raise anything
+        return found
+    return found
+
+
+def _lines(page: Any) -> Iterator[str]:  # noqa: ANN401 (a pypdf page)
+    for reference in page.get("/Annots") or ():
+        annotation = reference.get_object()
+        if annotation.get("/Subtype") == "/Widget" and (value := _value(annotation)):
+            label = _inherited(annotation, "/TU") or _inherited(annotation, "/T")
+            yield f"{label}: {value}" if label else value
+
+
+def _value(widget: Any) -> str:  # noqa: ANN401
+    kind = _inherited(widget, "/FT")
+    flags = _inherited(widget, "/Ff")
+    number = int(flags) if isinstance(flags, int) else 0
+    if kind == "/Btn":
+        state = str(widget.get("/AS") or "")
+        return "" if number & _PUSH_BUTTON or state in ("", "/Off") else state.lstrip("/")
+    if kind == "/Tx" and number & _PASSWORD_FIELD:
+        return ""
+    value = _inherited(widget, "/V")
+    if isinstance(value, list):
+        return ", ".join(str(item) for item in value)
+    return str(value).strip() if isinstance(value, str) and not value.startswith("/") else ""
+
+
+def _inherited(widget: Any, key: str) -> Any:  # noqa: ANN401
+    """Return an entry of a widget or of the field it belongs to."""
+    for _ in range(_MAX_DEPTH):
+        if (value := widget.get(key)) is not None:
+            return value.get_object() if hasattr(value, "get_object") else value
+        if (parent := widget.get("/Parent")) is None:
+            return None
+        widget = parent.get_object()
+    return None
+
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_MIN_WORDS = 10
+_MAX_MIXED = 0.4
+# They stand beside one another in a word, or are signs that have the shape of letters.
+_ONE_SCRIPT = frozenset(
+    "CJK HIRAGANA KATAKANA KATAKANA-HIRAGANA HANGUL FULLWIDTH HALFWIDTH IDEOGRAPHIC "
+    "BOPOMOFO".split()
+)
+_SIGNS = frozenset(
+    "MODIFIER COMBINING FEMININE MASCULINE MICRO DOUBLE-STRUCK MATHEMATICAL SCRIPT BLACK-LETTER "
+    "GREEK KELVIN OHM ANGSTROM INFORMATION SUPERSCRIPT SUBSCRIPT".split()
+)
+
+
+def check_readable(pages: Sequence[str]) -> None:
+    """Raise DocumentError when most words mix scripts: the fonts do not name their characters."""
+    words = [word for page in pages for word in _WORD.findall(page)]
+    mixed = sum(len(_scripts(word)) > 1 for word in words)
+    if len(words) >= _MIN_WORDS and mixed > _MAX_MIXED * len(words):
+        raise DocumentError(
+            "its fonts do not say which characters they show, so that its text layer is no text;"
+            " OCR it first"
+        )
+
+
+def _scripts(word: str) -> set[str]:
+    names = {unicodedata.name(letter, "NONE").split()[0] for letter in word}
+    return {"CJK" if name in _ONE_SCRIPT else name for name in names - _SIGNS}
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """Write ascending page numbers as "3, 5-7"."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1] = [parts[-1][0], number]
+        else:
+            parts.append([number])
+    return ", ".join("-".join(str(end) for end in part) for part in parts)
+
 
 _PASSWORD = "the PDF is password-protected; remove the password and ingest again"
 # The pages' texts, the metadata, and the numbers of the pages that are pictures.
@@ -77,13 +183,12 @@ def _read(path: Path, limits: LoadLimits) -> _Read:
 def _check_pages(count: int, max_pages: int) -> None:
     if count > max_pages:
         raise DocumentError(
-            f"the PDF has {count} pages; the limit is {max_pages} (max_pages); split it or raise it"
+            f"the PDF has {count} pages; the limit is {max_pages} (ingest.max_pages); split it"
+            " or raise it"
         )
 
 
 def _with_pdfium(path: Path, max_pages: int) -> _Read:
-    import pypdfium2  # type: ignore[import-untyped]
-
     try:
         document = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
@@ -112,7 +217,6 @@ def _with_pdfium(path: Path, max_pages: int) -> _Read:
 
 
 def _has_picture(page: Any) -> bool:  # noqa: ANN401 (a page of pypdfium2)
-    from pypdfium2 import raw
 
     found = page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_FORM_DEPTH)
     return next(iter(found), None) is not None

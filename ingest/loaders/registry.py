@@ -10,8 +10,8 @@ from ingest.discover import SourceFile
 from ingest.loaders.formats import format_of, refusal
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import check_size
-from ingest.loaders.sandbox import Sandbox, shared
 from ingest.loaders.table import Loaded
+from ingest.sandbox.pool import Sandbox, shared
 from ingest.types import LoadFailure
 
 __all__ = ["LoadLimits", "Loaded", "load"]

@@ -10,11 +10,11 @@ from typing import Any
 
 from core.errors import DocumentError
 from core.record_names import find_title
-from ingest.loaders import records
 from ingest.loaders.cells import Cell, find_header, names_of, shown
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import SECTION_SEPARATOR, Outline, table_text
-from ingest.loaders.records import Scalar
+from ingest.loaders.records import record_fields
+from ingest.loaders.records.record_fields import Scalar
 from ingest.types import LoadFailure, ParsedDocument
 
 Row = tuple[int, list[Cell]]
@@ -90,8 +90,8 @@ class Workbook:
             size += sum(map(len, lines[-1]))
             if size > self._limits.max_characters:
                 raise DocumentError(
-                    f"more than {self._limits.max_characters} characters (max_characters) in the"
-                    f" sheet {name!r}; split the file or raise it"
+                    f"more than {self._limits.max_characters} characters (ingest.max_characters) in"
+                    f" the sheet {name!r}; split the file or raise it"
                 )
         if lines:
             self._outline.heading(1, name)
@@ -101,7 +101,7 @@ class Workbook:
         self, sheet: str, first: list[Cell], rows: Iterable[Row]
     ) -> Iterator[ParsedDocument | LoadFailure]:
         header = names_of(first)
-        id_name, title_name = records.find_id(header), find_title(header)
+        id_name, title_name = record_fields.find_id(header), find_title(header)
         for number, cells in rows:
             fields = {
                 name: cell for name, cell in zip(header, cells, strict=False) if cell is not None
@@ -125,7 +125,7 @@ class Workbook:
         self, document_id: str, fields: dict[str, Scalar], title: str, sheet: str, number: int
     ) -> ParsedDocument:
         place = f"{sheet}{SECTION_SEPARATOR}row {number}"
-        document = records.record(
+        document = record_fields.record(
             self._relative, document_id, dict(fields), title=title, format_name=self._format
         )
         blocks = [block.model_copy(update={"section": place}) for block in document.blocks]

@@ -8,13 +8,15 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import xlrd  # type: ignore[import-untyped]
+
 from core.errors import DocumentError
-from ingest.loaders import csv_records, metadata
+from ingest.loaders import metadata
 from ingest.loaders.cells import Cell, cell_of
 from ingest.loaders.content import is_binary
-from ingest.loaders.limits import LoadLimits
-from ingest.loaders.ole import OLE_MAGIC
-from ingest.loaders.reasons import because
+from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.office.ole import OLE_MAGIC
+from ingest.loaders.records import csv_file
 from ingest.loaders.sheets import Row, Sheet, Workbook
 from ingest.types import LoadFailure, ParsedDocument
 
@@ -31,11 +33,11 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     with path.open("rb") as handle:
         head = handle.read(_HEAD).lstrip(b"\xef\xbb\xbf\r\n\t ")
     if head.startswith(b"<"):  # XML of Excel 2003
-        yield from import_module("ingest.loaders.xml_file").load(path, relative, limits)
+        yield from import_module("ingest.loaders.web.xml_file").load(path, relative, limits)
         return
     if not head.startswith((OLE_MAGIC, b"\x09")) and not is_binary(head) and b"\x00" not in head:
         # Text between tabs, as web sites export.
-        yield from csv_records.load(path, relative, limits)
+        yield from csv_file.load(path, relative, limits)
         return
     book = _open(path)
     described = metadata.normalise({"authors": book.user_name or ""})
@@ -44,8 +46,6 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
 
 
 def _open(path: Path) -> Book:
-    import xlrd  # type: ignore[import-untyped]
-
     with open(os.devnull, "w", encoding="utf-8") as log:
         try:
             # Merged areas are known only together with the formats.
@@ -78,8 +78,6 @@ def _rows(book: Book, sheet: XlsSheet) -> Iterator[Row]:
 
 
 def _value(book: Book, cell: XlsCell) -> Cell:
-    import xlrd
-
     if cell.ctype == xlrd.XL_CELL_DATE:
         try:
             return cell_of(xlrd.xldate.xldate_as_datetime(cell.value, book.datemode))

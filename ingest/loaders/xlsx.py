@@ -9,19 +9,21 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import openpyxl  # type: ignore[import-untyped]
+from openpyxl.utils.cell import range_boundaries  # type: ignore[import-untyped]
+
 from core.errors import DocumentError
-from ingest.loaders import ooxml
 from ingest.loaders.cells import cell_of
-from ingest.loaders.limits import LoadLimits
-from ingest.loaders.ole import is_ole, kind_of
-from ingest.loaders.reasons import because
+from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.office import ooxml
+from ingest.loaders.office.ole import is_ole, kind_of
 from ingest.loaders.sheets import Row, Sheet, Workbook
 from ingest.loaders.xls import load as load_xls
 from ingest.loaders.xlsx_styles import without_looks
 from ingest.types import LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
-    from openpyxl import Workbook as Book  # type: ignore[import-untyped]
+    from openpyxl import Workbook as Book
 
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*?\bref\s*=\s*"([A-Z]{1,3}\d+:[A-Z]{1,3}\d+)"')
 _BLOCK = 1 << 20
@@ -61,8 +63,6 @@ def _documents(
 
 
 def _opened(source: Path | BytesIO) -> Book:
-    import openpyxl
-
     def load(file: Path | BytesIO) -> Book:
         return openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
 
@@ -89,8 +89,6 @@ def _rows(sheet: Any) -> Iterator[Row]:  # noqa: ANN401 (openpyxl's read-only sh
 
 def _merged(book: Any, sheet: Any) -> list[tuple[int, int, int, int]]:  # noqa: ANN401
     """Find the merged areas, which stand behind all cells and openpyxl leaves out of a stream."""
-    from openpyxl.utils.cell import range_boundaries  # type: ignore[import-untyped]
-
     found: list[tuple[int, int, int, int]] = []
     rest = b""
     with book._archive.open(sheet._worksheet_path) as part:

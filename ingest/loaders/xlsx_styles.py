@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
-from ingest.loaders.xml_safe import parse_xml
-from ingest.loaders.xml_tree import attribute, child, children
+from ingest.loaders.web.xml_tree import attribute, child, children, parse_xml
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

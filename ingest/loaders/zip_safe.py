@@ -15,7 +15,7 @@ from types import TracebackType
 
 from core.errors import DocumentError
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.xml_safe import check_xml
+from ingest.loaders.web.xml_tree import check_xml
 
 _MB = 2**20
 _CHUNK = 1 << 16
@@ -50,7 +50,8 @@ class ZipBudget:
         self._bytes += size
         if self._entries > self._limits.zip_entries:
             raise ZipBudgetError(
-                f"the ZIP container has more than {self._limits.zip_entries} entries (zip_entries)"
+                f"the ZIP container has more than {self._limits.zip_entries} entries"
+                " (ingest.zip_entries)"
             )
         self.would_fit(0)
 
@@ -59,7 +60,7 @@ class ZipBudget:
         if self._bytes + size > self._limits.zip_total_mb * _MB:
             raise ZipBudgetError(
                 f"the ZIP container unpacks to more than {self._limits.zip_total_mb:g} MB"
-                " (zip_total_mb)"
+                " (ingest.zip_total_mb)"
             )
 
 
@@ -176,7 +177,7 @@ class SafeZip:
         if entry.file_size > _SMALL and ratio > self._limits.zip_ratio:
             raise DocumentError(
                 f"the member {name!r} of the ZIP container unpacks to {ratio:.0f} times its size;"
-                f" the limit is {self._limits.zip_ratio:g} (zip_ratio)"
+                f" the limit is {self._limits.zip_ratio:g} (ingest.zip_ratio)"
             )
 
 

@@ -4,22 +4,131 @@ from __future__ import annotations
 
 import time
 from datetime import date
+from typing import NamedTuple
 
 from core.settings import Settings
-from ingest.quality.findings import FINDINGS
-from ingest.quality.texts import TextChecks
-from ingest.quality.types import Finding, QualityReport
-from stores.catalogue import Collection
-from stores.quality import Counted, QualityCounts
-from stores.segments.truth import snapshot
-from stores.store import Store
+from ingest.quality.texts import EXAMPLES, TextChecks
+from ingest.quality.types import Level, QualityFinding, QualityReport
+from stores.ports import Maintenance
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.quality import Counted, QualityCounts
+
+FIRST_YEAR = 1450  # of publication that is believed: about when printing with movable type began
 
 
-def quality_report(store: Store, collection: Collection, settings: Settings) -> QualityReport:
+class FindingText(NamedTuple):
+    """Say what a finding is, how much it matters, what it is a share of, and what to do."""
+
+    level: Level
+    of: str
+    what: str
+    advice: str
+
+
+FINDINGS = {
+    "left_out": FindingText(
+        "left out", "texts", "texts were left out for being short",
+        "lower `library.min_text_words`, or give longer texts",
+    ),
+    "failed": FindingText(
+        "left out", "files", "parts of files could not be read",
+        "correct them and ingest again; each ingest names the files that it can read nothing of",
+    ),
+    "repeated_annotations": FindingText(
+        "left out", "annotations", "annotations are those of other records",
+        "correct the catalogue if they are of different books; only the first is searched",
+    ),
+    "repeated_passages": FindingText(
+        "left out", "passages", "passages repeat others",
+        "nothing, as a rule: of equal passages a reader finds the first that he may see",
+    ),
+    "lacks_title": FindingText(
+        "problem", "records", "records have no title", "add a field `title` to them"
+    ),
+    "lacks_authors": FindingText(
+        "note", "records", "records have no author", "add a field `authors` to them"
+    ),
+    "lacks_year": FindingText(
+        "note", "records", "records have no year", "add a field `year` to them"
+    ),
+    "lacks_annotation": FindingText(
+        "note", "records", "records have no annotation",
+        "add a field `annotation`: topics and audience are found by it",
+    ),
+    "lacks_keywords": FindingText(
+        "note", "records", "records have no keywords", "add a field `keywords` to them"
+    ),
+    "lacks_udc": FindingText(
+        "note", "records", "records have no UDC class", "add a field `udc` to them"
+    ),
+    "bad_year": FindingText(
+        "note", "records", "years lie before printing or in the future",
+        "see whether they are meant",
+    ),
+    "same_work": FindingText(
+        "note", "records", "groups of records have the same title, authors and year",
+        "join them, or tell the editions apart",
+    ),
+    "short_annotation": FindingText(
+        "note", "annotations", "annotations are unusually short",
+        "say what the book is about, and for whom",
+    ),
+    "long_annotation": FindingText(
+        "note", "annotations", "annotations are unusually long",
+        "see whether they hold the full text: an annotation is never split",
+    ),
+    "several_books": FindingText(
+        "problem", "texts", "full texts fit several records, so they are linked to none",
+        "name the file in the record it belongs to (field `file`)",
+    ),
+    "text_without_book": FindingText(
+        "note", "texts", "texts belong to no record",
+        "name the file in its record (field `file`), or after the record's id",
+    ),
+    "book_without_text": FindingText(
+        "note", "records", "records have no full text", "nothing, as a rule"
+    ),
+    "long_sentence": FindingText(
+        "problem", "prose", "texts run on for long without the end of a sentence",
+        "see whether the text lost its punctuation, or is a table",
+    ),
+    "lone_words": FindingText(
+        "problem", "prose", "texts are mostly sentences of one word",
+        "see whether the columns or letters of a scan were torn apart",
+    ),
+    "broken_words": FindingText(
+        "problem", "prose", "texts have words broken by hyphens",
+        "join the broken lines before ingest: such words are not found",
+    ),
+    "noise": FindingText(
+        "note", "prose", "texts have passages that are mostly not letters",
+        "see whether they are tables and formulas, or noise of a scan",
+    ),
+    "headers": FindingText(
+        "note", "prose", "texts repeat a line as headers of pages do",
+        "take running titles out before ingest",
+    ),
+    "lost_characters": FindingText(
+        "problem", "prose", "texts have lost characters (U+FFFD)",
+        "convert the files from their real encoding to UTF-8",
+    ),
+    "garbled": FindingText(
+        "problem", "prose", "texts were read in a wrong encoding before they came here",
+        "take the files from their source again, as UTF-8",
+    ),
+    "language": FindingText(
+        "note", "documents", "documents are of no known language",
+        "add a field `language`, so that words are reduced to their forms",
+    ),
+}  # fmt: skip
+
+
+def quality_report(
+    maintenance: Maintenance, collection: Collection, settings: Settings
+) -> QualityReport:
     """Read all of a collection once, within one snapshot, and say what is unusual in it."""
     started = time.monotonic()
-    with snapshot(store.database):
-        counts = QualityCounts(store.database, collection, settings.quality_examples)
+    with maintenance.quality_counts(collection, EXAMPLES) as counts:
         checks = TextChecks(settings)
         checks.look(counts.passages())
         totals, kinds = counts.totals(), counts.kinds()
@@ -61,15 +170,15 @@ def _counted(counts: QualityCounts, settings: Settings) -> dict[str, Counted]:
         "repeated_annotations": counts.repeated(annotations=True),
         "repeated_passages": counts.repeated(annotations=False),
         **{f"lacks_{name}": lacking for name, lacking in counts.lacking().items()},
-        **counts.others(settings.first_year, date.today().year + 1),
+        **counts.others(FIRST_YEAR, date.today().year + 1),
         "same_work": counts.same_work(),
     }
 
 
-def _findings(found: dict[str, Counted], sizes: dict[str, int]) -> list[Finding]:
+def _findings(found: dict[str, Counted], sizes: dict[str, int]) -> list[QualityFinding]:
     """Return what was found, in the order of the table of findings."""
     return [
-        Finding(
+        QualityFinding(
             code=code,
             level=said.level,
             count=found[code][0],

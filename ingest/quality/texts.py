@@ -2,23 +2,159 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import Any
 
 from core.language.sentences import sentence_spans
 from core.settings import Settings
-from ingest.loaders.records import is_annotation_line
-from ingest.quality.lengths import Lengths
-from ingest.quality.signs import (
-    LOST,
-    broken_words,
-    garbled,
-    new_part,
-    other_signs,
-    unended,
-    words_of,
-)
+from ingest.loaders.records.record_fields import is_annotation_line
+from ingest.quality.types import Spread
+from languages.language import is_spaced
+
+# Characters that an annotation usually has: judged, as all limits here, not fitted.
+ANNOTATION_CHARS = 900
+ANNOTATION_SPREAD = 3.0  # one this many times shorter or longer is unusual
+LONG_SENTENCE = 1000  # characters without the end of a sentence that are suspicious
+LONE_WORDS = 0.5  # share of sentences of one word from which a text is suspicious
+NOISE_SHARE = 0.5  # share of characters that are no letters from which a passage is noise
+HEADER_REPEATS = 5  # times that a text repeats a line from which it may be a header of pages
+EXAMPLES = 5  # that the report gives of each finding
+
+
+class Lengths:
+    """Count how often each length occurs."""
+
+    def __init__(self, step: int, bars: int) -> None:
+        """Draw `bars` bars, each `step` wide; the last one has all that is longer."""
+        self._step, self._bars = step, bars
+        self._counts: Counter[int] = Counter()
+
+    def add(self, length: int) -> None:
+        """Count one length."""
+        self._counts[length] += 1
+
+    def spread(self) -> Spread:
+        """Return how the lengths spread."""
+        total = self._counts.total()
+        if not total:
+            return Spread()
+        bars = [0] * self._bars
+        for length, count in self._counts.items():
+            bars[min(length // self._step, self._bars - 1)] += count
+        edges = [place * self._step for place in range(self._bars + 1)]
+        longest = max(self._counts)
+        edges[-1] = max(edges[-1], longest + 1)
+        return Spread(
+            count=total,
+            least=min(self._counts),
+            median=self._median(total),
+            mean=round(sum(k * n for k, n in self._counts.items()) / total, 1),
+            most=longest,
+            bars=list(zip(edges, edges[1:], bars, strict=False)),
+        )
+
+    def _median(self, total: int) -> int:
+        seen = 0
+        for length in sorted(self._counts):
+            seen += self._counts[length]
+            if 2 * seen >= total:
+                return length
+        return 0
+
+
+LOST = "\ufffd"
+HEAD, REACH = 12, 2000  # characters by which what two passages share is known, and found
+RUN = 3
+# The encodings that UTF-8 is read as by mistake, and the letters that it then held.
+_WRONG = {"cp1252": "LATIN", "latin-1": "LATIN", "cp1251": "CYRILLIC", "cp866": "CYRILLIC"}
+_BROKEN = re.compile(r"(?P<word>[^\W\d_]{2,})[-\u2010\u00ac][ \n]+(?P<rest>[^\W\d_]{2,})")
+_WORD = re.compile(r"[^\W\d_]{4,}")
+_END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\uff1b;:]|\n\s*\n")
+
+
+def garbled(text: str) -> str:
+    """Return the first stretch that is UTF-8 read as another encoding, "" for none."""
+    if text.isascii():
+        return ""
+    for encoding, script in _WRONG.items():
+        for match in _sequences(encoding).finditer(text):
+            try:
+                read = match.group().encode(encoding).decode("utf-8")
+            except UnicodeError:
+                continue
+            # Ukrainian in capitals has single pairs that could be letters of another encoding.
+            enough = script == "LATIN" or len(read) >= RUN or any(map(_is_sign, read))
+            if enough and all(_is_sign(one) or _is_letter(one, script) for one in read):
+                return match.group()
+    return ""
+
+
+@cache
+def _sequences(encoding: str) -> re.Pattern[str]:
+    """Match what sequences of UTF-8 look like in an encoding of one byte a character."""
+    lead = re.escape(bytes(range(0xC2, 0xF5)).decode(encoding, "ignore"))
+    rest = re.escape(bytes(range(0x80, 0xC0)).decode(encoding, "ignore"))
+    return re.compile(f"(?:[{lead}][{rest}]{{1,3}})+")
+
+
+def _is_sign(character: str) -> bool:
+    return "\u2010" <= character <= "\u2026"  # dashes and quotes
+
+
+def _is_letter(character: str, script: str) -> bool:
+    return unicodedata.name(character, "").startswith(script)
+
+
+def broken_words(text: str) -> Iterator[str]:
+    """Yield, in small letters, the two halves joined of what may be words broken by a hyphen.
+
+    They are when the whole word stands in the text as well: "two- and more" has no "twoand".
+    """
+    for match in _BROKEN.finditer(text):
+        if match.group("rest").islower():
+            yield f"{match.group('word')}{match.group('rest')}".casefold()
+
+
+def words_of(text: str) -> set[str]:
+    """Return the words of a text in small letters."""
+    return set(_WORD.findall(text.casefold()))
+
+
+def other_signs(text: str) -> float:
+    """Return the share of characters that are no letters, among those that are no spaces."""
+    seen = "".join(text.split())
+    if not seen:
+        return 0.0
+    letters = sum(map(str.isalpha, seen))
+    if letters < len(seen) and not seen.isascii():
+        letters += sum(unicodedata.category(character)[0] == "M" for character in seen)
+    return 1 - letters / len(seen)
+
+
+def unended(text: str, before: int) -> tuple[int, int]:
+    """Return the longest run of characters without the end of a sentence, and the one left open.
+
+    `before` is what the text before has left open; a blank line ends a sentence too.
+    """
+    longest, start = 0, -before
+    for match in _END.finditer(text):
+        longest = max(longest, match.end() - start)
+        start = match.end()
+    return max(longest, len(text) - start), len(text) - start
+
+
+def new_part(before: str, text: str) -> str:
+    """Return a chunk's text without what it repeats of the chunk before."""
+    head = text[:HEAD]
+    place = before.rfind(head, -REACH) if len(head) == HEAD else -1
+    if place < 0 or not text.startswith(before[place:]):
+        return text
+    return text[len(before) - place :]
+
 
 PROSE = {"text", "annotation"}
 SENTENCES = 8  # of a text, below which shares say little
@@ -29,7 +165,7 @@ MOST_WORDS = 100_000  # different words of one text that are known
 BROKEN = 3  # broken words of a text that are no accident
 
 
-class Found:
+class IssueCounts:
     """Count documents by what is found in them, with examples."""
 
     def __init__(self, examples: int) -> None:
@@ -54,7 +190,7 @@ class TextChecks:
         self.annotations = Lengths(100, 31)
         self.chunks = Lengths(100, 31)
         self.sentences = Lengths(20, 31)
-        self.found = Found(settings.quality_examples)
+        self.found = IssueCounts(EXAMPLES)
         self.annotated = self.prose = 0
 
     def look(self, passages: Iterable[Any]) -> None:
@@ -76,7 +212,7 @@ class TextChecks:
 
     def _annotation(self, current: _Document, text: str) -> None:
         self.annotations.add(len(text))
-        usual, spread = self._settings.annotation_chars, self._settings.annotation_spread
+        usual, spread = ANNOTATION_CHARS, ANNOTATION_SPREAD
         example = f"{current.name} ({len(text)} characters)"
         if len(text) * spread < usual:
             self.found.add("short_annotation", example)
@@ -129,7 +265,7 @@ class _Document:
             self._words |= words_of(fresh)
         self._lost += fresh.count(LOST)
         self._garbled = self._garbled or garbled(fresh)
-        if len(fresh) >= NOISE_CHARS and other_signs(fresh) >= settings.noise_share:
+        if len(fresh) >= NOISE_CHARS and other_signs(fresh) >= NOISE_SHARE:
             self._noisy += 1
         for line in fresh.split("\n"):
             if 0 < len(line := line.strip()) <= LINE and any(map(str.isalpha, line)):
@@ -139,12 +275,12 @@ class _Document:
 
     def problems(self, settings: Settings) -> Iterable[tuple[str, str]]:
         """Yield the code of each problem with what is shown of it."""
-        if self._run > settings.long_sentence:
+        if self._run > LONG_SENTENCE:
             yield "long_sentence", f"{self._run} characters"
-        spaced = self.language not in ("zh", "ja")
+        spaced = is_spaced(self.language) and self.language != "ja"
         if spaced and self.sentences >= SENTENCES:
             share = self._lone / self.sentences
-            if share >= settings.lone_words:
+            if share >= LONE_WORDS:
                 yield "lone_words", f"{share:.0%} of {self.sentences} sentences"
         broken = sum(n for word, n in self._halves.items() if word in self._words)
         if broken >= BROKEN:
@@ -156,5 +292,5 @@ class _Document:
         if self._garbled:
             yield "garbled", self._garbled[:20]
         line, times = max(self._lines.items(), key=lambda item: item[1], default=("", 0))
-        if times >= settings.header_repeats:
+        if times >= HEADER_REPEATS:
             yield "headers", f"{times} times “{line[:60]}”"

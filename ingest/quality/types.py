@@ -23,7 +23,7 @@ class Spread(BaseModel):
     bars: list[tuple[int, int, int]] = Field(default_factory=list)
 
 
-class Finding(BaseModel):
+class QualityFinding(BaseModel):
     """Name one thing found: how many `of` what, examples by id, and what to do about it."""
 
     model_config = ConfigDict(frozen=True)
@@ -43,7 +43,7 @@ class Finding(BaseModel):
 
 
 class QualityReport(BaseModel):
-    """Hold all that is said of one collection; lengths are in characters."""
+    """Hold the findings on one collection; lengths are in characters."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -60,5 +60,5 @@ class QualityReport(BaseModel):
     annotation_lengths: Spread
     chunk_lengths: Spread
     sentence_lengths: Spread
-    findings: list[Finding]
+    findings: list[QualityFinding]
     seconds: float

@@ -14,6 +14,9 @@ from core.errors import ModelError
 from models.chat.faults import ModelRefused, RunTimeout
 from models.chat.types import ModelCancelled, ModelOverflow, ModelTimeout, ModelUnavailable
 
+BREAKER_FAILURES = 5  # failed calls in a row after which the server is left alone
+BREAKER_SECONDS = 15  # how long it is left alone before one call tries again
+
 FAILURES = (ModelUnavailable, ModelTimeout)
 NO_VERDICT = (ModelOverflow, ModelCancelled, RunTimeout)  # these say nothing about the server
 

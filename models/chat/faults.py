@@ -39,10 +39,10 @@ def status_error(status: int, said: str, url: str) -> ModelError:
     what = f"HTTP {status}: {said}" if said.strip() else f"HTTP {status}"
     if status in (401, 403):
         rule = f"the model server at {url} refuses the key"
-        return ModelRefused(rule, value=what, hint="set CARREL_LLM_KEY to the server's key")
+        return ModelRefused(rule, value=what, hint="set CARREL_LLM__KEY to the server's key")
     if status in (404, 405) or status < 400:
         rule = f"there is no chat model at {url}"
-        hint = "CARREL_LLM_URL usually ends in /v1; CARREL_LLM_MODEL must be a model it serves"
+        hint = "CARREL_LLM_URL usually ends in /v1; CARREL_LLM__MODEL must be a model it serves"
         return ModelRefused(rule, value=what, hint=hint)
     if BROKEN_TEXT in said or (status < 500 and status not in (408, 425, 429)):
         return reply_error(what)
@@ -53,6 +53,6 @@ def status_error(status: int, said: str, url: str) -> ModelError:
 def reply_error(said: str) -> ModelError:
     """Return the error for what a server says about a request or about its own reply."""
     if any(mark in said for mark in OVERFLOWS):
-        hint = "set CARREL_LLM_CONTEXT to the tokens of one slot of the server"
+        hint = "set CARREL_LLM__CONTEXT to the tokens of one slot of the server"
         return ModelOverflow("the prompt does not fit the model's context", value=said, hint=hint)
     return ModelReplyError("the model server rejects the request or its own reply", value=said)

@@ -14,13 +14,12 @@ from core.errors import ModelError
 from core.ledger import Ledger, current_ledger
 from core.settings import Settings
 from core.trace import CallOutcome, ModelCall
-from models.chat.breaker import Breaker
+from models.chat.breaker import BREAKER_FAILURES, BREAKER_SECONDS, Breaker
 from models.chat.faults import LOOK, NoConnection
-from models.chat.prompt_tokens import PromptTokens
 from models.chat.reply import IncomingReply
 from models.chat.running import RunningCall, opened_call
-from models.chat.slots import SlotPool
-from models.chat.turns import Turns
+from models.chat.slots import Lease, SlotPool, Turns
+from models.chat.tokens import PromptTokens
 from models.chat.types import (
     Capabilities,
     ChatReply,
@@ -60,14 +59,14 @@ class GuardedChat:
         self.capabilities = capabilities
         self.settings = settings
         self.name = capabilities.model
-        self._breaker = breaker or Breaker(
-            self.name, settings.llm_breaker_failures, settings.llm_breaker_seconds
-        )
+        self._breaker = breaker or Breaker(self.name, BREAKER_FAILURES, BREAKER_SECONDS)
         self._slots = SlotPool(capabilities.slots if capabilities.pins_slots else 0)
         known = capabilities.kind in COUNTED
-        self._turns = Turns(capabilities.slots if known else 0, settings.llm_queue)
+        self._turns = Turns(capabilities.slots if known else 0, settings.llm.queue)
         self._prompt_tokens = PromptTokens(llm, capabilities, settings, self._breaker)
         self._close = close
+        self._keeps_prefixes = True  # until a server says that it does not
+        self._prefixes: dict[int, str] = {}  # by slot, what its last prompt began with
 
     def complete(
         self, request: ChatRequest, *, verb: str, on_text: Callable[[str], None] | None = None
@@ -78,7 +77,7 @@ class GuardedChat:
         `types.py`, each of which is recorded too.
         """
         ledger, began = current_ledger(), time.monotonic()
-        incoming = IncomingReply(request, self.settings.llm_repeats, self._thinks(request), on_text)
+        incoming = IncomingReply(request, self.settings.llm.repeats, self._thinks(request), on_text)
         outcome: CallOutcome = "cancelled"  # what an interruption leaves
         error = ""
         try:
@@ -106,7 +105,7 @@ class GuardedChat:
 
     def _wanted(self, request: ChatRequest) -> int:
         # in a small context thinking gets a quarter, so that the prompt still fits
-        most = min(self.settings.llm_thinking_tokens, self.capabilities.context // 4)
+        most = min(self.settings.llm.thinking_tokens, self.capabilities.context // 4)
         return request.max_tokens + self._thinks(request) * most
 
     def _admitted(self, request: ChatRequest, ledger: Ledger, incoming: IncomingReply) -> ChatReply:
@@ -114,12 +113,12 @@ class GuardedChat:
 
         stamina.instrumentation.set_on_retry_hooks(())  # they would print
         retry = stamina.RetryingCaller(
-            attempts=self.settings.llm_retries + 1,
+            attempts=self.settings.llm.retries + 1,
             timeout=max(0.0, ledger.seconds_left()),
             wait_initial=WAIT_SECONDS,
             wait_max=WAIT_SECONDS,
         )
-        until = min(ledger.deadline, time.monotonic() + self.settings.llm_call_seconds)
+        until = min(ledger.deadline, time.monotonic() + self.settings.llm.call_seconds)
         with (
             self._turns.taken(ledger.owner, until, ledger.cancelled),
             self._breaker.watched(),
@@ -137,19 +136,43 @@ class GuardedChat:
         left = ledger.tokens_left() - self._prompt_tokens.of(request)
         if left < min(LEAST_TOKENS, wanted):
             rule = "the run's tokens do not suffice for another call of the model"
-            raise ModelOverflow(rule, hint="allow more with CARREL_BUDGET_TOKENS")
+            raise ModelOverflow(rule, hint="allow more with CARREL_BUDGET__TOKENS")
         return min(wanted, left)
 
     def _receive(self, request: ChatRequest, ledger: Ledger, incoming: IncomingReply) -> ChatReply:
         call = RunningCall.within(ledger, self.settings)
         with self._slots.leased(ledger.owner) as lease, opened_call(call):
+            lease = self._with_prefix(lease, request, call)
             sent = parameters(self.capabilities, request, incoming.limit, lease, ledger.owner)
             self._stream(request, sent, call, incoming)
             reply = incoming.end()
         if not reply.text:
-            hint = "a larger model or CARREL_LLM_THINKING_TOKENS may help"
+            hint = "a larger model or CARREL_LLM__THINKING_TOKENS may help"
             raise ModelReplyError("the model's reply is empty", hint=hint)
         return reply
+
+    def _with_prefix(self, lease: Lease, request: ChatRequest, call: RunningCall) -> Lease:
+        """Let a slot that is cold, or had another kind of prompt, hold what this kind begins with.
+
+        It tells nobody anything: it is the same for all, and what another has asked is gone.
+        """
+        hold = getattr(self.llm, "hold_prefix", None)
+        static = to_messages(request)[: request.static]
+        if lease.slot is None or not static or hold is None or not self._keeps_prefixes:
+            return lease
+        kind = prompt_hash(ChatRequest(request.messages[: request.static], 0))
+        if lease.use_cache and self._prefixes.get(lease.slot) == kind:
+            return lease
+        self._prefixes[lease.slot] = kind
+        try:
+            self._keeps_prefixes = hold(lease.slot, static)
+        except ModelError:
+            raise
+        except Exception as error:  # of a library: the prompt is read whole then
+            if call.error is not None:
+                raise call.error from error
+            self._keeps_prefixes = False
+        return Lease(lease.slot, use_cache=True) if self._keeps_prefixes else lease
 
     def _stream(
         self, request: ChatRequest, sent: dict[str, Any], call: RunningCall, incoming: IncomingReply
@@ -164,7 +187,7 @@ class GuardedChat:
                 call.check()
                 if incoming.cut:
                     return
-        if incoming.finish is None and self.capabilities.kind != "in-process":
+        if incoming.finish is None and self.capabilities.kind not in ("in-process", "provider"):
             rule = "the model server ended a reply before it was finished"
             raise ModelUnavailable(rule, hint=LOOK)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
@@ -22,6 +24,7 @@ from models.chat.running import POLL_SECONDS, running_call
 from models.chat.types import Capabilities, ModelOverflow, Thinking
 from models.llama.in_process import load_model
 
+HEAD_BYTES = 16_000_000  # header and the first tensors
 ROLES = {"human": "user", "ai": "assistant"}
 
 
@@ -134,7 +137,7 @@ class LlamaCppChat(BaseChatModel):
 
 
 def open_gguf_chat(settings: Settings) -> tuple[LlamaCppChat, Capabilities]:
-    """Load the model of `settings.llm_file` and say what it can do.
+    """Load the model of `settings.llm.file` and say what it can do.
 
     Raises ModelError or OperatorError when it cannot be loaded.
     """
@@ -144,8 +147,8 @@ def open_gguf_chat(settings: Settings) -> tuple[LlamaCppChat, Capabilities]:
         loaded.llm,
         loaded.formatter,
         name=name,
-        temperature=settings.llm_temperature,
-        seed=settings.llm_seed,
+        temperature=settings.llm.temperature,
+        seed=settings.llm.seed,
     )
     thinking = _thinking(chat)
     return chat, Capabilities(
@@ -157,7 +160,16 @@ def open_gguf_chat(settings: Settings) -> tuple[LlamaCppChat, Capabilities]:
         thinking=thinking,
         switches=thinking == "switch",
         tokenizes=True,
+        digest=file_digest(loaded.info.path),
     )
+
+
+def file_digest(path: Path) -> str:
+    """Return what tells a model's file from another: its name, its length and its first part."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    told = f"{path.name} {path.stat().st_size} ".encode() + head
+    return hashlib.sha256(told).hexdigest()[:24]
 
 
 def _thinking(chat: LlamaCppChat) -> Thinking:

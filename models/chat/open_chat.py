@@ -11,17 +11,26 @@ from models.chat.types import ChatModel
 def open_chat(settings: Settings) -> tuple[ChatModel | None, str]:
     """Return the chat model, or None and a warning that says why the rules decide.
 
-    With `reasoner` "auto" the warning is empty when nothing answers at `llm_url`. Nothing that a
+    With `reasoner` "auto" the warning is empty when nothing answers at `llm.url`. Nothing that a
     server or a model file does raises.
     """
     if settings.reasoner == "rules":
         return None, ""
     try:
-        return (_file_chat(settings) if settings.llm_file else _server_chat(settings)), ""
+        return wanted_chat(settings), ""
     except CarrelError as error:
         if settings.reasoner == "auto" and isinstance(error, NoConnection):
             return None, ""
         return None, f"the rules decide, without a model: {error}"
+
+
+def wanted_chat(settings: Settings) -> ChatModel:
+    """Return the chat model that the settings name; raises a CarrelError for what it lacks."""
+    if settings.llm.provider:
+        from models.chat.provider_chat import provider_chat
+
+        return provider_chat(settings)
+    return _file_chat(settings) if settings.llm.file else _server_chat(settings)
 
 
 def _server_chat(settings: Settings) -> ChatModel:

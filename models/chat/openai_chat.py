@@ -2,25 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import httpx2
+import openai
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
+from core.errors import ModelError
 from core.settings import Settings
-from models.chat.breaker import server_breaker
+from models.chat.breaker import BREAKER_FAILURES, BREAKER_SECONDS, server_breaker
+from models.chat.faults import LOOK, no_server, reply_error, status_error
 from models.chat.guarded import GuardedChat
-from models.chat.running import running_call
-from models.chat.server_errors import server_error
-from models.chat.tokenize import token_count, tokenize_request
+from models.chat.running import RunningCall, running_call
+from models.chat.server_dialects import token_count, tokenize_request
 from models.chat.transport import guarded_client
-from models.chat.types import Capabilities
+from models.chat.types import Capabilities, ModelReplyError, ModelUnavailable
 
+
+def server_error(error: Exception, url: str, call: RunningCall | None) -> ModelError:
+    """Return the error to raise for what a client of `url` has raised."""
+    if call is not None and call.error is not None:
+        return call.error
+    if isinstance(error, ModelError):
+        return error
+    if isinstance(error, openai.APIStatusError):
+        return status_error(error.status_code, _said(error), url)
+    if isinstance(error, openai.APIConnectionError | httpx2.TransportError):
+        return _connection_error(error, url, call)
+    if isinstance(error, openai.APIError):  # an error that came within the stream
+        return reply_error(_said(error))
+    rule = "the reply of the model server is not what an OpenAI-compatible server sends"
+    return ModelReplyError(rule, value=str(error) or repr(error))
+
+
+def _connection_error(error: Exception, url: str, call: RunningCall | None) -> ModelError:
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    if call is None or not call.connected:
+        return no_server(url, str(cause))
+    if call.lost:
+        rule = f"the model server at {url} closed the connection before its reply was whole"
+        return ModelUnavailable(rule, hint=LOOK)
+    rule = f"what answers at {url} does not speak HTTP as agreed"
+    return ModelReplyError(rule, value=str(cause), hint="check CARREL_LLM_URL")
+
+
+def _said(error: openai.APIError) -> str:
+    body = error.body
+    if isinstance(body, dict):
+        return f"{body.get('type') or ''} {body.get('message') or body}".strip()
+    return str(body or error.message)
+
+
+ROLES = {"system": "system", "human": "user", "ai": "assistant"}
+UNKNOWN_PREFIX = (400, 404)  # no such file, or one of another model; 501: the server keeps none
 IN_BODY = (
     "response_format",
     "chat_template_kwargs",
@@ -87,6 +131,35 @@ class ServerChat(ChatOpenAI):
     def get_num_tokens(self, text: str) -> int:
         """Let the server count the tokens of a text."""
         path, body = tokenize_request(self.capabilities, text)
+        return token_count(self._posted(path, body))
+
+    def hold_prefix(self, slot: int, messages: Sequence[BaseMessage]) -> bool:
+        """Let a slot of llama-server hold the beginning of a prompt and nothing else.
+
+        It is restored from the server's folder of saved slots, or read and saved there. Returns
+        False where the server keeps no slots; errors of the connection are those of `types.py`.
+        """
+        said = [{"role": ROLES[one.type], "content": one.text} for one in messages]
+        told = json.dumps([self.capabilities.digest, said], ensure_ascii=False)
+        name = {"filename": f"{hashlib.sha256(told.encode()).hexdigest()[:24]}.bin"}
+        try:
+            self._posted(f"/slots/{slot}?action=restore", name)
+            return True
+        except httpx2.HTTPStatusError as error:
+            if error.response.status_code not in UNKNOWN_PREFIX:
+                return False
+        with suppress(httpx2.HTTPStatusError, KeyError):
+            made = self._posted(
+                "/apply-template", {"messages": said, "add_generation_prompt": False}
+            )
+            asked = {"prompt": made["prompt"], "n_predict": 0, "id_slot": slot}
+            self._posted("/completion", {**asked, "cache_prompt": False})
+            self._posted(f"/slots/{slot}?action=save", name)
+            return True
+        return False
+
+    def _posted(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the JSON that the server replies with, outside of OpenAI's protocol."""
         root = str(self.openai_api_base).removesuffix("/").removesuffix("/v1")
         key = self.openai_api_key.get_secret_value() if self.openai_api_key else ""  # type: ignore[union-attr]
         client = self.http_client
@@ -94,27 +167,26 @@ class ServerChat(ChatOpenAI):
             raise TypeError("ServerChat is made with a guarded client")
         reply = client.post(root + path, json=body, headers={"Authorization": f"Bearer {key}"})
         reply.raise_for_status()
-        return token_count(reply.json())
+        found: dict[str, Any] = reply.json()
+        return found
 
 
 def server_chat(settings: Settings, capabilities: Capabilities, key: str) -> GuardedChat:
-    """Return the guarded chat model of the server at `settings.llm_url`."""
-    client = guarded_client(settings.llm_url)
+    """Return the guarded chat model of the server at `settings.llm.url`."""
+    client = guarded_client(settings.llm.url)
     llm = ServerChat(
         capabilities=capabilities,
         model=capabilities.model,
-        base_url=settings.llm_url,
+        base_url=settings.llm.url,
         api_key=SecretStr(key or "none"),
         organization="",
         openai_proxy="",
-        temperature=settings.llm_temperature,
-        seed=settings.llm_seed,
+        temperature=settings.llm.temperature,
+        seed=settings.llm.seed,
         max_retries=0,
         stream_usage=True,
         use_responses_api=False,
         http_client=client,
     )
-    breaker = server_breaker(
-        settings.llm_url, settings.llm_breaker_failures, settings.llm_breaker_seconds
-    )
+    breaker = server_breaker(settings.llm.url, BREAKER_FAILURES, BREAKER_SECONDS)
     return GuardedChat(llm, capabilities, settings, breaker=breaker, close=client.close)

@@ -6,12 +6,31 @@ import json
 import re
 import time
 from collections.abc import Callable
+from math import exp
 from typing import Any
 
 from langchain_core.messages import BaseMessageChunk
 
-from models.chat.repetition import repeated_piece
 from models.chat.types import ChatReply, ChatRequest, Finish
+
+SHORTEST_RUN = 120  # characters: a ruled line or a few empty cells of a table are no loop
+LONGEST_PIECE = 2000  # characters
+
+
+def repeated_piece(text: str, copies: int) -> int:
+    """Return the length of the piece that a text ends in `copies` times over, else 0."""
+    if len(text) < SHORTEST_RUN:
+        return 0
+    last = text[-1]
+    for size in range(1, min(len(text) // copies, LONGEST_PIECE) + 1):
+        if text[-1 - size] != last:
+            continue
+        length = max(copies * size, SHORTEST_RUN)
+        # a text that equals itself moved by `size` is made of copies of its last `size` characters
+        if length <= len(text) and text[-length : len(text) - size] == text[size - length :]:
+            return size
+    return 0
+
 
 MARKER = re.compile(r"<think>|</think>|<\|[A-Za-z_]{1,30}\|>")
 MAYBE_MARKER = re.compile(r"<(?:/?[think]{0,6}|\|[A-Za-z_]{0,30}\|?)\Z")
@@ -47,7 +66,7 @@ class TextFilter:
         return self._certain()
 
     def think(self, piece: str) -> None:
-        """Take thinking that the server has already told from text."""
+        """Take thinking that the server has already separated from text."""
         self.reasoning += piece
         self._held = False
 
@@ -105,6 +124,7 @@ class IncomingReply:
         self.first_at = 0.0
         self.tokens = 0
         self.usage: dict[str, Any] = {}
+        self.alternatives: dict[str, float] = {}
         self._filter = TextFilter(expected=thinks)
         self._unchecked = 0
 
@@ -114,7 +134,7 @@ class IncomingReply:
         return self._filter.reasoning + self._filter.text
 
     def take(self, chunk: BaseMessageChunk) -> bool:
-        """Take one chunk; say whether it held a token."""
+        """Take one chunk; return whether it has a token."""
         text = _whole(chunk.text)
         thought = _whole(str(chunk.additional_kwargs.get("reasoning_content") or ""))
         self.usage = dict(getattr(chunk, "usage_metadata", None) or self.usage)
@@ -124,6 +144,8 @@ class IncomingReply:
             )
         if not text and not thought:
             return False
+        if text.strip() and not self._filter.text:
+            self.alternatives = _alternatives(chunk.response_metadata.get("logprobs"))
         self.tokens += 1
         self.first_at = self.first_at or time.monotonic()
         if thought:
@@ -135,12 +157,12 @@ class IncomingReply:
         return True
 
     def end(self) -> ChatReply:
-        """Return the whole reply; its text may be empty."""
+        """Return the complete reply; its text may be empty."""
         self._hear(self._filter.end())
         text, reasoning = self._filter.text.strip(), self._filter.reasoning.strip()
         if self.request.schema is not None and not text:
             text = _json_within(reasoning, self.request.schema)
-        return ChatReply(text, self.finish or "stop", reasoning)
+        return ChatReply(text, self.finish or "stop", reasoning, self.alternatives)
 
     def _hear(self, text: str) -> None:
         if text and self.on_text:
@@ -154,6 +176,18 @@ class IncomingReply:
         for written in (self._filter.text, self._filter.reasoning):
             if repeated_piece(written, self.repeats):
                 self.finish, self.cut = "repeated", True
+
+
+def _alternatives(told: Any) -> dict[str, float]:  # noqa: ANN401  # what a server says
+    """Return the likeliest tokens with their probabilities, nothing for what cannot be read."""
+    found: dict[str, float] = {}
+    try:
+        for one in told["content"][0]["top_logprobs"]:
+            token = str(one["token"]).strip()
+            found[token] = found.get(token, 0.0) + exp(min(0.0, float(one["logprob"])))
+    except (KeyError, IndexError, TypeError, ValueError):
+        return {}
+    return found
 
 
 def _whole(text: str) -> str:

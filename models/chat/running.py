@@ -16,9 +16,11 @@ from typing import Protocol
 
 from core.errors import ModelError
 from core.ledger import Ledger
-from core.settings import Settings
+from core.settings import Settings, variable_of
 from models.chat.faults import RunTimeout
 from models.chat.types import ModelCancelled, ModelReplyError, ModelTimeout
+
+REPLY_BYTES = 8000000  # bytes of one reply that are read at most
 
 POLL_SECONDS = 0.1
 
@@ -55,15 +57,15 @@ class RunningCall:
     def within(cls, ledger: Ledger, settings: Settings) -> RunningCall:
         """Start the clocks of one call."""
         now = time.monotonic()
-        own = now + settings.llm_call_seconds
+        own = now + settings.llm.call_seconds
         return cls(
             settings,
             ledger.cancelled,
             min(own, ledger.deadline),
             ledger.deadline < own,
-            now + settings.llm_first_token_seconds,
-            settings.llm_connect_seconds,
-            settings.llm_reply_bytes,
+            now + settings.llm.first_token_seconds,
+            settings.llm.connect_seconds,
+            REPLY_BYTES,
         )
 
     def check(self) -> None:
@@ -72,28 +74,28 @@ class RunningCall:
             self.fail(ModelCancelled("the caller gave up while the model was writing"))
         now = time.monotonic()
         if now >= self.deadline and self.of_run:
-            hint = "allow more with CARREL_BUDGET_SECONDS"
+            hint = "allow more with CARREL_LLM__ANSWER_BY_SECONDS and CARREL_BUDGET__SECONDS"
             self.fail(RunTimeout("the run's own time ended during a call of the model", hint=hint))
         if now >= self.deadline:
-            self._late("a call", "llm_call_seconds")
+            self._late("a call", "llm.call_seconds")
         if now >= self.next_by:
             what = "its first token" if self.first else "its next token"
-            self._late(what, "llm_first_token_seconds" if self.first else "llm_gap_seconds")
+            self._late(what, "llm.first_token_seconds" if self.first else "llm.gap_seconds")
 
     def late_to_connect(self) -> None:
         """Raise ModelTimeout: nobody took the connection in time."""
-        self._late("a connection", "llm_connect_seconds")
+        self._late("a connection", "llm.connect_seconds")
 
     def token(self) -> None:
         """Restart the clock that waits for the next token."""
         self.first = False
-        self.next_by = time.monotonic() + self.settings.llm_gap_seconds
+        self.next_by = time.monotonic() + self.settings.llm.gap_seconds
 
     def count(self, received: int) -> None:
         """Count received bytes; raise ModelReplyError when they are too many."""
         self.bytes_left -= received
         if self.bytes_left < 0:
-            limit = self.settings.llm_reply_bytes
+            limit = REPLY_BYTES
             rule = "the model server sent more bytes than one reply may have"
             self.fail(ModelReplyError(rule, value=limit, hint="see CARREL_LLM_REPLY_BYTES"))
 
@@ -110,9 +112,9 @@ class RunningCall:
         self.connections.clear()
 
     def _late(self, what: str, setting: str) -> None:
-        seconds = float(getattr(self.settings, setting))
+        seconds = float(self.settings.value(setting))
         rule = f"the model took longer for {what} than {setting} allows"
-        hint = f"a smaller model or a GPU answers faster; CARREL_{setting.upper()} allows more"
+        hint = f"a smaller model or a GPU answers faster; {variable_of(setting)} allows more"
         self.fail(ModelTimeout(rule, value=f"{seconds:g} s", hint=hint))
 
 

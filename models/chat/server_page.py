@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import queue
 import threading
 import time
+import urllib.request
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
-from models.chat.addresses import is_loopback
 from models.chat.faults import ModelRefused, no_server
 from models.chat.types import ModelTimeout
+
+
+def is_loopback(host: str) -> bool:
+    """Tell whether a host name or address is this machine."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def proxy_of(url: str) -> str | None:
+    """Return the proxy that the environment names for a server, never for this machine itself."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if is_loopback(host) or urllib.request.proxy_bypass(host):
+        return None
+    return urllib.request.getproxies().get(parts.scheme)
+
 
 LARGEST = 4_000_000  # bytes
 
@@ -44,7 +63,7 @@ class _NoRedirect(HTTPRedirectHandler):
         return None
 
 
-class Server:
+class ServerClient:
     """Read pages of the server at `url`, all within the same deadline."""
 
     def __init__(self, url: str, key: str, seconds: float) -> None:
@@ -54,7 +73,7 @@ class Server:
         self.restart(seconds)
 
     def restart(self, seconds: float) -> None:
-        """Set the deadline anew."""
+        """Restart the deadline."""
         self._seconds = seconds
         self._deadline = time.monotonic() + seconds
 
@@ -62,7 +81,7 @@ class Server:
         """Return one page; `body` is posted.
 
         Raises NoConnection where nothing listens, ModelTimeout where nothing is said in time,
-        ModelRefused where something else than HTTP is said.
+        ModelRefused where the answer is not HTTP.
         """
         left = self._deadline - time.monotonic()
         if left <= 0:

@@ -1,6 +1,6 @@
 """An HTTP client whose every wait obeys the running call.
 
-Ordinary timeouts start anew with each byte that arrives. Here each wait is cut into slices, and
+Ordinary timeouts start again with each byte that arrives. Here each wait is cut into slices, and
 between two slices the running call is asked whether it may go on, so its deadlines hold whatever a
 server does: silence, drips, comments, lines without end. No connection is used twice.
 """
@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 import httpcore2
 import httpx2
 
-from models.chat.addresses import proxy_of
 from models.chat.running import POLL_SECONDS, RunningCall, running_call
+from models.chat.server_page import proxy_of
 from models.chat.types import ModelReplyError
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pydantic import Field
 
 from core.errors import ModelError
-from core.types import Value
+from core.types import FrozenModel
 
 Role = Literal["system", "user", "assistant"]
 Finish = Literal["stop", "length", "repeated"]
 Structured = Literal["json_schema", "json_object", "none"]
 Thinking = Literal["none", "switch", "always"]
-Kind = Literal["llama-server", "llama_cpp.server", "vllm", "openai-compatible", "in-process"]
+Kind = Literal[
+    "llama-server", "llama_cpp.server", "vllm", "openai-compatible", "in-process", "provider"
+]
 
 
 class Message(NamedTuple):
@@ -31,30 +33,40 @@ class ChatRequest:
 
     With `schema` (a JSON schema) the reply must be JSON that satisfies it: it is constrained where
     the server really enforces schemas, and checked by the caller in any case. `thinking` lets the
-    model think first, which leaves the reply unconstrained.
+    model think first, which leaves the reply unconstrained. With `alternatives` the reply tells
+    what else its first token might have been, where the server can. The first `static` messages
+    are the same for all callers, so that a server may keep them; nothing else is ever kept.
     """
 
     messages: tuple[Message, ...]
     max_tokens: int
     schema: dict[str, Any] | None = None
     thinking: bool = False
+    alternatives: bool = False
+    static: int = 0
 
 
 @dataclass(frozen=True)
 class ChatReply:
-    """Hold one reply; `reasoning` is what the model thought before it, never part of an answer."""
+    """Hold one reply; `reasoning` is what the model thought before it, never part of an answer.
+
+    `alternatives` are the likeliest first tokens of the text, without blanks, with their
+    probabilities 0..1; empty where the server does not tell.
+    """
 
     text: str
     finish: Finish = "stop"
     reasoning: str = ""
+    alternatives: Mapping[str, float] = field(default_factory=dict)
 
 
-class Capabilities(Value):
+class Capabilities(FrozenModel):
     """Hold what a server was found to do when it was probed.
 
     `structured` is the form of constrained output that it really enforces; `context` is the tokens
     of one slot; `pins_slots`: a request may name its slot; `tokenizes`: it counts tokens for us;
-    `switches`: it accepts `chat_template_kwargs`.
+    `switches`: it accepts `chat_template_kwargs`; `digest` tells the model from another one behind
+    the same address, as far as the server or the file tells.
     """
 
     kind: Kind
@@ -67,6 +79,7 @@ class Capabilities(Value):
     switches: bool = False
     pins_slots: bool = False
     tokenizes: bool = False
+    digest: str = ""
 
 
 class ChatModel(Protocol):

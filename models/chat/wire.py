@@ -9,15 +9,17 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from models.chat.server_dialects import response_format
 from models.chat.slots import Lease
 from models.chat.types import Capabilities, ChatRequest
-from models.chat.wire_formats import response_format
 
 KINDS: dict[str, type[BaseMessage]] = {
     "system": SystemMessage,
     "user": HumanMessage,
     "assistant": AIMessage,
 }
+TELLING = ("llama-server", "vllm")  # the probabilities of tokens; others may refuse to be asked
+MOST_ALTERNATIVES = 8
 TEMPLATE_TOKEN = re.compile(r"<(\|[A-Za-z0-9_]{1,40}\||(?:start|end)_of_turn)>")
 
 
@@ -40,6 +42,8 @@ def parameters(
         sent["chat_template_kwargs"] = {"enable_thinking": request.thinking}
     if request.schema is not None and not request.thinking:
         sent |= response_format(can.structured, request.schema)
+    if request.alternatives and can.kind in TELLING and not request.thinking:
+        sent |= {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES}
     if can.kind == "llama-server":
         sent["cache_prompt"] = lease.use_cache
     if can.kind == "vllm" and owner:

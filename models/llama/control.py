@@ -11,8 +11,7 @@ from pathlib import Path
 
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
-from models.llama.health import look
-from models.llama.plan import PLAN, ServePlan, make_plan
+from models.llama.plan import HEALTH_SECONDS, PLAN, STOP_SECONDS, ServePlan, make_plan
 from models.llama.processes import end_process
 from models.llama.server_state import (
     STATE,
@@ -20,6 +19,7 @@ from models.llama.server_state import (
     ServerState,
     ensure_key,
     home_of,
+    look,
     read_state,
     write_private,
 )
@@ -129,7 +129,7 @@ def inspect(settings: Settings) -> tuple[str, ServerState | None]:
     if state.state != "healthy":
         return state.state, state
     port = int(state.url.partition("://")[2].partition("/")[0].rpartition(":")[2])
-    answer = look(port, state.backend, settings.llm_health_seconds)
+    answer = look(port, state.backend, HEALTH_SECONDS)
     return ("healthy" if answer == "ok" else "unhealthy"), state
 
 
@@ -140,10 +140,10 @@ def stop(settings: Settings) -> ServerState | None:
     if state is not None:
         if state.supervised:
             stopped = state
-            patience = settings.llm_health_seconds + 2 * settings.llm_stop_seconds
+            patience = HEALTH_SECONDS + 2 * STOP_SECONDS
             end_process(state.supervisor_pid, state.supervisor_birth, patience)
         if state.pid is not None:
-            end_process(state.pid, state.birth, settings.llm_stop_seconds)
+            end_process(state.pid, state.birth, STOP_SECONDS)
     with suppress(FileNotFoundError, NotADirectoryError):
         (home_of(settings) / STATE).unlink()
     return stopped

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from core.distribution import require_extra
 from core.errors import ModelError
 from core.settings import Settings
 from models.llama.gguf_file import GgufInfo, read_gguf
-from models.llama.gpu import OUTPUT_LAYER, choose_layers_in_process
-from models.llama.memory import MIB, check_memory
+from models.llama.memory import MIB, OUTPUT_LAYER, check_memory, choose_layers_in_process
 from models.llama.plan import context_and_slots
 from models.llama.profiles import find_model
 
@@ -30,32 +29,33 @@ class LoadedModel(NamedTuple):
 
 
 def load_model(settings: Settings, check: Callable[[], None]) -> LoadedModel:
-    """Load the model of `settings.llm_file`, a path or the name of a profile.
+    """Load the model of `settings.llm.file`, a path or the name of a profile.
 
     `check` is called between batches and may raise to end a call. Raises ModelError when the
     library is missing or the file is no chat model, OperatorError when memory does not suffice.
     """
-    if find_spec("llama_cpp") is None:
-        raise ModelError(
-            "running a GGUF file needs llama-cpp-python",
-            value=settings.llm_file,
-            hint="`pip install 'carrel[llama]'`, or use a server: CARREL_LLM_URL",
-        )
-    path, profile = find_model(settings.llm_file, settings.model_folder)
+    require_extra(
+        "llama",
+        "running a GGUF file",
+        value=settings.llm.file,
+        otherwise="use a server: CARREL_LLM_URL",
+        error=ModelError,
+    )
+    path, profile = find_model(settings.llm.file, settings.llama.model_folder)
     info = read_gguf(path)
     if not info.has_chat_template:
         hint = "take an instruct model, such as those of `carrel models list`"
         raise ModelError("the GGUF file has no chat template", value=str(path), hint=hint)
     context, _ = context_and_slots(settings, info, profile)
-    layers = choose_layers_in_process(info, asked=settings.llm_gpu_layers)
+    layers = choose_layers_in_process(info, asked=settings.llama.gpu_layers)
     check_memory(
         info,
         context,
         ONE_SLOT,
         share=1 - layers / (info.layers + OUTPUT_LAYER),
-        margin=settings.llm_memory_margin * MIB,
+        margin=settings.llama.memory_margin * MIB,
     )
-    llm = _load(info, context, layers, settings.llm_threads or os.cpu_count() or 1)
+    llm = _load(info, context, layers, settings.llama.threads or os.cpu_count() or 1)
     _look_between_batches(llm, check)
     return LoadedModel(llm, _formatter(llm), info, context)
 

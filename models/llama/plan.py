@@ -10,20 +10,23 @@ from urllib.parse import urlsplit
 
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
-from core.types import Value
-from models.llama.binary import find_server
-from models.llama.command import HOST, port_of, server_command
+from core.types import FrozenModel
+from models.llama.command import HOST, find_server, port_of, server_command
 from models.llama.gguf_file import GgufInfo, read_gguf
-from models.llama.gpu import OUTPUT_LAYER, choose_layers
-from models.llama.health import Backend
-from models.llama.memory import MIB, check_memory
+from models.llama.memory import MIB, OUTPUT_LAYER, check_memory, choose_layers
 from models.llama.profiles import ModelProfile, find_model, read_profiles
-from models.llama.server_state import KEY, home_of
+from models.llama.server_state import KEY, Backend, home_of
+
+CONNECTIONS = 64  # that llama-server talks on at once; others wait
+HEALTH_SECONDS = 4  # between two looks at the server's health
+HEALTH_MISSES = 2  # looks in a row without an answer, then it is restarted
+STOP_SECONDS = 3  # to end after SIGTERM; then comes SIGKILL
 
 PLAN = "plan.json"
+SLOTS = "slots"  # what the server keeps of prompts that never change
 
 
-class ServePlan(Value):
+class ServePlan(FrozenModel):
     """Say what the supervisor starts and how it watches it; times are in seconds."""
 
     home: Path
@@ -50,18 +53,18 @@ def make_plan(settings: Settings, asked: str = "", port: int | None = None) -> S
 
     `asked` is the name of a profile, a path, or "" for the first profile that was fetched.
     """
-    url = settings.llm_url
+    url = settings.llm.url
     port = port or port_of(url)
     url = f"http://{HOST}:{port}{urlsplit(url).path.rstrip('/') or '/v1'}"
     check_port(port)
-    file, profile = find_model(asked, settings.model_folder)
+    file, profile = find_model(asked, settings.llama.model_folder)
     info = read_gguf(file)
-    server = find_server(settings.llama_server)
+    server = find_server(settings.llama.server)
     context, slots = context_and_slots(settings, info, profile)
     slots = slots if server.backend == "llama-server" else 1  # Python's serves one at a time
-    margin = settings.llm_memory_margin * MIB
+    margin = settings.llama.memory_margin * MIB
     layers = choose_layers(
-        server, info, context, slots, asked=settings.llm_gpu_layers, margin=margin
+        server, info, context, slots, asked=settings.llama.gpu_layers, margin=margin
     )
     share = 1 - layers / (info.layers + OUTPUT_LAYER)
     check_memory(info, context, slots, share=share, margin=margin)
@@ -75,9 +78,10 @@ def make_plan(settings: Settings, asked: str = "", port: int | None = None) -> S
         context=context,
         slots=slots,
         gpu_layers=layers,
-        threads=settings.llm_threads or os.cpu_count() or 1,
-        connections=settings.llm_connections,
+        threads=settings.llama.threads or os.cpu_count() or 1,
+        connections=CONNECTIONS,
         key_file=home / KEY,
+        slot_folder=home / SLOTS,
     )
     return ServePlan(
         home=home,
@@ -90,13 +94,13 @@ def make_plan(settings: Settings, asked: str = "", port: int | None = None) -> S
         context=context,
         slots=slots,
         gpu_layers=layers,
-        load_seconds=settings.llm_load_seconds,
-        health_seconds=settings.llm_health_seconds,
-        health_misses=settings.llm_health_misses,
-        busy_seconds=settings.llm_call_seconds,
-        stop_seconds=settings.llm_stop_seconds,
-        restarts=settings.llm_restarts,
-        log_bytes=settings.llm_log_bytes,
+        load_seconds=settings.llama.load_seconds,
+        health_seconds=HEALTH_SECONDS,
+        health_misses=HEALTH_MISSES,
+        busy_seconds=settings.llm.call_seconds,
+        stop_seconds=STOP_SECONDS,
+        restarts=settings.llama.restarts,
+        log_bytes=settings.llama.log_bytes,
     )
 
 
@@ -107,7 +111,7 @@ def context_and_slots(
 
     Raises CallerError for more tokens than the model was made for.
     """
-    context = settings.llm_context or min(
+    context = settings.llm.context or min(
         profile.context if profile else read_profiles().other.context, info.context
     )
     if context > info.context:
@@ -116,9 +120,9 @@ def context_and_slots(
             value=context,
             hint="give a smaller --context",
         )
-    if profile and "llm_slots" not in settings.model_fields_set:
+    if profile and "slots" not in settings.llama.model_fields_set:
         return context, profile.slots
-    return context, settings.llm_slots
+    return context, settings.llama.slots
 
 
 def check_port(port: int) -> None:

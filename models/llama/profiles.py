@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.errors import CallerError, ModelError
@@ -52,8 +53,6 @@ class ProfileFile(BaseModel):
 @cache
 def read_profiles() -> ProfileFile:
     """Return all profiles in the order of the file."""
-    import yaml
-
     return ProfileFile.model_validate(yaml.safe_load(PROFILES.read_text(encoding="utf-8")))
 
 

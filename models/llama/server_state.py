@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import os
 import secrets
 from pathlib import Path
@@ -12,9 +13,31 @@ from pydantic import SecretStr, ValidationError
 
 from core.errors import OperatorError
 from core.settings import Settings
-from core.types import Value
-from models.llama.health import Backend
+from core.types import FrozenModel
 from models.llama.processes import is_running
+
+Health = Literal["ok", "loading", "silent"]
+Backend = Literal["llama-server", "llama_cpp.server"]
+
+
+def look(port: int, backend: Backend, seconds: float) -> Health:
+    """Ask a server on 127.0.0.1 how it is, and wait some seconds for the answer.
+
+    llama-server says 503 while it loads; llama_cpp.server listens once it has loaded, and has no
+    page for its health that a running answer does not block, so any reply of it will do.
+    """
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=seconds)
+    try:
+        connection.request("GET", "/health")
+        status = connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return "silent"
+    finally:
+        connection.close()
+    if status == 200 or (status == 404 and backend == "llama_cpp.server"):
+        return "ok"
+    return "loading" if status == 503 else "silent"
+
 
 STATE, KEY, LOG, LOCK = "server.json", "key", "server.log", "server.lock"
 SUPERVISOR_LOG = "supervisor.log"
@@ -22,7 +45,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 Phase = Literal["starting", "healthy", "restarting", "failed"]
 
 
-class ServerState(Value):
+class ServerState(FrozenModel):
     """Describe the supervised server.
 
     Births (see processes.py) tell a process from a later one with the same pid. `started_at` is in
@@ -54,7 +77,7 @@ class ServerState(Value):
 
 def home_of(settings: Settings) -> Path:
     """Return the folder of state, key and logs."""
-    return settings.llm_home.expanduser().absolute()
+    return settings.llama.home.expanduser().absolute()
 
 
 def read_state(home: Path) -> ServerState | None:
@@ -66,7 +89,7 @@ def read_state(home: Path) -> ServerState | None:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read, whole or not at all."""
+    """Write a file that only its owner can read, completely or not at all."""
     new = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -77,7 +100,7 @@ def write_private(path: Path, text: str) -> None:
         new.replace(path)
     except OSError as error:
         rule = f"the server's state cannot be written ({error.strerror})"
-        hint = "set CARREL_LLM_HOME to a folder that can be written"
+        hint = "set CARREL_LLAMA__HOME to a folder that can be written"
         raise OperatorError(rule, value=str(path), hint=hint) from None
 
 
@@ -89,7 +112,7 @@ def write_state(home: Path, state: ServerState) -> None:
 def ensure_key(settings: Settings) -> str:
     """Return the key of our own server, the same in every start, and keep it in its file."""
     path = home_of(settings) / KEY
-    asked = settings.llm_key.get_secret_value() if settings.llm_key else ""
+    asked = settings.llm.key.get_secret_value() if settings.llm.key else ""
     kept = _read_key(path)
     key = asked or kept or secrets.token_urlsafe(32)
     if key != kept or path.stat().st_mode & 0o077:
@@ -98,11 +121,11 @@ def ensure_key(settings: Settings) -> str:
 
 
 def key_for(settings: Settings) -> SecretStr | None:
-    """Return the key to talk to `settings.llm_url`: the one set, else that of our own server."""
-    if settings.llm_key is not None:
-        return settings.llm_key
+    """Return the key to talk to `settings.llm.url`: the one set, else that of our own server."""
+    if settings.llm.key is not None:
+        return settings.llm.key
     state = read_state(home_of(settings))
-    if state is None or not state.supervised or not same_server(state.url, settings.llm_url):
+    if state is None or not state.supervised or not same_server(state.url, settings.llm.url):
         return None
     key = _read_key(home_of(settings) / KEY)
     return SecretStr(key) if key else None

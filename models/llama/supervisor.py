@@ -7,9 +7,12 @@ come up at first, and after too many restarts in ten minutes.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import select
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections import deque
@@ -17,15 +20,110 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from filelock import FileLock, Timeout
 
-from models.llama.child import Child
+from models.llama.command import server_environment
 from models.llama.control import ALREADY_RUNNING
-from models.llama.health import look
-from models.llama.plan import ServePlan
+from models.llama.plan import SLOTS, ServePlan
 from models.llama.processes import birth, cpu_seconds
-from models.llama.server_state import LOCK, LOG, STATE, Phase, ServerState, write_state
+from models.llama.server_state import KEY, LOCK, LOG, STATE, Phase, ServerState, look, write_state
+
+PR_SET_PDEATHSIG = 1  # linux/prctl.h
+LAST_LINES = 3
+LAST_BYTES = 4096
+
+
+class LlamaProcess:
+    """Run one server; leaving the block ends it, by SIGKILL when SIGTERM is not heard."""
+
+    def __init__(self, plan: ServePlan) -> None:
+        self.plan = plan
+        self.log = plan.home / LOG
+
+    def __enter__(self) -> Self:
+        """Start the server."""
+        python = self.plan.backend == "llama_cpp.server"
+        key = (self.plan.home / KEY).read_text(encoding="utf-8").strip()
+        (self.plan.home / SLOTS).mkdir(mode=0o700, exist_ok=True)
+        descriptor = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            self._process = subprocess.Popen(
+                self.plan.command,
+                stdin=subprocess.DEVNULL,
+                stdout=descriptor,
+                stderr=descriptor,
+                env=server_environment(python, key, self.plan.port),
+                preexec_fn=_dies_with(os.getpid()),  # the supervisor has one thread
+            )
+        finally:
+            os.close(descriptor)
+        self.pid = self._process.pid
+        self.birth = birth(self.pid) or ""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """End it."""
+        with suppress(ProcessLookupError):
+            self._process.terminate()
+            self._process.send_signal(signal.SIGCONT)  # a stopped process hears nothing else
+        if self._ended_within(self.plan.stop_seconds):
+            return
+        self._process.kill()
+        self._ended_within(self.plan.stop_seconds)
+
+    def _ended_within(self, seconds: float) -> bool:
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def ending(self) -> str | None:
+        """Return how the server has ended, None while it runs."""
+        code = self._process.poll()
+        if code is None:
+            return None
+        if code < 0:
+            return f"was ended by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
+
+    def last_lines(self) -> str:
+        """Return the end of the log on one line."""
+        with suppress(OSError), self.log.open("rb") as file:
+            file.seek(max(0, self.log.stat().st_size - LAST_BYTES))
+            lines = file.read().decode("utf-8", "replace").splitlines()
+            return " / ".join([line.strip() for line in lines if line.strip()][-LAST_LINES:])
+        return ""
+
+    def rotate_log(self) -> None:
+        """Keep a log that has grown too large as LOG.1, and go on with an empty one."""
+        with suppress(OSError):
+            if self.log.stat().st_size > self.plan.log_bytes:
+                shutil.copy2(self.log, self.log.with_name(LOG + ".1"))
+                os.truncate(self.log, 0)  # the server appends, so it needs not be told
+
+
+def _dies_with(parent: int) -> Callable[[], None] | None:
+    """Return what makes a new process end with the one that started it, where there is a way."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def before_start() -> None:
+        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it has ended in between
+            os._exit(1)
+
+    return before_start
+
 
 WINDOW_SECONDS = 600  # within which restarts are counted
 LOADING_LOOK_SECONDS = 0.1
@@ -33,7 +131,7 @@ IDLE_SHARE = 0.01  # a silent server that uses less of a CPU does nothing
 
 
 class Supervisor:
-    """Watch one server until told to stop; `on_change` hears each new state."""
+    """Watch one server until it should stop; `on_change` hears each new state."""
 
     def __init__(
         self, plan: ServePlan, on_change: Callable[[ServerState], None] = lambda state: None
@@ -59,7 +157,7 @@ class Supervisor:
         )
 
     def run(self) -> int:
-        """Serve; return 0 when told to stop, 1 when given up, 3 when another one is there."""
+        """Serve; return 0 when stopped, 1 when given up, 3 when another one runs."""
         lock = FileLock(self.plan.home / LOCK)
         try:
             lock.acquire(timeout=0)
@@ -78,13 +176,13 @@ class Supervisor:
                 phase = "restarting"
 
     def _serve_once(self, phase: Phase) -> str:
-        """Run a server until it ends, hangs, or is told to stop; return why it failed."""
-        with Child(self.plan) as child:
+        """Run a server until it ends, hangs or should stop; return why it failed."""
+        with LlamaProcess(self.plan) as child:
             restarts = self.state.restarts + (phase == "restarting")
             self._change(phase, pid=child.pid, birth=child.birth, restarts=restarts)
             return self._load(child) or self._watch(child)
 
-    def _load(self, child: Child) -> str:
+    def _load(self, child: LlamaProcess) -> str:
         """Wait until the server is healthy; return why it is not, "" when it is."""
         end = time.monotonic() + self.plan.load_seconds
         while time.monotonic() < end:
@@ -98,7 +196,7 @@ class Supervisor:
                 return ""
         return f"has not loaded the model within {self.plan.load_seconds:g} s"
 
-    def _watch(self, child: Child) -> str:
+    def _watch(self, child: LlamaProcess) -> str:
         """Look after a healthy server; return why it must be started again.
 
         All its connections may be busy with long answers, which leaves none for a look at its

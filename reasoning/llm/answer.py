@@ -1,171 +1,239 @@
-"""Answer one sub-question: claims, cited to characters as soon as each is written."""
+"""Answer in one call: plain sentences, cited to characters as soon as each is written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from core.language.analysis import content_terms
 from core.language.cues import cues
+from core.language.sentences import sentence_spans
 from core.ledger import current_ledger
-from core.types import Citation, Claim, Evidence, SubQuestion
-from models.chat.types import ChatReply, ChatRequest
+from core.types import Citation, Claim, Evidence, SubQuestion, Understanding
+from models.chat.types import ChatReply, ChatRequest, Message
 from models.embeddings import Embedder
 from reasoning.llm.citing import cite
-from reasoning.llm.claims import ClaimScanner
-from reasoning.llm.data import answer_style, as_data, evidence_data
+from reasoning.llm.data import as_data, evidence_data, language_name
 from reasoning.llm.deciding import Ask, Decider, ReplyReader
-from reasoning.llm.replies import Reply, Unfit, checked, loaded, other_language
-from reasoning.llm.schemas import Schema, items, number, record, text
-from reasoning.rules.context import in_context, keeps_lines
+from reasoning.llm.excerpts import Excerpt
+from reasoning.llm.replies import UNWRITABLE, other_language
+from reasoning.rules.answering.context import in_context, keeps_lines
+from reasoning.rules.answering.wanted import asked_kind
 from reasoning.rules.grade import CHECKED_KINDS
 from reasoning.rules.lexicon import lexicon
-from reasoning.rules.values import NUMBER, forms, has_kind, without_numbers
-from reasoning.rules.wanted import asked_kind
+from reasoning.rules.values.forms import NUMBER, forms, has_kind, without_numbers
 
 CLAIM_CHARS = 1000
-MOST_SOURCES = 4
-# "[2]" after a sentence is the model's own mark; Carrel sets its marks itself.
-MARKS = re.compile(r"(?:\s+|(?<=[.。!?！？]))[\[【]\d+(?:\s*,\s*\d+)*[\]】](?=[\s.。!?！？]*$)")
-LANGUAGE_REPAIRS = 1
+HEARD_CHARS = 20_000  # of a reply that is read while it is written
+ENDS = re.compile(r"[.!?…。！？\n\]】]")
+NOT_FOUND = re.compile(r"\W*not[\s_-]*found\b", re.IGNORECASE)
+NULL, FIRST_OF_NULL = "NOT FOUND", "NOT"  # as it is asked for, and its first token
+_NUMBERS = r"[\[【]\s*\d+(?:\s*[,，、;]\s*\d+)*\s*[\]】]"
+MARKS = re.compile(rf"\s*{_NUMBERS}")
+# Marks behind the end of a sentence are put before it, so that they stay with their sentence.
+BEHIND = re.compile(rf"([.!?…。！？]+)((?:\s*{_NUMBERS})+)")
+OPEN_MARK = re.compile(r"[\[【][^\]】]*\Z")  # the rest of it has not been written yet
+REPEATED = re.compile(r"(\b\w.{2,60}?)(?:\W+\1){2}")  # the same words three times in a row
+BULLET = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 
 
-class WrittenClaim(Reply):
-    """Hold one claim as the model gives it."""
+class Written(NamedTuple):
+    """Hold what a model makes of a question: claims, or that nothing answers (`not_found`).
 
-    text: str
-    sources: list[int]
+    `null` is how likely it held that nothing does (0..1), None where the server does not tell.
+    """
+
+    claims: list[Claim]
+    null: float | None = None
+    not_found: bool = False
 
 
-def claims_of(
-    question: SubQuestion,
-    evidence: Sequence[Evidence],
+def answer_of(
+    understanding: Understanding,
+    questions: Sequence[SubQuestion],
+    passages: Sequence[Excerpt],
     decider: Decider,
     embedder: Embedder | None,
-) -> Ask[Evidence, list[Claim]]:
-    """Return what to ask for the claims that answer a sub-question, from its best evidence."""
-    settings = decider.settings
-    listed = question.wants == "list"
-    limit = settings.list_items if listed else settings.claims_per_question
+    confidence: Callable[[Claim], float | None] = lambda claim: None,
+    *,
+    tells: bool = True,
+) -> Ask[Excerpt, Written | None]:
+    """Return what to ask for the sentences that answer a whole question, from its passages.
 
-    def make(shown: Sequence[Evidence]) -> ChatRequest:
-        prompt = decider.prompts.text(
+    A sentence with a `confidence` is heard as soon as it is written, and those after it, if the
+    reader `tells`: where other parts are answered otherwise, their sentences may come first.
+    """
+    settings, prompts = decider.settings, decider.prompts
+
+    def make(shown: Sequence[Excerpt]) -> ChatRequest:
+        asked = as_data(understanding.question)
+        if len(questions) == 1 and questions[0].about:
+            asked = as_data(f"{questions[0].text} {questions[0].about}")
+        prompt = prompts.text(
             "answer",
-            style=answer_style(decider.prompts, question.language),
-            evidence=evidence_data(shown),
-            question=as_data(f"{question.text} {question.about}".strip()),
-            limit=str(limit),
+            evidence=evidence_data([one.shown for one in shown]),
+            question=asked,
+            language=language_name(understanding.language),
         )
-        return decider.request(
-            prompt,
-            _schema(len(shown), limit),
-            settings.llm_answer_tokens,
-            thinking=settings.llm_thinking,
+        static = prompts.dialogue("answer_system")
+        return ChatRequest(
+            (*static, Message("user", prompt)),
+            min(settings.llm.answer_tokens, max(1, decider.chat.capabilities.context // 2)),
+            thinking=settings.llm.thinking,
+            alternatives=True,
+            static=len(static),
         )
 
-    ranked = sorted(evidence, key=lambda item: -item.grades.get(question.id, 0))
-    return Ask("answer", make, ClaimReader(question, limit, embedder), ranked)
+    limit = settings.answering.claims_per_question * max(1, len(questions))
+    reader = AnswerReader(understanding, questions, limit, embedder, confidence, tells=tells)
+    return Ask("answer", make, reader, list(passages), repairs=0)
 
 
-def _schema(sources: int, most: int) -> Schema:
-    claim = record(text=text(), sources=items(number(1, sources), 1, min(sources, MOST_SOURCES)))
-    return record(claims=items(claim, 0, most))
+class AnswerReader(ReplyReader[Excerpt, Written | None]):
+    """Read sentences as they are written; a reply that breaks off keeps its complete ones."""
 
-
-class ClaimReader(ReplyReader[Evidence, list[Claim]]):
-    """Read claims as they are written; a reply that breaks off keeps those that were whole."""
-
-    def __init__(self, question: SubQuestion, limit: int, embedder: Embedder | None) -> None:
-        """Take at most `limit` claims for the question."""
-        self._question = question
+    def __init__(
+        self,
+        understanding: Understanding,
+        questions: Sequence[SubQuestion],
+        limit: int,
+        embedder: Embedder | None,
+        confidence: Callable[[Claim], float | None],
+        *,
+        tells: bool,
+    ) -> None:
+        """Take at most `limit` sentences for these parts of a question."""
+        self._understanding = understanding
+        self._questions = questions
         self._limit = limit
         self._embedder = embedder
+        self._confidence = confidence
+        self._tells = tells
         self.begin(())
 
-    def begin(self, items: Sequence[Evidence]) -> None:
-        """Expect a new reply to a prompt that showed these pieces of evidence."""
-        self._shown = items
+    def begin(self, items: Sequence[Excerpt]) -> None:
+        """Expect a new reply to a prompt that showed these passages."""
+        self._shown = [passage.item for passage in items]
         self._claims: list[Claim] = []
-        self._wrong: list[Unfit] = []
-        self._scanner = ClaimScanner(self._take, self._say)
+        self._heard = ""
+        self._shown_chars = 0  # characters
+        self._taken = 0  # sentences
+        self._sure: set[str] = set()  # parts whose sentences the rules have found, too
 
     def hear(self, piece: str) -> None:
         """Take a piece of the reply."""
-        self._scanner.feed(piece)
-
-    def kept(self) -> list[Claim] | None:
-        """Return the good claims so far, None for none."""
-        return self._claims or None
-
-    def read(self, reply: ChatReply) -> list[Claim]:
-        """Return the good claims, none when the model says that nothing answers; raises Unfit."""
-        if not self._scanner.heard:
-            self._scanner.feed(reply.text)
-        if self._claims:
-            return self._claims
-        if self._wrong:
-            raise self._wrong[0]
-        claims = loaded(reply.text).get("claims")
-        if claims != []:
-            raise Unfit("claims must be a list of objects with text and sources")
-        return []
-
-    def _say(self, piece: str) -> None:
+        self._heard += piece
+        if len(self._heard) > HEARD_CHARS:
+            return  # no answer; it is read once more when it is whole
+        if NOT_FOUND.match(self._heard) or NULL.startswith(self._heard.strip().upper()):
+            return
         ledger = current_ledger()
-        if ledger.on_text is not None and len(self._claims) < self._limit:
-            ledger.on_text(piece)
+        if ledger.on_text is not None:
+            ledger.on_text(self._heard[self._shown_chars :])
+        self._shown_chars = len(self._heard)
+        if ENDS.search(piece):  # else no sentence has ended
+            self._take(whole=False)
 
-    def _take(self, found: dict[str, Any]) -> None:
-        if len(self._claims) >= self._limit:
-            return
-        try:
-            claim = self._claim(checked(found, WrittenClaim))
-        except Unfit as error:
-            self._wrong.append(error)
-            return
-        if any(claim.text == other.text for other in self._claims):
-            return
-        self._claims.append(claim)
-        ledger = current_ledger()
-        if ledger.on_claim is not None:
-            ledger.on_claim(claim)
+    def kept(self) -> Written | None:
+        """Return the good sentences so far, None for none."""
+        return Written(self._claims) if self._claims else None
 
-    def _claim(self, written: WrittenClaim) -> Claim:
-        said = MARKS.sub("", " ".join(written.text.split())).strip()
+    def read(self, reply: ChatReply) -> Written:
+        """Return what a finished reply says; nothing where it says that nothing answers."""
+        null = reply.alternatives.get(FIRST_OF_NULL, 0.0) if reply.alternatives else None
+        self._heard = reply.text
+        if NOT_FOUND.match(reply.text):
+            return Written([], null, not_found=True)
+        self._take(whole=reply.finish == "stop")
+        return Written(self._claims, null)
+
+    def _take(self, *, whole: bool) -> None:
+        """Take the sentences that have ended: all, or those that another one has followed."""
+        text = BEHIND.sub(r"\2\1", UNWRITABLE.sub(" ", self._heard))
+        if not whole:
+            text = OPEN_MARK.sub("", text)
+        spans = sentence_spans(text)
+        ended = spans if whole else spans[:-1]
+        for start, end in ended[self._taken :]:
+            self._taken += 1
+            claim = self._claim(text[start:end])
+            if claim is None or len(self._claims) == self._limit:
+                continue
+            sure = self._confidence(claim)
+            self._claims.append(claim.model_copy(update={"confidence": sure}))
+            ledger = current_ledger()
+            self._sure |= {claim.question_id} if sure is not None else set()
+            tells = self._tells and claim.question_id in self._sure
+            if ledger.on_claim is not None and tells:
+                ledger.on_claim(self._claims[-1])
+
+    def _claim(self, sentence: str) -> Claim | None:
+        """Return the claim of a sentence; None for one that says nothing or nothing asked for."""
+        numbers = [int(n) for mark in MARKS.findall(sentence) for n in re.findall(r"\d+", mark)]
+        said = BULLET.sub("", " ".join(MARKS.sub("", sentence).replace("**", "").split()))
+        known = [self._shown[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(self._shown)]
         if not any(map(str.isalnum, said)) or len(said) > CLAIM_CHARS:
-            raise Unfit("the text of a claim must be one short sentence")
-        known = [n for n in dict.fromkeys(written.sources) if 1 <= n <= len(self._shown)]
-        if not known:
-            raise Unfit(f"a claim must name its sources, 1 to {len(self._shown)}")
-        if other_language(said, self._question.language):
-            raise Unfit("a claim must be in the language of the question", LANGUAGE_REPAIRS)
-        self._check_kind(said)
-        cited = [cite(said, self._shown[n - 1], self._embedder) for n in known]
-        # A source that shares nothing with a claim that another supports was named in vain.
-        telling = [citation for citation, overlap in cited if overlap]
-        citations = telling or [citation for citation, _ in cited]
-        whole = self._complete(citations[0])
+            return None
+        if NOT_FOUND.match(said) or REPEATED.search(said) or self._repeats(said):
+            return None
+        if other_language(said, self._understanding.language) or self._lacks_kind(said):
+            return None
+        cited = self._cited(said, known)
+        whole = self._complete(cited[0])
         if whole is not None:
-            rest = whole.quote[citations[0].end - citations[0].start :]
-            said, citations = f"{said}{rest}", [whole, *citations[1:]]
-        return Claim(text=said, citations=citations, question_id=self._question.id)
+            rest = whole.quote[cited[0].end - cited[0].start :]
+            said, cited = f"{said}{rest}", [whole, *cited[1:]]
+        return Claim(text=said, citations=cited, question_id=self._part(said, cited))
 
-    def _check_kind(self, said: str) -> None:
-        """Raise Unfit for a first claim without the number, date or form of value asked for."""
-        if self._claims:
-            return
-        words = lexicon(self._question.language)
-        _, kind, form = asked_kind(self._question, words)
+    def _repeats(self, said: str) -> bool:
+        """Tell whether an earlier sentence has all words of this one."""
+        language = self._understanding.language
+        words = set(content_terms(said, language))
+        return any(
+            said == one.text or (words and words <= set(content_terms(one.text, language)))
+            for one in self._claims
+        )
+
+    def _cited(self, said: str, named: Sequence[Evidence]) -> list[Citation]:
+        """Return the spans of named sources that support a sentence; without one, the best of all.
+
+        A source that shares nothing with a sentence that another supports was named in vain.
+        """
+        found = [cite(said, item, self._embedder) for item in named or self._shown]
+        if not named:
+            return [max(found, key=lambda one: one[1])[0]]
+        return [one for one, overlap in found if overlap] or [one for one, _ in found]
+
+    def _part(self, said: str, cited: Sequence[Citation]) -> str:
+        """Return the part of the question that a sentence is about, the last of several alike."""
+        by_id = {item.evidence_id: item for item in self._shown}
+        words = set(content_terms(said, self._understanding.language))
+
+        def fit(question: SubQuestion) -> tuple[bool, int]:
+            grades = [by_id[one.evidence_id].grades.get(question.id, 0) for one in cited]
+            asked = set(content_terms(question.text, question.language))
+            return max(grades) > 1, len(words & asked)
+
+        return max(reversed(self._questions), key=fit).id
+
+    def _lacks_kind(self, said: str) -> bool:
+        """Tell whether a first sentence lacks the number, date or form of value asked for."""
+        if self._claims or len(self._questions) > 1:
+            return False
+        question = self._questions[0]
+        words = lexicon(question.language)
+        _, kind, form = asked_kind(question, words)
         if form and not forms()[form].kind:  # a model may say "at most" in its own words
             form = ""
-        held = without_numbers(said, frozenset(NUMBER.findall(self._question.text)))
-        if (form or kind in CHECKED_KINDS) and not has_kind(kind, held, words, form=form):
-            raise Unfit(f"a claim must say the {form or kind} that is asked for")
+        held = without_numbers(said, frozenset(NUMBER.findall(question.text)))
+        checked = bool(form) or kind in CHECKED_KINDS
+        return checked and not has_kind(kind, held, words, form=form)
 
     def _complete(self, citation: Citation) -> Citation | None:
         """Return a citation with the list or the code that its sentence announces, if it does."""
         item = next(one for one in self._shown if one.evidence_id == citation.evidence_id)
-        code = cues(self._question.language).found("code", self._question.text)
+        code = cues(self._understanding.language).found("code", self._understanding.question)
         _, end = in_context(item, citation.start, citation.end, code=code)
         quote = item.text[citation.start : end]
         if end == citation.end or not keeps_lines(quote):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from core.language.cues import resource
 from core.tool_spec import ToolSpec
 from core.types import Evidence
-from reasoning.llm.prompts import PromptTexts
+from languages.language import known_languages
 
 # Our own delimiters, and the control words of chat templates: servers read those as tokens
 # wherever they stand in a prompt.
@@ -27,11 +27,11 @@ def as_data(text: str) -> str:
     return _DELIMITER.sub(lambda mark: _HARMLESS[mark.group()], text.replace("\x00", ""))
 
 
-def evidence_data(evidence: Sequence[Evidence]) -> str:
-    """Number pieces of evidence from 1, with what a reader would see of their source."""
+def evidence_data(evidence: Sequence[Evidence], names: Sequence[str] = ()) -> str:
+    """Number pieces of evidence from 1, or name them, with what a reader would see of a source."""
     return "\n".join(
-        f'<evidence n="{number}"{_attributes(item)}>\n{as_data(item.text).strip()}\n</evidence>'
-        for number, item in enumerate(evidence, start=1)
+        f'<evidence n="{name}"{_attributes(item)}>\n{as_data(item.text).strip()}\n</evidence>'
+        for name, item in zip(names or range(1, len(evidence) + 1), evidence, strict=False)
     )
 
 
@@ -50,19 +50,19 @@ def attribute(text: str) -> str:
     return one_line(text).replace('"', "'")
 
 
-def tools_data(tools: Sequence[ToolSpec]) -> str:
-    """List tools as their specs describe them."""
+def tools_data(tools: Sequence[ToolSpec], names: Sequence[str] = ()) -> str:
+    """List tools as their specs describe them, under `names` or their own."""
     blocks = []
-    for spec in tools:
-        lines = [f"{spec.name}: {attribute(spec.purpose)}"]
+    for name, spec in zip(names or [one.name for one in tools], tools, strict=False):
+        lines = [f"{name}: {attribute(spec.purpose)}"]
         lists = {
             "not for": spec.not_for,
             "examples": spec.examples,
             "fields": _field_names(spec),
         }
         lines += [
-            f"  {name}: {'; '.join(map(attribute, listed))}"
-            for name, listed in lists.items()
+            f"  {kind}: {'; '.join(map(attribute, listed))}"
+            for kind, listed in lists.items()
             if listed
         ]
         blocks.append("\n".join(lines))
@@ -79,14 +79,8 @@ def _field_names(spec: ToolSpec) -> list[str]:
 
 def language_name(language: str) -> str:
     """Return the English name of a language."""
+    known = known_languages().get(language)
+    if known is not None:
+        return known.name
     name: str = resource("languages")["names"].get(language, "the language of the question")
     return name
-
-
-def answer_style(prompts: PromptTexts, language: str) -> str:
-    """Return how to answer, in the language's own words where there is a file for it."""
-    own = f"style_{language}"
-    if own in prompts and own != "style_other":
-        return prompts.text(own)
-    named = prompts.text("style_other", language_name=language_name(language))
-    return f"{prompts.text('style_en')}\n{named}"

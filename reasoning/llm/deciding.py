@@ -35,7 +35,7 @@ LOST = "the model did not answer earlier"
 
 
 class ReplyReader(Generic[I, T]):
-    """Read the replies to one question, each as it is written or when it is whole."""
+    """Read the replies to one question, each as it is written or when it is complete."""
 
     def begin(self, items: Sequence[I]) -> None:
         """Expect a new reply to a prompt that showed these items."""
@@ -55,7 +55,7 @@ class ReplyReader(Generic[I, T]):
 
 
 class WholeReply(ReplyReader[I, T]):
-    """Read replies that say nothing before they are whole: half a decision is none."""
+    """Read replies that mean nothing before they are complete: half a decision is none."""
 
     def __init__(self, read: Callable[[str, Sequence[I]], T]) -> None:
         """Read with `read`, which gets the text and the items that the prompt showed."""
@@ -67,7 +67,7 @@ class WholeReply(ReplyReader[I, T]):
         self._items = items
 
     def read(self, reply: ChatReply) -> T:
-        """Read the whole."""
+        """Read the complete reply."""
         return self._read(reply.text, self._items)
 
 
@@ -105,11 +105,11 @@ class Decider:
         self, text: str, schema: dict[str, Any] | None, tokens: int = 0, *, thinking: bool = False
     ) -> ChatRequest:
         """Make a request of the shared system prompt and one user message."""
-        wanted = tokens or self.settings.llm_decision_tokens
+        wanted = tokens or self.settings.llm.decision_tokens
         # In a small context the reply gets half, so that something of the question fits.
         most = min(wanted, max(1, self.chat.capabilities.context // 2))
         messages = (Message("system", self.prompts.text("system")), Message("user", text))
-        return ChatRequest(messages, most, schema, thinking)
+        return ChatRequest(messages, most, schema, thinking, static=1)
 
     def decide(self, ask: Ask[I, T], instead: Callable[[], T]) -> T:
         """Return the model's decision, or that of `instead`, with the reason in the ledger."""
@@ -151,7 +151,8 @@ class Decider:
         without a caller keep nothing.
         """
         cache, owner = self._remembered, current_ledger().owner
-        if cache is None or not cache.enabled or not owner or ask.verb not in REMEMBERED:
+        kept = ask.verb in REMEMBERED and not request.alternatives  # likelihoods are no text
+        if cache is None or not cache.enabled or not owner or not kept:
             return self._tries(ask, request, shown)[0]
         key = cache.key(
             caller=owner,
@@ -177,7 +178,7 @@ class Decider:
     ) -> tuple[T, ChatReply | None]:
         """Return the decision and the reply that it was read from, None when that broke off."""
         asked, unfit = request, Unfit("")
-        most = min(self.settings.llm_repairs, ask.repairs)
+        most = min(self.settings.llm.repairs, ask.repairs)
         for attempt in range(most + 1):
             reply = ChatReply("")
             ask.reader.begin(shown)

@@ -13,14 +13,18 @@ QUESTION_CHARS, ANSWER_CHARS = 400, 300
 
 
 def condensed(history: Sequence[Turn], settings: Settings) -> list[str]:
-    """Return turns newest first, within history_turns and llm_history_tokens.
+    """Return turns newest first, within answering.history_turns and llm.history_tokens.
 
     The newest keep their answers, cut; once one does not fit, older turns are questions only.
     """
-    left = settings.llm_history_tokens
+    left = settings.llm.history_tokens
     lines: list[str] = []
     answers = True
-    recent = list(history)[-settings.history_turns :] if settings.history_turns else []
+    recent = (
+        list(history)[-settings.answering.history_turns :]
+        if settings.answering.history_turns
+        else []
+    )
     for turn in reversed(recent):
         question = f"Q: {_cut(turn.question, QUESTION_CHARS)}"
         full = f"{question}\nA: {_cut(turn.answer, ANSWER_CHARS)}"

@@ -16,7 +16,7 @@ class LlmPassageWriter:
 
     def __init__(self, chat: ChatModel, settings: Settings) -> None:
         """Write with `chat`, by the prompts that settings name."""
-        self._decider = Decider(chat, settings, load_prompts(settings.llm_prompts))
+        self._decider = Decider(chat, settings, load_prompts(settings.llm.prompts))
 
     def write_passage(self, question: str, language: str) -> str:
         """Return a short text, "" when the model was lost before; raises ModelError."""

@@ -16,6 +16,8 @@ from reasoning.llm.schemas import Schema, items, one_of, record, text
 from reasoning.llm.searching import search_fields, searches
 from reasoning.llm.understand import WANTS
 
+PLAN_REPAIRS = 1  # times that an invalid plan is asked for again, within llm.repairs
+
 SLOT = "^[a-z_]{0,24}$"  # "" for none: servers enforce a pattern more widely than a choice of types
 
 
@@ -34,23 +36,18 @@ def plan_of(
     )
 
     def make(_: Sequence[str]) -> ChatRequest:
-        listed = tools_data(offered)
-        if most == 1:
-            prompt = decider.prompts.text("plan", tools=listed, parts=parts)
-            one = record(id=one_of(["q1"]), **search_fields(offered))
-            return decider.request(prompt, record(questions=items(one, 1, 1)))
         prompt = decider.prompts.text(
-            "decompose", tools=listed, parts=parts, limit=str(most), slot="{team}"
+            "decompose", tools=tools_data(offered), parts=parts, limit=str(most), slot="{team}"
         )
-        schema = _several_schema(least, most, settings.plan_in_degree, offered)
+        schema = _several_schema(least, most, settings.plan.in_degree, offered)
         # Each question is written twice: as it is asked, and as it is searched for.
-        return decider.request(prompt, schema, 2 * settings.llm_decision_tokens)
+        return decider.request(prompt, schema, 2 * settings.llm.decision_tokens)
 
     def read(said: str, _: Sequence[str]) -> Plan:
         reply = parsed(said, Planned)
         return Proposal(understanding, offered, decider, embedder).plan(reply)
 
-    return Ask("plan", make, WholeReply(read), repairs=settings.llm_plan_repairs)
+    return Ask("plan", make, WholeReply(read), repairs=PLAN_REPAIRS)
 
 
 def _several_schema(least: int, most: int, deps: int, offered: Sequence[ToolSpec]) -> Schema:

@@ -6,7 +6,8 @@
     Text with {question} and {history}.
 
 A file whose text and header disagree is an error when it is loaded, not when it is used. A user's
-folder may hold files of the same names, which are used instead, and `style_<language>.md`.
+folder may hold files of the same names, which are used instead. Lines "=== user" and
+"=== assistant" part the messages of an example dialogue from the system prompt above them.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import cast
 
 import yaml
 
 from core.errors import OperatorError
+from models.chat.types import Message, Role
 
 FOLDER = Path(__file__).resolve().parent / "prompts"
 NAMES = (
-    "system understand plan decompose grade rewrite extract answer supports passage repair "
-    "style_en style_ru style_uk style_zh style_other"
+    "system understand decompose rewrite extract passage repair answer_system answer "
+    "grade_system grade plan_system plan supports_system supports"
 ).split()
-STYLE = re.compile(r"style_[a-z]{2,3}")
+TURN = re.compile(r"^=== (user|assistant)$\n", re.MULTILINE)
 HEADER = re.compile(r"\A---[ \t]*\n(.*?)\n---[ \t]*\n", re.DOTALL)
 PLACE = re.compile(r"\{([a-z][a-z0-9_]*)\}")
 
@@ -58,6 +61,13 @@ class PromptTexts:
         """Return a prompt with its values inserted; exactly its variables must be given."""
         return self._prompts[name].filled(values)
 
+    def dialogue(self, name: str) -> tuple[Message, ...]:
+        """Return a prompt that never changes as a system message with the examples after it."""
+        first, *turns = TURN.split(self.text(name))
+        said = zip(turns[::2], turns[1::2], strict=True)
+        examples = (Message(cast(Role, role), text.strip()) for role, text in said)
+        return (Message("system", first.strip()), *examples)
+
 
 @lru_cache(maxsize=8)
 def load_prompts(folder: str = "") -> PromptTexts:
@@ -68,9 +78,9 @@ def load_prompts(folder: str = "") -> PromptTexts:
     own = Path(folder).expanduser()
     if not own.is_dir():
         raise OperatorError(
-            "llm_prompts must be a folder",
+            "llm.prompts must be a folder",
             value=str(own),
-            hint="make it, or leave CARREL_LLM_PROMPTS empty for the built-in prompts",
+            hint="make it, or leave CARREL_LLM__PROMPTS empty for the built-in prompts",
         )
     for path in sorted(own.glob("*.md")):
         found[path.stem] = _override(read_prompt(path), found, path)
@@ -110,13 +120,13 @@ def read_prompt(path: Path) -> Prompt:
 
 def _override(own: Prompt, known: Mapping[str, Prompt], path: Path) -> Prompt:
     """Check that a user's prompt stands for one that exists and says the same variables."""
-    if own.name not in known and not STYLE.fullmatch(own.name):
+    if own.name not in known:
         raise OperatorError(
             "no prompt has this name",
             value=path.name,
-            hint=f"name it {', '.join(sorted(known))}, or style_ and a language code",
+            hint=f"name it one of {', '.join(sorted(known))}",
         )
-    wanted = known[own.name].variables if own.name in known else frozenset()
+    wanted = known[own.name].variables
     for name in sorted(own.variables ^ wanted):
         raise OperatorError(
             f"the prompt file {path.name} must use the variables of the built-in one",

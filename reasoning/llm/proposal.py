@@ -40,15 +40,15 @@ class Planned(Reply):
 
 def most_questions(understanding: Understanding, settings: Settings) -> int:
     """Return how many questions a plan may have: one where a question is surely plain."""
-    sure = understanding.confidence >= settings.plain_confidence
+    sure = understanding.confidence >= settings.plan.plain_confidence
     plain = understanding.intent == "recommend" or (understanding.kind == "plain" and sure)
     if len(understanding.parts) == 1 and plain:
         return 1
-    return max(len(understanding.parts), settings.max_sub_questions)
+    return max(len(understanding.parts), settings.answering.max_sub_questions)
 
 
 class Proposal:
-    """Take a reply as a plan for a question, whole or not at all.
+    """Take a reply as a plan for a question, completely or not at all.
 
     `{name}` is a slot, unless the person who asks has typed just that: then it is what it says,
     as are all other braces of a question that has any.
@@ -173,7 +173,7 @@ class Proposal:
         """
         missing = set(slots_in(question.text)) - set(slots_in(question.query))
         kept = self._search.similarity(_asked(question), _readable(question.query))
-        drifts = len(plan.questions) > 1 and kept < self._settings.drift_similarity
+        drifts = len(plan.questions) > 1 and kept < self._settings.answering.drift_similarity
         if not missing and not drifts:
             return question
         query = f"{question.text} {self._template(question.about)}".strip()

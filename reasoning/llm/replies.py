@@ -12,6 +12,7 @@ from core.errors import shorten
 from core.language.detect import UNDETERMINED, detect_language
 from core.language.scan import HAN
 from core.settings import Settings
+from languages.language import known_languages
 from models.embeddings import Embedder
 from reasoning.drift import meaning
 
@@ -22,6 +23,12 @@ _HAN = re.compile(f"[{HAN}]")
 # Below this many letters a text's language is easily misjudged; a Han character says as much as 3.
 TELLING_LETTERS, HAN_LETTERS = 30, 3
 UNLIMITED = 99
+# The letters of a script, and what of it is no name: small words, or characters of Chinese.
+_LATIN = (re.compile("[A-Za-z]"), re.compile(r"(?<![\w-])[a-z]{2,}(?![\w-])"))
+_CYRILLIC = (re.compile("[А-яёіїєґ]"), re.compile(r"(?<![\w-])[а-яёіїєґ]{2,}(?![\w-])"))
+_CHINESE = (_HAN, re.compile(f"[{HAN}]{{2}}"))
+SCRIPTS = {"latin": _LATIN, "cyrillic": _CYRILLIC, "han": _CHINESE}
+WORDS = 3
 
 
 class Reply(BaseModel):
@@ -49,7 +56,7 @@ def require_kept(
     embedder: Embedder | None,
 ) -> None:
     """Raise Unfit with the rule unless words, of which the share `kept` is, or meaning stay."""
-    least = settings.drift_similarity
+    least = settings.answering.drift_similarity
     meant = None if kept >= least else meaning(original, proposed, language, embedder)
     alike = max(kept, meant or 0.0)
     if alike < least:
@@ -111,10 +118,20 @@ def clean(text: str) -> str:
     return CONTROL.sub(" ", text.replace("\x00", ""))
 
 
+def _other_script(text: str, language: str) -> bool:
+    """Tell whether a text has words, not names, of another script and no letter of its own."""
+    known = known_languages().get(language)
+    own = SCRIPTS.get(known.script) if known is not None else None
+    if own is None or own[0].search(text):
+        return False
+    return any(len(words.findall(text)) >= WORDS for _, words in set(SCRIPTS.values()) - {own})
+
+
 def other_language(text: str, language: str) -> str:
-    """Return the language of a text when it clearly is not `language`, else ""."""
+    """Return the language of a text, or "another", when it clearly is not `language`, else ""."""
     letters = sum(map(str.isalpha, text)) + (HAN_LETTERS - 1) * len(_HAN.findall(text))
-    if letters < TELLING_LETTERS or language == UNDETERMINED:
-        return ""
-    found = detect_language(text)
-    return "" if found in (language, UNDETERMINED) else found
+    if letters >= TELLING_LETTERS and language != UNDETERMINED:
+        found = detect_language(text)
+        if found not in (language, UNDETERMINED):
+            return found
+    return "another" if _other_script(text, language) else ""

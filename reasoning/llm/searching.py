@@ -77,7 +77,7 @@ class ProposedSearch:
     ) -> tuple[str, list[ToolSpec], float]:
         """Return the search text, its tools and its similarity to the original; raises Unfit."""
         query = " ".join(query.split())
-        if not query or len(query) > self._settings.max_question_chars:
+        if not query or len(query) > self._settings.answering.max_question_chars:
             raise Unfit("query must hold a few words to search for")
         names = list(dict.fromkeys(tools))
         unknown = [name for name in names if name not in self._offered]
@@ -86,6 +86,6 @@ class ProposedSearch:
         if not 1 <= len(names) <= MOST_TOOLS:
             raise Unfit(f"tools must name 1 to {MOST_TOOLS} tools")
         kept = self.similarity(original, query)
-        if kept < self._settings.drift_similarity:
+        if kept < self._settings.answering.drift_similarity:
             raise Unfit(f"the query '{query}' drifts from '{original}' (similarity {kept:.2f})")
         return query, [self._offered[name] for name in names], kept

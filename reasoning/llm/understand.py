@@ -17,7 +17,7 @@ from reasoning.llm.history import condensed
 from reasoning.llm.replies import Reply, Unfit, other_language, parsed, require_kept
 from reasoning.llm.schemas import Schema, items, one_of, record, text
 from reasoning.rules.lexicon import lexicon
-from reasoning.rules.topic import entities
+from reasoning.rules.understanding.topic import entities
 from reasoning.types import Turn
 
 WANTS = ["text", "person", "date", "number", "place", "yesno"]
@@ -65,9 +65,9 @@ def understanding_of(
             "understand",
             history="\n".join(reversed(turns)) or "(none)",
             question=as_data(question),
-            limit=str(decider.settings.max_sub_questions),
+            limit=str(decider.settings.answering.max_sub_questions),
         )
-        return decider.request(prompt, schema(decider.settings.max_sub_questions))
+        return decider.request(prompt, schema(decider.settings.answering.max_sub_questions))
 
     def read(said: str, turns: Sequence[str]) -> Understanding:
         reply = parsed(said, Understood)
@@ -121,7 +121,7 @@ class _Faithful:
 
     def check_alone(self, alone: str) -> None:
         """Raise Unfit when the stand-alone question is another question."""
-        if not alone or len(alone) > self._settings.max_question_chars:
+        if not alone or len(alone) > self._settings.answering.max_question_chars:
             raise Unfit("standalone must hold one question")
         other = other_language(alone, self.language)
         if other and not other_language(self._question, self.language):
@@ -129,12 +129,12 @@ class _Faithful:
         self._require("standalone must keep the words of the question", self._question, alone)
         words = content_terms(alone, self.language)
         known = sum(1 for word in words if word in self._known) / max(1, len(words))
-        if known < self._settings.drift_similarity:
+        if known < self._settings.answering.drift_similarity:
             raise Unfit("standalone may add only words of the history")
 
     def check_parts(self, alone: str, parts: Sequence[str]) -> None:
         """Raise Unfit when the parts do not ask what the stand-alone question asks."""
-        limit = self._settings.max_sub_questions
+        limit = self._settings.answering.max_sub_questions
         if not 1 <= len(parts) <= limit or not all(parts):
             raise Unfit(f"parts must hold 1 to {limit} questions")
         if len(set(parts)) < len(parts):

@@ -1,4 +1,4 @@
-"""What may become of a search that is over: undo values, extend the plan, or let it be."""
+"""Replanning after a search: undo values, extend the plan, or leave it as it is."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from reasoning.planning.running import downstream, other_values
 
 
 @dataclass
-class Course:
-    """Hold what of a run may still change: its operations and what they have written."""
+class ReplanState:
+    """What replanning may still change of a run: its operations and what they have written."""
 
     operations: list[AnyOperation]
     registers: Mapping[str, Register]
@@ -37,9 +37,9 @@ class Course:
         What was found with the undone ones stays as evidence; everything downstream runs again.
         Returns False when none is left or the limit is reached.
         """
-        if self.backtracks >= settings.max_backtracks or isinstance(search, MapRetrieve):
+        if self.backtracks >= settings.plan.max_backtracks or isinstance(search, MapRetrieve):
             return False
-        moved = other_values(search, self.operations, self.registers, settings.plan_fan_out)
+        moved = other_values(search, self.operations, self.registers, settings.plan.fan_out)
         if not moved:
             return False
         again = downstream(self.operations, _composing(self.operations, moved))

@@ -24,6 +24,8 @@ from core.types import Plan, SubQuestion
 from reasoning.planning.facts import producers, uses
 from reasoning.planning.slots import escaped, filled
 
+THRESHOLD = 0.1  # hits of an entity hop below this cross-encoder score are dropped
+
 WHOLE = "h0"  # what a search for the whole question writes
 
 
@@ -68,7 +70,7 @@ def compiled(
         out="answer",
         questions=list(places),
         hits=merged[0] if len(merged) == 1 else "h",
-        max_evidence=settings.plan_max_evidence,
+        max_evidence=settings.plan.max_evidence,
     )
     return [*steps, last]
 
@@ -82,14 +84,14 @@ def entity_hop(
     from; `name` ends the names of those it writes, the last of which, `f{name}`, holds the new
     hits.
     """
-    fan_out = min(settings.plan_fan_out, settings.plan_max_entities)
+    fan_out = min(settings.plan.fan_out, settings.plan.max_entities)
     most = top_k(settings)
     return [
         ExtractEntities(
             out=f"e{name}",
             question=question.id,
             hits=hits,
-            max_entities=settings.plan_max_entities,
+            max_entities=settings.plan.max_entities,
         ),
         MapRetrieve(
             out=f"m{name}",
@@ -104,7 +106,7 @@ def entity_hop(
             out=f"f{name}",
             question=question.id,
             hits=f"m{name}",
-            threshold=settings.plan_threshold,
+            threshold=THRESHOLD,
             top_k=most,
         ),
     ]
@@ -148,7 +150,7 @@ def _question(
                 question=question.id,
                 template=question.query,
                 values={name: registers[name] for name in needed},
-                fan_out=settings.plan_fan_out,
+                fan_out=settings.plan.fan_out,
             )
         )
     steps.append(_search(question, f"h{place}", query, settings))
@@ -160,7 +162,7 @@ def _question(
                 slot=question.slot,
                 wants=question.wants,
                 hits=f"h{place}",
-                fan_out=settings.plan_fan_out,
+                fan_out=settings.plan.fan_out,
             )
         )
     return steps
@@ -172,4 +174,4 @@ def _tools(question: SubQuestion) -> list[str]:
 
 def top_k(settings: Settings) -> int:
     """Return how many hits a search of a plan asks for when nobody says otherwise."""
-    return min(settings.top_k, settings.plan_top_k)
+    return min(settings.retrieval.top_k, settings.plan.top_k)

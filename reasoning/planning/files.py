@@ -13,12 +13,14 @@ from core.language.detect import detect_language
 from core.operations import OPERATIONS, AnyOperation, Merge, operation_adapter
 from core.settings import Settings
 from core.tool_spec import ToolSpec
-from core.types import Plan, SubQuestion, Value
+from core.types import FrozenModel, Plan, SubQuestion
 from reasoning.planning.compiler import compiled
 from reasoning.planning.facts import Facts, Rule, problems, told
-from reasoning.planning.json_lines import LineError, Located, read_json
+from reasoning.planning.json_lines import FILE_DEPTH, LineError, Located, read_json
 from reasoning.planning.operation_rules import OPERATION_RULES
 from reasoning.planning.rules import HINT, RULES
+
+FILE_KB = 256  # of the largest plan file that is read
 
 READ = ("questions", "operations", "merge", "synth_from")
 # What `carrel plan --json` and the result of a run say beside the plan itself: how it was made and
@@ -31,7 +33,7 @@ KIB = 1024
 _BRANCHES = {*OPERATIONS, "str", "Reference"}  # of unions: they are no part of a field's name
 
 
-class PlanFile(Value):
+class PlanFile(FrozenModel):
     """Hold a checked plan and its operations.
 
     `fixed` says that the operations were given and not compiled: a run does not extend them.
@@ -50,7 +52,7 @@ def load_plan(path: Path, settings: Settings, tools: Tools) -> PlanFile:
 
     `tools` is asked only for a plan that names tools and keeps all other rules.
     """
-    text = _text(path, settings.plan_file_kb * KIB)
+    text = _text(path, FILE_KB * KIB)
     try:
         return read_plan(text, settings, tools)
     except LineError as error:
@@ -59,7 +61,7 @@ def load_plan(path: Path, settings: Settings, tools: Tools) -> PlanFile:
 
 def read_plan(text: str, settings: Settings, tools: Tools) -> PlanFile:
     """Read and check the text of a plan file; raises LineError."""
-    found = _object(text, settings)
+    found = _object(text)
     entries = _entries(found, "questions")
     steps = _entries(found, "operations") if "operations" in found else None
     plan = Plan(questions=[_question(entry) for entry in entries])
@@ -89,10 +91,10 @@ def _check(
         raise LineError(lines.get(problem.where, otherwise), told(problem))
 
 
-def _object(text: str, settings: Settings) -> Located:
+def _object(text: str) -> Located:
     if not text.strip():
         raise LineError(1, "the plan is empty")
-    found = read_json(text, settings.plan_file_depth)
+    found = read_json(text, FILE_DEPTH)
     if not isinstance(found, Located):
         raise LineError(1, 'a plan is an object: {"questions": […]}')
     unknown = [name for name in found if name not in (*READ, *REMARKS)]
@@ -119,7 +121,7 @@ def _text(path: Path, most: int) -> str:
         ) from None
     if len(data) > most:
         raise CallerError(
-            f"a plan file has at most {most // KIB} KiB (plan_file_kb)",
+            f"a plan file has at most {most // KIB} KiB",
             value=str(path),
             hint="a plan is a few questions; documents are ingested",
         )

@@ -9,6 +9,8 @@ from typing import Any
 
 from core.errors import CallerError
 
+FILE_DEPTH = 16  # how deep lists and objects of a plan file may be nested
+
 MOST_DIGITS = 18
 # A string that never ends is taken to the end of the text, so that no text is scanned twice.
 _TOKEN = re.compile(
@@ -68,7 +70,7 @@ def _lines_of_objects(text: str, depth: int) -> list[int]:
         if kind == "begins":
             begun.append(line)
             if len(begun) > depth:
-                rule = f"lists and objects are nested at most {depth} deep (plan_file_depth)"
+                rule = f"lists and objects are nested at most {depth} deep"
                 raise LineError(line, rule)
         elif kind == "ends" and begun:
             start = begun.pop()

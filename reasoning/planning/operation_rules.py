@@ -16,10 +16,10 @@ from reasoning.planning.slots import slots_in
 
 
 def operation_count(facts: Facts) -> Found:
-    """A plan has at most `plan_operations` operations, the last a SYNTHESIZE and no other."""
-    most, operations = facts.settings.plan_operations, facts.operations
+    """A plan has at most `plan.operations` operations, the last a SYNTHESIZE and no other."""
+    most, operations = facts.settings.plan.operations, facts.operations
     if len(operations) > most:
-        yield most, f"a plan has at most {most} operations (plan_operations), not {len(operations)}"
+        yield most, f"a plan has at most {most} operations (plan.operations), not {len(operations)}"
     last = len(operations) - 1
     if not operations or not isinstance(operations[last], Synthesize):
         yield max(last, 0), "the last operation is SYNTHESIZE"
@@ -47,7 +47,7 @@ def clamps(facts: Facts) -> Found:
     """No operation asks for more than the settings allow."""
     for place, operation in enumerate(facts.operations):
         for field, setting in operation.CLAMPS.items():
-            asked, most = getattr(operation, field), getattr(facts.settings, setting)
+            asked, most = getattr(operation, field), facts.settings.value(setting)
             if asked > most:
                 limit = f"{field} of at most {most} ({setting}), not {asked}"
                 yield place, f"{operation.op} has {limit}"
@@ -66,12 +66,12 @@ def templates_bound(facts: Facts) -> Found:
 
 def texts_fit(facts: Facts) -> Found:
     """A search text holds 1 to `max_question_chars` characters."""
-    most = facts.settings.max_question_chars
+    most = facts.settings.answering.max_question_chars
     for place, operation in enumerate(facts.operations):
         text = getattr(operation, "template", getattr(operation, "query", "-"))
         length = len(text.strip()) if isinstance(text, str) else 1
         if not 1 <= length <= most:
-            limit = f"1 to {most} characters (max_question_chars), not {length}"
+            limit = f"1 to {most} characters (answering.max_question_chars), not {length}"
             yield place, f"{operation.op} has a text of {limit}"
 
 

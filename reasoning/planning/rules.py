@@ -27,10 +27,13 @@ from reasoning.planning.slots import SLOT_NAME
 
 def question_count(facts: Facts) -> Found:
     """A plan has 1 to `max_sub_questions` questions."""
-    most, questions = facts.settings.max_sub_questions, facts.plan.questions
+    most, questions = facts.settings.answering.max_sub_questions, facts.plan.questions
     if not 1 <= len(questions) <= most:
         first = questions[most].id if questions else ""
-        yield first, f"a plan has 1 to {most} questions (max_sub_questions), not {len(questions)}"
+        yield (
+            first,
+            f"a plan has 1 to {most} questions (answering.max_sub_questions), not {len(questions)}",
+        )
 
 
 def unique_ids(facts: Facts) -> Found:
@@ -43,8 +46,8 @@ def unique_ids(facts: Facts) -> Found:
 
 
 def dependencies(facts: Facts) -> Found:
-    """A question depends on at most `plan_in_degree` others of the plan, on each once."""
-    known, most = {q.id for q in facts.plan.questions}, facts.settings.plan_in_degree
+    """A question depends on at most `plan.in_degree` others of the plan, on each once."""
+    known, most = {q.id for q in facts.plan.questions}, facts.settings.plan.in_degree
     for question in facts.plan.questions:
         for name, times in Counter(question.deps).items():
             if name not in known:
@@ -55,7 +58,7 @@ def dependencies(facts: Facts) -> Found:
             yield question.id, "a question does not depend on itself"
         count = len(set(question.deps))
         if count > most:
-            rule = f"a question depends on at most {most} others (plan_in_degree), not {count}"
+            rule = f"a question depends on at most {most} others (plan.in_degree), not {count}"
             yield question.id, rule
 
 
@@ -101,13 +104,13 @@ def slots_downstream(facts: Facts) -> Found:
 
 def texts_fit(facts: Facts) -> Found:
     """Text and query hold a letter or digit and at most `max_question_chars` characters."""
-    most = facts.settings.max_question_chars
+    most = facts.settings.answering.max_question_chars
     for question in facts.plan.questions:
         for name, text in (("text", question.text), ("query", question.query)):
             if not any(character.isalnum() for character in text):
                 yield question.id, f"a question's {name} holds at least one word"
             if len(text) > most:
-                limit = f"at most {most} characters (max_question_chars), not {len(text)}"
+                limit = f"at most {most} characters (answering.max_question_chars), not {len(text)}"
                 yield question.id, f"a question's {name} has {limit}"
 
 
@@ -127,7 +130,7 @@ def known_tools(facts: Facts) -> Found:
                 yield question.id, f"tool {spec.name} has no argument {shown(name)}"
 
 
-HINT = "docs/plans.md lists the rules of a plan"
+HINT = "docs/reference/plans.md lists the rules of a plan"
 RULES: tuple[Rule, ...] = (
     *(question_count, unique_ids, dependencies, no_cycle),
     *(slots_defined, slots_downstream, texts_fit, known_tools),

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from core.settings import Settings
 from core.types import Evidence, Grade
-from reasoning.rules.blocks import announces, follows
-from reasoning.rules.features import SAID_ALIKE
-from reasoning.rules.relevance import Relevance
-from reasoning.rules.sentences import Sentence
-from reasoning.rules.versions import is_other_version
-from reasoning.rules.wanted import Wanted
+from reasoning.rules.answering.blocks import announces, follows
+from reasoning.rules.answering.features import SAID_ALIKE
+from reasoning.rules.answering.relevance import Relevance
+from reasoning.rules.answering.sentences import Sentence
+from reasoning.rules.answering.wanted import QueryTerms
+from reasoning.rules.values.versions import is_other_version
 
 # A number or a date is there or not; a person or a place may be named by a common word.
 CHECKED_KINDS = ("number", "date")
@@ -24,7 +24,7 @@ OFF_TOPIC, RELATED, PARTLY, ANSWERS = range(4)
 
 
 def grade(
-    relevance: Relevance, wanted: Wanted, evidence: Sequence[Evidence], settings: Settings
+    relevance: Relevance, wanted: QueryTerms, evidence: Sequence[Evidence], settings: Settings
 ) -> list[Grade]:
     """Return one grade for each piece of evidence, in the given order."""
     best = _best(relevance, wanted, evidence)
@@ -35,7 +35,7 @@ def grade(
 
 
 def bound(
-    relevance: Relevance, wanted: Wanted, evidence: Sequence[Evidence], grades: Sequence[Grade]
+    relevance: Relevance, wanted: QueryTerms, evidence: Sequence[Evidence], grades: Sequence[Grade]
 ) -> list[Grade]:
     """Return what somebody else has graded: related at most where the kind asked for is lacking."""
     if not _checked(wanted) or not any(one.grade >= PARTLY for one in grades):
@@ -51,7 +51,7 @@ def bound(
 
 
 def _best(
-    relevance: Relevance, wanted: Wanted, evidence: Sequence[Evidence]
+    relevance: Relevance, wanted: QueryTerms, evidence: Sequence[Evidence]
 ) -> dict[str, Sentence]:
     """Return the likeliest sentence of each chunk, one with the kind asked for if there is any."""
     best: dict[str, Sentence] = {}
@@ -62,11 +62,11 @@ def _best(
     return best
 
 
-def _checked(wanted: Wanted) -> bool:
+def _checked(wanted: QueryTerms) -> bool:
     return bool(wanted.form) or wanted.wants in CHECKED_KINDS
 
 
-def _lacks(wanted: Wanted, sentence: Sentence | None) -> bool:
+def _lacks(wanted: QueryTerms, sentence: Sentence | None) -> bool:
     return _checked(wanted) and (sentence is None or not sentence.has_kind)
 
 
@@ -88,7 +88,7 @@ def _announced(
     return found
 
 
-def _together(wanted: Wanted, evidence: Sequence[Evidence], grades: list[Grade]) -> list[Grade]:
+def _together(wanted: QueryTerms, evidence: Sequence[Evidence], grades: list[Grade]) -> list[Grade]:
     """Give all chunks of a section that says how to do what is asked for the grade of the best."""
     sections: dict[tuple[str, str], int] = {}
     for item, one in zip(evidence, grades, strict=True):
@@ -104,7 +104,7 @@ def _together(wanted: Wanted, evidence: Sequence[Evidence], grades: list[Grade])
 
 
 def _grade(
-    wanted: Wanted, item: Evidence, sentence: Sentence | None, settings: Settings, alike: float
+    wanted: QueryTerms, item: Evidence, sentence: Sentence | None, settings: Settings, alike: float
 ) -> Grade:
     if sentence is None:
         return Grade(evidence_id=item.evidence_id, grade=OFF_TOPIC, reason="no sentence in it")
@@ -112,7 +112,11 @@ def _grade(
     reason = f"best sentence answers with {score:.2f} ({len(sentence.matched)} of "
     reason += f"{wanted.own} words"
     reason += f", cosine {sentence.semantic:.2f})" if sentence.semantic is not None else ")"
-    steps = (settings.grade_related, settings.grade_partly, settings.grade_answers)
+    steps = (
+        settings.answering.grade_related,
+        settings.answering.grade_partly,
+        settings.answering.grade_answers,
+    )
     level = sum(score >= step for step in steps)
     across = item.language != wanted.language and sentence.lexical < SAID_ALIKE
     if level >= PARTLY and across and (sentence.semantic or 0.0) < alike:

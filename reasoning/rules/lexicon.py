@@ -1,42 +1,29 @@
-"""The words that steer the rules, read from one YAML file per language."""
+"""The words that steer the rules, by the folder of their language."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
-from pathlib import Path
 
-import yaml
-
-from core.language.cues import LANGUAGES, Cues
+from core.language.cues import Cues
 from core.types import AnswerKind
+from languages.language import Language, find_language
 
-FOLDER = Path(__file__).resolve().parent / "lexicon"
 KINDS: tuple[AnswerKind, ...] = ("person", "date", "place", "number")
-UNSPACED = "zh"
-ANYWHERE = {"zh", "ru"}  # here the word that makes a yes-or-no question need not come first
 
 
 class Lexicon(Cues):
     """Hold the word lists of one language with tables, synonyms and what Carrel says."""
 
-    def __init__(self, language: str) -> None:
-        """Read the file of `language`."""
-        loaded = {}
-        for name in (f"{language}.yaml", f"parts_{language}.yaml"):
-            loaded.update(yaml.safe_load((FOLDER / name).read_text(encoding="utf-8")))
-        self.synonyms: list[list[str]] = loaded.pop("synonyms")
-        self._messages: dict[str, str] = {}
-        self._tables: dict[str, dict[str, str]] = {}
-        lists: dict[str, list[object]] = {}
-        for name, value in loaded.items():
-            if isinstance(value, str):
-                self._messages[name] = value
-            elif isinstance(value, dict):
-                self._tables[name] = value
-            else:
-                lists[name] = value
-        super().__init__(language, lists)
+    def __init__(self, known: Language) -> None:
+        """Read the words of a language."""
+        loaded = known.read("words")
+        self.synonyms: list[list[str]] = loaded.get("synonyms", [])
+        self._tables: dict[str, dict[str, str]] = {
+            name: value for name, value in loaded.items() if isinstance(value, dict)
+        }
+        lists = {name: v for name, v in loaded.items() if name not in {"synonyms", *self._tables}}
+        super().__init__(known, lists)
 
     def any_of(self, *names: str) -> frozenset[str]:
         """Return the entries of some lists together; a list that the language lacks is empty."""
@@ -52,7 +39,8 @@ class Lexicon(Cues):
 
     def search(self, name: str, text: str) -> re.Match[str] | None:
         """Find the first word of a list in a text."""
-        return self._patterns[name].search(text)
+        pattern = self._patterns.get(name)
+        return None if pattern is None else pattern.search(text)
 
     def remove(self, name: str, text: str) -> str:
         """Take the words of a list out of a text."""
@@ -70,7 +58,8 @@ class Lexicon(Cues):
 
     def message(self, name: str) -> str:
         """Return a sentence that Carrel itself says."""
-        return self._messages[name]
+        message: str = self.known.messages[name]
+        return message
 
     def answer_kind(self, text: str) -> AnswerKind:
         """Say what kind of answer a question wants; its first question word decides.
@@ -87,8 +76,7 @@ class Lexicon(Cues):
                 found.append((match.start(), kind))
         if found:
             before = text[: min(found)[0]]
-            asked = self.found if self.language in ANYWHERE else self.starts
-            joins = asked("auxiliary", before) and not self.found("telling", before)
+            joins = self.asks_yes_or_no(before) and not self.found("telling", before)
             return "yesno" if joins else min(found)[1]
         if self.asks_yes_or_no(text):
             return "yesno"
@@ -102,9 +90,8 @@ class Lexicon(Cues):
 
     def asks_yes_or_no(self, text: str) -> bool:
         """Tell whether a clause can be answered by yes or no."""
-        if self.language in ANYWHERE:
-            return self.search("auxiliary", text) is not None
-        return self.starts("auxiliary", text)
+        found = self.found if self.known.yes_or_no == "anywhere" else self.starts
+        return found("auxiliary", text)
 
     def is_question(self, text: str) -> bool:
         """Tell whether a clause asks something by itself."""
@@ -116,4 +103,4 @@ class Lexicon(Cues):
 @lru_cache(maxsize=8)
 def lexicon(language: str) -> Lexicon:
     """Return the lexicon of a language; a language without one gets the English lists."""
-    return Lexicon(language if language in LANGUAGES else "en")
+    return Lexicon(find_language(language))

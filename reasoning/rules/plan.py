@@ -14,7 +14,7 @@ from core.types import Call, Part, Plan, SubQuestion, Understanding
 from models.embeddings import Embedder
 from reasoning.planning.slots import filled, slots_in
 from reasoning.rules.lexicon import lexicon
-from reasoning.rules.record_schema import schema_of
+from reasoning.rules.records.schema import schema_of
 
 GENERAL_SEARCH = ("search",)
 RECORDS = "query_records"

@@ -19,14 +19,18 @@ from core.types import (
     Understanding,
 )
 from models.embeddings import Embedder
-from reasoning.rules import answer, extract, grade, plan, rewrite, understand
-from reasoning.rules.record_answers import record_claims, record_grades, with_records
-from reasoning.rules.relevance import Relevance, SentenceVectors, evidence_languages
-from reasoning.rules.summaries import (
+from reasoning.rules import grade, plan, rewrite
+from reasoning.rules.answering import answer
+from reasoning.rules.answering.relevance import Relevance, SentenceVectors, evidence_languages
+from reasoning.rules.answering.sentences import Sentence
+from reasoning.rules.answering.summaries import (
     only_summarises,
     summary_claims,
     with_summary,
 )
+from reasoning.rules.records.answers import record_claims, record_grades, with_records
+from reasoning.rules.understanding import understand
+from reasoning.rules.values import extract
 from reasoning.types import Turn
 
 
@@ -49,13 +53,16 @@ class RulesReasoner:
         self._settings = settings
         self._weights = weights
         self._embedder = embedder
-        self._relevance = Relevance(embedder, weights, vectors, reads=settings.answer_reader)
+        self._relevance = Relevance(embedder, weights, vectors, reads=settings.answering.reader)
 
     def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
         """Make the question stand alone, classify it and split it into parts."""
-        turns = list(history)[-self._settings.history_turns :] if history else []
+        turns = list(history)[-self._settings.answering.history_turns :] if history else []
         return understand.understand(
-            question, turns, self._settings.max_sub_questions, self._settings.plan_in_degree
+            question,
+            turns,
+            self._settings.answering.max_sub_questions,
+            self._settings.plan.in_degree,
         )
 
     def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
@@ -63,7 +70,9 @@ class RulesReasoner:
         made = plan.plan(understanding, tools, self._embedder)
         spoken = self._embedder.languages if self._embedder else frozenset()
         served = spoken is None or understanding.language in spoken
-        made = with_records(made, understanding, tools, self._settings.list_items * served)
+        made = with_records(
+            made, understanding, tools, self._settings.answering.list_items * served
+        )
         return with_summary(made, understanding, tools)
 
     def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
@@ -75,7 +84,8 @@ class RulesReasoner:
         if only_summarises(question) or (graded and not rest):
             return graded
         wanted = self._relevance.wanted(question, evidence_languages(rest))
-        return [*graded, *grade.grade(self._relevance, wanted, rest, self._settings)]
+        settings = self._settings.for_hop() if question.in_chain else self._settings
+        return [*graded, *grade.grade(self._relevance, wanted, rest, settings)]
 
     def bound(
         self, question: SubQuestion, evidence: Sequence[Evidence], grades: Sequence[Grade]
@@ -107,6 +117,10 @@ class RulesReasoner:
     def extract(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Finding]:
         """Find values of the kind the sub-question wants, best first."""
         return extract.extract(question, evidence, self._relevance)
+
+    def ranked(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Sentence]:
+        """Return the sentences of evidence, the likeliest answer first."""
+        return answer.ranked_sentences(question, evidence, self._relevance) if evidence else []
 
     def answer(
         self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]

@@ -10,10 +10,10 @@ from core.tool_spec import ToolSpec
 from core.types import Call, Rewrite, SubQuestion
 from models.embeddings import Embedder
 from reasoning.drift import similarity
+from reasoning.rules.answering.summaries import SUMMARISE
+from reasoning.rules.answering.wanted import steering_removed
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.plan import calls_for, general_tools
-from reasoning.rules.summaries import SUMMARISE
-from reasoning.rules.wanted import steering_removed
 
 
 def rewrite(
@@ -33,10 +33,10 @@ def rewrite(
     query = " ".join([core, *_synonyms(core, question.language)]).strip()
     how = "content words and synonyms, wider pools"
     kept = similarity(question.query, query, question.language, embedder)
-    if kept < settings.drift_similarity:
+    if kept < settings.answering.drift_similarity:
         query, how = core, f"{how} drifted ({kept:.2f}); content words alone"
         kept = similarity(question.query, query, question.language, embedder)
-        if kept < settings.drift_similarity:
+        if kept < settings.answering.drift_similarity:
             return None
     names = {call.tool for call in question.calls} - {SUMMARISE}
     chosen = [spec for spec in tools if spec.name in names and found] or general_tools(tools)

@@ -1,4 +1,4 @@
-"""POST /api/v1/chat: a question in, an answer out, whole or as a stream of events."""
+"""POST /api/v1/chat: a question in, an answer out, at once or as a stream of events."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from graph.context import PipelineName
 from serve.api.shapes import ANSWERED
 from serve.depends import Asking, Caller, Parts, check_standing
-from serve.dialogue import Said, turns_of
-from serve.disconnect import unless_gone
-from serve.scope import Collections, Filters
+from serve.protocols.dialogue import Utterance, turns_of
+from serve.runs.disconnect import unless_gone
+from serve.searching import Collections, Filters
 from serve.sse import event_stream
 from serve.types import Question
 
@@ -22,7 +22,7 @@ MAX_MESSAGES = 200
 router = APIRouter(prefix="/api/v1", tags=["chat"])
 
 
-class Message(BaseModel):
+class DialogueMessage(BaseModel):
     """Hold one earlier message of the dialogue."""
 
     model_config = ConfigDict(extra="forbid")
@@ -31,7 +31,7 @@ class Message(BaseModel):
     content: str
 
 
-class ChatRequest(BaseModel):
+class AgentChatRequest(BaseModel):
     """Ask a question; `messages` are what was said before it, oldest first.
 
     It may be about several collections, and only about documents that meet all filters of `where`.
@@ -43,7 +43,7 @@ class ChatRequest(BaseModel):
 
     question: str = Field(min_length=1)
     collection: Collections = "default"
-    messages: list[Message] = Field(default_factory=list, max_length=MAX_MESSAGES)
+    messages: list[DialogueMessage] = Field(default_factory=list, max_length=MAX_MESSAGES)
     pipeline: PipelineName = "auto"
     stream: bool = False
     conversation_id: str | None = Field(None, min_length=1, max_length=64)
@@ -60,7 +60,7 @@ class ChatRequest(BaseModel):
 
     def asked(self) -> Question:
         """Return the question; a conversation's collection need not be named."""
-        history = turns_of(Said(message.role, message.content) for message in self.messages)
+        history = turns_of(Utterance(message.role, message.content) for message in self.messages)
         named = self.conversation_id is None or "collection" in self.model_fields_set
         return Question(
             self.question,
@@ -75,11 +75,12 @@ class ChatRequest(BaseModel):
 
 @router.post("/chat", response_model=None, responses={200: ANSWERED})
 async def chat(
-    body: ChatRequest, request: Request, auth: Caller, asking: Asking, parts: Parts
+    body: AgentChatRequest, request: Request, auth: Caller, asking: Asking, parts: Parts
 ) -> Response:
     """Answer a question, with citations, or refuse it honestly.
 
-    With `stream` the events are `step`, `sentence`, `token`, at the end `result` or `error`.
+    With `stream` the events are `step`, `rules`, `sentence`, `token`, at the end `result` or
+    `error`.
     """
     question = body.asked()
     if body.stream:

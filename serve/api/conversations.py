@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.auth import AuthContext
 from core.errors import CallerError
 from serve.depends import Caller, Parts
-from serve.dialogue import Storable
-from serve.scope import Collections
-from stores.conversations import Conversation, Conversations
+from serve.protocols.dialogue import Storable
+from serve.searching import Collections
+from stores.ports import RunLog
+from stores.runlog.conversations import Conversation
 
 TITLE_CHARS = 400
 
@@ -40,11 +41,10 @@ class Renamed(Storable):
 @router.post("", status_code=201)
 async def begin(body: NewConversation, auth: Caller, parts: Parts) -> dict[str, Any]:
     """Begin a conversation; its first question gives it a title."""
-    store = parts.session.store
 
     def create() -> Conversation:
-        store.catalogue.collections_named(auth, body.collection)
-        return store.conversations.create(auth.tenant, auth.user, body.collection)
+        parts.catalogue.collections_named(auth, body.collection)
+        return parts.runs.create_conversation(auth.tenant, auth.user, body.collection)
 
     made = await parts.runner.do(auth, create)
     return made.describe()
@@ -58,10 +58,10 @@ async def conversations(
     before: Annotated[str, Query(max_length=64, description="Id of the last one seen.")] = "",
 ) -> dict[str, Any]:
     """List the caller's conversations, last used first."""
-    kept = parts.session.store.conversations
+    kept = parts.runs
 
     def newest() -> list[Conversation]:
-        return kept.newest(auth, limit, before)
+        return kept.newest_conversations(auth, limit, before)
 
     return {"conversations": [one.describe() for one in await parts.runner.do(auth, newest)]}
 
@@ -69,7 +69,7 @@ async def conversations(
 @router.get("/{conversation_id}")
 async def conversation(conversation_id: Id, auth: Caller, parts: Parts) -> dict[str, Any]:
     """Return a conversation of the caller with its turns, and what it asks back."""
-    kept = parts.session.store.conversations
+    kept = parts.runs
 
     def load() -> dict[str, Any]:
         return shown(kept, auth, conversation_id)
@@ -80,15 +80,15 @@ async def conversation(conversation_id: Id, auth: Caller, parts: Parts) -> dict[
 @router.patch("/{conversation_id}")
 async def rename(conversation_id: Id, body: Renamed, auth: Caller, parts: Parts) -> dict[str, Any]:
     """Give a conversation of the caller another title."""
-    kept = parts.session.store.conversations
+    kept = parts.runs
     title = " ".join(body.title.replace("\x00", "").split())
     if not title:
         raise CallerError("a title needs a word", value=body.title)
 
     def save() -> dict[str, Any]:
-        found = kept.load(auth, conversation_id)
-        kept.rename(found, title)
-        return kept.load(auth, conversation_id).describe()
+        found = kept.load_conversation(auth, conversation_id)
+        kept.rename_conversation(found, title)
+        return kept.load_conversation(auth, conversation_id).describe()
 
     return await parts.runner.do(auth, save)
 
@@ -106,9 +106,9 @@ async def delete(conversation_id: Id, auth: Caller, parts: Parts) -> Response:
     return Response(status_code=204)
 
 
-def shown(kept: Conversations, auth: AuthContext, conversation: str) -> dict[str, Any]:
+def shown(kept: RunLog, auth: AuthContext, conversation: str) -> dict[str, Any]:
     """Return a conversation with its turns, and the question that it waits for a reply to."""
-    found = kept.load(auth, conversation)
+    found = kept.load_conversation(auth, conversation)
     waiting = found.waiting
     return {
         **found.describe(),

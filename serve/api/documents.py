@@ -12,10 +12,10 @@ from starlette.requests import ClientDisconnect
 
 from core.auth import AuthContext
 from core.errors import CallerError
+from serve.app_state import AppState
 from serve.depends import Caller, DocumentWriter, Parts, check_standing
-from serve.desk import Desk
 from serve.errors import NotFound, Refused
-from stores.catalogue import Collection
+from stores.sqlite.catalogue import Collection
 
 router = APIRouter(prefix="/api/v1", tags=["documents"])
 
@@ -28,17 +28,8 @@ DocumentId = Annotated[str, Query(max_length=1000)]
 @router.get("/collections")
 async def collections(auth: Caller, parts: Parts) -> dict[str, Any]:
     """List the collections in which the caller may see a document, with the number of those."""
-
-    def listed() -> list[dict[str, Any]]:
-        found = parts.session.store.catalogue.collections(auth.tenant)
-        counts = {one.name: parts.listing.count(auth, one) for one in found}
-        return [
-            {"name": one.name, "profile": one.profile.name, "documents": counts[one.name]}
-            for one in found
-            if counts[one.name]
-        ]
-
-    return {"collections": await parts.runner.do(auth, listed), **_warned(parts)}
+    found = await parts.runner.do(auth, lambda: parts.catalogue.list_collections(auth))
+    return {"collections": found, **_warned(parts)}
 
 
 @router.get("/documents")
@@ -52,8 +43,8 @@ async def documents(
     """List documents that the caller may see, ordered by id."""
 
     def listed() -> list[dict[str, Any]]:
-        found = parts.session.store.catalogue.visible_collection(auth, collection)
-        return parts.listing.documents(auth, found, after=after, limit=limit)
+        found = parts.session.catalogue.visible_collection(auth, collection)
+        return parts.catalogue.list_documents(auth, found, after=after, limit=limit)
 
     return {"documents": await parts.runner.do(auth, listed), **_warned(parts)}
 
@@ -107,11 +98,11 @@ async def passages(
 
     def read() -> dict[str, Any]:
         found = _found(parts, auth, collection, document_id)
-        document = parts.listing.document(auth, found, document_id)
+        document = parts.catalogue.describe_document(auth, found, document_id)
         if document is None:
             raise _missing(document_id)
         span = around - before, around + after
-        listed = parts.listing.passages(auth, found, document_id, *span)
+        listed = parts.catalogue.list_passages(auth, found, document_id, *span)
         given = {"evidence": [one["chunk_id"] for one in listed], "filter": auth.describe()}
         facts = {"tool": "passages", "collection": collection, **given}
         parts.audit.record("retrieval", auth, **facts, **parts.audit.log.document(document_id))
@@ -132,8 +123,7 @@ async def delete(
     def erase() -> None:
         found = _found(parts, auth, collection, document_id)
         log = parts.audit.log
-        log.strike()
-        if not parts.session.store.erasure.erase(auth, found, document_id):
+        if not parts.session.maintenance.erase(auth, found, document_id):
             raise _missing(document_id)
         parts.audit.record("deletion", auth, collection=collection, **log.document(document_id))
         parts.jobs.after_deletion(auth, collection)
@@ -141,15 +131,15 @@ async def delete(
     await parts.runner.do(auth, erase)
 
 
-def _warned(parts: Desk) -> dict[str, list[str]]:
+def _warned(parts: AppState) -> dict[str, list[str]]:
     """Return the warnings that a list comes with, nothing where the data is whole."""
-    warnings = parts.session.store.database.condition.warnings()
+    warnings = parts.session.store.warnings()
     return {"warnings": warnings} if warnings else {}
 
 
-def _found(parts: Desk, auth: AuthContext, collection: str, document_id: str) -> Collection:
+def _found(parts: AppState, auth: AuthContext, collection: str, document_id: str) -> Collection:
     try:
-        return parts.session.store.catalogue.visible_collection(auth, collection)
+        return parts.session.catalogue.visible_collection(auth, collection)
     except CallerError:
         raise _missing(document_id) from None
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 from fastapi import APIRouter, Response
 
-from core.display.markup import Markup
-from core.display.path import graph_drawing, path_drawing
-from core.display.plan_drawing import outcome_of, plan_drawing, plan_of
-from core.display.ranks import Link
+from display.html import Markup
+from display.path import graph_drawing, path_drawing
+from display.plan_drawing import outcome_of, plan_drawing, plan_of
 from serve.api.runs import RunId, own_run
 from serve.depends import Caller, Parts
 from serve.errors import NotFound
@@ -25,17 +23,17 @@ DRAWN: dict[int | str, dict[str, Any]] = {
 
 @router.get("/graph.svg", response_class=Response, responses=DRAWN)
 async def graph(auth: Caller, parts: Parts) -> Response:
-    """Draw the compiled graph: every node of a run and every way between them."""
-    return _drawn(await parts.runner.do(auth, graph_picture))
+    """Draw the graph: every node of a run and every way between them."""
+    return _drawn(await parts.runner.do(auth, graph_drawing))
 
 
 @router.get("/runs/{run_id}/graph.svg", response_class=Response, responses=DRAWN)
 async def run_graph(run_id: RunId, auth: Caller, parts: Parts) -> Response:
     """Draw the path of one run of the caller over the graph, with how often it went each way."""
-    store = parts.session.store.runs
+    store = parts.session.runs
 
     def make() -> Markup:
-        return path_drawing(own_run(store, auth, run_id), *compiled_graph())
+        return path_drawing(own_run(store, auth, run_id))
 
     return _drawn(await parts.runner.do(auth, make))
 
@@ -43,7 +41,7 @@ async def run_graph(run_id: RunId, auth: Caller, parts: Parts) -> Response:
 @router.get("/runs/{run_id}/plan.svg", response_class=Response, responses=DRAWN)
 async def run_plan(run_id: RunId, auth: Caller, parts: Parts) -> Response:
     """Draw the plan of one run of the caller: questions, values found, what was not answered."""
-    store = parts.session.store.runs
+    store = parts.session.runs
 
     def make() -> Markup:
         run = own_run(store, auth, run_id)
@@ -53,22 +51,6 @@ async def run_plan(run_id: RunId, auth: Caller, parts: Parts) -> Response:
         return plan_drawing(plan, outcome_of(run))
 
     return _drawn(await parts.runner.do(auth, make))
-
-
-@cache
-def compiled_graph() -> tuple[tuple[str, ...], dict[Link, bool]]:
-    """Return the nodes of the compiled graph, and for each link whether it is conditional."""
-    from graph.build import build_graph
-
-    drawn = build_graph().get_graph()
-    links = {(edge.source, edge.target): edge.conditional for edge in drawn.edges}
-    return tuple(drawn.nodes), links
-
-
-@cache
-def graph_picture() -> Markup:
-    """Return the drawing of the compiled graph, which is the same as long as the server runs."""
-    return graph_drawing(*compiled_graph())
 
 
 def _drawn(markup: Markup) -> Response:

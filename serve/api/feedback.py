@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from serve.api.runs import own_run
 from serve.api.shapes import EXPORTED
 from serve.depends import Caller, Parts
-from stores.feedback import Rating
+from stores.runlog.feedback import Rating
 
 router = APIRouter(prefix="/api/v1", tags=["feedback"])
 
@@ -32,8 +32,8 @@ async def give(body: FeedbackRequest, auth: Caller, parts: Parts) -> dict[str, A
     comment = body.comment.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
     def save() -> None:
-        run = own_run(parts.session.store.runs, auth, body.run_id)
-        parts.feedback.save(auth.tenant, auth.user, run.run_id, body.rating, comment)
+        run = own_run(parts.session.runs, auth, body.run_id)
+        parts.runs.save_feedback(auth.tenant, auth.user, run.run_id, body.rating, comment)
 
     await parts.runner.do(auth, save)
     return {"run_id": body.run_id, "rating": body.rating, "comment": comment}
@@ -46,9 +46,9 @@ async def export(
     form: Annotated[Literal["json", "jsonl"], Query(alias="format")] = "json",
 ) -> Response:
     """Export the caller's opinions; for an admin, those of the whole tenant."""
-    everyone = parts.settings.serve_admin_role in auth.roles
+    everyone = parts.settings.serve.admin_role in auth.roles
     found = await parts.runner.do(
-        auth, lambda: list(parts.feedback.exported(auth, everyone=everyone))
+        auth, lambda: list(parts.runs.export_feedback(auth, everyone=everyone))
     )
     if form == "json":
         return Response(_text({"feedback": found}), media_type="application/json")

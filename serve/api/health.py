@@ -16,11 +16,11 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 @router.get("/api/v1/health")
 async def health(parts: Parts) -> dict[str, Any]:
-    """Say that the server answers, and whether its data is whole; needs no key.
+    """Say that the server answers, and whether its data is intact; needs no key.
 
     When it is not, `status` is "degraded" and `reasons` say in general what is damaged.
     """
-    reasons = parts.session.store.database.condition.warnings()
+    reasons = parts.session.store.warnings()
     return {"status": "degraded", "reasons": reasons} if reasons else {"status": "ok"}
 
 
@@ -34,6 +34,6 @@ async def metrics(auth: Admin, parts: Parts) -> Response:
 async def figures(auth: Admin, parts: Parts) -> dict[str, Any]:
     """Return counts, times and hit rates of this server as JSON; needs the admin's role.
 
-    Times are of the latest requests and runs, as many as `metrics_samples`.
+    Times are of the latest requests and runs, a thousand of each.
     """
     return parts.metrics.figures()

@@ -26,7 +26,7 @@ async def jobs(
 ) -> dict[str, Any]:
     """List the newest jobs of the caller, the newest first."""
     if whole := everyone == "true":
-        with_role(auth, {parts.settings.serve_admin_role})
+        with_role(auth, {parts.settings.serve.admin_role})
     found = await parts.runner.do(auth, lambda: parts.jobs.newest(auth, limit, everyone=whole))
     return {"jobs": [one.describe() for one in found]}
 

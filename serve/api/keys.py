@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.auth import MOST_SOURCES, AuthContext, checked_name
 from core.errors import PolicyError
 from core.versions import ANY
-from serve.auth import ANONYMOUS
+from serve.access.auth import ANONYMOUS
 from serve.depends import Admin, Parts
 from serve.errors import NotFound
-from stores.keys import OPERATOR, Key
+from stores.accounts.keys import OPERATOR, Key
 
 DAYS = 36_500
 
@@ -46,7 +46,7 @@ async def keys(auth: Admin, parts: Parts) -> dict[str, Any]:
 
 @router.post("/keys", status_code=201)
 async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
-    """Make a key for a caller of the same tenant; its secret is told in this answer alone.
+    """Make a key for a caller of the same tenant; its secret is in this answer alone.
 
     Its name is the admin's own, or one that nobody has used: it would read what they asked.
     """
@@ -54,7 +54,7 @@ async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
     roles = frozenset(checked_name("role", role) for role in body.roles)
 
     others = user not in ("", auth.user)
-    if others and (user == ANONYMOUS or parts.doorkeeper.takes_tokens):
+    if others and (user == ANONYMOUS or parts.authenticator.takes_tokens):
         raise PolicyError(
             "an admin cannot make keys for this name",
             value=user,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from typing import Any
 
 from fastapi import APIRouter, Request
 
+from core.distribution import program_version
 from serve.depends import Caller, Parts
 
 router = APIRouter(prefix="/api/v1", tags=["me"])
@@ -22,16 +22,16 @@ async def me(request: Request, auth: Caller, parts: Parts) -> dict[str, Any]:
         "roles": sorted(auth.roles),
         "anonymous": "authorization" not in request.headers,
         "may": {
-            "write": bool(auth.roles & set(settings.serve_writer_roles)),
-            "admin": settings.serve_admin_role in auth.roles,
+            "write": bool(auth.roles & set(settings.serve.writer_roles)),
+            "admin": settings.serve.admin_role in auth.roles,
         },
         "limits": {
-            "steps": settings.budget_steps,
-            "tool_calls": settings.budget_tool_calls,
-            "tokens": settings.budget_tokens,
-            "seconds": settings.budget_seconds,
-            "cost": settings.budget_cost,
+            "steps": settings.budget.steps,
+            "tool_calls": settings.budget.tool_calls,
+            "tokens": settings.budget.tokens,
+            "seconds": settings.budget.seconds,
+            "cost": settings.budget.cost,
         },
-        "upload_bytes": settings.serve_upload_bytes,
-        "version": metadata.version("carrel"),
+        "upload_bytes": settings.serve.upload_bytes,
+        "version": program_version(),
     }

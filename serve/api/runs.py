@@ -11,7 +11,7 @@ from core.errors import CallerError
 from core.trace import RunRecord
 from serve.depends import Caller, Parts
 from serve.errors import NotFound
-from stores.runs import Runs
+from stores.ports import RunLog
 
 router = APIRouter(prefix="/api/v1", tags=["runs"])
 
@@ -23,7 +23,7 @@ async def runs(
     auth: Caller, parts: Parts, limit: Annotated[int, Query(ge=1, le=200)] = 20
 ) -> dict[str, Any]:
     """List the caller's newest runs."""
-    store = parts.session.store.runs
+    store = parts.session.runs
     found = await parts.runner.do(auth, lambda: store.newest(auth, limit))
     return {
         "runs": [
@@ -37,12 +37,12 @@ async def runs(
 @router.get("/runs/{run_id}")
 async def run(run_id: RunId, auth: Caller, parts: Parts) -> dict[str, Any]:
     """Return one run of the caller with its result and its trail, as far as they may see it now."""
-    store = parts.session.store.runs
+    store = parts.session.runs
     found = await parts.runner.do(auth, lambda: own_run(store, auth, run_id))
     return found.model_dump(mode="json", exclude={"tenant", "user"})
 
 
-def own_run(store: Runs, auth: AuthContext, run_id: str) -> RunRecord:
+def own_run(store: RunLog, auth: AuthContext, run_id: str) -> RunRecord:
     """Return a run of this caller by its whole id, or raise NotFound."""
     missing = NotFound("there is no such run of yours", value=run_id)
     try:

@@ -12,11 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from core.auth import AuthContext
 from core.filters import parse_filters
 from serve.api.shapes import FOUND
+from serve.app_state import AppState
 from serve.depends import Caller, Parts
-from serve.desk import Desk
-from serve.disconnect import unless_gone
-from serve.scope import Collections, Filters
-from serve.searching import TOOLS, SearchName, searched
+from serve.runs.disconnect import unless_gone
+from serve.searching import TOOLS, Collections, Filters, SearchName, searched
 
 router = APIRouter(prefix="/api/v1", tags=["search"])
 
@@ -40,7 +39,7 @@ async def search(body: SearchRequest, request: Request, auth: Caller, parts: Par
     return JSONResponse(await unless_gone(request, parts.runner.do(auth, work)))
 
 
-def _recorded(parts: Desk, auth: AuthContext, body: SearchRequest) -> dict[str, Any]:
+def _recorded(parts: AppState, auth: AuthContext, body: SearchRequest) -> dict[str, Any]:
     wanted = (body.query, body.collection, body.pipeline, body.k)
     found = searched(parts.session, auth, *wanted, where=body.where)
     parts.audit.record(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.types import Value
-from serve.langserve_schemas import AgentOutput
+from core.types import FrozenModel
+from serve.protocols.langserve.schemas import AgentOutput
 
 Response = dict[str, Any]
 
 
-class Passage(Value):
+class Passage(FrozenModel):
     """Hold one passage found; `score` is comparable within one search only."""
 
     document_id: str
@@ -29,14 +29,14 @@ class Passage(Value):
     collection: str
 
 
-class Passages(Value):
+class Passages(FrozenModel):
     """Hold passages, best first."""
 
     results: list[Passage]
     warnings: list[str]
 
 
-class Timed(Value):
+class Timed(FrozenModel):
     """Count something and hold the milliseconds of the latest, None when there were none."""
 
     count: int
@@ -50,7 +50,7 @@ class TimedRoute(Timed):
     errors: int
 
 
-class CacheRates(Value):
+class CacheRates(FrozenModel):
     """Hold what a cache was asked for; `rate` is the share of hits, None before the first."""
 
     hits: int
@@ -59,7 +59,7 @@ class CacheRates(Value):
     entries: int
 
 
-class Figures(Value):
+class Figures(FrozenModel):
     """Hold the figures of a server.
 
     `answers` counts runs by stop reason, `distances` by that of their nearest evidence.

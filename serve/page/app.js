@@ -98,7 +98,7 @@ function problem(error) {
     el("h1", null, "This did not work"),
     el("p", null, errorText(error)),
     el("p", { class: "row" }, el("button", { type: "button", onclick: () => enter() }, "Try again"),
-      el("a", { href: "#/ask" }, "Begin anew")));
+      el("a", { href: "#/ask" }, "Start again")));
 }
 
 function askForKey(message) {

@@ -1,1 +1,1 @@
-"""One file with all that a data directory cannot make anew, and the way back from it."""
+"""One file with all that a data directory cannot rebuild, and how to restore it."""

@@ -10,8 +10,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from core.errors import OperatorError
-from stores.audit_key import HEAD_FILE, KEY_FILE
-from stores.conversations import THREADS
+from stores.accounts.audit_chain import HEAD_FILE, KEY_FILE
+from stores.runlog.conversations import THREADS
+from stores.sqlite.schema import FORMAT, other_format
 
 CATALOGUE = "catalogue.sqlite3"
 WORK = "backup.work"  # the folder in a data directory where its copies are made
@@ -21,7 +22,7 @@ PARTS = (CATALOGUE, THREADS, KEY_FILE, HEAD_FILE)  # all that a backup may hold
 BLOCK = 1 << 20
 
 
-class Part(BaseModel):
+class BackupFile(BaseModel):
     """Name one file with its size and SHA-256."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -30,42 +31,51 @@ class Part(BaseModel):
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
-class Manifest(BaseModel):
+class BackupManifest(BaseModel):
     """Say what a backup holds, of which moment, and which program wrote it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    format: Literal[1] = 1
+    format: int
     carrel: str
     made_at: str
-    migrations: list[str]
     index_version: int
     documents: int
     chunks: int
     models: list[str]
-    parts: list[Part]
+    parts: list[BackupFile]
 
 
-def read_manifest(text: bytes) -> Manifest:
-    """Return the manifest of a backup, or raise OperatorError."""
+class _AnyFormat(BaseModel):
+    """Hold what the manifest of every format has."""
+
+    format: int = Field(ge=0)
+    carrel: str = ""
+
+
+def read_manifest(text: bytes) -> BackupManifest:
+    """Return the manifest of a backup, or raise OperatorError, also for one of another format."""
     try:
-        return Manifest.model_validate_json(text)
+        found = _AnyFormat.model_validate_json(text)
+        if found.format != FORMAT:
+            raise other_format("backup", found.format, f"of Carrel {found.carrel or 'unknown'}")
+        return BackupManifest.model_validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise OperatorError(
-            "the manifest of the backup is damaged, or of a newer Carrel",
+            "the manifest of the backup is damaged",
             value=f"{where}: {first['msg']}",
-            hint="take another backup, or upgrade Carrel",
+            hint="take another backup",
         ) from None
 
 
-def part_of(path: Path) -> Part:
+def part_of(path: Path) -> BackupFile:
     """Describe a file."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             digest.update(block)
-    return Part.model_validate(
+    return BackupFile.model_validate(
         {"name": path.name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
     )
 
@@ -80,7 +90,7 @@ def facts_of(connection: sqlite3.Connection) -> dict[str, object]:
         return [row[0] for row in connection.execute(query)]
 
     return {
-        "migrations": column("SELECT name FROM migrations ORDER BY name"),
+        "format": one("PRAGMA user_version"),
         "index_version": one("SELECT value FROM meta WHERE key = 'index_version'"),
         "documents": one("SELECT count(*) FROM documents"),
         "chunks": one("SELECT count(*) FROM chunks"),

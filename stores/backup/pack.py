@@ -1,4 +1,4 @@
-"""Write a backup: a tar file of the copied parts with the manifest last, sealed when asked."""
+"""Write a backup: a tar file of the copied parts with the manifest last, encrypted on request."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import shutil
 import tarfile
 import threading
 from collections.abc import Callable
-from importlib import metadata
 from pathlib import Path
 from typing import IO, cast
 
+from core.distribution import program_version
 from core.errors import InUseError, OperatorError
-from stores.backup.manifest import MANIFEST, PARTS, WORK, Manifest, part_of
+from stores.backup.manifest import MANIFEST, PARTS, WORK, BackupManifest, part_of
 from stores.backup.sealing import SealingWriter
 from stores.backup.snapshot import snapshot
-from stores.database import Database
 from stores.segments.files import sync_folder
+from stores.sqlite.database import Database
 
 NEW = ".new"
 MB = 1_000_000
@@ -35,10 +35,10 @@ def make_backup(
     key: bytes | None = None,
     force: bool = False,
     min_free_mb: int = 0,
-) -> Manifest:
-    """Back up an open data directory into one file, which is there whole or not at all.
+) -> BackupManifest:
+    """Back up an open data directory into one file, which is complete or absent.
 
-    With `key` it is sealed. Raises OperatorError for a file that exists (unless `force`), too
+    With `key` it is encrypted. Raises OperatorError for a file that exists (unless `force`), too
     little disk, or a damaged catalogue.
     """
     _check_target(target, force)
@@ -83,14 +83,14 @@ def _check_space(folder: Path, size: int, min_free_mb: int) -> None:
 
 def _packed(
     work: Path, target: Path, facts: dict[str, object], key: bytes | None, progress: Progress
-) -> Manifest:
+) -> BackupManifest:
     parts = [part_of(work / name) for name in PARTS if (work / name).exists()]
     made = {
-        "carrel": _program(),
+        "carrel": program_version(),
         "made_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "parts": [part.model_dump() for part in parts],
     }
-    manifest = Manifest.model_validate({**facts, **made})
+    manifest = BackupManifest.model_validate({**facts, **made})
     new = target.with_name(target.name + NEW)
     new.unlink(missing_ok=True)
     try:
@@ -114,7 +114,7 @@ def _packed(
     return manifest
 
 
-def _write(file: IO[bytes], work: Path, manifest: Manifest, progress: Progress) -> None:
+def _write(file: IO[bytes], work: Path, manifest: BackupManifest, progress: Progress) -> None:
     total = sum(part.bytes for part in manifest.parts)
     done = 0
     with tarfile.open(fileobj=file, mode="w|", format=tarfile.PAX_FORMAT) as archive:
@@ -131,10 +131,3 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
     entry = tarfile.TarInfo(name)
     entry.size, entry.mode = size, 0o600
     return entry
-
-
-def _program() -> str:
-    try:
-        return metadata.version("carrel")
-    except metadata.PackageNotFoundError:  # run from a checkout
-        return ""

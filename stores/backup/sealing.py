@@ -1,4 +1,4 @@
-"""Seal a stream of bytes with a key: unreadable, and any change or cut is found (AES-256-GCM).
+"""Encrypt a stream of bytes: any change or cut is detected (AES-256-GCM).
 
 The file is a magic line, a salt, a random beginning of all nonces, and blocks of 1 MiB, each sealed
 with its number and whether it is the last (the STREAM construction of Hoang, Reyhanitabar, Rogaway
@@ -12,6 +12,9 @@ import os
 import struct
 from pathlib import Path
 from typing import IO
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from core.errors import OperatorError
 
@@ -38,7 +41,7 @@ def read_key(path: Path) -> bytes:
 
 
 def is_sealed(file: IO[bytes]) -> bool:
-    """Tell whether a file begins as a sealed one, and go back to its beginning."""
+    """Return whether a file begins as an encrypted one, and go back to its beginning."""
     sealed = file.read(len(MAGIC)) == MAGIC
     file.seek(0)
     return sealed
@@ -46,8 +49,6 @@ def is_sealed(file: IO[bytes]) -> bool:
 
 class _Blocks:
     def __init__(self, key: bytes, salt: bytes, prefix: bytes) -> None:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
         derived = hashlib.scrypt(key, salt=salt, n=COST, r=8, p=1, maxmem=MEMORY, dklen=32)
         self.aead = AESGCM(derived)
         self._prefix = prefix
@@ -60,7 +61,7 @@ class _Blocks:
 
 
 class SealingWriter:
-    """Take bytes and write them sealed; `close` writes the last block, not the file's end."""
+    """Take bytes and write them encrypted; `close` writes the last block, not the file's end."""
 
     def __init__(self, file: IO[bytes], key: bytes) -> None:
         """Begin the file."""
@@ -88,7 +89,7 @@ class SealingWriter:
 
 
 class SealedReader:
-    """Give back the bytes of a sealed file, each block only when it is genuine."""
+    """Return the bytes of an encrypted file, each block only when it is genuine."""
 
     def __init__(self, file: IO[bytes], key: bytes) -> None:
         """Read the beginning; raises OperatorError for a file that is cut already there."""
@@ -111,8 +112,6 @@ class SealedReader:
         return found
 
     def _block(self) -> bytes:
-        from cryptography.exceptions import InvalidTag
-
         sealed, self._next = self._next, self._file.read(BLOCK + TAG)
         self._ended = not self._next
         try:

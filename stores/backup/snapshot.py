@@ -9,14 +9,16 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from core.errors import OperatorError
-from stores.audit_key import HEAD_FILE, KEY_FILE
+from stores.accounts.audit_chain import HEAD_FILE, KEY_FILE
 from stores.backup.manifest import CATALOGUE, facts_of
-from stores.conversations import THREADS
-from stores.database import Database, explained
-from stores.witness import KEY as COMMITS
+from stores.index.place import INDEX, INDEX_ID
+from stores.integrity.witness import KEY as COMMITS
+from stores.runlog.conversations import THREADS
+from stores.sqlite.database import Database, explained
+from stores.sqlite.schema import FORMAT
 
 # Tables whose rows are derived; the virtual tables of full text are left out with all theirs.
-DERIVED = frozenset({"outbox", "segments", "dead_chunks"})
+DERIVED = frozenset({"segments", "dead_chunks", "indexed_vectors"})
 FULL_TEXT = "fts_"
 BUSY_S = 30.0
 OUT = "copied"
@@ -49,7 +51,8 @@ def snapshot(database: Database, folder: Path, progress: Progress) -> dict[str, 
         if threads is not None:
             _copy(threads, lambda stage, done, total: None)
     with closing(sqlite3.connect(folder / CATALOGUE)) as copied:
-        copied.execute("DELETE FROM meta WHERE key = ?", (COMMITS,))  # it counts for itself
+        # It counts for itself, and has an index of its own.
+        copied.execute("DELETE FROM meta WHERE key IN (?, ?, ?)", (COMMITS, INDEX, INDEX_ID))
         copied.commit()
         damage = [row[0] for row in copied.execute("PRAGMA quick_check(3)") if row[0] != "ok"]
         if damage:
@@ -87,6 +90,7 @@ def _copy(connection: sqlite3.Connection, progress: Progress) -> None:
         if kind == "table" and name not in DERIVED:
             connection.execute(f'INSERT INTO {OUT}."{name}" SELECT * FROM main."{name}"')
         progress("copy", done + 1, len(wanted))
+    connection.execute(f"PRAGMA {OUT}.user_version = {FORMAT}")
     connection.execute("COMMIT")
 
 

@@ -11,7 +11,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, cast
 
-import stores.database  # noqa: F401 - registers all migrations
 from core.errors import OperatorError
 from stores.backup.manifest import (
     BLOCK,
@@ -19,20 +18,20 @@ from stores.backup.manifest import (
     MANIFEST,
     MANIFEST_BYTES,
     PARTS,
-    Manifest,
-    Part,
+    BackupFile,
+    BackupManifest,
     read_manifest,
 )
 from stores.backup.sealing import SealedReader, is_sealed
-from stores.conversations import THREADS
-from stores.cursors import Connection
-from stores.migrations import MIGRATIONS, apply_migrations
+from stores.runlog.conversations import THREADS
+from stores.sqlite.cursors import Connection
+from stores.sqlite.schema import FORMAT, make_schema
 
 GB = 1_000_000_000
 MARGIN = 50_000_000  # bytes of disk that stay free
 
 
-def unpack(backup: Path, folder: Path, *, key: bytes | None, max_gb: float) -> Manifest:
+def unpack(backup: Path, folder: Path, *, key: bytes | None, max_gb: float) -> BackupManifest:
     """Write the checked parts of a backup into a folder; raises OperatorError for a false one."""
     try:
         with backup.open("rb") as file:
@@ -52,8 +51,7 @@ def unpack(backup: Path, folder: Path, *, key: bytes | None, max_gb: float) -> M
         manifest.parts, key=lambda part: part.name
     ):
         raise _damaged(backup, "its parts are not those of the manifest")
-    _check_version(manifest)
-    _check_files(folder, manifest)
+    _check_files(folder)
     return manifest
 
 
@@ -74,9 +72,9 @@ def _opened(file: IO[bytes], backup: Path, key: bytes | None) -> IO[bytes]:
     return cast(IO[bytes], SealedReader(file, key))
 
 
-def _extracted(stream: IO[bytes], folder: Path, most: int) -> tuple[list[Part], bytes | None]:
+def _extracted(stream: IO[bytes], folder: Path, most: int) -> tuple[list[BackupFile], bytes | None]:
     """Write the parts and return them as they are, with the manifest that must come last."""
-    found: list[Part] = []
+    found: list[BackupFile] = []
     text = None
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for entry in archive:
@@ -96,12 +94,12 @@ def _extracted(stream: IO[bytes], folder: Path, most: int) -> tuple[list[Part], 
                 raise ValueError(f"'{entry.name}' is no part of a backup")
             most -= entry.size
             if most < 0:
-                raise ValueError("it is larger than backup_max_gb allows")
+                raise ValueError("it is larger than storage.backup_max_gb allows")
             found.append(_write(content, folder / entry.name, entry))
     return found, text
 
 
-def _write(content: IO[bytes], path: Path, entry: tarfile.TarInfo) -> Part:
+def _write(content: IO[bytes], path: Path, entry: tarfile.TarInfo) -> BackupFile:
     if shutil.disk_usage(path.parent).free < entry.size + MARGIN:
         raise OperatorError(
             "restoring needs more free disk", value=str(path.parent), hint="free some space"
@@ -114,20 +112,12 @@ def _write(content: IO[bytes], path: Path, entry: tarfile.TarInfo) -> Part:
             size += len(block)
         file.flush()
         os.fsync(file.fileno())
-    return Part.model_validate({"name": path.name, "bytes": size, "sha256": digest.hexdigest()})
+    return BackupFile.model_validate(
+        {"name": path.name, "bytes": size, "sha256": digest.hexdigest()}
+    )
 
 
-def _check_version(manifest: Manifest) -> None:
-    known = {step.__name__ for step in MIGRATIONS}
-    if newer := sorted(set(manifest.migrations) - known):
-        raise OperatorError(
-            "the backup was written by a newer Carrel",
-            value=f"{manifest.carrel or 'unknown'} ({newer[0]})",
-            hint="upgrade Carrel, then restore it",
-        )
-
-
-def _check_files(folder: Path, manifest: Manifest) -> None:
+def _check_files(folder: Path) -> None:
     """Check both databases as files, and that the catalogue has no tables or triggers but ours."""
     for name in (CATALOGUE, THREADS):
         path = folder / name
@@ -140,12 +130,12 @@ def _check_files(folder: Path, manifest: Manifest) -> None:
                 sqlite3.connect(path, isolation_level=None, factory=Connection)
             ) as connection:
                 connection.execute("PRAGMA trusted_schema=OFF")
-                _check_database(connection, path, manifest)
+                _check_database(connection, path)
         except sqlite3.DatabaseError as error:
             raise _damaged(path, str(error)) from None
 
 
-def _check_database(connection: sqlite3.Connection, path: Path, manifest: Manifest) -> None:
+def _check_database(connection: sqlite3.Connection, path: Path) -> None:
     damage = [row[0] for row in connection.execute("PRAGMA integrity_check(1)") if row[0] != "ok"]
     if damage:
         raise _damaged(path, damage[0])
@@ -154,12 +144,11 @@ def _check_database(connection: sqlite3.Connection, path: Path, manifest: Manife
         if strange := [name for kind, name, _ in schema if kind in ("trigger", "view")]:
             raise _damaged(path, f"it has something that Carrel did not make: {strange[0]}")
         return
-    applied = [row[0] for row in connection.execute("SELECT name FROM migrations ORDER BY name")]
-    if applied != manifest.migrations:
-        raise _damaged(path, "it is not of the version that the manifest says")
+    if connection.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+        raise _damaged(path, "it is not of the format that the manifest says")
     if connection.execute("PRAGMA foreign_key_check").fetchone() is not None:
         raise _damaged(path, "its rows do not belong together")
-    if strange := [name for _, name, _ in schema ^ _own_schema(manifest.migrations)]:
+    if strange := [name for _, name, _ in schema ^ _own_schema()]:
         raise _damaged(path, f"it is not as Carrel makes it: {sorted(strange)[0]}")
 
 
@@ -168,10 +157,9 @@ def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
     return {(kind, name, " ".join(sql.split())) for kind, name, sql in rows}
 
 
-def _own_schema(migrations: list[str]) -> set[tuple[str, str, str]]:
-    """Return the schema that these migrations make."""
+def _own_schema() -> set[tuple[str, str, str]]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        apply_migrations(connection, migrations)
+        make_schema(connection)
         return _schema(connection)
 
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from stores import fulltext
-from stores.aliases import ALIAS_OF
-from stores.rows import NEXT, PREVIOUS
-from stores.sums import sign_chunk
-from stores.write_access import WriteAccess
-from stores.writer import keyword_text, remove_document, searched_text
+from stores.sqlite import fulltext
+from stores.sqlite.aliases import ALIAS_OF
+from stores.sqlite.rows import NEXT, PREVIOUS
+from stores.sqlite.sums import sign_chunk
+from stores.sqlite.write_access import WriteAccess
+from stores.sqlite.writer import keyword_text, remove_document, searched_text
 
 SEEN = 60  # characters of a neighbour's text by which it is known again
 NOTED = ("left_out", "journal")

@@ -8,32 +8,110 @@ which a note in that transaction asks for: whatever ends the process, the next o
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.auth import AuthContext
-from stores import fulltext
-from stores.aliases import is_shown_as, shown_id
-from stores.catalogue import Catalogue, Collection
-from stores.conversations import THREADS
-from stores.database import Database
 from stores.erasure import pending as notes
-from stores.erasure.documents import COLUMNS, Gone, erase_documents
+from stores.erasure.documents import COLUMNS, Gone, erase_documents, forget_vectors
 from stores.erasure.pending import Pending
-from stores.erasure.tenants import erase_tenant, tenants
-from stores.erasure.threads import delete_threads
 from stores.erasure.traces import redact_traces
-from stores.erasure.vectors import VectorErasure
-from stores.permissions import permission_filter
-from stores.rows import document_key
-from stores.write_access import OPERATOR, WriteAccess
-from stores.writer import Writer, bump
+from stores.runlog.conversations import THREADS
+from stores.sqlite import fulltext
+from stores.sqlite.aliases import is_shown_as, shown_id
+from stores.sqlite.catalogue import Collection, VisiblePassages
+from stores.sqlite.compaction import compact
+from stores.sqlite.database import Database
+from stores.sqlite.permissions import permission_filter
+from stores.sqlite.rows import document_key
+from stores.sqlite.write_access import OPERATOR, WriteAccess
+from stores.sqlite.writer import Writer, bump
 
 if TYPE_CHECKING:
-    from stores.segments.hot import HotSearch
+    from stores.segments.search import SegmentSearch
+
+
+OWN = ("runs", "feedback", "jobs", "spending", "api_keys", "conversations")  # by their tenant
+OF_COLLECTION = ("files", "segments", "dead_chunks", "indexed_vectors", "left_out", "journal")
+
+
+def erase_tenant(connection: sqlite3.Connection, tenant: str) -> tuple[Counter[str], list[int]]:
+    """Delete all of a tenant within the caller's transaction.
+
+    Returns what was deleted, by kind, and the row ids of the collections that are gone.
+    """
+    _note_leftovers(connection, tenant)
+    counts: Counter[str] = Counter()
+    rows = connection.execute("SELECT id FROM collections WHERE tenant = ?", (tenant,))
+    collections = [row[0] for row in rows]
+    for collection_id in collections:
+        counts.update(_erase_collection(connection, collection_id))
+    for table in OWN:
+        counts[table] = connection.execute(
+            f"DELETE FROM {table} WHERE tenant = ?", (tenant,)
+        ).rowcount
+    return counts, collections
+
+
+def tenants(connection: sqlite3.Connection) -> list[str]:
+    """List the tenants that have anything but rows in the audit log."""
+    tables = (*OWN, "collections")
+    query = " UNION ".join(f"SELECT tenant FROM {table}" for table in tables)
+    return [row[0] for row in connection.execute(f"{query} ORDER BY tenant")]
+
+
+def _note_leftovers(connection: sqlite3.Connection, tenant: str) -> None:
+    for kind, table in (("thread", "conversations"), ("upload", "jobs")):
+        connection.execute(
+            f"INSERT OR IGNORE INTO erasure_leftovers SELECT ?, id FROM {table} WHERE tenant = ?",
+            (kind, tenant),
+        )
+
+
+def _erase_collection(connection: sqlite3.Connection, collection_id: int) -> Counter[str]:
+    rows = connection.execute(
+        "SELECT DISTINCT content_hash FROM chunks WHERE collection_id = ?", (collection_id,)
+    )
+    hashes = {row[0] for row in rows}
+    counts: Counter[str] = Counter(collections=1)
+    fulltext.drop_table(connection, collection_id)
+    for table in ("chunks", "documents"):
+        counts[table] = connection.execute(
+            f"DELETE FROM {table} WHERE collection_id = ?", (collection_id,)
+        ).rowcount
+    counts["vectors"] = forget_vectors(connection, hashes)
+    for table in OF_COLLECTION:
+        gone = connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (collection_id,))
+        counts["files"] += gone.rowcount if table == "files" else 0
+    connection.execute("DELETE FROM collections WHERE id = ?", (collection_id,))
+    return counts
+
+
+TABLES = ("checkpoints", "writes")
+BUSY_S = 30.0
+
+
+def delete_threads(path: Path, threads: Sequence[str], wait_s: float) -> None:
+    """Delete threads and everything freed in the file; it may be open elsewhere."""
+    if not threads or not path.exists():
+        return
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)) as connection:
+        for pragma in ("secure_delete=ON", "trusted_schema=OFF"):
+            connection.execute(f"PRAGMA {pragma}")
+        known = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
+        connection.execute("BEGIN IMMEDIATE")
+        for table in known.intersection(TABLES):
+            connection.executemany(
+                f"DELETE FROM {table} WHERE thread_id = ?", [(thread,) for thread in threads]
+            )
+        connection.execute("COMMIT")
+        compact(connection, path, wait_s)
+
 
 MERGED = 500  # pages that one step of tidying the full-text index may write
 UPLOADS = "uploads"
@@ -42,7 +120,7 @@ Step = Callable[[str], None]
 
 
 def unwatched(stage: str) -> None:
-    """Take a step that nobody watches."""
+    """Take a step that reports nothing."""
 
 
 class Erasure:
@@ -52,15 +130,13 @@ class Erasure:
         self,
         folder: Path,
         database: Database,
-        hot: HotSearch,
-        vectors: VectorErasure,
+        search: SegmentSearch,
         wait_s: float,
     ) -> None:
         """Use an open data directory; `wait_s` is how long readers of a log are waited for."""
         self._folder = folder
         self._database = database
-        self._hot = hot
-        self._vectors = vectors
+        self._search = search
         self._wait_s = wait_s
         self._tidying = threading.Lock()
         self.on_change: list[Callable[[], object]] = []  # what must forget what it remembers
@@ -94,12 +170,9 @@ class Erasure:
         gone already does not count.
         """
         with self._database.write() as connection:
-            query = "SELECT 1 FROM documents WHERE id = ?"
-            left = [one for one in documents if connection.execute(query, (one.row_id,)).fetchone()]
+            left, counts = _take(connection, collection, documents, access)
             if not left:
                 return Counter()
-            counts = erase_documents(connection, collection.id, left, access)
-            counts.update(redact_traces(connection, collection, left, access.auth))
             if keep_out:
                 connection.executemany(
                     "INSERT OR IGNORE INTO kept_out VALUES (?, datetime('now'))",
@@ -112,6 +185,16 @@ class Erasure:
             bump(connection)
         self._changed()
         return counts
+
+    def would_forget(self, collection: Collection, documents: Sequence[Gone]) -> Counter[str]:
+        """Return what the operator's `forget` would delete, by kind, and delete nothing."""
+        with self._database.undone() as connection:
+            return _take(connection, collection, documents, OPERATOR)[1]
+
+    def would_forget_tenant(self, tenant: str) -> Counter[str]:
+        """Return what `forget_tenant` would delete, by kind, and delete nothing."""
+        with self._database.undone() as connection:
+            return erase_tenant(connection, tenant)[0]
 
     def forget_tenant(self, tenant: str) -> Counter[str]:
         """Delete everything of a tenant but its rows in the audit log; return what, by kind."""
@@ -138,7 +221,7 @@ class Erasure:
         """List the tenants that have anything."""
         return tenants(self._database.read())
 
-    def pending(self) -> Pending | None:
+    def pending_erasure(self) -> Pending | None:
         """Return what `tidy` has to finish, None for nothing."""
         return notes.pending(self._database)
 
@@ -149,7 +232,7 @@ class Erasure:
         its parts, and may raise to end it; what is left is done by the next call.
         """
         with self._tidying:
-            left = self.pending()
+            left = self.pending_erasure()
             if left is None:
                 return False
             step("conversations")
@@ -157,8 +240,7 @@ class Erasure:
             self._drop_empty(left.collections)
             for collection_id in sorted(left.collections):
                 self._tidy_words(collection_id, step)
-            self._vectors.erase(left.collections, lambda: step("vectors"))
-            self._tidy_segments(left.collections, step)
+            self._tidy_index(left.collections, step)
             step("catalogue")
             self._changed()
             self._database.compact(self._wait_s)
@@ -181,7 +263,7 @@ class Erasure:
 
     def _drop_empty(self, collections: frozenset[int]) -> None:
         writer = Writer(self._database)
-        for collection in Catalogue(self._database).collections():
+        for collection in VisiblePassages(self._database).collections():
             if collection.id in collections:
                 writer.drop_collection_if_empty(collection)
 
@@ -202,10 +284,26 @@ class Erasure:
             connection.execute(f"INSERT INTO {name} ({name}, rank) VALUES ('merge', ?)", (pages,))
             return connection.total_changes - before >= 2  # SQLite's own sign of work left
 
-    def _tidy_segments(self, collections: frozenset[int], step: Step) -> None:
-        kept = {one.id: one for one in Catalogue(self._database).collections()}
+    def _tidy_index(self, collections: frozenset[int], step: Step) -> None:
+        kept = {one.id: one for one in VisiblePassages(self._database).collections()}
         for collection_id in sorted(collections):
             if collection_id in kept:
-                self._hot.rebuild(kept[collection_id], lambda done, total: step("segments"))
+                self._search.erase(kept[collection_id], lambda done, total: step("segments"))
             else:
-                self._hot.remove(collection_id)
+                self._search.remove(collection_id)
+
+
+def _take(
+    connection: sqlite3.Connection,
+    collection: Collection,
+    documents: Sequence[Gone],
+    access: WriteAccess,
+) -> tuple[list[Gone], Counter[str]]:
+    """Delete documents that are still there, within a transaction; return them and the counts."""
+    query = "SELECT 1 FROM documents WHERE id = ?"
+    left = [one for one in documents if connection.execute(query, (one.row_id,)).fetchone()]
+    if not left:
+        return left, Counter()
+    counts = erase_documents(connection, collection.id, left, access)
+    counts.update(redact_traces(connection, collection, left, access.auth))
+    return left, counts

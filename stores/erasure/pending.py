@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from stores.database import Database
+from stores.sqlite.database import Database
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Pending:
 
     @property
     def problem(self) -> str:
-        """Return what the operator is told."""
+        """Return the message to the operator."""
         return (
             f"an erasure is not finished (since {self.since}, {self.documents} documents): their"
             " text may still lie in derived files; run `carrel forget`, which finishes it"

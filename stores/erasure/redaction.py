@@ -1,4 +1,4 @@
-"""Take out of finished runs what deleted documents said, or what is closed to who reads them.
+"""Remove from finished runs the text of deleted documents, or of those closed to the reader.
 
 Ids, scores, times and counts stay.
 """
@@ -36,13 +36,17 @@ def nowhere(terms: Sequence[str]) -> bool:
 
 
 class Hidden:
-    """Replace, in texts, words and rows of words that deleted documents alone said."""
+    """Replace, in texts, words and rows of words that only deleted documents have.
+
+    What a person typed (`own`) is theirs, wherever it is repeated.
+    """
 
     def __init__(
         self,
         texts: Iterable[tuple[str, str]] = (),
         literals: Iterable[str] = (),
         elsewhere: Elsewhere = nowhere,
+        own: str = "",
     ) -> None:
         """Take (language, text) pairs of the documents, and names to replace as they stand."""
         said = list(texts)
@@ -52,9 +56,8 @@ class Hidden:
         self._pairs = {pair for row in rows for pair in pairwise(row)}
         self._elsewhere = elsewhere
         self._known: dict[tuple[str, ...], bool] = {}
-        longest = sorted(set(filter(None, literals)), key=len, reverse=True)
-        found = "|".join(re.escape(one) for one in longest)
-        self._literals = re.compile(rf"(?<!\w)(?:{found})(?!\w)") if longest else None
+        self._own = [f" {' '.join(terms(own, language))} " for language in self._languages]
+        self._literals = _any_of({one for one in literals if one and not _stands_in(one, own)})
 
     def text(self, text: str) -> str:
         """Return a text without these words."""
@@ -98,12 +101,24 @@ class Hidden:
 
     def _said_elsewhere(self, row: tuple[str, ...]) -> bool:
         if row not in self._known:
-            self._known[row] = self._elsewhere(row)
+            typed = any(f" {' '.join(row)} " in own for own in self._own)
+            self._known[row] = typed or self._elsewhere(row)
         return self._known[row]
 
 
+def _any_of(names: Collection[str]) -> re.Pattern[str] | None:
+    """Return a pattern of names as whole words, the longest first; None for no name."""
+    found = "|".join(re.escape(one) for one in sorted(names, key=len, reverse=True))
+    return re.compile(rf"(?<!\w)(?:{found})(?!\w)") if names else None
+
+
+def _stands_in(name: str, text: str) -> bool:
+    found = _any_of({name}) if name in text else None
+    return found is not None and found.search(text) is not None
+
+
 class Everything(Hidden):
-    """Replace every text: nobody can say which of its words rest on what is closed."""
+    """Replace every text: it is unknown which of its words rest on what is closed."""
 
     def text(self, text: str) -> str:
         """Return a sign that there was a text."""
@@ -117,14 +132,16 @@ def redacted(
     elsewhere: Elsewhere = nowhere,
     names: Collection[str] = (),
     staying: Collection[str] = (),
+    own: str = "",
 ) -> Hidden | None:
-    """Redact, in place, what these documents said; return what was hidden, None for nothing.
+    """Redact, in place, the text of these documents; return what was hidden, None for nothing.
 
     Evidence and citations keep their places, ids of passages and scores. A claim that cited such a
-    document goes, and the answer with it; replies of the chat model go as a whole. Elsewhere in
+    document goes, and the answer with it; replies of the chat model go completely. Elsewhere in
     the run go `names`, the values of slots found in the documents, and words, or rows of words, of
     their passages that no open document says (`elsewhere`). `staying` are ids of passages of other
-    documents, which may have had the same id in the caller's eyes.
+    documents, which may have had the same id in the caller's eyes; `own` is the question as it was
+    typed, whose words stay.
     """
 
     def told(one: dict[str, Any]) -> bool:
@@ -140,7 +157,7 @@ def redacted(
     if not gone:
         return None
     values = _slot_values(result, gone)
-    hidden = Hidden(_texts(items), {*values, *names, *_names(items)}, elsewhere)
+    hidden = Hidden(_texts(items), {*values, *names, *_names(items)}, elsewhere, own)
     _empty(items, cited, ERASED)
     result["answer"] = NOTICE if cited else hidden.text(result.get("answer", ""))
     _hide_claims(result, hidden)
@@ -194,7 +211,7 @@ def withheld_note(passages: int) -> str:
 
 
 def hide_names(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidden) -> bool:
-    """Hide names in a run that asked back, in place; return whether it said any."""
+    """Hide names in a run that asked back, in place; return whether it had any."""
     before = json.dumps([result, trail])
     _hide_claims(result, hidden)
     _hide(result, trail, hidden)
@@ -202,7 +219,7 @@ def hide_names(result: dict[str, Any], trail: list[dict[str, Any]], hidden: Hidd
 
 
 def literal_names(names: Iterable[str]) -> set[str]:
-    """Return the names that are long enough to be told from other words."""
+    """Return the names that are long enough to differ from other words."""
     return {name for name in names if len(name) >= SHORTEST}
 
 

@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Sequence
 
 from core.errors import AbsentError
-from stores.aliases import is_called
-from stores.catalogue import Collection
 from stores.erasure.documents import COLUMNS, Gone
+from stores.sqlite.aliases import is_called
+from stores.sqlite.catalogue import Collection
 
 NEAREST = 3
 CONSIDERED = 100_000  # names among which the nearest are looked for

@@ -1,4 +1,4 @@
-"""Take documents out of what was made of them: runs, opinions, conversations and jobs."""
+"""Take documents out of what was made of them: runs, conversations and jobs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,50 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection as AbstractCollection
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from core.auth import AuthContext
-from stores.catalogue import Collection
 from stores.erasure.documents import Gone, upload_of
-from stores.erasure.redaction import Elsewhere, Hidden, hide_names, literal_names, redacted
-from stores.erasure.words import said_in
-from stores.history import forget_documents
-from stores.sums_records import CONVERSATION, TRACES, drop_damaged, sign
+from stores.erasure.redaction import Elsewhere, Hidden, hide_names, literal_names, nowhere, redacted
+from stores.runlog.history import forget_documents
+from stores.sqlite import fulltext
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.permissions import permission_filter
+from stores.sqlite.sums import CONVERSATION, TRACES, drop_damaged, sign
+
+
+def phrase_occurs_elsewhere(
+    connection: sqlite3.Connection, collection_id: int | None, auth: AuthContext
+) -> Elsewhere:
+    """Return a function that tells whether an open document has these analysed terms in a row.
+
+    Only documents count that are open to the whole tenant and that `auth` may see: what stays in a
+    redacted text, which several users may read, must say nothing of a text that is hidden from one.
+    Where the index cannot be read no word is known, so that more is hidden than must be.
+    """
+    if collection_id is None:
+        return nowhere
+    name = fulltext.table(collection_id)
+    condition, parameters = permission_filter(auth, collection_id)
+    query = f"""SELECT 1 FROM {name} JOIN chunks c ON c.id = {name}.rowid
+        JOIN documents d ON d.id = c.document
+        WHERE {name} MATCH :row AND d.is_open = 1 AND {condition} LIMIT 1"""
+
+    @cache  # many runs have the same words, and a word of many hidden passages takes long
+    def is_said(row: str) -> bool:
+        try:
+            found = connection.execute(query, {**parameters, "row": row}).fetchone()
+        except sqlite3.DatabaseError:
+            return False
+        return found is not None
+
+    def said(terms: Sequence[str]) -> bool:
+        row = fulltext.match_expression([[" ".join(terms)]])
+        return bool(row) and is_said(row)
+
+    return said
+
 
 # A run or a conversation of several collections has their names joined by commas (core.scope).
 # Few names are looked for as they are written, before a run is read as JSON.
@@ -32,8 +67,7 @@ FOUND = """SELECT run_id, question, result, trail FROM runs r
 ACCESS = """SELECT run_id, json_extract(result, '$.access') AS access FROM runs r
     WHERE tenant = :tenant AND instr(',' || r.collection || ',', ',' || :collection || ',')
     AND (:keys IS NULL OR EXISTS (
-        SELECT 1 FROM json_each(:keys) k WHERE instr(r.result, k.value) > 0))
-    AND json_extract(result, '$.access') IS NOT NULL"""
+        SELECT 1 FROM json_each(:keys) k WHERE instr(r.result, k.value) > 0))"""
 
 NAMED_JOBS = """SELECT id, user, name FROM jobs WHERE tenant = :t AND collection = :c
     AND name IN (SELECT value FROM json_each(:names))"""
@@ -58,16 +92,17 @@ def redact_traces(
 
     `auth` is who deletes them, None for the operator.
 
-    A conversation with a redacted run goes on from nothing: what the graph knew of it goes.
+    A conversation with a redacted run goes on from nothing: what the graph knew of it goes. What
+    people typed stays as it is: questions, replies, titles, comments.
     """
     _drop_damaged(connection)
     ids = {name for one in documents for name in one.ids}
     names = literal_names(name for one in documents for name in one.names)
-    elsewhere = said_in(connection, collection.id, auth or AuthContext(tenant=collection.tenant))
+    elsewhere = phrase_occurs_elsewhere(
+        connection, collection.id, auth or AuthContext(tenant=collection.tenant)
+    )
     touched = _redact_runs(connection, collection, ids, names, elsewhere)
     counts: Counter[str] = Counter(runs=len(touched))
-    for run_id, hidden in touched.items():
-        counts["feedback"] += _redact_feedback(connection, collection.tenant, run_id, hidden)
     escaped = {_json(name)[1:-1] for name in names}  # as JSON writes them
     of_names = Hidden(literals=names | escaped)
     for name, hiding in _conversations(connection, collection, touched, of_names).items():
@@ -79,7 +114,7 @@ def redact_traces(
 
 
 def _drop_damaged(connection: sqlite3.Connection) -> None:
-    """Delete damaged rows: nobody can say whether they speak of these documents."""
+    """Delete damaged rows: it is unknown whether they speak of these documents."""
     connection.execute(
         f"""INSERT OR IGNORE INTO erasure_leftovers SELECT 'thread', v.id FROM conversations v
             WHERE v.sum IS NOT {CONVERSATION}"""
@@ -95,7 +130,6 @@ def _redact_runs(
     elsewhere: Elsewhere,
 ) -> dict[str, Hidden]:
     touched: dict[str, Hidden] = {}
-    of_names = Hidden(literals=names)
     given = {
         "tenant": collection.tenant,
         "collection": collection.name,
@@ -105,15 +139,17 @@ def _redact_runs(
     for row in connection.execute(FOUND, given).fetchall():
         result, trail = json.loads(row["result"]), json.loads(row["trail"])
         staying = living_passages(connection, result)
-        hidden = redacted(result, trail, ids, elsewhere, names, staying)
+        own = row["question"]
+        hidden = redacted(result, trail, ids, elsewhere, names, staying, own)
         if hidden is None:
+            of_names = Hidden(literals=names, own=own)
             if not hide_names(result, trail, of_names):
                 continue
             hidden = of_names
         touched[row["run_id"]] = hidden
         connection.execute(
-            "UPDATE runs SET question = ?, result = ?, trail = ? WHERE run_id = ?",
-            (hidden.text(row["question"]), _json(result), _json(trail), row["run_id"]),
+            "UPDATE runs SET result = ?, trail = ? WHERE run_id = ?",
+            (_json(result), _json(trail), row["run_id"]),
         )
         sign(connection, "runs", "r.run_id = ?", row["run_id"])
     return touched
@@ -146,23 +182,6 @@ def living_passages(connection: sqlite3.Connection, result: dict[str, Any]) -> s
     return {row[0] for row in rows}
 
 
-def _redact_feedback(
-    connection: sqlite3.Connection, tenant: str, run_id: str, hidden: Hidden
-) -> int:
-    changed = 0
-    rows = connection.execute(
-        "SELECT id, comment FROM feedback WHERE run_id = ? AND tenant = ? AND comment <> ''",
-        (run_id, tenant),
-    ).fetchall()
-    for row in rows:
-        comment = hidden.text(row["comment"])
-        if comment != row["comment"]:
-            connection.execute("UPDATE feedback SET comment = ? WHERE id = ?", (comment, row["id"]))
-            sign(connection, "feedback", "n.id = ?", row["id"])
-            changed += 1
-    return changed
-
-
 def _conversations(
     connection: sqlite3.Connection,
     collection: Collection,
@@ -172,7 +191,7 @@ def _conversations(
     """Return the conversations in which these runs stand, or that offer a name, with the words."""
     found: dict[str, list[Hidden]] = defaultdict(list)
     rows = connection.execute(
-        """SELECT t.conversation, t.run_id, t.clarification || t.reply || c.waiting AS asked
+        """SELECT t.conversation, t.run_id, t.clarification || c.waiting AS asked
            FROM conversation_turns t JOIN conversations c ON c.id = t.conversation
            WHERE c.tenant = ? AND instr(',' || c.collection || ',', ',' || ? || ',')""",
         (collection.tenant, collection.name),
@@ -188,29 +207,21 @@ def _conversations(
 def _redact_conversation(
     connection: sqlite3.Connection, name: str, hiding: AbstractCollection[Hidden]
 ) -> None:
-    def hide(text: str) -> str:
-        for hidden in hiding:
-            text = hidden.text(text)
-        return text
-
     rows = connection.execute(
-        "SELECT id, run_id, question, clarification, reply FROM conversation_turns"
-        " WHERE conversation = ?",
+        "SELECT id, clarification FROM conversation_turns"
+        " WHERE conversation = ? AND clarification <> ''",
         (name,),
     ).fetchall()
     for row in rows:
-        asks = json.loads(row["clarification"] or "null")
+        asks = json.loads(row["clarification"])
         for one in hiding:
             asks = one.json(asks)
         connection.execute(
-            "UPDATE conversation_turns SET question = ?, clarification = ?, reply = ? WHERE id = ?",
-            (hide(row["question"]), _json(asks) if asks else "", hide(row["reply"]), row["id"]),
+            "UPDATE conversation_turns SET clarification = ? WHERE id = ?", (_json(asks), row["id"])
         )
     sign(connection, "conversation_turns", "t.conversation = ?", name)
-    title = connection.execute("SELECT title FROM conversations WHERE id = ?", (name,)).fetchone()
     connection.execute(
-        "UPDATE conversations SET title = ?, checkpoint_id = '', waiting = '' WHERE id = ?",
-        (hide(title[0]), name),
+        "UPDATE conversations SET checkpoint_id = '', waiting = '' WHERE id = ?", (name,)
     )
     sign(connection, "conversations", "v.id = ?", name)
     connection.execute("INSERT OR IGNORE INTO erasure_leftovers VALUES ('thread', ?)", (name,))

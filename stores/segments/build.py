@@ -13,20 +13,22 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+
 from core.errors import OperatorError
 from core.faults import fault
 from core.settings import Settings
-from stores.catalogue import Collection
-from stores.database import Database
 from stores.segments import files
-from stores.segments.arrays import FileSink, SegmentError
-from stores.segments.files import Manifest
-from stores.segments.postings import Formula
+from stores.segments.files import FileSink, SegmentError, SegmentManifest
+from stores.segments.postings import Formula, encoded
 from stores.segments.recipe import Recipe
 from stores.segments.rows import Rows
-from stores.segments.terms import encoded
 from stores.segments.truth import count_rows, dead_rows, has_vectors, snapshot, state
-from stores.segments.types import Integers, Progress
+from stores.segments.types import Integers, Progress, Stored
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.database import Database
+
+REBUILD_SHARE = 0.1  # a segment with more new and deleted chunks is built again
 
 Pause = Callable[[], None]
 
@@ -39,9 +41,18 @@ class Builder:
     """Build the segments under one folder, one at a time."""
 
     def __init__(
-        self, database: Database, folder: Path, recipe: Recipe, settings: Settings
+        self,
+        database: Database,
+        folder: Path,
+        recipe: Recipe,
+        settings: Settings,
+        stored: Stored | None = None,
     ) -> None:
-        """Keep the segments of a collection in a folder named by its row id."""
+        """Keep the segments of a collection in a folder named by its row id.
+
+        With `stored` they hold no vectors: it gives those of rows by their ids.
+        """
+        self._stored = stored
         self._database = database
         self._folder = folder
         self._recipe = recipe
@@ -84,7 +95,7 @@ class Builder:
         settings = self._settings
         _, name = state(connection, collection_id)
         rows = count_rows(connection, collection_id)
-        if rows < settings.segment_min_rows:
+        if rows < settings.segments.min_rows:
             return name is not None  # it shrank: take the segment away
         if name is None:
             return True
@@ -97,22 +108,20 @@ class Builder:
             return has_vectors(connection, collection_id, self._recipe.model)
         new = count_rows(connection, collection_id, int(ids[-1]) if len(ids) else 0)
         changed = new + len(dead_rows(connection, collection_id))
-        least = max(settings.segment_rebuild_min_rows, settings.segment_rebuild_share * len(ids))
+        least = max(settings.segments.rebuild_min_rows, REBUILD_SHARE * len(ids))
         return changed > least
 
     def _checked(
         self, connection: sqlite3.Connection, collection_id: int, name: str, *, sums: bool = False
-    ) -> tuple[Manifest, Integers]:
+    ) -> tuple[SegmentManifest, Integers]:
         """Return the manifest and row ids of a segment that fits the truth, or raise."""
-        import numpy as np
-
         folder = self._folder / str(collection_id) / name
         manifest = files.read_manifest(folder)
         if manifest.settings != self._recipe.settings():
             raise SegmentError("the BM25 settings have changed")
         if sums and (damaged := files.damaged_files(folder, manifest)):
             raise SegmentError(f"damaged: {', '.join(damaged)}")
-        part = files.open_part(folder, manifest)
+        part = files.open_part(folder, manifest, stored=self._stored)
         live = len(part.ids) - int(np.isin(part.ids, dead_rows(connection, collection_id)).sum())
         new = count_rows(connection, collection_id, part.high)
         if live + new != count_rows(connection, collection_id):
@@ -141,7 +150,7 @@ class Builder:
             version, _ = state(connection, collection_id)
             dead = dead_rows(connection, collection_id)
             total = count_rows(connection, collection_id)
-            if total < self._settings.segment_min_rows:
+            if total < self._settings.segments.min_rows:
                 self._publish(collection_id, None, dead)
                 return None
             name = f"{version:012d}-{secrets.token_hex(4)}"
@@ -154,7 +163,7 @@ class Builder:
                 return sinks[array]
 
             recipe = self._recipe
-            rows = Rows(collection_id, recipe.model, recipe.columns, sink=sink)
+            rows = Rows(collection_id, recipe.model, recipe.columns, sink=sink, stored=self._stored)
             try:
                 for done in rows.extend(connection):
                     if progress is not None:
@@ -182,7 +191,7 @@ class Builder:
         for name, sink in sinks.items():
             sink.close(durable=True)
             entries[name] = sink.entry()
-        manifest = Manifest(
+        manifest = SegmentManifest(
             collection_id=rows.collection_id,
             index_version=version,
             model=recipe.model,

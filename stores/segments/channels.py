@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from core.errors import OperatorError
-from core.settings import Settings
-from stores.chroma import ChromaVectors
-from stores.fulltext import FullText
+import numpy as np
+
 from stores.segments.masks import Mask, Selection
-from stores.segments.ranking import best_vectors, best_words, nearest
-from stores.segments.truth import pending_rows, row_ids
+from stores.segments.ranking import best_vectors, best_words
 from stores.segments.types import Candidates, Floats, Integers, TermWeights
-from stores.segments.view import View
+from stores.segments.view import CollectionView
+from stores.sqlite.fulltext import FullText
+
+if TYPE_CHECKING:
+    from stores.index.tracking import TrackedVectors
+
+SAMPLE = 1000  # rows whose cosines are averaged where not all vectors are at hand
 
 
 @dataclass(frozen=True)
@@ -29,30 +34,28 @@ class _Near:
 class Channels:
     """Search one view by words and by vector."""
 
-    def __init__(self, fulltext: FullText, chroma: ChromaVectors, settings: Settings) -> None:
-        """Let FTS5 answer for words a view has not counted, Chroma for vectors too many to scan."""
+    def __init__(self, fulltext: FullText, tracked: TrackedVectors | None) -> None:
+        """Let FTS5 answer for words that a view has not counted, `tracked` for all vectors."""
         self._fulltext = fulltext
-        self._chroma = chroma
-        self._settings = settings
+        self._tracked = tracked
 
     def search(
         self,
-        view: View,
+        view: CollectionView,
         connection: sqlite3.Connection,
         mask: Mask,
         terms: TermWeights,
         vector: Floats | None,
         pool: int,
+        kinds: Sequence[str] = (),
     ) -> Candidates:
-        """Return the union of the `pool` best rows of each channel."""
-        import numpy as np
-
+        """Return the union of the `pool` best rows of each channel; the mask is of these kinds."""
         scores = self._word_scores(view, connection, terms)
         wordy = best_words(view, scores, mask.visible, pool) if pool > 0 else _none()
         near = _Near(_none())
         if vector is not None:
             vector = view.checked(vector)
-            near = self._nearest(view, connection, mask.embedded, vector, pool)
+            near = self._nearest(view, connection, mask.embedded, vector, pool, kinds)
         rows = np.union1d(wordy, near.rows)
         words = scores[rows]
         seen = mask.visible.values(scores) if terms else scores[:0]
@@ -73,10 +76,8 @@ class Channels:
         )
 
     def _word_scores(
-        self, view: View, connection: sqlite3.Connection, terms: TermWeights
+        self, view: CollectionView, connection: sqlite3.Connection, terms: TermWeights
     ) -> Floats:
-        import numpy as np
-
         if view.words:
             return view.word_scores(terms)
         scores = np.zeros(view.rows, dtype=np.float32)
@@ -91,54 +92,41 @@ class Channels:
 
     def _nearest(
         self,
-        view: View,
+        view: CollectionView,
         connection: sqlite3.Connection,
         embedded: Selection,
         vector: Floats,
         pool: int,
+        kinds: Sequence[str],
     ) -> _Near:
         if not embedded.count:
             return _Near(_none())
-        note = ""
-        if view.rows > self._settings.vector_exact_limit:
-            try:
-                return self._approximate(view, connection, embedded, vector, pool)
-            except OperatorError as error:
-                note = f"all vectors were scanned: {error.rule}"
+        if self._tracked is not None:
+            rows, note = self._tracked.nearest(view, connection, embedded, vector, pool, kinds)
+            return _Near(rows, *spread(_compared(view, embedded, vector)), note)
         few = embedded.rows is not None
         cosines = view.vectors(embedded.numbers()) @ vector if few else view.scan(vector)
         seen = cosines if few else embedded.values(cosines)
         rows = best_vectors(view, cosines, embedded, vector, pool) if pool > 0 else _none()
-        return _Near(rows, *spread(seen), note)
+        return _Near(rows, *spread(seen))
 
-    def _approximate(
-        self,
-        view: View,
-        connection: sqlite3.Connection,
-        embedded: Selection,
-        vector: Floats,
-        pool: int,
-    ) -> _Near:
-        """Ask Chroma, and scan what it may not know; the spread is that of a sample."""
-        import numpy as np
 
+def _compared(view: CollectionView, embedded: Selection, vector: Floats) -> Floats:
+    """Return the cosines of a sample, but of rows whose vectors are damaged."""
+    cosines = _sample(view, embedded) @ vector
+    return cosines[np.isfinite(cosines)]
+
+
+def _sample(view: CollectionView, embedded: Selection) -> Floats:
+    """Return vectors spread over the selected rows, read once; their spread stands for all."""
+    if not embedded.sample:
         every = embedded.numbers()
-        documents = set(np.unique(view.documents[every]).tolist())
-        found = self._chroma.search(view.collection_id, vector, pool, documents, view.version)
-        known = row_ids(connection, view.collection_id, [key for key, _ in found])
-        waiting = pending_rows(connection, view.collection_id)
-        ids = np.union1d(np.array(list(known.values()), dtype=np.int64), waiting)
-        places, live = view.places(ids)
-        rows = np.intersect1d(places[live], every)
-        step = -(-len(every) // self._settings.segment_sample_rows) or 1
-        sample = view.exact(every[::step], vector)
-        return _Near(nearest(view, rows, vector, pool), *spread(sample))
+        embedded.sample.append(view.vectors(every[:: -(-len(every) // SAMPLE)]))
+    return embedded.sample[0]
 
 
 def spread(cosines: Floats) -> tuple[float, float]:
     """Return mean and standard deviation, 0 where there is nothing."""
-    import numpy as np
-
     if not len(cosines):
         return 0.0, 0.0
     mean = float(cosines.mean(dtype=np.float64))
@@ -146,10 +134,8 @@ def spread(cosines: Floats) -> tuple[float, float]:
     return mean, float(np.sqrt(np.dot(gaps, gaps) / len(gaps)))
 
 
-def _similarities(view: View, rows: Integers, vector: Floats) -> tuple[Floats, Floats]:
+def _similarities(view: CollectionView, rows: Integers, vector: Floats) -> tuple[Floats, Floats]:
     """Return the cosine of each row, and the best one of its sentences; rows in any order."""
-    import numpy as np
-
     cosine = view.exact(rows, vector)
     order = np.argsort(rows)
     sentence = np.empty_like(cosine)
@@ -158,6 +144,4 @@ def _similarities(view: View, rows: Integers, vector: Floats) -> tuple[Floats, F
 
 
 def _none() -> Integers:
-    import numpy as np
-
     return np.zeros(0, dtype=np.int64)

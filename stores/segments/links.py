@@ -9,10 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from core.settings import Settings
+import numpy as np
+
 from stores.segments.masks import Selection
 from stores.segments.types import Booleans, Floats, Integers
-from stores.segments.view import View
+from stores.segments.view import CollectionView
+
+# A name in more than this share of the chunks links nothing; searched with those of
+# retrievers/links.py.
+HUB_SHARE = 0.01
+HUB_LEAST = 3  # names in up to so many chunks always link them
+HUB_MOST = 1000  # names in more chunks than this never do
 
 Name = tuple[str, ...]  # index terms, all of which a chunk must have
 _SCAN = 50  # a name whose rarest word is in that many times `most` chunks is taken for a hub
@@ -38,8 +45,8 @@ class Links:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """Say what is looked up: names, a question's words (alternatives each), seeds by row id.
+class LinkQuery:
+    """What is looked up: names, a question's words (alternatives each), seeds by row id.
 
     Names in more than `most` chunks are hubs; `limit` chunks are returned at most, those first
     that say the rarest names.
@@ -52,16 +59,14 @@ class Wanted:
     limit: int
 
 
-def hub_size(visible: int, settings: Settings) -> int:
+def hub_size(visible: int) -> int:
     """Return in how many of the visible chunks a name may be and still link them."""
-    share = min(settings.links_hub_share * visible, settings.links_hub_most)
-    return max(settings.links_hub_least, int(share))
+    share = min(HUB_SHARE * visible, HUB_MOST)
+    return max(HUB_LEAST, int(share))
 
 
-def find_links(view: View, visible: Selection, wanted: Wanted) -> Links:
+def find_links(view: CollectionView, visible: Selection, wanted: LinkQuery) -> Links:
     """Return the links of names among the visible rows of a view that counts words."""
-    import numpy as np
-
     found = [_rows_of_name(view, visible, name, wanted.most) for name in wanted.names]
     counts = np.array([len(rows) for rows in found], dtype=np.int64)
     rows = _rarest(found, counts, wanted.limit)
@@ -85,10 +90,8 @@ def find_links(view: View, visible: Selection, wanted: Wanted) -> Links:
     )
 
 
-def _rows_of_name(view: View, visible: Selection, name: Name, most: int) -> Integers:
+def _rows_of_name(view: CollectionView, visible: Selection, name: Name, most: int) -> Integers:
     """Return the visible rows that have all terms of a name, none unless they are 2 to `most`."""
-    import numpy as np
-
     none = np.zeros(0, dtype=np.int64)
     # Masked first: whether a name is a hub must not depend on what the caller may not see.
     seen = (_inside(visible, view.containing(term)) for term in dict.fromkeys(name))
@@ -102,9 +105,7 @@ def _rows_of_name(view: View, visible: Selection, name: Name, most: int) -> Inte
     return rows if 2 <= len(rows) <= most else none
 
 
-def _rows_of_word(view: View, group: Collection[str]) -> Integers:
-    import numpy as np
-
+def _rows_of_word(view: CollectionView, group: Collection[str]) -> Integers:
     lists = [view.containing(term) for term in sorted(group)]
     if len(lists) == 1:
         return lists[0]
@@ -113,8 +114,6 @@ def _rows_of_word(view: View, group: Collection[str]) -> Integers:
 
 def _inside(visible: Selection, rows: Integers) -> Integers:
     """Keep the selected of ascending rows."""
-    import numpy as np
-
     if visible.keep is not None:
         return rows[visible.keep[rows]]
     if visible.rows is not None:
@@ -124,8 +123,6 @@ def _inside(visible: Selection, rows: Integers) -> Integers:
 
 def _rarest(found: Sequence[Integers], counts: Integers, limit: int) -> Integers:
     """Return up to `limit` rows, ascending, those that say the rarest names."""
-    import numpy as np
-
     if not counts.any():
         return np.zeros(0, dtype=np.int64)
     rows, place = np.unique(np.concatenate(found), return_inverse=True)

@@ -10,27 +10,31 @@ import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import numpy as np
 
 from core.auth import AuthContext
-from stores.permissions import permission_filter
 from stores.segments.types import Booleans, Floats, Integers
+from stores.sqlite.permissions import permission_filter
 
 Key = tuple[str, tuple[tuple[str, object], ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Hold `count` rows: all (`keep` is None), those kept, or `rows` where they are few."""
+    """Hold `count` rows: all (`keep` is None), those kept, or `rows` where they are few.
+
+    `sample` keeps vectors of some of the rows, once they were read.
+    """
 
     count: int
     keep: Booleans | None
     rows: Integers | None
+    sample: list[Floats] = field(default_factory=list, compare=False)
 
     def numbers(self) -> Integers:
         """Return the numbers of the selected rows, ascending."""
-        import numpy as np
-
         if self.rows is not None:
             return self.rows
         return np.arange(self.count) if self.keep is None else np.flatnonzero(self.keep)
@@ -43,8 +47,6 @@ class Selection:
 
     def ranked(self, scores: Floats, least: float) -> Floats:
         """Return what is ranked: all scores, `least` where a row is not selected."""
-        import numpy as np
-
         if self.rows is not None:
             return scores[self.rows]
         if self.keep is None:
@@ -119,8 +121,6 @@ class Masks:
         return mask
 
     def _mask(self, visible: Integers, of_kind: Integers | None, rows: RowFacts) -> Mask:
-        import numpy as np
-
         keep = np.isin(rows.documents, visible)
         if rows.alive is not None:
             keep &= rows.alive
@@ -134,8 +134,6 @@ class Masks:
         return Mask(seen, self._selection(keep & rows.has_vector))
 
     def _selection(self, keep: Booleans) -> Selection:
-        import numpy as np
-
         count = int(np.count_nonzero(keep))
         if count == len(keep):
             return Selection(count, None, None)
@@ -151,8 +149,6 @@ def _documents(
 
     SQLite joins them into one text: parsing it takes a third of the time of fetching rows.
     """
-    import numpy as np
-
     query = f"SELECT group_concat(d.id) FROM documents d WHERE {condition}"  # bound parameters
     found = connection.execute(query, parameters).fetchone()[0]
     return np.fromstring(found or "", dtype=np.int64, sep=",")
@@ -160,8 +156,6 @@ def _documents(
 
 def _of_kinds(connection: sqlite3.Connection, collection_id: int, kinds: Sequence[str]) -> Integers:
     """Return the row ids of the chunks of these kinds."""
-    import numpy as np
-
     marks = ", ".join("?" * len(kinds))
     query = f"SELECT group_concat(id) FROM chunks WHERE collection_id = ? AND kind IN ({marks})"
     found = connection.execute(query, (collection_id, *kinds)).fetchone()[0]
@@ -170,8 +164,6 @@ def _of_kinds(connection: sqlite3.Connection, collection_id: int, kinds: Sequenc
 
 def hide_repeats(keep: Booleans, rows: Integers, groups: Integers) -> None:
     """Take out all but the first kept row of each group."""
-    import numpy as np
-
     kept = np.flatnonzero(keep[rows])
     _, first = np.unique(groups[kept], return_index=True)
     keep[rows[np.delete(kept, first)]] = False

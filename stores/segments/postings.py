@@ -8,12 +8,51 @@ Lucene's BM25 (Kamphuis et al., ECIR 2020) with scores computed at building as i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Protocol
 
-from stores.segments.terms import Vocabulary
+import numpy as np
+
 from stores.segments.types import Booleans, Floats, Integers, TermWeights
+
+
+class Vocabulary(Protocol):
+    """Give a term its number, as a dict does."""
+
+    def get(self, term: str) -> int | None:
+        """Return the number of a term, None when it is not known."""
+
+
+class SortedTerms:
+    """Number terms by their place in the order of their UTF-8 bytes."""
+
+    def __init__(self, blob: memoryview, ends: Integers) -> None:
+        """Read terms that stand without gaps in `blob`; `ends` says where each of them ends."""
+        self._blob = blob
+        self._ends = ends
+
+    def get(self, term: str) -> int | None:
+        """Return the number of a term, None when it is not known."""
+        wanted = term.encode("utf-8", "surrogatepass")
+        low, high = 0, len(self._ends)
+        while low < high:
+            middle = (low + high) // 2
+            if self._term(middle) < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return low if low < len(self._ends) and self._term(low) == wanted else None
+
+    def _term(self, place: int) -> bytes:
+        start = self._ends[place - 1] if place else 0
+        return bytes(self._blob[start : self._ends[place]])
+
+
+def encoded(terms: Iterable[str]) -> list[bytes]:
+    """Return the terms as bytes, in the order they are given."""
+    return [term.encode("utf-8", "surrogatepass") for term in terms]
 
 
 @dataclass(frozen=True)
@@ -31,8 +70,6 @@ class Postings:
 
     def add(self, terms: TermWeights, scores: Floats) -> None:
         """Add the weighted scores of terms to `scores`, one number per row."""
-        import numpy as np
-
         for term, weight in terms.items():
             place = self.vocabulary.get(term)
             if place is None:
@@ -50,8 +87,6 @@ class Postings:
 
     def frequency(self, term: str, alive: Booleans | None = None) -> int:
         """Count the rows that contain a term, or those of them that are alive."""
-        import numpy as np
-
         place = self.vocabulary.get(term)
         if place is None:
             return 0
@@ -85,8 +120,6 @@ class TermCounts:
 
     def add(self, rows: Sequence[Sequence[str]]) -> None:
         """Append rows of terms."""
-        import numpy as np
-
         lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         terms = np.fromiter(
             map(self.vocabulary.__getitem__, chain.from_iterable(rows)),
@@ -107,8 +140,6 @@ class TermCounts:
 
         `order` renumbers the terms; the postings then have no vocabulary of their own.
         """
-        import numpy as np
-
         rows, terms, counts = self._joined()
         lengths = np.concatenate(self._lengths) if self._lengths else np.zeros(0, np.float32)
         if order is not None:
@@ -128,8 +159,6 @@ class TermCounts:
         return Postings(vocabulary, starts, rows[sorter], scores[sorter], mean)
 
     def _joined(self) -> tuple[Integers, Integers, Floats]:
-        import numpy as np
-
         if not self._batches:
             empty = np.zeros(0, dtype=np.int32)
             return empty, empty, np.zeros(0, dtype=np.float32)
@@ -139,8 +168,6 @@ class TermCounts:
         return self._batches[0]
 
     def _base_idf(self, formula: Formula, base: Postings) -> Floats:
-        import numpy as np
-
         known = len(self._idf)
         new = [base.frequency(term) for term in list(self.vocabulary)[known:]]
         self._idf += idf_of(np.array(new, dtype=np.int64), formula.rows).tolist()
@@ -149,6 +176,4 @@ class TermCounts:
 
 def idf_of(frequencies: Integers, rows: int) -> Floats:
     """Return log(1 + (N − n + ½)/(n + ½)) for each count n of rows that contain a term."""
-    import numpy as np
-
     return np.log1p((rows - frequencies + 0.5) / (frequencies + 0.5))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from stores.segments.masks import Selection
 from stores.segments.types import Floats, Integers
-from stores.segments.view import View
+from stores.segments.view import CollectionView
 
 ROUNDING = 1e-5  # more than two ways of adding up one cosine in float32 can differ
 
 
-def best_words(view: View, scores: Floats, visible: Selection, pool: int) -> Integers:
+def best_words(view: CollectionView, scores: Floats, visible: Selection, pool: int) -> Integers:
     """Return the `pool` visible rows with the highest scores above 0, ascending by number."""
-    import numpy as np
-
     ranked = visible.ranked(scores, 0.0)
     least = _least(ranked, pool)
     places = np.flatnonzero(ranked >= least) if least > 0 else np.flatnonzero(ranked > 0)
@@ -21,14 +21,12 @@ def best_words(view: View, scores: Floats, visible: Selection, pool: int) -> Int
 
 
 def best_vectors(
-    view: View, cosines: Floats, embedded: Selection, vector: Floats, pool: int
+    view: CollectionView, cosines: Floats, embedded: Selection, vector: Floats, pool: int
 ) -> Integers:
     """Return the `pool` rows nearest to `vector`, ascending by number.
 
     `cosines` are of all rows, or of the selected ones where those are few.
     """
-    import numpy as np
-
     if embedded.rows is not None:
         ranked = cosines
     else:
@@ -40,23 +38,19 @@ def best_vectors(
     return _cut(view, rows, view.exact(rows, vector), pool)
 
 
-def nearest(view: View, rows: Integers, vector: Floats, pool: int) -> Integers:
+def nearest(view: CollectionView, rows: Integers, vector: Floats, pool: int) -> Integers:
     """Return the `pool` of these rows that are nearest to `vector`, ascending by number."""
     return _cut(view, rows, view.exact(rows, vector), pool)
 
 
 def _least(ranked: Floats, pool: int) -> float:
     """Return the score of the last of the best `pool`, −∞ where there are fewer."""
-    import numpy as np
-
     if pool >= len(ranked):
         return float("-inf")
     return float(np.partition(ranked, len(ranked) - pool)[len(ranked) - pool])
 
 
-def _cut(view: View, rows: Integers, scores: Floats, pool: int) -> Integers:
-    import numpy as np
-
+def _cut(view: CollectionView, rows: Integers, scores: Floats, pool: int) -> Integers:
     if len(rows) > pool:
         rows = rows[np.argsort(-scores, kind="stable")[:pool]]
         rows.sort()

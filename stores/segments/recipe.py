@@ -6,6 +6,12 @@ from dataclasses import dataclass
 
 from core.settings import Settings
 
+TITLE_WEIGHT = 3.0  # BM25 weights of the columns beside the text, which has 1
+KEYWORDS_WEIGHT = 2.0
+SECTION_WEIGHT = 2.0
+BM25_K1 = 1.5  # how soon repeated words stop to count: the usual value
+BM25_B = 0.75  # how much long chunks are marked down: the usual value
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -49,8 +55,8 @@ class Recipe:
     def of(cls, model: str, settings: Settings) -> Recipe:
         """Return the recipe of a model's vectors under these settings."""
         columns = Columns(
-            title=round(settings.bm25_title),
-            keywords=round(settings.bm25_keywords),
-            section=round(settings.bm25_section),
+            title=round(TITLE_WEIGHT),
+            keywords=round(KEYWORDS_WEIGHT),
+            section=round(SECTION_WEIGHT),
         )
-        return cls(model, settings.bm25_k1, settings.bm25_b, columns)
+        return cls(model, BM25_K1, BM25_B, columns)

@@ -6,11 +6,13 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from stores.segments.postings import Formula, Postings, TermCounts
 from stores.segments.recipe import Columns
 from stores.segments.sentences import SentenceVectors, sentence_rows
 from stores.segments.truth import read_rows
-from stores.segments.types import Booleans, Floats, Part
+from stores.segments.types import Booleans, Floats, IndexedRows, Stored
 
 
 class Sink(Protocol):
@@ -36,8 +38,6 @@ class MemorySink:
 
     def array(self) -> Any:  # noqa: ANN401 - an array of any type
         """Return all rows; earlier results stay as they were."""
-        import numpy as np
-
         if len(self._arrays) > 1:
             self._arrays = [np.concatenate(self._arrays)]
         return self._arrays[0]
@@ -54,10 +54,12 @@ class Rows:
         *,
         above: int = 0,
         sink: Callable[[str], Sink] = MemorySink,
+        stored: Stored | None = None,
     ) -> None:
         """Collect rows newer than `above`; without `columns` words are not counted.
 
-        `sink` makes the places of the large arrays, "vectors" and "sentences".
+        `sink` makes the places of the large arrays, "vectors" and "sentences". With `stored`, which
+        gives those of rows by their ids, vectors are not collected.
         """
         self.collection_id = collection_id
         self._model = model
@@ -68,7 +70,9 @@ class Rows:
         self.counts = TermCounts()
         self._sinks = {name: MemorySink(name) for name in ("ids", "documents", "chunk_ids")}
         self._has = MemorySink("has_vector")
-        self._vectors, self._sentences = sink("vectors"), sink("sentences")
+        self._stored = stored
+        self._vectors = MemorySink("none") if stored else sink("vectors")
+        self._sentences = sink("sentences")
         self._norms, self._sentence_counts = MemorySink("norms"), MemorySink("counts")
         self._dimension: int | None = None
 
@@ -82,8 +86,6 @@ class Rows:
             yield self.count
 
     def _add(self, batch: Sequence[tuple[Any, ...]]) -> None:
-        import numpy as np
-
         columns = list(zip(*batch, strict=True))
         self._add_vectors(columns[3], columns[4])
         self._sinks["ids"].append(np.array(columns[0], dtype=np.int64))
@@ -98,16 +100,14 @@ class Rows:
     def _add_vectors(
         self, blobs: Sequence[bytes | None], sentences: Sequence[bytes | None]
     ) -> None:
-        import numpy as np
-
         if self._dimension is None:
             first = next((blob for blob in blobs if blob), None)
             if first is not None:
                 self._dimension = len(first) // 4
-                self._vectors.append(vector_rows([None] * self.count, self._dimension)[0])
+                self._keep(vector_rows([None] * self.count, self._dimension)[0])
         if self._dimension is not None:
             vectors, has = vector_rows(blobs, self._dimension)
-            self._vectors.append(vectors)
+            self._keep(vectors)
         else:
             has = np.zeros(len(blobs), dtype=np.bool_)
         self._has.append(has)
@@ -117,25 +117,30 @@ class Rows:
         self._norms.append(norms)
         self._sentence_counts.append(counts)
 
-    def part(self, formula: Formula) -> Part:
+    def _keep(self, vectors: Floats) -> None:
+        if self._stored is None:
+            self._vectors.append(vectors)
+
+    def part(self, formula: Formula) -> IndexedRows:
         """Return everything collected so far; the part does not change when more is added."""
         postings = self.counts.postings(formula) if self._columns is not None else None
         return self.with_postings(postings)
 
-    def with_postings(self, postings: Postings | None) -> Part:
+    def with_postings(self, postings: Postings | None) -> IndexedRows:
         """Return everything collected so far with postings made elsewhere."""
-        import numpy as np
-
         if not self.count:
             return empty_part(postings)
         if self._dimension is None:
             vectors: Any = np.zeros((self.count, 0), dtype=np.float32)
             values: Any = np.zeros((0, 0), dtype=np.int8)
         else:
-            vectors, values = self._vectors.array(), self._sentences.array()
+            vectors = None if self._stored else self._vectors.array()
+            values = self._sentences.array()
         ends = np.cumsum(self._sentence_counts.array(), dtype=np.int64)
         arrays = {name: sink.array() for name, sink in self._sinks.items()}
-        return Part(
+        if self._stored is not None:
+            vectors = self._stored(arrays["ids"])
+        return IndexedRows(
             **arrays,
             vectors=vectors,
             has_vector=self._has.array(),
@@ -144,13 +149,11 @@ class Rows:
         )
 
 
-def empty_part(postings: Postings | None) -> Part:
+def empty_part(postings: Postings | None) -> IndexedRows:
     """Return a part without rows."""
-    import numpy as np
-
     integers, floats = np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32)
     values = np.zeros((0, 0), dtype=np.int8)
-    return Part(
+    return IndexedRows(
         ids=integers,
         documents=integers,
         chunk_ids=np.zeros(0, dtype="S1"),
@@ -163,8 +166,6 @@ def empty_part(postings: Postings | None) -> Part:
 
 def vector_rows(blobs: Sequence[bytes | None], dimension: int) -> tuple[Floats, Booleans]:
     """Return vectors (n, dimension), NaN where a blob is no vector, and which rows have one."""
-    import numpy as np
-
     size = 4 * dimension
     has = np.fromiter((b is not None and len(b) == size for b in blobs), np.bool_, len(blobs))
     vectors = np.full((len(blobs), dimension), np.nan, dtype=np.float32)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from stores.segments.types import Floats, Integers
 
 
@@ -22,8 +24,6 @@ class SentenceVectors:
 
     def best(self, rows: Integers, vector: Floats) -> Floats:
         """Return the best cosine over the sentences of each row, NaN where it has none."""
-        import numpy as np
-
         found = np.full(len(rows), np.nan, dtype=np.float32)
         ends = self.ends[rows]
         starts = np.where(rows > 0, self.ends[rows - 1], 0)
@@ -40,8 +40,6 @@ class SentenceVectors:
 
     def rows(self, row: int) -> Floats:
         """Return the unit vectors of the sentences of one row, shape (m, dimension)."""
-        import numpy as np
-
         held = slice(int(self.ends[row - 1]) if row else 0, int(self.ends[row]))
         units = self.values[held].astype(np.float32) / self.norms[held, None]
         return np.asarray(units)
@@ -54,8 +52,6 @@ def sentence_rows(
 
     A blob that is not a whole number of vectors holds none; a vector without direction has norm 1.
     """
-    import numpy as np
-
     good = [b if b and dimension and not len(b) % dimension else b"" for b in blobs]
     joined = np.frombuffer(b"".join(good), dtype=np.int8)
     values = joined.reshape(-1, dimension) if dimension else joined.reshape(0, 0)

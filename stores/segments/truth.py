@@ -8,10 +8,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from stores.database import Database
-from stores.fulltext import table
+import numpy as np
+
 from stores.segments.types import Integers
-from stores.sums import SOUND_SENTENCES, SOUND_VECTOR, VECTOR
+from stores.sqlite.database import Database
+from stores.sqlite.fulltext import table
+from stores.sqlite.sums import SOUND_SENTENCES, SOUND_VECTOR, VECTOR
 
 BATCH = 512
 Values = Sequence[object] | dict[str, object]
@@ -131,17 +133,6 @@ def row_ids(
     return dict(found)
 
 
-def pending_rows(connection: sqlite3.Connection, collection_id: int) -> Integers:
-    """Return the row ids of chunks that Chroma has not learned of yet, sorted."""
-    rows = tuples(
-        connection,
-        """SELECT c.id FROM outbox o JOIN chunks c ON c.chunk_id = o.chunk_id
-           WHERE o.collection_id = ? AND o.operation = 'upsert' ORDER BY c.id""",
-        (collection_id,),
-    )
-    return integers(rows)
-
-
 def tuples(connection: sqlite3.Connection, query: str, values: Values) -> list[Any]:
     """Run a query and return its rows as plain tuples, which are quicker than named ones."""
     cursor = connection.cursor()
@@ -151,6 +142,4 @@ def tuples(connection: sqlite3.Connection, query: str, values: Values) -> list[A
 
 def integers(rows: Sequence[tuple[int]]) -> Integers:
     """Return the only column of rows as an array."""
-    import numpy as np
-
     return np.fromiter((row[0] for row in rows), dtype=np.int64, count=len(rows))

@@ -1,4 +1,4 @@
-"""What a hot search returns, and the arrays it is made of."""
+"""What a search of segments returns, and the arrays it is made of."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
+if TYPE_CHECKING:
     from stores.segments.postings import Postings
     from stores.segments.sentences import SentenceVectors
 
@@ -22,6 +22,8 @@ else:
 
 Progress = Callable[[int, int], None]  # rows done, rows in all
 TermWeights = Mapping[str, float]
+# Gives, in the place of an array of vectors, what reads those of rows with these ids.
+Stored = Callable[[Integers], Any]
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Candidates:
 
 
 @dataclass(frozen=True)
-class Part:
+class IndexedRows:
     """Hold n rows of a collection, ordered by row id.
 
     `ids` and `documents` are row ids (int64), `vectors` has shape (n, dimension) with NaN rows

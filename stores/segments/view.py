@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
+import numpy as np
+
 from core.errors import ModelError
 from stores.segments.masks import Masks, RowFacts
-from stores.segments.types import Booleans, Floats, Integers, Names, Part, TermWeights
+from stores.segments.types import Booleans, Floats, IndexedRows, Integers, Names, TermWeights
 
 Array = TypeVar("Array", Integers, Floats, Booleans, Names)
 _BLOCK = 4096  # rows whose exact cosines are computed at once
@@ -27,7 +29,7 @@ class Late:
 
 
 @dataclass(frozen=True)
-class View:
+class CollectionView:
     """Hold a segment (or none) and the newer rows; `alive` is None when no row is dead.
 
     `words` is False where FTS5 has to answer for words. `equal` are the ids of rows that say the
@@ -37,7 +39,7 @@ class View:
     collection_id: int
     version: int
     segment: str | None
-    parts: tuple[Part, ...]
+    parts: tuple[IndexedRows, ...]
     alive: Booleans | None
     late: Late
     words: bool
@@ -91,8 +93,6 @@ class View:
 
     def places(self, ids: Integers) -> tuple[Integers, Booleans]:
         """Return the row number of each row id, and whether it is a live row at all."""
-        import numpy as np
-
         if not self.rows:
             return np.zeros(len(ids), dtype=np.int64), np.zeros(len(ids), dtype=np.bool_)
         rows = np.minimum(np.searchsorted(self.ids, ids), self.rows - 1)
@@ -101,15 +101,11 @@ class View:
 
     def chunk_ids(self, rows: Integers) -> Names:
         """Return the chunk ids of rows as UTF-8 bytes."""
-        import numpy as np
-
         found = self._taken(rows, lambda part, places: part.chunk_ids[places])
         return np.zeros(0, dtype="S1") if found is None else found
 
     def vectors(self, rows: Integers) -> Floats:
         """Return vectors of shape (len(rows), dimension), NaN where a row has none."""
-        import numpy as np
-
         found = np.full((len(rows), self.dimension), np.nan, dtype=np.float32)
         for start, part in self._starts():
             inside = (rows >= start) & (rows < start + len(part.ids))
@@ -123,8 +119,6 @@ class View:
 
     def scan(self, vector: Floats) -> Floats:
         """Return the cosine of every row with a unit vector, NaN where a row has none."""
-        import numpy as np
-
         cosines = np.empty(self.rows, dtype=np.float32)
         for start, part in self._starts():
             place = cosines[start : start + len(part.ids)]
@@ -141,8 +135,6 @@ class View:
 
         A matrix product gives equal rows sums that differ in the last bits.
         """
-        import numpy as np
-
         wide = vector.astype(np.float64)
         found = np.full(len(rows), np.nan, dtype=np.float32)
         if self.dimension != len(vector):
@@ -154,9 +146,8 @@ class View:
 
     def sentences(self, rows: Integers, vector: Floats) -> Floats:
         """Return the best cosine over each row's sentences, NaN where it has none."""
-        import numpy as np
 
-        def best(part: Part, places: Integers) -> Floats:
+        def best(part: IndexedRows, places: Integers) -> Floats:
             return part.sentences.best(places, vector)
 
         found = self._taken(rows, best)
@@ -171,8 +162,6 @@ class View:
 
     def word_scores(self, terms: TermWeights) -> Floats:
         """Return the BM25 score of every row, summed over weighted terms."""
-        import numpy as np
-
         scores = np.zeros(self.rows, dtype=np.float32)
         for start, part in self._starts():
             if part.postings is not None:
@@ -181,8 +170,6 @@ class View:
 
     def containing(self, term: str) -> Integers:
         """Return the rows that contain a term, dead ones included, ascending."""
-        import numpy as np
-
         found = [
             part.postings.containing(term).astype(np.int64) + start
             for start, part in self._starts()
@@ -201,8 +188,6 @@ class View:
 
     def checked(self, vector: Any) -> Floats:  # noqa: ANN401 - anything array-like
         """Return the vector of a question as float32; raise ModelError when it does not fit."""
-        import numpy as np
-
         checked = np.ascontiguousarray(vector, dtype=np.float32)
         expected = (self.dimension or checked.size,)
         if checked.shape != expected or not np.isfinite(checked).all():
@@ -213,17 +198,17 @@ class View:
             )
         return checked
 
-    def _starts(self) -> Iterator[tuple[int, Part]]:
+    def _starts(self) -> Iterator[tuple[int, IndexedRows]]:
         start = 0
         for part in self.parts:
             if len(part.ids):
                 yield start, part
             start += len(part.ids)
 
-    def _taken(self, rows: Integers, take: Callable[[Part, Integers], Array]) -> Array | None:
+    def _taken(
+        self, rows: Integers, take: Callable[[IndexedRows, Integers], Array]
+    ) -> Array | None:
         """Take something from each part for ascending rows, and join it."""
-        import numpy as np
-
         found = []
         for start, part in self._starts():
             low, high = np.searchsorted(rows, (start, start + len(part.ids)))
@@ -234,7 +219,5 @@ class View:
 
 def joined(arrays: Sequence[Array]) -> Array:
     """Return arrays as one, without a copy where only one has rows."""
-    import numpy as np
-
     filled = [array for array in arrays if len(array)] or list(arrays[:1])
     return filled[0] if len(filled) == 1 else np.concatenate(filled)

@@ -6,22 +6,68 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from core.settings import Settings
-from stores.database import Database
-from stores.repeats import equal_chunks
-from stores.segments.arrays import SegmentError
-from stores.segments.changes import late_vectors, live_rows, without_vectors
-from stores.segments.files import open_part, read_manifest
+from stores.segments.files import SegmentError, open_part, read_manifest
 from stores.segments.masks import Masks
 from stores.segments.postings import Formula
 from stores.segments.recipe import Recipe
-from stores.segments.rows import Rows
-from stores.segments.truth import count_rows, snapshot, state
-from stores.segments.types import Part
-from stores.segments.view import View
+from stores.segments.rows import Rows, vector_rows
+from stores.segments.truth import count_rows, dead_rows, snapshot, state, vectors_by_row
+from stores.segments.types import Booleans, IndexedRows, Integers, Stored
+from stores.segments.view import CollectionView, Late, joined
+from stores.sqlite.database import Database
+from stores.sqlite.duplicates import equal_chunks
+
+
+def live_rows(
+    connection: sqlite3.Connection, collection_id: int, parts: tuple[IndexedRows, ...]
+) -> Booleans | None:
+    """Return which rows are alive, None when all are."""
+    dead = dead_rows(connection, collection_id)
+    ids: Integers = joined([part.ids for part in parts])
+    if not len(dead) or not len(ids):
+        return None
+    gone = np.isin(ids, dead)
+    return ~gone if gone.any() else None
+
+
+def late_vectors(
+    connection: sqlite3.Connection, model: str, parts: tuple[IndexedRows, ...]
+) -> Late:
+    """Return the vectors that rows got after they were read."""
+    empty = Late(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.float32))
+    ids, has = joined([p.ids for p in parts]), joined([p.has_vector for p in parts])
+    if has.all():
+        return empty
+    found = vectors_by_row(connection, model, ids[~has])
+    if not found:
+        return empty
+    dimension = max(part.vectors.shape[1] for part in parts) or len(found[0][1]) // 4
+    vectors, whole = vector_rows([blob for _, blob in found], dimension)
+    late = np.array([row for row, _ in found], dtype=np.int64)
+    return Late(np.searchsorted(ids, late[whole]), vectors[whole])
+
+
+def without_vectors(part: IndexedRows) -> IndexedRows:
+    """Return a part whose vectors are of another model, as one that has none."""
+    rows = len(part.ids)
+    sentences = replace(part.sentences, ends=np.zeros(rows, dtype=np.int64))
+    return replace(
+        part,
+        vectors=np.zeros((rows, 0), dtype=np.float32),
+        has_vector=np.zeros(rows, dtype=np.bool_),
+        sentences=sentences,
+    )
+
+
+GATHER_SHARE = 0.1  # vectors of a smaller visible share are picked, not scanned
+MASKS = 32  # permission masks remembered per collection
+MAX_NEW_SHARE = 0.3  # with more new chunks than this share, FTS5 answers for words
 
 FALLBACK = (
     "a search segment is damaged: another index answers for it, and the order of results may"
@@ -39,19 +85,28 @@ class _Known:
     """Hold what is kept from one view of a collection to the next."""
 
     segment: str | None = None
-    base: Part | None = None
+    base: IndexedRows | None = None
     note: str = ""
     newer: Rows | None = None
-    view: View | None = None
+    view: CollectionView | None = None
 
 
 class Views:
     """Hand out views, one per collection and index version."""
 
     def __init__(
-        self, database: Database, folder: Path, recipe: Recipe, settings: Settings
+        self,
+        database: Database,
+        folder: Path,
+        recipe: Recipe,
+        settings: Settings,
+        stored: Stored | None = None,
     ) -> None:
-        """Look for segments in `folder`, one folder per collection."""
+        """Look for segments in `folder`, one folder per collection.
+
+        `stored` gives the vectors of rows by their ids where segments have none.
+        """
+        self._stored = stored
         self._database = database
         self.folder = folder
         self._recipe = recipe
@@ -61,7 +116,7 @@ class Views:
         self._lock = threading.Lock()
 
     @contextmanager
-    def current(self, collection_id: int) -> Iterator[tuple[View, sqlite3.Connection]]:
+    def current(self, collection_id: int) -> Iterator[tuple[CollectionView, sqlite3.Connection]]:
         """Give the view of now and the connection in whose snapshot it was made."""
         with snapshot(self._database) as connection:
             with self._lock:
@@ -74,7 +129,7 @@ class Views:
             yield view, connection
 
     def forget(self, collection_id: int, reason: str = "") -> None:
-        """Begin anew with a collection; with a reason, without its segment."""
+        """Begin again with a collection; with a reason, without its segment."""
         with self._lock:
             known = self._known.pop(collection_id, None)
             if reason and known is not None:
@@ -93,7 +148,7 @@ class Views:
         known: _Known,
         version: int,
         segment: str | None,
-    ) -> View:
+    ) -> CollectionView:
         if known.segment != segment:
             known.segment, known.base, known.note = segment, None, ""
             known.newer = None
@@ -121,7 +176,7 @@ class Views:
             if manifest.settings != self._recipe.settings():
                 known.note = "the BM25 settings have changed"  # which is no damage
                 return
-            known.base = open_part(folder, manifest, sums=True)
+            known.base = open_part(folder, manifest, sums=True, stored=self._stored)
         except SegmentError as error:
             known.note = str(error)
             self._database.condition.report(*segment_fallback(collection_id))
@@ -131,7 +186,7 @@ class Views:
 
     def _extended(
         self, connection: sqlite3.Connection, collection_id: int, known: _Known, version: int
-    ) -> View | None:
+    ) -> CollectionView | None:
         """Return the view of now, None when what is known cannot be all there is."""
         base, words = self._usable(connection, collection_id, known)
         parts = self._parts(connection, collection_id, known, base, words)
@@ -142,7 +197,7 @@ class Views:
             return None
         if alive is not None and base is None and words:
             return None  # the dead still count in the statistics
-        return View(
+        return CollectionView(
             collection_id=collection_id,
             version=version,
             segment=known.segment,
@@ -150,22 +205,22 @@ class Views:
             alive=alive,
             late=late_vectors(connection, self._recipe.model, parts),
             words=words,
-            masks=Masks(self._settings.segment_masks, self._settings.segment_gather_share),
+            masks=Masks(MASKS, GATHER_SHARE),
             notes=_notes(known, words),
             equal=equal_chunks(connection, collection_id),
         )
 
     def _usable(
         self, connection: sqlite3.Connection, collection_id: int, known: _Known
-    ) -> tuple[Part | None, bool]:
+    ) -> tuple[IndexedRows | None, bool]:
         """Return the segment, if any, and whether the words of newer rows can be counted now.
 
         With too many newer rows that takes too long for a question; FTS5 has counted them all.
         """
         base, settings = known.base, self._settings
-        most = settings.segment_min_rows
+        most = settings.segments.min_rows
         if base is not None:
-            most = max(most, int(settings.segment_max_new_share * len(base.ids)))
+            most = max(most, int(MAX_NEW_SHARE * len(base.ids)))
         new = count_rows(connection, collection_id, base.high if base is not None else 0)
         return (base, True) if new < most else (None, False)
 
@@ -174,16 +229,18 @@ class Views:
         connection: sqlite3.Connection,
         collection_id: int,
         known: _Known,
-        base: Part | None,
+        base: IndexedRows | None,
         words: bool,
-    ) -> tuple[Part, ...]:
+    ) -> tuple[IndexedRows, ...]:
         """Return the segment and what is newer than it, reading only what was not known."""
         recipe = self._recipe
         above = base.high if base is not None else 0
         newer = known.newer
         if newer is None or (newer.above, newer.words) != (above, words):
             columns = recipe.columns if words else None
-            newer = known.newer = Rows(collection_id, recipe.model, columns, above=above)
+            newer = known.newer = Rows(
+                collection_id, recipe.model, columns, above=above, stored=self._stored
+            )
         for _ in newer.extend(connection):
             pass
         if base is None:

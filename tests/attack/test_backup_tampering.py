@@ -15,8 +15,8 @@ from core.errors import OperatorError
 from stores.backup.manifest import CATALOGUE
 from stores.backup.pack import make_backup
 from stores.backup.unpack import unpack
-from stores.catalogue import Collection
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.store import Store, parts
 
 KEY = b"k" * 32
 FLIPS = {None: 150, KEY: 10}  # each of a sealed one derives the key, slowly by design
@@ -44,7 +44,7 @@ def unpacked(data: bytes, place: Path, key: bytes | None = None) -> dict[str, by
 def test_flips_and_cuts_are_found_or_do_not_matter(
     filled: Store, tmp_path: Path, key: bytes | None
 ) -> None:
-    make_backup(filled.database, tmp_path / "b", lambda *_: None, key=key)
+    make_backup(parts(filled).database, tmp_path / "b", lambda *_: None, key=key)
     whole, draw = (tmp_path / "b").read_bytes(), random.Random(7)
     wanted = unpacked(whole, tmp_path / "whole", key)
     for number in range(FLIPS[key]):

@@ -18,13 +18,9 @@ from pathlib import Path
 
 import pytest
 from commands import ROOT, Carrel, built_library, copied, in_process
-from fakes import FakeEmbedder, document, write
 
-from core.auth import AuthContext
 from core.errors import DiskFullError, disk_error
-from stores.catalogue import Collection
-from stores.database import damaged
-from stores.store import Store
+from stores.sqlite.database import damaged
 
 
 @pytest.fixture
@@ -54,7 +50,7 @@ def test_a_limit_of_file_sizes_ends_commands_in_one_line(
 ) -> None:
     (tmp_path / "more.txt").write_text("A hare is 60 cm long.\n")
     for command in (
-        ("ingest", tmp_path / "more.txt", "--set", "min_free_mb=0"),
+        ("ingest", tmp_path / "more.txt", "--set", "storage.min_free_mb=0"),
         ("backup", tmp_path / "b"),
         ("forget", "n1", "--yes"),
     ):
@@ -66,7 +62,10 @@ def test_a_limit_of_file_sizes_ends_commands_in_one_line(
     assert not (tmp_path / "b.new").exists()
     if carrel("forget", data=data).code:  # nothing was begun
         assert carrel("forget", "n1", "--yes", data=data).code == 0
-    assert carrel("ingest", tmp_path / "more.txt", "--set", "min_free_mb=0", data=data).code == 0
+    assert (
+        carrel("ingest", tmp_path / "more.txt", "--set", "storage.min_free_mb=0", data=data).code
+        == 0
+    )
     assert carrel("doctor", data=data).code == 0
     assert "60 cm" in carrel("search", "hare", data=data).out
 
@@ -92,21 +91,6 @@ def test_a_schema_that_is_no_text_is_a_damaged_catalogue(carrel: Carrel, data: P
     catalogue.write_bytes(flipped)
     for command in (("search", "hare"), ("doctor",), ("keys", "list")):
         carrel(*command, data=data).failed(4, "the catalogue is damaged")
-
-
-def test_an_erasure_goes_past_an_index_that_cannot_be_read(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    write(
-        store, collection, [document(collection, f"d{n}", f"Text {n}.") for n in range(3)], embedder
-    )
-    store.outbox.drain()
-    assert store.chroma.count(collection.id) == 3
-    (store.folder / "chroma" / "chroma.sqlite3").write_bytes(b"no database at all" * 500)
-    assert store.erasure.erase(AuthContext(tenant="acme", user="u"), collection, "d1")
-    assert store.erasure.tidy()
-    assert store.erasure.pending() is None
-    assert store.chroma.count(collection.id) == 2
 
 
 @pytest.mark.skipif(

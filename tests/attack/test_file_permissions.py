@@ -173,7 +173,8 @@ def test_a_link_leads_nowhere(data: Path, tmp_path: Path) -> None:
     (data / "link").symlink_to(outside)
     (data / "file").symlink_to(outside / "file")
     (data / "nothing").symlink_to(tmp_path / "nothing")
-    (data / "chroma" / "below").symlink_to(outside)
+    (data / "segments").mkdir(mode=0o700, exist_ok=True)
+    (data / "segments" / "below").symlink_to(outside)
     locked(settings(data)).release()
     assert readable(data) == []
     assert len(readable(outside)) == 2
@@ -186,7 +187,7 @@ def test_a_directory_named_by_a_link_is_closed(data: Path, tmp_path: Path) -> No
 
 
 @AS_ROOT
-@pytest.mark.parametrize("name", ["", "catalogue.sqlite3", "chroma"])
+@pytest.mark.parametrize("name", ["", "catalogue.sqlite3", "catalogue.commits"])
 def test_what_is_somebody_elses_is_refused(data: Path, carrel: Carrel, name: str) -> None:
     os.chown(data / name, NOBODY, NOBODY)
     for command in (("search", "candle"), ("keys", "list")):
@@ -225,9 +226,9 @@ def test_the_flag_is_also_a_setting_and_changes_nothing(
 ) -> None:
     before = set(readable(data)) - {str(data / "seal.json")}  # which each command writes
     assert carrel("search", "candle", FLAG, data=data).code == 0
-    monkeypatch.setenv("CARREL_INSECURE_PERMISSIONS", "1")
+    monkeypatch.setenv("CARREL_STORAGE__INSECURE_PERMISSIONS", "1")
     assert carrel("keys", "list", data=data).code == 0
-    monkeypatch.delenv("CARREL_INSECURE_PERMISSIONS")
+    monkeypatch.delenv("CARREL_STORAGE__INSECURE_PERMISSIONS")
     assert before and before <= set(readable(data))
     assert carrel("search", "candle", data=data).code == 0  # it held for that command alone
     assert readable(data) == []

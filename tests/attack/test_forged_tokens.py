@@ -11,8 +11,8 @@ import pytest
 from benchmarks.attack_tokens import Keys, accepted, forged, unfit
 from benchmarks.attack_world import AUDIENCE, CALLERS, ISSUER, SECRET
 from core.settings import load_settings
+from serve.access.auth import Tokens
 from serve.errors import NotAuthenticated
-from serve.tokens import Tokens
 
 CASES = 150
 

@@ -32,18 +32,21 @@ from commands import Done, in_process, write_files
 from fakes import document, write
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
+from tiers import examples
+
+from stores.store import parts
 
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
 
 from serving import eventually, running
 from test_serve_matrix import ROWS
 
+from app.session import Session
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.settings import load_settings
-from graph.session import Session
-from serve.desk import Desk, make_desk
-from stores.jobs import JobRow, JobRows
+from serve.app_state import AppState, make_app_state
+from stores.runlog.jobs import JobRow, JobRows
 
 WORLDS = int(os.environ.get("HIDDEN_WORLDS", "1"))
 HOSTILE = 2 if WORLDS == 1 else 6  # names near each hidden one
@@ -138,13 +141,13 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 @pytest.fixture(scope="module")
-def served(session: Session) -> Iterator[tuple[Desk, str]]:
-    desk = make_desk(session)
+def served(session: Session) -> Iterator[tuple[AppState, str]]:
+    desk = make_app_state(session)
     with running(desk) as url:
         yield desk, url
 
 
-def client_of(served: tuple[Desk, str], auth: AuthContext) -> httpx.Client:
+def client_of(served: tuple[AppState, str], auth: AuthContext) -> httpx.Client:
     desk, url = served
     key, _ = desk.keys.create(auth.tenant, user=auth.user, roles=auth.roles, days=1)
     given = {"Authorization": f"Bearer {key}"}
@@ -153,7 +156,7 @@ def client_of(served: tuple[Desk, str], auth: AuthContext) -> httpx.Client:
 
 def make_world(
     session: Session,
-    served: tuple[Desk, str],
+    served: tuple[AppState, str],
     shape: list[tuple[int, frozenset[int], bool]],
 ) -> World:
     number = next(numbers)
@@ -165,7 +168,7 @@ def make_world(
     ]
     world = World(f"tenant{number}", roles, docs, boss=marker("boss", number))
     for name in dict.fromkeys(one.collection for one in docs):
-        target = session.store.writer.open_collection(world.tenant, name, None)
+        target = session.store.intake.open_collection(world.tenant, name, None)
         rows = [
             document(
                 target,
@@ -495,7 +498,7 @@ def foreign(world: World, worlds: list[World], caller: AuthContext, path: str) -
 
 
 def ask_all(
-    served: tuple[Desk, str], worlds: list[World], world: World, caller: AuthContext
+    served: tuple[AppState, str], worlds: list[World], world: World, caller: AuthContext
 ) -> None:
     names = names_for(world, caller)
     every = [(method, one) for (method, _), make in PROBES.items() for one in make(names)]
@@ -554,7 +557,7 @@ worlds: list[World] = []
 
 
 @settings(
-    max_examples=WORLDS,
+    max_examples=examples(WORLDS),
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
@@ -565,7 +568,7 @@ worlds: list[World] = []
 )
 def test_no_answer_knows_of_what_is_hidden(
     session: Session,
-    served: tuple[Desk, str],
+    served: tuple[AppState, str],
     shape: list[tuple[int, frozenset[int], bool]],
     callers: list[tuple[frozenset[int], frozenset[str]]],
 ) -> None:
@@ -586,7 +589,8 @@ def ask_tools(session: Session, world: World, caller: AuthContext) -> None:
     tools = session.tools(caller, names.collection)
     hidden = world.markers() - world.open_to(caller)
     chunks = {
-        one.mark: session.store.database.read()
+        one.mark: parts(session.store)
+        .database.read()
         .execute(
             "SELECT chunk_id FROM chunks c JOIN documents d ON d.id = c.document"
             " WHERE d.document_id = ? AND d.tenant = ?",
@@ -638,7 +642,7 @@ def test_nothing_was_left_untried() -> None:
 
 @pytest.mark.parametrize("what", ["collection", "document", "run", "conversation", "job"])
 def test_hidden_takes_as_long_as_absent(
-    session: Session, served: tuple[Desk, str], what: str
+    session: Session, served: tuple[AppState, str], what: str
 ) -> None:
     world = worlds[0]
     caller = AuthContext(tenant=world.tenant, user="watch", roles=frozenset({world.roles[0]}))
@@ -650,9 +654,9 @@ def test_hidden_takes_as_long_as_absent(
     hidden, absent = pairs[what]
     looks: dict[str, Callable[[str], object]] = {
         "collection": lambda name: store.catalogue.visible_collection(caller, name),
-        "document": lambda name: desk.listing.document(caller, place, f"{name}.md"),
+        "document": lambda name: desk.catalogue.describe_document(caller, place, f"{name}.md"),
         "run": lambda name: store.runs.load(caller, name),
-        "conversation": lambda name: store.conversations.load(caller, name),
+        "conversation": lambda name: store.runs.load_conversation(caller, name),
         "job": lambda name: desk.jobs.find(caller, name),
     }
     spent: dict[str, list[float]] = {hidden: [], absent: []}
@@ -693,7 +697,8 @@ def check_command(run: Callable[..., Done]) -> None:
 def test_who_waits_for_a_first_upload_is_told_so(session: Session) -> None:
     """Nothing is there yet for anybody, and only its own uploader hears why."""
     row = JobRow("f" * 16, "upload", "waiting", "wri", "fresh", "plan.txt")
-    JobRows(session.store.database, kept=9).save(row)
+    row.sent_by(AuthContext(tenant="waiting", user="wri"), "")
+    JobRows(parts(session.store).database, kept=9).save(row)
     for user, told in (("wri", True), ("ann", False)):
         auth = AuthContext(tenant="waiting", user=user)
         with pytest.raises(CallerError) as error:
@@ -703,7 +708,7 @@ def test_who_waits_for_a_first_upload_is_told_so(session: Session) -> None:
 
 def test_rights_that_change_open_and_close_a_collection_at_once(session: Session) -> None:
     catalogue, ann = session.store.catalogue, AuthContext(tenant="turning", user="ann")
-    target = session.store.writer.open_collection("turning", "door", None)
+    target = session.store.intake.open_collection("turning", "door", None)
     for roles in ((), ("board",), (), ("board",)):
         row = document(target, "a.md", "A quay.", acl=roles)
         write(session.store, target, [row], session.embedder)  # type: ignore[arg-type]

@@ -20,34 +20,36 @@ from fakes import FakeEmbedder, document, short_hash, write
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
+from tiers import examples
+
+from stores.store import parts
 
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
 
 from serving import SECONDS, error_of, running
 
-import graph.session
+from app import session as composing
+from app.session import Session
 from cli import app
 from core.auth import AuthContext
-from core.display.page import run_page
-from core.display.path import path_drawing
-from core.display.plan_drawing import outcome_of, plan_drawing, plan_of
 from core.settings import load_settings
 from core.trace import ModelCall, RunRecord, StageStep
 from core.types import Plan, SubQuestion
-from graph.session import Session
+from display.path import path_drawing
+from display.plan_drawing import outcome_of, plan_drawing, plan_of
+from display.runs import run_page
 from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
-from serve.desk import make_desk
-from serve.finished import Finished
+from serve.app_state import make_app_state
+from serve.runs.finished import Finished
 from serve.types import Question
-from stores.catalogue import Collection
+from stores.accounts.keys import Keys
 from stores.erasure.targets import named_document
-from stores.feedback import FeedbackNotes
-from stores.keys import Keys
-from stores.rows import DocumentRow
-from stores.sums_records import sign
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import DocumentRow
+from stores.sqlite.sums import sign
 
 SUM = "What is the settlement sum of the harbour case?"
 AND_WHEN = "and when was it agreed?"
@@ -79,7 +81,7 @@ TEXTS = {
 CLOSED = {"case", "society"}
 LEA = AuthContext(tenant="acme", user="lea", roles=frozenset({"legal"}))
 PLAIN = LEA.model_copy(update={"roles": frozenset()})
-FLAGS = {"reasoner": "rules", "serve_ask_rate": 0, "serve_rate": 0}
+FLAGS = {"reasoner": "rules", "serve.ask_rate": 0, "serve.rate": 0}
 
 
 def row(collection: Collection, name: str, text: str, acl: Sequence[str] = ()) -> DocumentRow:
@@ -114,15 +116,15 @@ class World:
         )
 
     def begin(self, auth: AuthContext = LEA) -> str:
-        kept = self.session.store.conversations
-        return kept.create(auth.tenant, auth.user, self.collection.name).id
+        kept = self.session.store.runs
+        return kept.create_conversation(auth.tenant, auth.user, self.collection.name).id
 
     def load(self, run: RunRecord, auth: AuthContext = LEA) -> RunRecord:
         return self.session.store.runs.load(auth, run.run_id)
 
     def turns(self, talk: str, auth: AuthContext = LEA) -> list[dict[str, Any]]:
-        kept = self.session.store.conversations
-        return kept.turns(auth, kept.load(auth, talk))
+        kept = self.session.store.runs
+        return kept.turns(auth, kept.load_conversation(auth, talk))
 
     def state(self, talk: str) -> str:
         found = self.session.asking.threads.saver.get_tuple({"configurable": {"thread_id": talk}})
@@ -132,9 +134,9 @@ class World:
 @contextmanager
 def opened(folder: Path) -> Iterator[World]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(graph.session, "open_embedder", lambda settings: FakeEmbedder())
+        patched.setattr(composing, "open_embedder", lambda settings: FakeEmbedder())
         with Session(load_settings({"data": folder, **FLAGS})[0], create=True) as session:
-            yield World(session, session.store.writer.open_collection("acme", "work", None))
+            yield World(session, session.store.intake.open_collection("acme", "work", None))
 
 
 @pytest.fixture
@@ -148,8 +150,8 @@ def world(tmp_path: Path) -> Iterator[World]:
 @contextmanager
 def served(world: World) -> Iterator[Callable[..., httpx.Client]]:
     """Serve a world; give what makes a client with a key of its own."""
-    keys = Keys(world.session.store.database)
-    with running(make_desk(world.session)) as url:
+    keys = Keys(parts(world.session.store).database)
+    with running(make_app_state(world.session)) as url:
 
         def client(user: str, *roles: str) -> httpx.Client:
             text, _ = keys.create("acme", user=user, roles=frozenset(roles))
@@ -284,7 +286,7 @@ def test_a_closed_book_closes_the_passages_that_name_it(world: World) -> None:
         world.collection, "book", "A book.", fields={}, title=f"The {SECRET}", acl=["legal"]
     )
     write(world.session.store, world.collection, [record], FakeEmbedder())
-    with world.session.store.database.write() as connection:
+    with parts(world.session.store).database.write() as connection:
         connection.execute(
             """INSERT INTO book_texts SELECT t.id, b.id, b.collection_id, '1', NULL
                FROM documents t, documents b
@@ -315,21 +317,10 @@ def test_an_edited_document_does_not_close_its_history(world: World) -> None:
     assert world.turns(talk) == turns
 
 
-def test_runs_of_earlier_versions_are_shown_where_their_passages_still_stand(world: World) -> None:
-    run = world.ask(SUM)
-    with world.session.store.database.write() as connection:
-        connection.execute("UPDATE runs SET result = json_remove(result, '$.access')")
-        sign(connection, "runs", "1")
-    assert world.load(run) == run
-    assert SECRET not in world.load(run, PLAIN).model_dump_json()
-    world.put("case", "The case is closed and of public record.")
-    assert SECRET not in world.load(run).model_dump_json()
-
-
 def test_a_damaged_and_an_erased_document_are_gone_from_history(world: World) -> None:
     talk = world.begin()
     run = world.ask(SUM, talk=talk)
-    database = world.session.store.database
+    database = parts(world.session.store).database
     finished = Finished(world.session)
     question = Question(text=SUM, collection="work")
     finished.ended(finished.asked(question, LEA), run)
@@ -344,7 +335,7 @@ def test_a_damaged_and_an_erased_document_are_gone_from_history(world: World) ->
         connection.execute("DELETE FROM quarantine")
     assert world.load(run) == run
     named = named_document(database.read(), world.collection, "case")
-    world.session.store.erasure.forget(world.collection, [named])
+    world.session.store.maintenance.forget(world.collection, [named])
     kept = world.load(run)
     assert "withheld" not in kept.result and kept.result["answer"].startswith("[erased")
     later = world.ask("When was the harbour case agreed?", talk=talk)
@@ -483,15 +474,17 @@ def poisoned(run: RunRecord, mark: str) -> RunRecord:
 def views(world: World, auth: AuthContext, runs: Sequence[str], talk: str) -> dict[str, str]:
     """Return every view of history, as text."""
     store = world.session.store
-    kept = store.conversations
+    kept = store.runs
     admin = auth.model_copy(update={"user": "ada"})
     found = {
         "newest": str(store.runs.newest(auth, 50)),
-        "talks": str(kept.newest(auth, 50)),
-        "talk": str(kept.load(auth, talk)),
-        "turns": json.dumps(kept.turns(auth, kept.load(auth, talk)), ensure_ascii=False),
-        "feedback": str(list(FeedbackNotes(store.database).exported(auth))),
-        "of all": str(list(FeedbackNotes(store.database).exported(admin, everyone=True))),
+        "talks": str(kept.newest_conversations(auth, 50)),
+        "talk": str(kept.load_conversation(auth, talk)),
+        "turns": json.dumps(
+            kept.turns(auth, kept.load_conversation(auth, talk)), ensure_ascii=False
+        ),
+        "feedback": str(list(store.runs.export_feedback(auth))),
+        "of all": str(list(store.runs.export_feedback(admin, everyone=True))),
     }
     for run_id in runs:
         run = store.runs.load(auth, run_id)
@@ -506,7 +499,9 @@ def test_no_view_of_history_says_what_is_closed_now(tmp_path: Path) -> None:
     with opened(tmp_path / "worlds") as base:
 
         @settings(
-            max_examples=WORLDS, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
+            max_examples=examples(WORLDS),
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
         )
         @given(
             acls=st.tuples(rights, rights, rights, rights),
@@ -519,7 +514,7 @@ def test_no_view_of_history_says_what_is_closed_now(tmp_path: Path) -> None:
         def check(acls, asking, reading, questions, changed, poison):
             global worlds
             worlds += 1
-            writer = base.session.store.writer
+            writer = base.session.store.intake
             world = World(base.session, writer.open_collection("acme", f"w{worlds}", None))
             first = [Version(name, 0, acl, worlds) for name, acl in zip(NAMES, acls, strict=True)]
             for one in first:
@@ -534,10 +529,10 @@ def test_no_view_of_history_says_what_is_closed_now(tmp_path: Path) -> None:
                 store = world.session.store
                 store.runs.save(poisoned(alone, of_poison.mark))
             runs.append(alone)
-            notes = FeedbackNotes(world.session.store.database)
+            notes = world.session.store.runs
             ids = list(dict.fromkeys(run.run_id for run in runs))
             for run_id in ids:
-                notes.save("acme", "lea", run_id, "up", "")
+                notes.save_feedback("acme", "lea", run_id, "up", "")
             before = views(world, asking, ids, talk)
             later = {one.name: one for one in first}
             for name, (edited, acl) in changed.items():

@@ -14,10 +14,10 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "serve"))
 
 from serving import SECONDS, running
 
+from app.session import Session
 from core.settings import load_settings
-from graph.session import Session
-from serve.desk import make_desk
-from serve.hosts import HostRule, host_name
+from serve.access.hosts import HostRule, host_name
+from serve.app_state import make_app_state
 
 HEALTH = "GET /api/v1/health HTTP/1.1\r\n"
 CHUNKED = "Transfer-Encoding: chunked\r\n"
@@ -30,10 +30,10 @@ POST = "POST /api/v1/search HTTP/1.1\r\nHost: localhost\r\nContent-Type: applica
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
     """Serve an empty directory without models."""
     data = tmp_path_factory.mktemp("forms") / "data"
-    flags = {"data": data, "reasoner": "rules", "embedder": "nowhere/none", "serve_rate": 0}
+    flags = {"data": data, "reasoner": "rules", "embedder": "nowhere/none", "serve.rate": 0}
     with (
         Session(load_settings(flags)[0], create=True) as session,
-        running(make_desk(session, allow_anonymous=True)) as url,
+        running(make_app_state(session, allow_anonymous=True)) as url,
     ):
         parts = urlsplit(url)
         yield str(parts.hostname), int(parts.port or 0)

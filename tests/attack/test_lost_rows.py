@@ -24,13 +24,11 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
-from stores.audit import AuditLog, Entry
-from stores.database import Database
-from stores.health import examine
-from stores.keys import Keys
-from stores.loss import accept_loss
-from stores.store import Store
-from stores.witness import NAME, SLOT, Witness
+from stores.accounts.audit import AuditEntry, AuditLog
+from stores.accounts.keys import Keys
+from stores.integrity.witness import NAME, SLOT, Witness
+from stores.sqlite.database import Database
+from stores.store import Store, parts
 
 ROOT = Path(__file__).parents[2]
 ANN = AuthContext(tenant="acme", user="ann")
@@ -63,23 +61,22 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def fill(store: Store) -> None:
     """Write what a closed directory holds."""
-    collection = store.writer.open_collection("acme", "main", None)
+    collection = store.intake.open_collection("acme", "main", None)
     rows = [document(collection, f"d{n:02}", f"harbour tide{n}") for n in range(BEFORE)]
     write(store, collection, rows, FakeEmbedder())
-    store.outbox.drain()
-    store.hot.refresh(collection)
+    store.search.refresh(collection)
 
 
 def upload(store: Store, settings: Settings) -> None:
     """Write, each in commits of its own, what is acknowledged before the process is killed."""
     collection = store.catalogue.collection("acme", "main")
-    log = AuditLog(store.database, settings)
-    conversation = store.conversations.create("acme", "ann", "main")
+    log = AuditLog(parts(store).database, settings)
+    conversation = store.runs.create_conversation("acme", "ann", "main")
     for number in range(UPLOADS):
         row = document(collection, f"u{number}", f"upload mark{number} " + "filling " * 400)
         write(store, collection, [row], FakeEmbedder())
-        log.append([Entry("upload", ANN, {"number": number})])
-    store.conversations.rename(conversation, "kept")
+        log.append([AuditEntry("upload", ANN, {"number": number})])
+    store.runs.rename_conversation(conversation, "kept")
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +165,7 @@ def found(store: Store) -> set[str]:
         vector = FakeEmbedder().embed_query(words)
         terms = [{word} for word in words.split()]
         for collection in store.catalogue.collections():
-            ids = store.hot.candidates(
+            ids = store.search.candidates(
                 ANN, collection.id, terms=terms, vector=vector, pool=5
             ).chunk_ids
             evidence = store.catalogue.evidence(ANN, collection.id, ids)
@@ -178,9 +175,9 @@ def found(store: Store) -> set[str]:
 
 def test_a_killed_process_alone_loses_nothing(reopened: Callable[[], Store]) -> None:
     store = reopened()
-    assert store.database.condition.warnings() == []
+    assert parts(store).database.condition.warnings() == []
     assert len(found(store)) == UPLOADS
-    assert AuditLog(store.database, settings_of(store.folder)).verify().problem == ""
+    assert AuditLog(parts(store).database, settings_of(store.folder)).verify().problem == ""
 
 
 @pytest.mark.parametrize("case", LOG)
@@ -190,42 +187,42 @@ def test_lost_commits_are_noticed_and_accepted(
     shutil.copy(killed.parent / "before" / CATALOGUE, folder.parent / "older")
     LOG[case](folder)
     store = reopened()
-    condition = store.database.condition
+    condition = parts(store).database.condition
     assert "commits are gone" in condition.lost
     assert condition.warnings()[0].startswith("rows of the catalogue are missing")
     _reads_go_on_and_writes_do_not(store)
-    [line] = [one for one in examine(store)["problems"] if "--accept-loss" in one]
+    [line] = [one for one in store.maintenance.examine()["problems"] if "--accept-loss" in one]
     assert "commits are gone" in line
     seen, version = found(store), store.catalogue.index_version()
     store.close()
 
     store = reopened()  # it is not forgotten by being seen once
-    assert store.database.condition.lost
-    [done] = accept_loss(store, settings_of(folder))
+    assert parts(store).database.condition.lost
+    [done] = store.maintenance.accept_loss(settings_of(folder))
     assert "commits are gone" in done
-    assert not store.database.condition.lost
+    assert not parts(store).database.condition.lost
     assert found(store) == seen
     assert store.catalogue.index_version() > version
-    log = AuditLog(store.database, settings_of(folder))
+    log = AuditLog(parts(store).database, settings_of(folder))
     assert log.verify().problem == ""
     kinds = [(row["kind"], row["user"]) for row in log.rows()]
     assert kinds[-2:] == [("answer", "ann"), ("loss_accepted", "")]  # in the order they came
     store.close()
     store = reopened()
-    assert not store.database.condition.lost
-    collection = store.writer.open_collection("acme", "main", None)
+    assert not parts(store).database.condition.lost
+    collection = store.intake.open_collection("acme", "main", None)
     write(store, collection, [document(collection, "again", "upload mark0")], FakeEmbedder())
     store.close()
-    assert not reopened().database.condition.lost
+    assert not parts(reopened()).database.condition.lost
 
 
 def _reads_go_on_and_writes_do_not(store: Store) -> None:
     with pytest.raises(OperatorError, match="accept-loss"):
-        store.writer.open_collection("acme", "new", None)
+        store.intake.open_collection("acme", "new", None)
     with pytest.raises(OperatorError, match="nothing is written"):
-        Keys(store.database).create("acme", user="ann")
-    log = AuditLog(store.database, settings_of(store.folder))
-    log.append([Entry("answer", ANN, {"kept": "aside"})])
+        Keys(parts(store).database).create("acme", user="ann")
+    log = AuditLog(parts(store).database, settings_of(store.folder))
+    log.append([AuditEntry("answer", ANN, {"kept": "aside"})])
     assert (store.folder / "audit.aside").stat().st_mode & 0o777 == 0o600
     assert (store.folder / "audit.aside").read_text().count("\n") >= 1
 
@@ -244,12 +241,12 @@ def test_the_count_itself_may_be_damaged(folder: Path, reopened: Callable[[], St
     for place in (3, SLOT + 3):
         flip(path, place)
     store = reopened()
-    assert "gone or damaged" in store.database.condition.lost
-    assert accept_loss(store, settings_of(folder))
+    assert "gone or damaged" in parts(store).database.condition.lost
+    assert store.maintenance.accept_loss(settings_of(folder))
     store.close()
     path.unlink()
     store = reopened()
-    assert "gone or damaged" in store.database.condition.lost
+    assert "gone or damaged" in parts(store).database.condition.lost
 
 
 def test_rows_kept_aside_and_changed_are_not_believed(
@@ -257,19 +254,19 @@ def test_rows_kept_aside_and_changed_are_not_believed(
 ) -> None:
     LOG["cut to half"](folder)
     store = reopened()
-    log = AuditLog(store.database, settings_of(folder))
+    log = AuditLog(parts(store).database, settings_of(folder))
     for number in range(3):
-        log.append([Entry("answer", ANN, {"number": number})])
+        log.append([AuditEntry("answer", ANN, {"number": number})])
     aside = folder / "audit.aside"
     aside.write_text(aside.read_text().replace('\\"number\\":1', '\\"number\\":7'))
-    accept_loss(store, settings_of(folder))
+    store.maintenance.accept_loss(settings_of(folder))
     rows = [(row["kind"], json.loads(row["facts"])) for row in log.rows()]
     assert ("answer", {"number": 0}) in rows
     assert not any(facts.get("number") in (1, 7, 2) for kind, facts in rows if kind == "answer")
     assert any(kind == "lost" and "changed" in facts["why"] for kind, facts in rows)
 
 
-def test_a_directory_of_an_earlier_version_begins_to_count(
+def test_a_directory_that_was_restored_begins_to_count(
     folder: Path, reopened: Callable[[], Store]
 ) -> None:
     reopened().close()
@@ -278,9 +275,9 @@ def test_a_directory_of_an_earlier_version_begins_to_count(
     connection.close()
     (folder / NAME).unlink()
     store = reopened()
-    assert not store.database.condition.lost
-    store.writer.open_collection("acme", "new", None)
-    assert store.database.commits() == Witness(folder).read() == 1
+    assert not parts(store).database.condition.lost
+    store.intake.open_collection("acme", "new", None)
+    assert parts(store).database.commits() == Witness(folder).read() == 1
 
 
 @pytest.mark.parametrize("what", ["audit", "segment"])
@@ -296,12 +293,12 @@ def test_other_witnesses_are_asked_as_well(
             connection.execute("DELETE FROM audit WHERE seq > 4")
         connection.close()
     store = reopened()
-    assert what in store.database.condition.lost
-    assert accept_loss(store, settings_of(folder))
+    assert what in parts(store).database.condition.lost
+    assert store.maintenance.accept_loss(settings_of(folder))
     for path in (folder / "segments" / "1").glob("000000000999-*"):
         path.rmdir()
     store.close()
-    assert not reopened().database.condition.lost
+    assert not parts(reopened()).database.condition.lost
 
 
 @pytest.mark.parametrize("name", [f"{CATALOGUE}-wal", CATALOGUE])
@@ -316,16 +313,16 @@ def test_a_file_taken_away_under_an_open_store_stops_writing(
     if how == "replaced":
         path.write_bytes(copy)
     with pytest.raises(OperatorError, match="removed or replaced"):
-        store.writer.open_collection("acme", "unacknowledged", None)
-    assert any("removed or replaced" in one for one in store.checkup.again())
-    assert "removed or replaced" in store.database.condition.warnings()[0]
+        store.intake.open_collection("acme", "unacknowledged", None)
+    assert any("removed or replaced" in one for one in store.maintenance.check_again())
+    assert "removed or replaced" in parts(store).database.condition.warnings()[0]
     assert len(found(store)) == UPLOADS  # what is open answers on
     with pytest.raises(OperatorError, match="taken away"):
-        accept_loss(store, settings_of(folder))
+        store.maintenance.accept_loss(settings_of(folder))
 
 
 def test_accepting_goes_with_repair() -> None:
-    from cli.doctor import doctor
+    from cli.upkeep.doctor import doctor
 
     with pytest.raises(CallerError, match="goes with --repair"):
         doctor(accept_loss=True)
@@ -343,12 +340,12 @@ def test_commits_that_go_missing_under_an_open_catalogue_are_noticed(
     open_store: Callable[..., Store], tmp_path: Path
 ) -> None:
     with open_store(data=tmp_path / "data") as store:
-        store.writer.open_collection("acme", "main", None)
-        store.writer.open_collection("acme", "more", None)
-        with store.database._write_lock:  # as an older copy in its place would leave it
-            store.database._writer.execute("UPDATE meta SET value = 1 WHERE key = 'commits'")
+        store.intake.open_collection("acme", "main", None)
+        store.intake.open_collection("acme", "more", None)
+        with parts(store).database._write_lock:  # as an older copy in its place would leave it
+            parts(store).database._writer.execute("UPDATE meta SET value = 1 WHERE key = 'commits'")
         with pytest.raises(OperatorError, match="rows of the catalogue are missing"):
-            store.writer.open_collection("acme", "third", None)
+            store.intake.open_collection("acme", "third", None)
         with pytest.raises(OperatorError, match="perhaps those of this collection"):
             store.catalogue.collection("acme", "fourth")
 
@@ -358,14 +355,14 @@ def test_the_self_check_compares_commits_and_writes_a_count_that_was_removed(
 ) -> None:
     data = tmp_path / "data"
     with open_store(data=data) as store:
-        store.writer.open_collection("acme", "main", None)
+        store.intake.open_collection("acme", "main", None)
         (data / "catalogue.commits").unlink()
-        store.database.check_commits()
-        assert (data / "catalogue.commits").exists() and not store.database.condition.lost
-        store.writer.open_collection("acme", "more", None)
+        parts(store).database.check_commits()
+        assert (data / "catalogue.commits").exists() and not parts(store).database.condition.lost
+        store.intake.open_collection("acme", "more", None)
     with open_store(data=data) as store:
-        assert not store.database.condition.lost
-        with store.database._write_lock:
-            store.database._writer.execute("UPDATE meta SET value = 1 WHERE key = 'commits'")
-        store.database.check_commits()
-        assert "commits are gone" in store.database.condition.lost
+        assert not parts(store).database.condition.lost
+        with parts(store).database._write_lock:
+            parts(store).database._writer.execute("UPDATE meta SET value = 1 WHERE key = 'commits'")
+        parts(store).database.check_commits()
+        assert "commits are gone" in parts(store).database.condition.lost

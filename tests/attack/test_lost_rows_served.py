@@ -13,13 +13,14 @@ import httpx
 import pytest
 from commands import Carrel, in_process, write_files
 
-from cli.ingest import run_ingest
+from app.session import Session
+from cli.upkeep.ingest import run_ingest
 from core.settings import load_settings
-from graph.session import Session
-from serve.desk import Desk, make_desk
-from serve.selfchecks import SelfChecks
-from stores.audit import AuditLog
-from stores.keys import Keys
+from serve.app_state import AppState, make_app_state
+from serve.background.upkeep import SelfChecks
+from stores.accounts.audit import AuditLog
+from stores.accounts.keys import Keys
+from stores.store import parts
 
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
 
@@ -46,8 +47,8 @@ def lost(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]
             with Session(load_settings(flags)[0]) as session:
                 store = session.store
                 roles = frozenset({"admin", "writer"})
-                text, _ = Keys(store.database).create("acme", user="ada", roles=roles)
-                AuditLog(store.database, session.settings)
+                text, _ = Keys(parts(store).database).create("acme", user="ada", roles=roles)
+                AuditLog(parts(store).database, session.settings)
             shutil.copy(data / CATALOGUE, base / CATALOGUE)
     shutil.copy(base / CATALOGUE, data / CATALOGUE)
     (data / "uploads" / "0123").mkdir(parents=True)
@@ -62,9 +63,9 @@ def copied(lost: tuple[Path, str], tmp_path: Path) -> tuple[Path, str]:
 
 def test_a_server_reads_on_and_says_so(copied: tuple[Path, str]) -> None:
     data, key = copied
-    values = {"data": data, "reasoner": "rules", "serve_writer_roles": ["writer"]}
+    values = {"data": data, "reasoner": "rules", "serve.writer_roles": ["writer"]}
     with Session(load_settings(values)[0], check_later=True) as session:
-        desk = make_desk(session)
+        desk = make_app_state(session)
         headers = {"Authorization": f"Bearer {key}"}
         with running(desk) as url, httpx.Client(base_url=url, headers=headers) as client:
             _asked(desk, client)
@@ -73,9 +74,9 @@ def test_a_server_reads_on_and_says_so(copied: tuple[Path, str]) -> None:
         assert {"login", "answer", "retrieval"} <= {row["kind"] for row in kept}
 
 
-def _asked(desk: Desk, client: httpx.Client) -> None:
+def _asked(desk: AppState, client: httpx.Client) -> None:
     limit = time.monotonic() + 60
-    while desk.session.store.checkup.pending and time.monotonic() < limit:
+    while desk.session.store.maintenance.checking and time.monotonic() < limit:
         time.sleep(0.05)
     health = client.get("/api/v1/health")
     assert (health.status_code, health.json()["status"]) == (200, "degraded")

@@ -18,26 +18,28 @@ from typing import Any
 import httpx
 import pytest
 
+from stores.store import parts
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "serve"))
 
 from commands import ROOT, Carrel, built_library, copied, in_process, process
 from serving import SECONDS, HeldSession, eventually, held_desk, running
 
+from app.session import Session
 from core.auth import AuthContext
 from core.settings import load_settings
 from core.streaming import StreamEvent
 from core.trace import RunRecord, Step
-from graph.session import Session
 from ingest.discover import discover
 from models.chat.types import ModelCancelled
-from serve.auth import Doorkeeper
-from serve.desk import Desk
-from serve.metrics import Metrics
-from serve.runner import SessionRunner
-from stores.audit import AuditLog, Entry
-from stores.database import Database
-from stores.keys import Keys
-from stores.sums import sign_key
+from serve.access.auth import Authenticator
+from serve.app_state import AppState
+from serve.runs.runner import SessionRunner
+from serve.telemetry.metrics import Metrics
+from stores.accounts.audit import AuditEntry, AuditLog
+from stores.accounts.keys import Keys
+from stores.sqlite.database import Database
+from stores.sqlite.sums import sign_key
 
 OWN = AuthContext(tenant="default", user="ann")
 QUESTION = "What is the secret of the lawyers?"
@@ -61,20 +63,20 @@ def ask(data: Path, rows: int) -> None:
     with closing(Database(data / "catalogue.sqlite3")) as database:
         log = AuditLog(database, load_settings()[0])
         facts = {"collection": "default", "question": f'{QUESTION} "question":"'}
-        log.append([Entry("answer", OWN, facts)] * rows)
-        log.append([Entry("answer", OWN, {"collection": 'a "question":"b"'})])
-        log.append([Entry("answer", AuthContext(tenant="other"), facts)])
+        log.append([AuditEntry("answer", OWN, facts)] * rows)
+        log.append([AuditEntry("answer", OWN, {"collection": 'a "question":"b"'})])
+        log.append([AuditEntry("answer", AuthContext(tenant="other"), facts)])
 
 
 def test_forget_names_the_audit_rows_that_stay(carrel: Carrel, data: Path) -> None:
-    before = carrel("forget", "n1", data=data)
+    before = carrel("forget", "n1", "-y", data=data)
     assert "nothing of it is left in the data directory." in before.out
     assert "Backups made earlier still hold it" in before.out
     ask(data, 11)
-    done = carrel("forget", "n2", data=data)
+    done = carrel("forget", "n2", "-y", data=data)
     assert "nothing of it is left in the data directory but in the audit log" in done.out
     assert "11 rows of the audit log stay that hold words of questions" in done.err
-    said = carrel("forget", "guide/candle.md", "--json", data=data).json
+    said = carrel("forget", "guide/candle.md", "-y", "--json", data=data).json
     assert set(said) == {"erased", "still_there", "stays"}
     assert said["stays"]["question_rows"] == 11
     assert said["stays"]["files"] == said["still_there"] != []
@@ -115,7 +117,7 @@ def test_an_audit_log_that_is_gone_is_no_success(carrel: Carrel, data: Path) -> 
 def test_an_audit_log_that_was_never_used_is_whole(
     carrel: Carrel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CARREL_AUDIT", "false")
+    monkeypatch.setenv("CARREL_AUDIT__ENABLED", "false")
     data = tmp_path / "new"
     assert carrel("keys", "create", data=data).code == 0
     done = carrel("audit", "verify", data=data)
@@ -151,11 +153,11 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 @pytest.fixture(scope="module")
-def endless(session: Session) -> Iterator[tuple[Desk, str]]:
+def endless(session: Session) -> Iterator[tuple[AppState, str]]:
     desk, held = held_desk(session, serve_threads=2)
     runner = SessionRunner(Endless(held.settings, held.store), held.settings)  # type: ignore[arg-type]
-    keys = Doorkeeper(desk.keys, desk.settings)
-    desk = replace(desk, doorkeeper=keys, runner=runner, metrics=Metrics(runner, desk.settings))
+    keys = Authenticator(desk.keys, desk.settings)
+    desk = replace(desk, authenticator=keys, runner=runner, metrics=Metrics(runner))
     with running(desk) as url:
         yield desk, url
 
@@ -174,7 +176,7 @@ STREAMS: dict[str, dict[str, Any]] = {
 
 
 def after(
-    endless: tuple[Desk, str], path: str, end: Callable[[str], Any], lines: int = 20
+    endless: tuple[AppState, str], path: str, end: Callable[[str], Any], lines: int = 20
 ) -> list[str]:
     """Return the lines with data that come after `end` was called with the key's id."""
     desk, url = endless
@@ -197,7 +199,7 @@ def after(
 
 @pytest.mark.parametrize("path", STREAMS)
 def test_a_revoked_key_ends_its_stream(
-    endless: tuple[Desk, str], session: Session, path: str
+    endless: tuple[AppState, str], session: Session, path: str
 ) -> None:
     desk, _ = endless
     later = after(endless, path, desk.keys.revoke)
@@ -207,7 +209,7 @@ def test_a_revoked_key_ends_its_stream(
     assert len(later) < 200
 
 
-def test_a_key_revoked_by_another_process_ends_its_stream(endless: tuple[Desk, str]) -> None:
+def test_a_key_revoked_by_another_process_ends_its_stream(endless: tuple[AppState, str]) -> None:
     data = endless[0].session.store.folder
 
     def revoke(key_id: str) -> None:
@@ -225,17 +227,19 @@ def test_a_key_revoked_by_another_process_ends_its_stream(endless: tuple[Desk, s
     ],
 )
 def test_rights_that_end_or_change_end_the_stream(
-    endless: tuple[Desk, str], change: str, why: str
+    endless: tuple[AppState, str], change: str, why: str
 ) -> None:
     def changed(key_id: str) -> None:
-        with endless[0].session.store.database.write() as connection:
+        with parts(endless[0].session.store).database.write() as connection:
             connection.execute(f"UPDATE api_keys SET {change} WHERE id = ?", [key_id])
             sign_key(connection, key_id)
 
     assert why in after(endless, "/api/v1/chat", changed)[-1]
 
 
-def test_a_key_revoked_in_line_gets_nothing(endless: tuple[Desk, str], session: Session) -> None:
+def test_a_key_revoked_in_line_gets_nothing(
+    endless: tuple[AppState, str], session: Session
+) -> None:
     desk, url = endless
     text, key = desk.keys.create("default", user="late")
     client = httpx.Client(base_url=url, timeout=SECONDS)
@@ -274,7 +278,7 @@ def test_a_key_revoked_in_line_gets_nothing(endless: tuple[Desk, str], session: 
 # Threads of a crowd that has gone
 
 
-def test_a_crowd_leaves_no_threads(endless: tuple[Desk, str]) -> None:
+def test_a_crowd_leaves_no_threads(endless: tuple[AppState, str]) -> None:
     desk, url = endless
     text, _ = desk.keys.create("default", user="crowd")
     header = {"Authorization": f"Bearer {text}"}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from app.session import Session
 from benchmarks.attack_model import INJECTION, QUESTIONS, SETTINGS, Checks, carriers
 from benchmarks.attack_world import CORPORA, ingest
 from benchmarks.obeying_model import ORDERS, obeying_model
 from core.auth import AuthContext
 from core.settings import load_settings
-from graph.session import Session
 
 CARRIERS = ("plain.txt", "markdown.md", "field.jsonl", "closing.txt")
 ANN = AuthContext(tenant="acme", user="ann")

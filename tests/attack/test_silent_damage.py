@@ -2,7 +2,7 @@
 
 "Rot" keeps a file's size and times: the seal's stamps are set to the file as it is, with the sum
 that it had before. What is changed is said by answers, by the condition that `/health` shows, or
-has been made anew by the next self-check.
+has been rebuilt by the next self-check.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ import pytest
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from stores.catalogue import Collection
-from stores.listing import Listing
-from stores.part_checks import WORDS as FULL_TEXT
-from stores.put_off import MENDED
-from stores.records import Condition
-from stores.seal import NAME, _packed, _stamps, _unpacked
+from stores.integrity.deferred_check import MENDED
+from stores.integrity.file_manifest import NAME, _packed, _stamps, _unpacked
+from stores.integrity.part_checks import WORDS as FULL_TEXT
 from stores.segments.views import FALLBACK
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.records import Condition
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme", user="ann")
 LEE = AuthContext(tenant="acme", user="lee", roles=frozenset({"legal"}))
@@ -42,7 +41,7 @@ ROWS = 120
 def folder(open_store: Opener, embedder: FakeEmbedder) -> Path:
     """Hold documents in a segment, some for one role alone, closed."""
     store = open_store(**LOW)
-    collection = store.writer.open_collection("acme", "main", None)
+    collection = store.intake.open_collection("acme", "main", None)
     rows = [
         document(
             collection,
@@ -60,9 +59,8 @@ def folder(open_store: Opener, embedder: FakeEmbedder) -> Path:
         key: np.stack([embedder.embed_query(f"sentence {key} {n}") for n in range(3)])
         for key in hashes
     }
-    store.writer.store_vectors(embedder.model_id, {}, sentences)
-    store.outbox.drain()
-    store.hot.refresh(collection)
+    store.intake.store_vectors(embedder.model_id, {}, sentences)
+    store.search.refresh(collection)
     store.close()
     return store.folder
 
@@ -78,7 +76,7 @@ def ranked(store: Store) -> list[list[tuple[str, float, float, float]]]:
         words = f"tide{9 * number} crane{number % 7} harbour"
         vector = FakeEmbedder().embed_query(words)
         terms = [{word} for word in words.split()]
-        found = store.hot.candidates(ANN, 1, terms=terms, vector=vector, pool=10)
+        found = store.search.candidates(ANN, 1, terms=terms, vector=vector, pool=10)
         assert found.cosine is not None
         scores = zip(
             found.chunk_ids,
@@ -137,12 +135,12 @@ def test_a_rotten_segment_is_made_anew_by_the_next_self_check(
     expected = ranked(store)
     before = store.catalogue.index_version()
     flip(segment(folder) / name, 64, seed=1)
-    store.checkup.again()
+    store.maintenance.check_again()
     assert ranked(store) == expected
-    assert MENDED in store.database.condition.warnings()
+    assert MENDED in parts(store).database.condition.warnings()
     assert store.catalogue.index_version() > before  # what was remembered is forgotten
-    store.checkup.again()
-    assert store.database.condition.warnings() == []
+    store.maintenance.check_again()
+    assert parts(store).database.condition.warnings() == []
 
 
 @pytest.mark.parametrize("seed", range(FLIPS))
@@ -156,14 +154,14 @@ def test_rot_in_a_segment_is_told_by_the_first_answer(
     flip(files[(5 * seed) % len(files)], 1, seed)
     restamped(folder)
     store = open_store(**LOW)
-    assert store.sealed.state == "equal"
-    told = store.database.condition.warnings() + store.checkup.parts.repaired
+    assert parts(store).sealed.state == "equal"
+    told = parts(store).database.condition.warnings() + store.maintenance.repaired
     assert ranked(store) == expected or told
-    assert FALLBACK in store.database.condition.warnings() or told
-    store.checkup.again()
-    store.checkup.again()
+    assert FALLBACK in parts(store).database.condition.warnings() or told
+    store.maintenance.check_again()
+    store.maintenance.check_again()
     assert ranked(store) == expected
-    assert store.database.condition.warnings() == []
+    assert parts(store).database.condition.warnings() == []
 
 
 CHANGES = {
@@ -187,30 +185,34 @@ def test_a_row_without_its_sum_is_in_no_list_and_no_total(
         connection.execute(CHANGES[change])
     restamped(folder)
     store = open_store(**LOW)
-    assert store.sealed.state == "equal"
+    assert parts(store).sealed.state == "equal"
     now = listed(store)
     assert now["documents"].items() <= expected["documents"].items()
     assert now["count"] == len(now["documents"])
     assert set(now["records"]) <= set(expected["records"])
     assert now["total"] == len(now["records"])
-    assert any("left out" in one for one in store.database.condition.warnings())
-    store.checkup.again()
-    assert any("1 documents are damaged" in one for one in store.database.condition.warnings())
+    assert any("left out" in one for one in parts(store).database.condition.warnings())
+    store.maintenance.check_again()
+    assert any(
+        "1 documents are damaged" in one for one in parts(store).database.condition.warnings()
+    )
     assert listed(store) == now
 
 
 def listed(store: Store) -> dict[str, Any]:
     """Return all that lists and record queries show to somebody without a role."""
-    listing, collection = Listing(store.database), collection_of(store)
-    documents = listing.documents(ANN, collection, after="", limit=500)
+    listing, collection = store.catalogue, collection_of(store)
+    documents = listing.list_documents(ANN, collection, after="", limit=500)
     where = [Condition(field="number", op=">=", value=0)]
-    rows, total = store.records.find(ANN, 1, where, order_by=None, descending=False, limit=500)
-    assert listing.document(ANN, collection, "d020") is None
-    fields = store.records.fields(ANN, 1)
+    rows, total = store.catalogue.find_records(
+        ANN, 1, where, order_by=None, descending=False, limit=500
+    )
+    assert listing.describe_document(ANN, collection, "d020") is None
+    fields = store.catalogue.fields_of_records(ANN, 1)
     assert all("20" not in field.examples for field in fields)
     return {
         "documents": {one["document_id"]: one["title"] for one in documents},
-        "count": listing.count(ANN, collection),
+        "count": listing.count_documents(ANN, collection),
         "records": rows,
         "total": total,
     }
@@ -232,9 +234,9 @@ def test_rows_that_rot_under_an_open_store_are_counted(
     ranked(store)
     with direct(folder) as connection:
         connection.execute(damage)
-    assert store.database.condition.warnings() == []
-    store.checkup.again()
-    assert any("damaged" in one for one in store.database.condition.warnings())
+    assert parts(store).database.condition.warnings() == []
+    store.maintenance.check_again()
+    assert any("damaged" in one for one in parts(store).database.condition.warnings())
 
 
 def test_pages_that_rot_under_an_open_store_stop_writing(folder: Path, open_store: Opener) -> None:
@@ -244,13 +246,13 @@ def test_pages_that_rot_under_an_open_store_stop_writing(folder: Path, open_stor
         page = connection.execute(
             "SELECT rootpage FROM sqlite_schema WHERE name = 'chunks'"
         ).fetchone()[0]
-    store.database.checkpoint()
+    parts(store).database.checkpoint()
     with (folder / "catalogue.sqlite3").open("r+b") as file:
         file.seek(4096 * (page - 1))
         file.write(bytes(4096))
-    problems = store.checkup.again()
+    problems = store.maintenance.check_again()
     assert any("damaged" in one for one in problems)
-    assert any("catalogue is damaged" in one for one in store.database.condition.warnings())
+    assert any("catalogue is damaged" in one for one in parts(store).database.condition.warnings())
 
 
 def test_full_text_that_rots_under_an_open_store_is_made_anew(
@@ -259,10 +261,10 @@ def test_full_text_that_rots_under_an_open_store_is_made_anew(
     store = open_store(**LOW)
     with direct(folder) as connection:
         connection.execute("UPDATE fts_1_content SET c3 = 'other' WHERE id = 8")
-    store.checkup.again()
-    assert MENDED in store.database.condition.warnings()
-    store.database.condition.lost = "for this test"
+    store.maintenance.check_again()
+    assert MENDED in parts(store).database.condition.warnings()
+    parts(store).database.condition.lost = "for this test"
     with direct(folder) as connection:
         connection.execute("UPDATE fts_1_content SET c3 = 'other' WHERE id = 8")
-    store.checkup.again()
-    assert FULL_TEXT in store.database.condition.warnings()  # where nothing may be written
+    store.maintenance.check_again()
+    assert FULL_TEXT in parts(store).database.condition.warnings()  # where nothing may be written

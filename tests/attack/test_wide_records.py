@@ -23,10 +23,10 @@ from ingest.pipeline import Pipeline
 from ingest.summary import Summary
 from reasoning.llm.data import tools_data
 from retrievers.types import Index
-from stores.catalogue import Collection
-from stores.records import ALL_EXAMPLES, Condition
-from stores.selfcheck import Missed, self_check
-from stores.store import Store
+from stores.integrity.selfcheck import Missed, self_check
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.records import ALL_EXAMPLES, Condition
+from stores.store import Store, parts
 from tools.toolbox import Toolbox
 from tools.types import ToolError
 
@@ -64,7 +64,7 @@ def reasons(summary: Summary) -> dict[str, str]:
 
 
 def documents(store: Store) -> set[str]:
-    rows = store.database.read().execute("SELECT document_id FROM documents")
+    rows = parts(store).database.read().execute("SELECT document_id FROM documents")
     return {row[0] for row in rows}
 
 
@@ -83,13 +83,13 @@ def test_a_csv_with_too_many_columns_fails_alone(
     assert f"{columns:,} columns or fields; at most 1,000" in reasons(summary)["one.csv"]
     assert "max_fields" in reasons(summary)["one.csv"]
     assert documents(store) == {"plain.txt"}
-    assert store.records.fields(ANN, 1) == []
+    assert store.catalogue.fields_of_records(ANN, 1) == []
 
 
 def test_as_many_columns_as_may_be_are_read(ingest: Ingest, store: Store, tmp_path: Path) -> None:
     summary = ingest(csv(tmp_path / "all.csv", 1000))
     assert summary.failed == []
-    assert len(store.records.fields(ANN, 1)) == 1000
+    assert len(store.catalogue.fields_of_records(ANN, 1)) == 1000
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_files_that_together_have_too_many_fields_are_refused_by_name(
     summary = ingest(folder, max_collection_fields=100)
     assert list(reasons(summary)) == ["f3.csv", "f4.csv"]  # once each, not for each record
     assert all("max_collection_fields" in one for one in reasons(summary).values())
-    assert len(store.records.names(1)) == 90
+    assert len(store.catalogue.field_names(1)) == 90
     # What has no new field goes on, also in another run; a higher limit takes the others.
     csv(folder / "f0.csv", 30, name="f0c", rows=4)
     assert list(reasons(ingest(folder, max_collection_fields=100))) == ["f3.csv", "f4.csv"]
@@ -200,15 +200,15 @@ def statements(store: Store) -> Iterator[list[str]]:
         if "record_fields" in sql:
             found.append(sql)
 
-    store.database.read().set_trace_callback(note)
+    parts(store).database.read().set_trace_callback(note)
     yield found
-    store.database.read().set_trace_callback(None)
+    parts(store).database.read().set_trace_callback(None)
 
 
 def test_all_fields_are_described_by_one_statement(
     store: Store, wide: Collection, statements: list[str]
 ) -> None:
-    found = {info.name: info for info in store.records.fields(ANN, wide.id)}
+    found = {info.name: info for info in store.catalogue.fields_of_records(ANN, wide.id)}
     assert len(statements) == 1
     assert len(found) == Settings().max_collection_fields
     assert sum(len(info.examples) for info in found.values()) <= ALL_EXAMPLES
@@ -220,21 +220,28 @@ def test_all_fields_are_described_by_one_statement(
 def test_who_sees_the_same_shares_a_description(
     store: Store, wide: Collection, statements: list[str], embedder: FakeEmbedder
 ) -> None:
-    store.records.fields(ANN, wide.id)
-    other = store.writer.open_collection("acme", "other", None)
+    store.catalogue.fields_of_records(ANN, wide.id)
+    other = store.intake.open_collection("acme", "other", None)
     write(store, other, [document(other, "o", "Other.", fields={"o": 1})], embedder)
-    store.records.fields(BEN, wide.id)  # no access list names either
+    store.catalogue.fields_of_records(BEN, wide.id)  # no access list names either
     assert len(statements) == 1
-    assert len(store.records.fields(BOSS, wide.id)) == Settings().max_collection_fields
+    assert len(store.catalogue.fields_of_records(BOSS, wide.id)) == Settings().max_collection_fields
     assert len(statements) == 2
-    assert [info.name for info in store.records.fields(BOSS, wide.id, ["closed"])] == ["secret"]
-    assert store.records.fields(ANN, wide.id, ["closed"]) == []
-    assert store.records.fields(AuthContext(tenant="rival", user="ann"), wide.id) == []
-    assert store.records.fields(ANN, wide.id, ["book*"])[0].name == "title"
+    assert [info.name for info in store.catalogue.fields_of_records(BOSS, wide.id, ["closed"])] == [
+        "secret"
+    ]
+    assert store.catalogue.fields_of_records(ANN, wide.id, ["closed"]) == []
+    assert store.catalogue.fields_of_records(AuthContext(tenant="rival", user="ann"), wide.id) == []
+    assert store.catalogue.fields_of_records(ANN, wide.id, ["book*"])[0].name == "title"
     confined = ANN.model_copy(update={"allowed_sources": ("book1",)})
-    assert [info.examples for info in store.records.fields(confined, wide.id)] == [["B1"], ["1"]]
+    assert [info.examples for info in store.catalogue.fields_of_records(confined, wide.id)] == [
+        ["B1"],
+        ["1"],
+    ]
     write(store, wide, [document(wide, "new", "New.", fields={"shelf": "A"})], embedder)
-    assert "shelf" in {info.name for info in store.records.fields(ANN, wide.id, ["new"])}
+    assert "shelf" in {
+        info.name for info in store.catalogue.fields_of_records(ANN, wide.id, ["new"])
+    }
 
 
 def test_a_field_that_is_not_described_can_be_asked_for(
@@ -271,15 +278,15 @@ def test_the_fields_of_a_document_are_compared_once_for_all_its_chunks(
         counted.append(1)
         return row_sum(*values)
 
-    from stores.sums import FUNCTION, row_sum
+    from stores.sqlite.sums import FUNCTION, row_sum
 
-    connection = store.database.read()
+    connection = parts(store).database.read()
     connection.create_function(FUNCTION, -1, count, deterministic=True)
     chunks = [row[0] for row in connection.execute("SELECT chunk_id FROM chunks")]
     assert len(store.catalogue.evidence(ANN, wide.id, chunks)) == 23
     assert len(counted) < 6100
     counted.clear()
-    assert self_check(store.database, store.hot, wide, "fake", Settings()).vectors == 0
+    assert self_check(parts(store).database, store.search, wide, "fake").vectors == 0
     assert len(counted) < 6200
 
 
@@ -291,11 +298,11 @@ def test_the_fields_of_a_document_are_compared_once_for_all_its_chunks(
 def test_a_long_statement_is_cut_and_the_connection_goes_on(
     store: Store, rows: str, budget: float
 ) -> None:
-    connection = store.database.read()
+    connection = parts(store).database.read()
     started = time.monotonic()
     cpu = time.thread_time()
     with (
-        pytest.raises(TimeUpError, match="budget_seconds"),
+        pytest.raises(TimeUpError, match="budget.seconds"),
         limited_time(TimeLimit(started + budget)),
     ):
         for _ in connection.execute(ENDLESS.format(rows)):
@@ -312,15 +319,15 @@ def test_what_begins_too_late_is_refused_and_what_is_written_is_not(store: Store
 
     with limited_time(TimeLimit(time.monotonic() - 1)):
         with pytest.raises(TimeUpError):
-            store.database.read().execute("SELECT 1")
-        with pytest.raises(TimeUpError), snapshot(store.database):
+            parts(store).database.read().execute("SELECT 1")
+        with pytest.raises(TimeUpError), snapshot(parts(store).database):
             pass
-        store.writer.open_collection("acme", "written", None)
-    assert not store.database.read().in_transaction
-    with pytest.raises(TimeUpError), snapshot(store.database) as connection:
+        store.intake.open_collection("acme", "written", None)
+    assert not parts(store).database.read().in_transaction
+    with pytest.raises(TimeUpError), snapshot(parts(store).database) as connection:
         with limited_time(TimeLimit(time.monotonic() + 0.01)):
             connection.execute(ENDLESS.format("max(i)")).fetchall()
-    assert not store.database.read().in_transaction
+    assert not parts(store).database.read().in_transaction
 
 
 def test_of_two_limits_the_sooner_one_holds() -> None:
@@ -335,15 +342,15 @@ def test_a_record_query_is_cut_by_its_own_setting_too(
     open_store: Callable[..., Store], embedder: FakeEmbedder
 ) -> None:
     store = open_store(sql_timeout_s=0.02)
-    collection = store.writer.open_collection("acme", "main", None)
+    collection = store.intake.open_collection("acme", "main", None)
     fields: dict[str, Any] = {f"c{n}": [f"x{n}y{m}" for m in range(200)] for n in range(8)}
     write(store, collection, [document(collection, "d", "t", fields=fields)], embedder)
     where = [Condition(field=f"c{n}", value="x0y") for n in range(8)]
     options: dict[str, Any] = {"order_by": None, "descending": True, "limit": 5}
-    store.database.read().create_function("instr", 2, _slow)
+    parts(store).database.read().create_function("instr", 2, _slow)
     with pytest.raises(CallerError, match="sql_timeout_s"):
-        store.records.find(ANN, collection.id, where, **options)
-    assert store.database.read().execute("SELECT count(*) FROM chunks").fetchone()[0] == 1
+        store.catalogue.find_records(ANN, collection.id, where, **options)
+    assert parts(store).database.read().execute("SELECT count(*) FROM chunks").fetchone()[0] == 1
 
 
 def _slow(text: str, part: str) -> int:
@@ -366,7 +373,7 @@ def test_a_run_without_time_for_the_fields_goes_on_and_says_so(
 
 def test_a_self_check_without_time_finds_no_fault(store: Store, wide: Collection) -> None:
     with limited_time(TimeLimit(time.monotonic() - 1)):
-        found = self_check(store.database, store.hot, wide, "fake", Settings())
+        found = self_check(parts(store).database, store.search, wide, "fake")
     assert found == Missed()
 
 
@@ -375,4 +382,4 @@ def test_damage_is_still_told_from_time(store: Store) -> None:
         limited_time(TimeLimit(time.monotonic() + 60)),
         pytest.raises(sqlite3.OperationalError, match="no such table"),
     ):
-        store.database.read().execute("SELECT * FROM missing")
+        parts(store).database.read().execute("SELECT * FROM missing")

@@ -7,10 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from commands import DOCUMENTS, HEIGHT, Carrel, built_library, copied, in_process, query
+from commands import DOCUMENTS, HEIGHT, Carrel, built_library, copied, in_process
 
-import cli.restore
+import cli.upkeep.restore
 from core.errors import OperatorError
+from stores.backup import snapshot
+from stores.backup.manifest import facts_of
 
 
 @pytest.fixture
@@ -48,34 +50,45 @@ def test_a_restored_directory_answers_and_is_whole(
     assert not list(tmp_path.glob("*.restoring"))
 
 
-def test_an_older_backup_is_brought_up_to_date(carrel: Carrel, data: Path, tmp_path: Path) -> None:
-    from stores.backup.snapshot import placed  # what is left out of a copy is made again
-
-    assert placed("index", "CREATE UNIQUE INDEX i ON t (a)").startswith("CREATE UNIQUE INDEX ")
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ask", HEIGHT),
+        ("search", "candle"),
+        ("ingest", "."),
+        ("doctor",),
+        ("quality",),
+        ("reindex",),
+        ("keys", "list"),
+        ("keys", "create"),
+        ("audit", "verify"),
+        ("forget", "b1"),
+        ("backup", "b"),
+        ("serve", "--port", "0"),
+    ],
+)
+def test_a_directory_of_an_earlier_format_is_refused_and_left_as_it_is(
+    carrel: Carrel, data: Path, command: tuple[str, ...]
+) -> None:
     with closing(sqlite3.connect(data / "catalogue.sqlite3")) as connection:
-        for name in ("erasures", "erasure_leftovers", "kept_out"):
-            connection.execute(f"DROP TABLE {name}")
-        later = "('m014_erasure', 'm018_id_secret')"  # the second looks at what the first makes
-        connection.execute(f"DELETE FROM migrations WHERE name IN {later}")
-        connection.execute("DELETE FROM meta WHERE key = 'id_secret'")
-        connection.commit()
-    older = _backup_without_opening(data, tmp_path / "b")
+        connection.execute("PRAGMA user_version = 0")
+    before = {path: path.read_bytes() for path in data.rglob("*") if path.is_file()}
+    hint = "`carrel ingest PATH --data DIRECTORY`"
+    carrel(*command, data=data).failed(
+        4, "data directory has an earlier format: format 0", str(data), "Nothing was changed", hint
+    )
+    assert {path: path.read_bytes() for path in data.rglob("*") if path.is_file()} == before
+
+
+def test_a_backup_of_an_earlier_format_is_refused(
+    carrel: Carrel, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshot, "facts_of", lambda copied: {**facts_of(copied), "format": 1})
+        carrel("backup", tmp_path / "b", data=data)
     there = tmp_path / "there"
-    assert carrel("restore", older, "--json", data=there).json["documents"] == DOCUMENTS
-    assert ("m014_erasure",) in query(there, "SELECT name FROM migrations")
-    assert query(there, "SELECT value FROM meta WHERE key = 'id_secret'") == [("",)]  # as it was
-
-
-def _backup_without_opening(data: Path, target: Path) -> Path:
-    """Back up as the program that wrote the directory would have done."""
-    import stores.database
-    from stores.backup.pack import make_backup
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stores.database, "apply_migrations", lambda connection: [])
-        with closing(stores.database.Database(data / "catalogue.sqlite3")) as database:
-            make_backup(database, target, lambda stage, done, total: None)
-    return target
+    carrel("restore", tmp_path / "b", data=there).failed(4, "backup has an earlier format")
+    assert not there.exists()
 
 
 def test_only_an_empty_directory_is_restored_into(
@@ -102,7 +115,7 @@ def test_a_restore_that_ends_leaves_nothing_that_looks_whole(
     (left / "chroma").mkdir(parents=True)  # as a kill leaves it
     (left / "catalogue.sqlite3").write_text("half", encoding="utf-8")
     with monkeypatch.context() as patch:
-        patch.setattr(cli.restore, "_completed", _fails)
+        patch.setattr(cli.upkeep.restore, "_completed", _fails)
         carrel("restore", tmp_path / "b", data=there).failed(4, "the disk is full")
     assert not there.exists() and not left.exists()
     assert carrel("restore", tmp_path / "b", data=there).code == 0

@@ -94,10 +94,10 @@ def test_a_dialogue_is_kept_and_can_go_on(
     told = carrel("conversations", "show", name, data=library)
     assert HEIGHT in told.out and "42 mm" in told.out
     assert HEIGHT in carrel("conversations", "list", data=library).out
-    deleted = carrel("conversations", "delete", name, "--json", data=library)
+    deleted = carrel("conversations", "delete", name, "-y", "--json", data=library)
     assert deleted.json["conversation_id"] == name
     carrel("conversations", "show", name, data=library).failed(2, "no such conversation", name)
-    carrel("conversations", "delete", name, data=library).failed(2, "no such conversation")
+    carrel("conversations", "delete", name, "-y", data=library).failed(2, "no such conversation")
 
 
 def test_what_is_asked_back_may_be_replied_to_later(

@@ -65,7 +65,7 @@ def carrel(
     commands._open_embedder(Settings())
     monkeypatch.setattr(evals.corpus, "open_embedder", commands._open_embedder)
     monkeypatch.setenv("CARREL_CACHE", str(animals.parent / "cache"))
-    monkeypatch.setenv("CARREL_EVAL_RESAMPLES", "500")
+    monkeypatch.setenv("CARREL_EVALUATION__RESAMPLES", "500")
     return in_process(capsys, monkeypatch)
 
 
@@ -122,7 +122,7 @@ def test_the_terminal_shows_figures_and_intervals(carrel: Carrel, animals: Path)
         (("retrieval", "{animals}", "--pipeline", "best"), ["pipeline", "hybrid"]),
         (("retrieval", "{animals}", "--against", "hybrid"), ["another"]),
         (("retrieval", "{animals}", "--limit", "0"), ["--limit"]),
-        (("retrieval", "{animals}", "--set", "eval_depth=1"), ["eval_depth"]),
+        (("retrieval", "{animals}", "--set", "evaluation.depth=1"), ["evaluation.depth"]),
         (("answers", "{nowhere}"), ["folder"]),
         (("answers", "{animals}", "--pipeline", "hybrid"), ["answers", "auto, agentic, classic"]),
         (("answers", "{animals}", "--against", "best"), ["answers", "classic"]),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-from contextlib import closing
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 from commands import (
     DOCUMENTS,
     HEIGHT,
+    ROOT,
     Carrel,
     built_library,
     copied,
@@ -20,12 +21,6 @@ from commands import (
     write_files,
 )
 from scanning import encoded, holding, rows_with
-
-from core.auth import AuthContext
-from core.settings import load_settings
-from stores.audit import AuditLog, Entry
-from stores.audit_names import NAMED_UPTO
-from stores.database import Database
 
 
 @pytest.fixture
@@ -46,7 +41,7 @@ def deletions(carrel: Carrel, data: Path) -> list[dict[str, Any]]:
 def test_a_document_is_forgotten_with_what_was_asked_about_it(carrel: Carrel, data: Path) -> None:
     before = deletions(carrel, data)
     assert "42 mm" in carrel("ask", HEIGHT, data=data).out
-    done = carrel("forget", "guide/candle.md", "--json", data=data).json
+    done = carrel("forget", "guide/candle.md", "-y", "--json", data=data).json
     erased = done["erased"]
     assert (erased["documents"], erased["files"]) == (1, 1)
     assert erased["chunks"] > 0 and erased["runs"] > 0
@@ -63,36 +58,15 @@ def test_a_document_is_forgotten_with_what_was_asked_about_it(carrel: Carrel, da
     assert carrel("audit", "verify", data=data).code == 0
 
 
-@pytest.mark.parametrize("by", [("guide/candle.md",), ("--tenant", "default", "--yes")])
-@pytest.mark.parametrize("audit", ["true", "false"])
-def test_rows_of_an_earlier_version_name_it_no_more(
-    carrel: Carrel, data: Path, by: tuple[str, ...], audit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = "guide/candle.md"
-    with closing(Database(data / "catalogue.sqlite3")) as database:
-        log = AuditLog(database, load_settings()[0])
-        facts = {"collection": "default", "document": name}
-        head = log.append([Entry("deletion", AuthContext(tenant="default", user="ann"), facts)])
-        with database.write() as connection:
-            note = (NAMED_UPTO, str(head.seq))
-            connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", note)
-    monkeypatch.setenv("CARREL_AUDIT", audit)
-    assert carrel("forget", *by, "--json", data=data).json["erased"]["documents"]
-    assert holding(data, encoded("candle.md")) == []
-    assert carrel("audit", "verify", "--expect", head, data=data).code == 0
-    rows = carrel("audit", "list", "--document", name, "--json", data=data).json["events"]
-    assert head.seq in [row["seq"] for row in rows]
-
-
 def test_a_source_a_tenant_and_nothing(carrel: Carrel, data: Path) -> None:
     # What was asked stays as a run, whose plan names the thing in a filter of records.
     assert "два литра" in carrel("ask", "Какой объём чайника?", data=data).out
-    done = carrel("forget", "--source", "books.csv", "--source", "guide/*", data=data)
+    done = carrel("forget", "--source", "books.csv", "--source", "guide/*", "-y", data=data)
     assert (done.code, done.out.startswith("erased: ")) == (0, True)
     assert query(data, "SELECT DISTINCT file FROM documents") == [("notes.jsonl",)]
-    left = holding(data, encoded("Opticks") | encoded("чайник"))
+    left = holding(data, encoded("Opticks") | encoded("чайник.txt") | encoded("литра"))
     assert not left, [rows_with(data / file, needle) for file, needle in left]
-    done = carrel("forget", "--tenant", "default", "--json", data=data).json
+    done = carrel("forget", "--tenant", "default", "-y", "--json", data=data).json
     assert done["erased"]["documents"] == 2
     assert query(data, "SELECT count(*) FROM collections") == [(0,)]
     assert holding(data, encoded("walrus")) == []
@@ -109,18 +83,53 @@ def test_what_is_not_there_is_named_with_the_nearest(carrel: Carrel, data: Path)
     assert query(data, "SELECT count(*) FROM documents") == [(DOCUMENTS,)]
 
 
-def test_a_person_is_asked_before_more_than_one_goes(
+def test_a_person_is_told_what_goes_and_asked(
     carrel: Carrel, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cli.forgetting.asks", lambda: True)
-    monkeypatch.setattr("sys.stdin", io.StringIO("n\nn\n"))
-    assert carrel("forget", "--source", "guide/*", data=data).code == 130
-    assert carrel("forget", "--tenant", "default", data=data).code == 130
+    monkeypatch.setattr("cli.terminal.output.asks", lambda: True)
+    assert "42 mm" in carrel("ask", HEIGHT, data=data).out
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\nn\nn\n"))
+    done = carrel("forget", "guide/candle.md", data=data)
+    assert (done.code, done.out.strip()) == (1, "") and "nothing was erased" in done.err
+    assert re.search(
+        r"This goes for good: guide/candle\.md from collection 'default' \(1 document, \d+ chunks,"
+        r" 1 file, \d+ vectors\); what \d+ runs?(, \d+ conversations?)? have of it goes, what"
+        r" people typed stays\.",
+        done.err,
+    )
+    page = (ROOT / "serve/page/views/documents.js").read_text(encoding="utf-8")
+    assert "what people typed stays" in page  # as the command says
+    assert "n1, n2 from collection" in carrel("forget", "--source", "notes*", data=data).err
+    said = carrel("forget", "--tenant", "default", data=data)
+    assert said.code == 1
+    assert f"tenant 'default', its collections default ({DOCUMENTS} documents, " in said.err
     assert query(data, "SELECT count(*) FROM documents") == [(DOCUMENTS,)]
-    assert carrel("forget", "b1", data=data).code == 0
+    assert carrel("doctor", "--json", data=data).json["problems"] == []
     monkeypatch.setattr("sys.stdin", io.StringIO("Y\n"))
     assert carrel("forget", "--source", "guide/*", data=data).code == 0
-    assert query(data, "SELECT count(*) FROM documents") == [(DOCUMENTS - 5,)]
+    assert query(data, "SELECT count(*) FROM documents") == [(DOCUMENTS - 4,)]
+
+
+@pytest.mark.parametrize("what", [("b1",), ("--source", "guide/*"), ("--tenant", "default")])
+def test_without_a_terminal_nothing_goes_unless_it_is_said(
+    carrel: Carrel, data: Path, monkeypatch: pytest.MonkeyPatch, what: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("y\n"))
+    for given in (what, (*what, "--json")):
+        carrel("forget", *given, data=data).failed(
+            2, "without a terminal", "chunk", "-y to erase it"
+        )
+    assert query(data, "SELECT count(*) FROM documents") == [(DOCUMENTS,)]
+
+
+def test_what_a_person_typed_is_never_edited(carrel: Carrel, data: Path) -> None:
+    question = "Candles: what is the maximum height of the flame, and never mind the wick?"
+    ask = carrel("ask", question, "--json", data=data).json
+    assert "guide/candle.md" in str(ask["evidence"])
+    assert carrel("forget", "guide/candle.md", "-y", "--json", data=data).json["erased"]["runs"]
+    kept = carrel("trace", "last", "--json", data=data).json
+    assert kept["question"] == question
+    assert "42 mm" not in str(kept)
 
 
 def test_a_file_that_is_still_there_comes_back_unless_it_is_kept_out(
@@ -128,10 +137,10 @@ def test_a_file_that_is_still_there_comes_back_unless_it_is_kept_out(
 ) -> None:
     data, files = tmp_path / "fresh", write_files(tmp_path / "files")
     carrel("ingest", files, data=data)
-    done = carrel("forget", "guide/candle.md", data=data)
+    done = carrel("forget", "guide/candle.md", "-y", data=data)
     assert f"still at {os.path.realpath(files / 'guide/candle.md')}" in done.err
     assert carrel("ingest", files, "--json", data=data).json["documents"] == DOCUMENTS
-    kept = carrel("forget", "guide/candle.md", "--keep-out", "--json", data=data).json
+    kept = carrel("forget", "guide/candle.md", "--keep-out", "-y", "--json", data=data).json
     assert kept["still_there"] == []
     again = carrel("ingest", files, "--json", data=data).json
     assert again["documents"] == DOCUMENTS - 1

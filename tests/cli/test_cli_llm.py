@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
@@ -22,10 +23,11 @@ from filelock import FileLock
 from llama_servers import MISSING, find_server_command, free_port
 
 from core.settings import load_settings
-from models.llama import binary, memory
+from models.llama import command, memory
 from models.llama.control import stop
 from models.llama.processes import birth
 from models.llama.server_state import LOCK, ServerState, read_state, write_state
+from reasoning.llm.exam_result import result_path
 
 PATIENCE = 60.0  # until something is called missing, on a busy machine
 
@@ -41,7 +43,12 @@ def carrel(
 ) -> Iterator[Carrel]:
     """Run commands with short times; whatever they have started is ended with the test."""
     monkeypatch.setenv("CARREL_LLM_URL", f"http://localhost:{port}/v1")
-    for name, value in {"HEALTH_SECONDS": "0.2", "STOP_SECONDS": "0.5", "THREADS": "1"}.items():
+    for name, value in {
+        "HEALTH_SECONDS": "0.2",
+        "STOP_SECONDS": "0.5",
+        "THREADS": "1",
+        "EXAM": "false",
+    }.items():
         monkeypatch.setenv(f"CARREL_LLM_{name}", value)
     settings = load_settings()[0]
     yield in_process(capsys, monkeypatch)
@@ -64,7 +71,7 @@ def mood(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Non
     code = Path(fake_llama_server.__file__).read_text(encoding="utf-8")
     script.write_text(f"#!{sys.executable} -IS\n{code}", encoding="utf-8")
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("CARREL_LLAMA_SERVER", str(script))
+    monkeypatch.setenv("CARREL_LLAMA__SERVER", str(script))
 
     def change(to: str) -> None:
         script.with_name("MOOD").write_text(to, encoding="utf-8")
@@ -104,6 +111,36 @@ def asked(port: int, key: str = "") -> int:
     return code
 
 
+def test_a_model_is_examined_in_the_background(carrel: Carrel, real: Path, port: int) -> None:
+    changes = ("--set", "llm.exam=true", "--set", "llm.answer_by_seconds=0.5")
+    done = carrel("llm", "serve", real, *changes)
+    assert "its exam goes on in the background" in done.out
+    try:
+        wait_for(lambda: _items(carrel) > 0, "the first item")
+        joined = carrel("llm", "exam", "--json", "--set", "llm.exam_seconds=1").json
+        assert 0 < joined["items"] < joined["of"]
+        assert not joined["finished"]
+    finally:
+        carrel("llm", "stop")
+    wait_for(lambda: not _examining(port), "the end of an exam without its server")
+    result_path(load_settings()[0], joined["digest"]).unlink()  # all tests share a cache
+
+
+def _examining(port: int) -> list[Path]:
+    """Return the processes of an exam at a port."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            own = f":{port}/v1" in path.with_name("environ").read_text()
+            found += [path] if own and "exam" in path.read_text().split("\0") else []
+    return found
+
+
+def _items(carrel: Carrel) -> int:
+    exam = carrel("llm", "status", "--json").json["exam"]
+    return exam["items"] if exam else 0
+
+
 def test_serve_status_death_and_stop(carrel: Carrel, real: Path, port: int, tmp_path: Path) -> None:
     done = carrel("llm", "serve", real, "--json", "--context", 512)
     assert (done.code, done.err) == (0, "")
@@ -113,7 +150,9 @@ def test_serve_status_death_and_stop(carrel: Carrel, real: Path, port: int, tmp_
     assert list(served)[:6] == ["state", "url", "model", "pid", "supervisor_pid", "restarts"]
     key = (tmp_path / "llm" / "key").read_text().strip()
     assert (asked(port), asked(port, "wrong"), asked(port, key)) == (401, 401, 200)
-    assert carrel("llm", "status", "--json").json == served
+    told = carrel("llm", "status", "--json").json
+    assert told == served | {"exam": None, "others": []}
+    assert "not examined" in carrel("llm", "status").out
 
     for pid in (served["pid"], served["supervisor_pid"]):
         assert key not in Path(f"/proc/{pid}/cmdline").read_text()
@@ -199,7 +238,7 @@ def test_it_gives_up_after_too_many_restarts(
     carrel: Carrel, mood: Callable[[str], None], tiny_model: Path
 ) -> None:
     mood("ok")
-    first = carrel("llm", "serve", tiny_model, "--json", "--set", "llm_restarts=1").json
+    first = carrel("llm", "serve", tiny_model, "--json", "--set", "llama.restarts=1").json
     os.kill(first["pid"], signal.SIGKILL)
     os.kill(wait_restarted(first["pid"]).pid or 0, signal.SIGKILL)
     wait_for(lambda: known().state == "failed", "giving up")
@@ -216,7 +255,7 @@ def test_a_server_that_does_not_come_up(
     carrel("llm", "serve", tiny_model).failed(4, "exit code 1", "of an unknown kind", "server.log")
     assert gone(known().supervisor_pid)
     mood("loading")
-    slow = carrel("llm", "serve", tiny_model, "--set", "llm_load_seconds=0.5")
+    slow = carrel("llm", "serve", tiny_model, "--set", "llama.load_seconds=0.5")
     slow.failed(4, "has not loaded the model within 0.5 s")
     wait_for(lambda: gone(known().supervisor_pid), "the end of the supervisor")
 
@@ -228,7 +267,7 @@ def test_a_log_stays_small(
     log = tmp_path / "llm" / "server.log"
     log.parent.mkdir()
     log.write_text("x" * 20_000)
-    carrel("llm", "serve", tiny_model, "--set", "llm_log_bytes=10000")
+    carrel("llm", "serve", tiny_model, "--set", "llama.log_bytes=10000")
     wait_for(lambda: log.stat().st_size == 0, "rotation")
     assert log.with_name("server.log.1").stat().st_size == 20_000
 
@@ -256,7 +295,7 @@ def test_another_port_is_told(
 
 
 def test_a_url_of_another_machine(carrel: Carrel, real: Path) -> None:
-    carrel("llm", "serve", real, "--set", "llm_url=http://0.0.0.0:8020/v1").failed(
+    carrel("llm", "serve", real, "--set", "llm.url=http://0.0.0.0:8020/v1").failed(
         2, "on this machine alone", "0.0.0.0"
     )
 
@@ -287,13 +326,13 @@ def test_too_little_memory(
 def test_no_server_is_installed(
     carrel: Carrel, tiny_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    carrel("llm", "serve", tiny_model, "--set", "llama_server=/nowhere/llama-server").failed(
-        4, "/nowhere/llama-server", "CARREL_LLAMA_SERVER"
+    carrel("llm", "serve", tiny_model, "--set", "llama.server=/nowhere/llama-server").failed(
+        4, "/nowhere/llama-server", "CARREL_LLAMA__SERVER"
     )
-    monkeypatch.delenv("CARREL_LLAMA_SERVER", raising=False)
+    monkeypatch.delenv("CARREL_LLAMA__SERVER", raising=False)
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setattr(binary, "find_spec", lambda name: None)
-    carrel("llm", "serve", tiny_model).failed(4, "no llama.cpp server", "carrel[llama]")
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    carrel("llm", "serve", tiny_model).failed(4, "no llama.cpp server", "carrel-rag[llama]")
 
 
 def test_a_state_left_behind_ends_nobody_else(carrel: Carrel, tmp_path: Path) -> None:
@@ -315,4 +354,4 @@ def test_a_state_left_behind_ends_nobody_else(carrel: Carrel, tmp_path: Path) ->
 
 def test_a_home_that_cannot_be_written(carrel: Carrel, real: Path, tmp_path: Path) -> None:
     (tmp_path / "llm").write_text("a file")
-    carrel("llm", "serve", real).failed(4, "CARREL_LLM_HOME", "cannot be written")
+    carrel("llm", "serve", real).failed(4, "CARREL_LLAMA__HOME", "cannot be written")

@@ -58,7 +58,7 @@ def test_no_hub_is_one_line_with_the_place_to_copy_to(
 
 
 def test_offline_is_said(tmp_path: Path) -> None:
-    env = {"HF_HUB_OFFLINE": "1", "CARREL_MODEL_FOLDER": str(tmp_path)}
+    env = {"HF_HUB_OFFLINE": "1", "CARREL_LLAMA__MODEL_FOLDER": str(tmp_path)}
     process("models", "pull", SMALLEST.name, env=env).failed(1, "HF_HUB_OFFLINE is set")
 
 
@@ -101,5 +101,5 @@ def test_the_embedded_model_is_there_already(carrel: Carrel) -> None:
 
 def test_a_folder_that_cannot_be_made(carrel: Carrel, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    change = f"model_folder={tmp_path / 'file' / 'below'}"
-    carrel("models", "pull", SMALLEST.name, "--set", change).failed(4, "CARREL_MODEL_FOLDER")
+    change = f"llama.model_folder={tmp_path / 'file' / 'below'}"
+    carrel("models", "pull", SMALLEST.name, "--set", change).failed(4, "CARREL_LLAMA__MODEL_FOLDER")

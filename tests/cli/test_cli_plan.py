@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from pathlib import Path
 
 import pytest
 from commands import Carrel, built_library, in_process, query
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.cells import cell_len
+from rich.console import Console
 
-from cli.draw_plan import depths, plan_picture
+from cli.terminal.draw import plan_tree
 from core.types import Plan, SubQuestion
 
 TWO = "What is the maximum height of the candle flame? And when does an owl hunt?"
@@ -73,14 +75,14 @@ def test_a_plan_for_people(carrel: Carrel, library: Path) -> None:
     assert 'h1 = RETRIEVE(question="q1"' in done.out
     assert "answer = SYNTHESIZE(" in done.out
     assert "owl [bold] hunt in {burrow}" in done.out
-    assert "│ q1" in done.out
+    assert "Picture\nq1 When does" in done.out
 
 
 def test_a_file_without_tools_needs_no_collection(carrel: Carrel, tmp_path: Path) -> None:
     done = carrel("plan", "--file", written(tmp_path, HOP), data=tmp_path / "nothing")
     assert (done.code, done.err) == (0, "")
     assert 't2 = COMPOSE_QUERY(question="q2", template="Who leads {team}?"' in done.out
-    assert "│ q1 → team" in done.out and "▼" in done.out
+    assert "Picture\nq1 → team" in done.out and "└── q2" in done.out
     assert not (tmp_path / "nothing").exists()
 
 
@@ -135,44 +137,28 @@ def asked(name: str, deps: str = "", text: str = "x") -> SubQuestion:
     return SubQuestion(id=name, text=text, query=text, deps=deps.split())
 
 
-def test_a_picture_has_rows_by_depth() -> None:
-    plan = Plan(questions=[asked("a"), asked("b"), asked("c", "a b"), asked("d", "a c")])
-    assert depths(plan) == {"a": 0, "b": 0, "c": 1, "d": 2}
-    assert plan_picture(plan, 26).splitlines() == [
-        "╭──────────╮  ╭──────────╮",
-        "│ a        │  │ b        │",
-        "│ x        │  │ x        │",
-        "╰────┬─────╯  ╰────┬─────╯",
-        "     ╰─┬───────────┼─╮",
-        "       ├───────────╯ │",
-        "       ▼             │",
-        "╭──────────╮         │",
-        "│ c        │         │",
-        "│ x        │         │",
-        "╰────┬─────╯       ╭─╯",
-        "     ╰─╮           │",
-        "       ├───────────╯",
-        "       ▼",
-        "╭──────────╮",
-        "│ d        │",
-        "│ x        │",
-        "╰──────────╯",
-    ]
+def drawn(plan: Plan, width: int = 100) -> list[str]:
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(plan_tree(plan))
+    return console.export_text().splitlines()
+
+
+def test_a_question_stands_below_what_it_waits_for() -> None:
+    plan = Plan(questions=[asked("a"), asked("b"), asked("c", "a b"), asked("d", "c")])
+    assert drawn(plan) == ["a x", "b x", "└── c after a, b x", "    └── d x"]
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=5), st.data())
-def test_a_picture_keeps_its_shape(texts: list[str], data: st.DataObject) -> None:
+def test_a_tree_has_every_question_once(texts: list[str], data: st.DataObject) -> None:
     questions: list[SubQuestion] = []
     for place, text in enumerate(texts):
         ids = [question.id for question in questions]
         deps = data.draw(st.lists(st.sampled_from(ids), unique=True)) if ids else []
-        questions.append(asked(f"q{place}", " ".join(deps), text))
-    lines = plan_picture(Plan(questions=questions), 100).splitlines()
-    assert sum(line.count("╭──────────") for line in lines) >= len(texts)
-    tops = [line for line in lines if line.startswith("╭─")]
-    assert len(tops) == 1 + max(depths(Plan(questions=questions)).values())
+        questions.append(asked(f"question{place}", " ".join(deps), text))
+    lines = drawn(Plan(questions=questions), 200)
+    heads = [re.sub(r"^[ │├└─]*", "", line).split(" ")[0] for line in lines]
+    assert sorted(one for one in heads if one.startswith("question")) == [q.id for q in questions]
     assert all(line.isprintable() for line in lines)
-    boxes = [line for line in lines if "│ q" in line]
-    assert all(cell_len(line) <= 300 for line in boxes)
-    waiting = {question.id for question in questions if question.deps}
-    assert sum(line.count("▼") for line in lines) == len(waiting)
+    for question in questions:
+        own = next(n for n, head in enumerate(heads) if head == question.id)
+        assert ("──" in lines[own].split("question")[0]) == bool(question.deps)

@@ -16,13 +16,13 @@ from commands import DOCUMENTS, HEIGHT, ROOT, built_library, copied, process, qu
 COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
 INTERRUPT_AT_A_STEP = """
 import os, signal, sys
-import graph.session
+import app.session
 from cli.app import main
-really = graph.session.Session.ask
+really = app.session.Session.ask
 def ask(self, *arguments, **options):
     options["on_step"] = lambda step: os.kill(os.getpid(), signal.SIGINT)
     return really(self, *arguments, **options)
-graph.session.Session.ask = ask
+app.session.Session.ask = ask
 main()
 """
 

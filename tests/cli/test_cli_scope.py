@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from commands import Carrel, Done, in_process, write_files
 
-from stores import sums
+from stores.sqlite import sums
 
 REFUND = (
     "---\nversion: '{}'\nauthor: {}\ndate: {}\n---\n"

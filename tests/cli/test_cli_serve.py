@@ -146,7 +146,7 @@ def test_settings_are_read_again_on_a_signal(data: Path, tmp_path: Path) -> None
         child.send_signal(signal.SIGHUP)
         line = next(line for line in child.stderr if '"level"' in line)
         assert "max_question_chars=12" in line
-        assert "serve_threads" in child.stderr.readline()
+        assert "serve.threads" in child.stderr.readline()
         refused = httpx.post(f"{url}/api/v1/search", json={"query": HEIGHT})
         assert "12 characters" in refused.json()["error"]["rule"]
         file.write_text("max_question_chars: many\n")
@@ -158,10 +158,10 @@ def test_settings_are_read_again_on_a_signal(data: Path, tmp_path: Path) -> None
 
 
 def test_modes(carrel: Carrel, data: Path) -> None:
-    carrel("serve", "--mode", "walrus", data=data).failed(2, "serve_mode", "'prod'")
+    carrel("serve", "--mode", "walrus", data=data).failed(2, "serve.mode", "'prod'")
     port = ("--port", 0, "--mode", "prod")
     carrel("serve", *port, data=data).failed(4, "there is no good key")
-    done = carrel("serve", *port, "--allow-anonymous", "--set", "audit=false", data=data)
+    done = carrel("serve", *port, "--allow-anonymous", "--set", "audit.enabled=false", data=data)
     done.failed(4, "(2)", "--allow-anonymous", "audit is off")
     made = process("keys", "create", "--json", data=data).json["key"]
     with serving(data, "--mode", "prod") as (url, child):
@@ -173,5 +173,5 @@ def test_modes(carrel: Carrel, data: Path) -> None:
         assert " info request " in stopped(child)
     shown = carrel("config", "--mode", "prod", "--json", data=data).json["settings"]
     changed = {name for name, row in shown.items() if row["origin"] == "mode"}
-    assert {"serve_log_format", "serve_ask_rate"} <= changed
-    assert shown["serve_ask_rate"]["live"] and not shown["serve_port"]["live"]
+    assert {"serve.log_format", "serve.ask_rate"} <= changed
+    assert shown["serve.ask_rate"]["live"] and not shown["serve.port"]["live"]

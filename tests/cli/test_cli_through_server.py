@@ -160,14 +160,18 @@ def plain(text: str) -> str:
         ("ask", "Who invented the submarine?"),
         ("search", "绿茶 80", "--json"),
         ("search", "Чайник закипает"),
-        ("search", "wax", "--set", "top_k=1", "--json"),
+        ("search", "wax", "--set", "retrieval.top_k=1", "--json"),
         ("plan", HEIGHT),
         ("doctor",),
         ("doctor", "--json"),
         ("conversations", "list", "--json"),
+        ("collections",),
+        ("collections", "--json"),
+        ("documents",),
+        ("documents", "--json"),
         ("ask", HEIGHT, "-c", "nowhere"),
         ("search", "wax", "-c", "nowhere", "--user", "ann"),
-        ("ask", HEIGHT, "--set", "budget_steps=many"),
+        ("ask", HEIGHT, "--set", "budget.steps=many"),
         ("trace", "0000"),
         ("ask", "???"),
         ("ingest", "no such file"),
@@ -182,9 +186,17 @@ def test_a_server_says_what_a_process_of_its_own_says(
     assert plain(there.out) == plain(here.out)
     errors = there.err.removeprefix(through(server))
     assert plain(errors) == plain(here.err)
-    local = {"???", "no such file", "none", "budget_steps=many"}  # refused before it is opened
+    local = {"no such file", "none", "budget.steps=many"}  # refused before it is opened
     noted = not {"--json", *local} & set(arguments)
     assert (errors != there.err) == noted
+
+
+def test_status_names_the_server(server: Server, run: Carrel) -> None:
+    report = run("status", "--json").json
+    assert report["server"]["pid"] == server.child.pid
+    assert report["server"]["url"] == server.url
+    assert report["collections"][0]["documents"] >= DOCUMENTS
+    assert f"server: {server.url} (process {server.child.pid}" in run("status").out
 
 
 def test_runs_and_conversations_are_shared(server: Server, run: Carrel, tmp_path: Path) -> None:
@@ -200,7 +212,7 @@ def test_runs_and_conversations_are_shared(server: Server, run: Carrel, tmp_path
     assert newest["question"] == "And how does it burn?"
     page = tmp_path / "run.html"
     assert str(page) in run("trace", "last", "--out", page).out and page.stat().st_size
-    run("conversations", "delete", name, "--json")
+    run("conversations", "delete", name, "-y", "--json")
     rows = run("audit", "list", "--kind", "deletion", "--json").json["events"]
     assert rows[0]["facts"] == {"conversation": name, "user": "local"}
     assert run("audit", "verify").code == 0
@@ -235,8 +247,8 @@ def test_paths_are_those_of_the_folder_it_was_typed_in(
 def test_what_the_server_decides_is_not_asked_for(
     run: Carrel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = run("ask", HEIGHT, "--set", "embedder_threads=3", "--json")
-    other.failed(2, "the running server decides embedder_threads", "stop the server")
+    other = run("ask", HEIGHT, "--set", "embedding.threads=3", "--json")
+    other.failed(2, "the running server decides embedding.threads", "stop the server")
     monkeypatch.setenv("CARREL_REASONER", "llm")
     other = run("ask", HEIGHT, "--json")
     other.failed(2, "the running server decides reasoner")
@@ -276,7 +288,7 @@ def test_forget_and_backup_go_through_it(server: Server, run: Carrel, tmp_path: 
     (tmp_path / "gone.md").write_text("# Gone\n\nThe marker is xyzzy-plugh in this text.\n")
     assert run("ingest", tmp_path / "gone.md", "-c", "gone", "--json").json["indexed"] == 1
     assert run("search", "xyzzy-plugh", "-c", "gone", "--json").json["results"]
-    assert run("forget", "--source", "gone.md", "-c", "gone", "--json").json["erased"]
+    assert run("forget", "--source", "gone.md", "-c", "gone", "-y", "--json").json["erased"]
     run("search", "xyzzy-plugh", "-c", "gone", "--json").failed(2, "gone")
     packed = run("backup", tmp_path / "all.backup", "--json").json
     assert packed["bytes"] == (tmp_path / "all.backup").stat().st_size
@@ -293,7 +305,7 @@ def test_an_upload_that_was_forgotten_is_in_no_file(server: Server, run: Carrel)
         wait_for(lambda: client.get(where).json()["state"] in ("done", "failed"))
         assert client.get(where).json()["state"] == "done"
     assert holding(server.data, needles)
-    assert run("forget", name, "-c", "birds", "--json").json["erased"]["documents"] == 1
+    assert run("forget", name, "-c", "birds", "-y", "--json").json["erased"]["documents"] == 1
     assert holding(server.data, needles) == []
     asked = run("audit", "list", "--document", name, "--json").json["events"]
     assert [row["kind"] for row in asked] == ["deletion", "upload"]
@@ -368,7 +380,7 @@ def test_a_reader_that_leaves_early(server: Server, run: Carrel) -> None:
 def test_a_server_that_ends_ends_its_commands(
     carrel: Carrel, tmp_path: Path, alone: Path, many: Path, number: signal.Signals
 ) -> None:
-    server = Server(copied(alone, tmp_path / "data"), "--set", "serve_stop_seconds=50")
+    server = Server(copied(alone, tmp_path / "data"), "--set", "serve.stop_seconds=50")
     command = server.start("ingest", str(many), "-c", "one")
     lines_until(command, "through the server")
     assert server.works_on("one")

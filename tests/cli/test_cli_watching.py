@@ -7,9 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-import cli.answer
-import cli.watching
-from cli.watching import Watching
+import cli.terminal.answer
+import cli.terminal.watching
+from cli.terminal.watching import Watching
 from core.streaming import StreamEvent
 from core.trace import Step
 
@@ -20,7 +20,7 @@ RESULT = {
     "refused": False,
     "stop_reason": "enough_evidence",
     "evidence": [],
-    "usage": {"steps": 3, "tool_calls": 1, "ms": 5.0},
+    "usage": {"steps": 3, "tool_calls": 1, "model_calls": 0, "degraded": 0, "ms": 5.0},
     "warnings": [],
 }
 
@@ -32,9 +32,9 @@ class Screens:
         self._out, self._err = io.StringIO(), io.StringIO()
         out = Console(file=self._out, soft_wrap=True, highlight=False)
         err = Console(file=self._err, force_terminal=terminal, soft_wrap=True, highlight=False)
-        for module in (cli.answer, cli.watching):
+        for module in (cli.terminal.answer, cli.terminal.watching):
             monkeypatch.setattr(module, "stderr", lambda: err)
-        monkeypatch.setattr(cli.answer, "stdout", lambda: out)
+        monkeypatch.setattr(cli.terminal.answer, "stdout", lambda: out)
 
     @property
     def out(self) -> str:

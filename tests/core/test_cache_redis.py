@@ -173,7 +173,7 @@ def test_without_the_library_the_operator_learns_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "redis", None)
-    with pytest.raises(OperatorError, match=r"carrel\[redis\]"):
+    with pytest.raises(OperatorError, match=r"carrel-rag\[redis\]"):
         open_caches(settings_for("redis://127.0.0.1:1/0"), tmp_path)
     assert open_caches(load_settings()[0], tmp_path).redis is None
     assert [path.name for path in tmp_path.iterdir()] in ([], ["cache.key"])
@@ -183,7 +183,7 @@ def test_without_the_library_the_operator_learns_what_to_install(
     "url", ["localhost:6379", "http://localhost", "redis://", "redis://ann:secret@localhost"]
 )
 def test_a_redis_is_named_by_a_url_without_password(url: str) -> None:
-    with pytest.raises(CallerError, match="cache_redis_url") as raised:
+    with pytest.raises(CallerError, match="caching.redis_url") as raised:
         settings_for(url)
     assert "secret" not in str(raised.value)
 

@@ -9,6 +9,7 @@ import unicodedata
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.language.analysis import analyze, content_terms, query_terms, terms
 
@@ -164,7 +165,7 @@ def test_a_huge_word_becomes_one_cut_term() -> None:
     assert [len(term) for term in terms("ж" * 50_000)] == [64]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(
     st.text(
         alphabet=st.one_of(

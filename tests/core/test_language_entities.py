@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.language.cues import LANGUAGES, cues, negations
+from core.language.cues import cues, negations
 from core.language.entities import MAX_CHARACTERS, MIN_CHARACTERS, Entity, entities
+from languages.language import known_languages
 
 
 def names(text: str, language: str = "en") -> list[tuple[str, str]]:
@@ -86,7 +87,7 @@ PIECES = st.sampled_from(
 ANYTHING = st.lists(PIECES, max_size=20).map("".join) | st.text(max_size=60)
 
 
-@given(ANYTHING, st.sampled_from([*LANGUAGES, "de", "und"]))
+@given(ANYTHING, st.sampled_from([*known_languages(), "de", "und"]))
 def test_entities_are_spans_in_order_that_do_not_overlap(text, language) -> None:
     found = entities(text, language)
     assert found == entities(text, language)
@@ -97,7 +98,7 @@ def test_entities_are_spans_in_order_that_do_not_overlap(text, language) -> None
         assert one.end <= other.start
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", known_languages())
 def test_every_language_has_the_lists_that_steer_the_ranking(language) -> None:
     words = cues(language)
     for name in ("definition", "example", "conclusion", "code", "version", "version_before"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.language.sentences import cut_span, record_spans, sentence_spans
 
@@ -88,7 +89,7 @@ def test_a_cut_does_not_tear_a_joined_emoji() -> None:
     assert all(len(piece) <= 12 and piece == family * (len(piece) // 5) for piece in pieces)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(
     st.text(
         alphabet=st.one_of(

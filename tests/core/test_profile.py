@@ -26,7 +26,7 @@ def test_a_profile_is_read_from_a_path(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(f"name: mine\nsettings: {{top_k: 7}}\ntools: [{TOOL}]\n", encoding="utf-8")
     profile = load_profile(str(path))
-    assert (profile.name, profile.settings) == ("mine", {"top_k": 7})
+    assert (profile.name, profile.settings) == ("mine", {"retrieval.top_k": 7})
     assert profile.tools[0].base == "search"
 
 

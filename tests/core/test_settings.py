@@ -6,27 +6,39 @@ from pathlib import Path
 
 import pytest
 
+from core import old_names
+from core.environment import using
 from core.errors import CallerError
-from core.settings import PREFIX, Settings, load_settings
+from core.live import LIVE
+from core.settings import (
+    FIELDS,
+    PREFIX,
+    Settings,
+    changes_of,
+    known_values,
+    load_settings,
+    nearest,
+    variable_of,
+)
 
 SPECIFIED = {
-    "chunk_size": 1000,
-    "chunk_overlap": 100,
-    "weight_vector": 0.6,
-    "text_cutoff": 0.3,
-    "vector_k": 5,
-    "vector_k_extended": 15,
-    "text_k": 5,
-    "text_k_extended": 10,
-    "records_k": 5,
-    "records_k_extended": 15,
-    "top_k": 10,
+    "ingest.chunk_size": 1000,
+    "ingest.chunk_overlap": 100,
+    "retrieval.weight_vector": 0.6,
+    "retrieval.text_cutoff": 0.3,
+    "retrieval.vector_k": 5,
+    "retrieval.vector_k_extended": 15,
+    "retrieval.text_k": 5,
+    "retrieval.text_k_extended": 10,
+    "retrieval.records_k": 5,
+    "retrieval.records_k_extended": 15,
+    "retrieval.top_k": 10,
 }
 
 
 def test_the_defaults_are_those_of_the_specification() -> None:
     settings, origins = load_settings()
-    assert {name: getattr(settings, name) for name in SPECIFIED} == SPECIFIED
+    assert {name: settings.value(name) for name in SPECIFIED} == SPECIFIED
     assert {origins[name] for name in SPECIFIED} == {"default"}
 
 
@@ -45,9 +57,9 @@ def test_a_flag_beats_the_environment_beats_the_profile(
     monkeypatch: pytest.MonkeyPatch, flag, environment, profile, value, origin
 ) -> None:
     if environment is not None:
-        monkeypatch.setenv(PREFIX + "TOP_K", environment)
+        monkeypatch.setenv(PREFIX + "RETRIEVAL__TOP_K", environment)
     settings, origins = load_settings({"top_k": flag}, {"top_k": profile} if profile else None)
-    assert (settings.top_k, origins["top_k"]) == (value, origin)
+    assert (settings.retrieval.top_k, origins["retrieval.top_k"]) == (value, origin)
 
 
 @pytest.mark.parametrize(
@@ -57,25 +69,25 @@ def test_a_flag_beats_the_environment_beats_the_profile(
 def test_a_list_in_the_environment_has_commas(
     monkeypatch: pytest.MonkeyPatch, listed: str, languages: list[str]
 ) -> None:
-    monkeypatch.setenv(PREFIX + "EMBEDDER_LANGUAGES", listed)
+    monkeypatch.setenv(PREFIX + "EMBEDDING__LANGUAGES", listed)
     assert load_settings()[0].embedder_languages == languages
 
 
 def test_a_list_in_a_flag_has_commas_too() -> None:
     settings, _ = load_settings({"serve_anonymous_roles": "writer, admin,"})
-    assert settings.serve_anonymous_roles == ["writer", "admin"]
+    assert settings.serve.anonymous_roles == ["writer", "admin"]
 
 
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("top_k", "many"),
-        ("top_k", "0"),
-        ("top_k", ""),
-        ("weight_vector", "1.5"),
-        ("budget_seconds", "-1"),
-        ("max_rewrites", "99"),
-        ("text_cutoff", "nan"),
+        ("retrieval.top_k", "many"),
+        ("retrieval.top_k", "0"),
+        ("retrieval.top_k", ""),
+        ("retrieval.weight_vector", "1.5"),
+        ("budget.seconds", "-1"),
+        ("answering.max_rewrites", "99"),
+        ("retrieval.text_cutoff", "nan"),
     ],
 )
 def test_a_bad_value_is_one_line_that_names_its_place(
@@ -89,15 +101,15 @@ def test_a_bad_value_is_one_line_that_names_its_place(
             given()
         assert f"setting '{name}' {place}" in str(caught.value)
         assert "\n" not in str(caught.value)
-    monkeypatch.setenv(PREFIX + name.upper(), value)
-    with pytest.raises(CallerError, match=rf"\({PREFIX}{name.upper()}\).*carrel config"):
+    monkeypatch.setenv(variable_of(name), value)
+    with pytest.raises(CallerError, match=rf"\({variable_of(name)}\).*carrel config"):
         load_settings()
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"chunk_size": 100, "chunk_overlap": 100}, "chunk_overlap .100. must be below"),
+        ({"chunk_size": 100, "chunk_overlap": 100}, "ingest.chunk_overlap .100. must be below"),
         ({"grade_related": 0.9}, "grade_related <= grade_partly"),
     ],
 )
@@ -120,13 +132,17 @@ def test_the_data_directory_comes_from_the_environment(tmp_path: Path) -> None:
 
 
 def test_every_setting_is_described() -> None:
-    assert [name for name, field in Settings.model_fields.items() if not field.description] == []
+    assert [name for name, field in FIELDS.items() if not field.description] == []
 
 
 def test_the_budget_is_made_of_the_settings() -> None:
-    settings, _ = load_settings({"budget_steps": 7, "budget_answer_share": 0.5})
-    budget = settings.budget()
-    assert (budget.steps, budget.answer_share, budget.tokens) == (7, 0.5, settings.budget_tokens)
+    settings, _ = load_settings({"budget_steps": 7})
+    budget = settings.run_budget()
+    assert (budget.steps, budget.answer_share, budget.tokens) == (
+        7,
+        0.15,
+        settings.budget.tokens,
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,7 +150,7 @@ def test_the_budget_is_made_of_the_settings() -> None:
     ["http://", "http://[::1", "http://localhost:99999/v1", "http://localhost:x/v1", "http://a:0"],
 )
 def test_the_url_of_a_model_server_is_a_url(url: str) -> None:
-    with pytest.raises(CallerError, match=r"'llm_url' \(flag\)"):
+    with pytest.raises(CallerError, match=r"'llm.url' \(flag\)"):
         load_settings({"llm_url": url})
 
 
@@ -149,3 +165,99 @@ def test_blanks_around_a_key_do_not_count() -> None:
     key = load_settings({"llm_key": " abc\n"})[0].llm_key
     assert key is not None
     assert key.get_secret_value() == "abc"
+
+
+@pytest.fixture
+def _nothing_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(old_names, "_noted", set())
+
+
+def test_every_old_name_leads_to_a_setting_and_no_two_to_one() -> None:
+    assert set(old_names.FLAT.values()) <= set(FIELDS)
+    assert len(set(old_names.FLAT.values())) == len(old_names.FLAT)
+    assert not old_names.FIXED & old_names.FLAT.keys()
+
+
+@pytest.mark.usefixtures("_nothing_noted")
+def test_an_old_name_is_read_with_one_note(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv(PREFIX + "TOP_K", "4")
+    monkeypatch.setenv(PREFIX + "AUDIT", "off")
+    path = tmp_path / "old.yaml"
+    path.write_text("pool: 50\ntop_k: 9\nrrf_constant: 30\n", encoding="utf-8")
+    for _ in range(2):
+        settings, origins = load_settings(known_values({"text_k": "6"}, "--set"), file=str(path))
+    found = settings.retrieval
+    assert (found.top_k, found.pool, found.text_k, settings.audit.enabled) == (4, 50, 6, False)
+    assert origins["retrieval.top_k"] == "environment"
+    told = capsys.readouterr()
+    assert told.out == ""
+    notes = told.err.splitlines()
+    assert len(notes) == 5 and all(note.startswith("note: ") for note in notes)
+    assert "note: top_k is retrieval.top_k now; the old name is read until 1.0" in notes
+    assert "note: rrf_constant is no setting any more: its default holds" in notes
+
+
+@pytest.mark.usefixtures("_nothing_noted")
+def test_the_variables_that_stay_and_those_of_a_command_are_read_without_a_note(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(PREFIX + "LLM_URL", "http://localhost:1/v1")
+    assert load_settings()[0].llm.url == "http://localhost:1/v1"
+    with using({PREFIX + "TOP_K": "3"}):
+        assert load_settings()[0].retrieval.top_k == 3
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("_nothing_noted")
+def test_a_new_name_beats_the_old_one_and_a_group_may_be_json(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(PREFIX + "TOP_K", "3")
+    monkeypatch.setenv(PREFIX + "RETRIEVAL__TOP_K", "5")
+    monkeypatch.setenv(PREFIX + "SERVE", '{"port": 1, "hosts": ["a", "b"]}')
+    monkeypatch.setenv(PREFIX + "SERVE__PORT", "2")
+    settings, _ = load_settings()
+    assert settings.retrieval.top_k == 5
+    assert (settings.serve.port, settings.serve.hosts) == (2, ["a", "b"])
+    monkeypatch.setenv(PREFIX + "SERVE", "{")
+    with pytest.raises(CallerError, match="JSON"):
+        load_settings()
+
+
+def test_values_are_given_by_group_by_name_and_by_old_name() -> None:
+    given = Settings(retrieval={"top_k": 3}, pool=50, **{"serve.port": 1})
+    assert (given.retrieval.top_k, given.retrieval.pool, given.serve.port) == (3, 50, 1)
+    assert given.given() == {"retrieval.top_k", "retrieval.pool", "serve.port"}
+    assert given.top_k == 3  # the old name, for notebooks
+    changed = given.model_copy(update={"retrieval.top_k": 4, "text_k": 2, "data": Path("x")})
+    found = changed.retrieval
+    assert (found.top_k, found.pool, found.text_k, changed.data) == (4, 50, 2, Path("x"))
+    assert given.retrieval.top_k == 3
+    again = Settings(**{**given.model_dump(), "top_k": 9})  # the later of two names counts
+    assert (again.retrieval.top_k, again.retrieval.pool) == (9, 50)
+    with pytest.raises(AttributeError, match="topk"):
+        _ = given.topk
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("topk", "retrieval.top_k"), ("retrieval.topk", "retrieval.top_k"), ("xyzzy", "")],
+)
+def test_an_unknown_name_is_told_the_nearest_one(name: str, near: str) -> None:
+    assert nearest(name) == near
+    with pytest.raises(CallerError, match=f"unknown setting: {name}") as caught:
+        known_values({name: 1}, "--set")
+    assert (f"the nearest is {near}" in (caught.value.hint or "")) == bool(near)
+
+
+def test_who_may_change_a_setting_is_said_beside_it() -> None:
+    assert "retrieval.top_k" in LIVE and "serve.rate" in LIVE and "serve.port" not in LIVE
+    assert changes_of("llm.url").command == changes_of("embedder").command == "refused"
+    assert changes_of("serve.rate").command == "ignored"
+    assert changes_of("ingest.chunk_size").command == "own"
+
+
+def test_there_are_few_enough_settings_to_read() -> None:
+    assert len(FIELDS) <= 220

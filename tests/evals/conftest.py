@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from fakes import FakeEmbedder
 
+import app.session
 import evals.corpus
-import graph.session
 from core.settings import Settings
 
 DOCUMENTS = {
@@ -86,6 +86,9 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     def fake(settings: Settings) -> FakeEmbedder:
         return FakeEmbedder()
 
-    monkeypatch.setattr(graph.session, "open_embedder", fake)
+    monkeypatch.setattr(app.session, "open_embedder", fake)
     monkeypatch.setattr(evals.corpus, "open_embedder", fake)
-    return Settings(data=tmp_path / "data", cache=tmp_path / "cache", eval_resamples=1000)
+    # Whatever listens on this machine, the rules decide.
+    return Settings(
+        reasoner="rules", data=tmp_path / "data", cache=tmp_path / "cache", eval_resamples=1000
+    )

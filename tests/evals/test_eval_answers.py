@@ -10,10 +10,18 @@ from hypothesis import strategies as st
 
 from core.errors import CallerError
 from core.settings import Settings
-from evals.answer_metrics import compared, figures, question_rows, spent, stop_reasons
-from evals.answering import Asked
-from evals.answers import evaluate_answers
-from evals.containment import contains_answer, folded, judged_answers
+from evals.answering import AnswerOutcome
+from evals.answers import (
+    compared,
+    contains_answer,
+    evaluate_answers,
+    figures,
+    folded,
+    judged_answers,
+    question_rows,
+    spent,
+    stop_reasons,
+)
 from evals.dataset import JudgedQuery, read_dataset, read_queries
 
 SETTINGS = Settings(eval_resamples=200)
@@ -81,7 +89,7 @@ def asked(
     kind: str = "",
     ms: float = 10.0,
     **result: Any,
-) -> Asked:
+) -> AnswerOutcome:
     query = JudgedQuery(name, "?", dict.fromkeys(gold, 1), type=kind, answers=answers)
     citations = [{"document_id": one, "quote": f"Quoted from {one}."} for one in cites]
     made = {
@@ -91,7 +99,7 @@ def asked(
         "usage": {"tool_calls": 2, "tokens": 100, "model_calls": 0, "cost": 0.0, "degraded": 0},
         **result,
     }
-    return Asked(query, "en", ms, made)
+    return AnswerOutcome(query, "en", ms, made)
 
 
 def test_shares_count_only_the_questions_that_can_have_them() -> None:
@@ -148,7 +156,7 @@ def test_operations_are_those_of_the_plan_where_a_run_tells_one() -> None:
 
 
 def test_a_question_that_was_not_accepted_is_a_refusal_that_spent_nothing() -> None:
-    lost = Asked(JudgedQuery("q", "?", {"a": 1}), "en", breaks="a rule")
+    lost = AnswerOutcome(JudgedQuery("q", "?", {"a": 1}), "en", breaks="a rule")
     assert figures([lost], SETTINGS)["metrics"]["any_gold_cited"] == 0.0
     assert stop_reasons([lost]) == {"not_accepted": 1}
     assert spent([lost]) == dict.fromkeys(

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from core.errors import CallerError
-from evals.dataset import read_dataset
-from evals.qrels import read_qrels
+from evals.dataset import read_dataset, read_qrels
 
 GOOD = '{"_id": "owl", "text": "An owl."}\n'
 QUERY = '{"_id": "q1", "text": "owl?"}\n'

@@ -13,13 +13,22 @@ from hypothesis import strategies as st
 
 from core.errors import CallerError
 from core.settings import Settings
-from evals.ers import Answered, Question, blind_sheet, checked_answering, read_questions
-from evals.ratings import rate
-from evals.sheets import FORMULA, neutral, read_sheet, sheet_text
+from evals.ers import (
+    FORMULA,
+    Answered,
+    SheetQuestion,
+    blind_sheet,
+    checked_answering,
+    neutral,
+    rate,
+    read_questions,
+    read_sheet,
+    sheet_text,
+)
 
 SETTINGS = Settings(eval_resamples=500)
 ANSWERED = [
-    Answered(Question(f"q{n}", f"Question {n}?"), pipeline, f"{pipeline[0]} says {n}", "a; b")
+    Answered(SheetQuestion(f"q{n}", f"Question {n}?"), pipeline, f"{pipeline[0]} says {n}", "a; b")
     for n in range(6)
     for pipeline in ("agentic", "classic")
 ]
@@ -52,7 +61,7 @@ def test_the_order_is_shuffled_by_the_seed_alone():
 
 @pytest.mark.parametrize("start", FORMULA)
 def test_no_cell_is_a_formula(start):
-    one = Answered(Question("q", f"{start}1+1"), "classic", f"{start}cmd|' /C calc'!A0", "-s")
+    one = Answered(SheetQuestion("q", f"{start}1+1"), "classic", f"{start}cmd|' /C calc'!A0", "-s")
     (found,) = rows(blind_sheet([one], 0)[0])
     for column in ("question", "answer", "sources"):
         assert found[column].startswith("'")
@@ -170,10 +179,13 @@ def test_a_row_without_anything_is_no_row(tmp_path):
 def test_questions_from_text_and_json_lines(tmp_path):
     text = tmp_path / "q.txt"
     text.write_text("Why?\n\nHow?\nWhen?\n")
-    assert read_questions(text, 2) == [Question("line 1", "Why?"), Question("line 3", "How?")]
+    assert read_questions(text, 2) == [
+        SheetQuestion("line 1", "Why?"),
+        SheetQuestion("line 3", "How?"),
+    ]
     packed = tmp_path / "q.jsonl"
     packed.write_text('{"_id": "x", "text": "Why?"}\n')
-    assert read_questions(packed, None) == [Question("x", "Why?")]
+    assert read_questions(packed, None) == [SheetQuestion("x", "Why?")]
     for content in ("", '{"_id": "x"}\n', "{\n"):
         packed.write_text(content)
         with pytest.raises(CallerError):

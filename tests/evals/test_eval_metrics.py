@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.metrics import METRICS, query_metrics
+from evals.summary import METRICS, query_metrics
 
 
 def metrics(grades: dict[str, int], ranking: list[str]) -> dict[str, float]:

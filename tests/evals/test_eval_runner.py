@@ -83,8 +83,8 @@ def test_an_interrupted_ingest_is_completed(dataset, settings, monkeypatch):
     write = Steps.write
     written: list[object] = []
 
-    def stop_at_the_third(self, batch, advance):
-        write(self, batch, advance)
+    def stop_at_the_third(self, batch):
+        write(self, batch)
         written.append(batch)
         if len(written) == 3:
             raise KeyboardInterrupt

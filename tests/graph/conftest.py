@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from cli.ingest import run_ingest
+from app.session import Session
+from cli.upkeep.ingest import run_ingest
 from core.auth import AuthContext
 from core.settings import load_settings
 from graph.build import build_graph
-from graph.context import make_context
-from graph.session import Session
+from graph.context import Context
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CORPORA = (
@@ -66,14 +66,14 @@ def run(examples: Session) -> Callable[..., dict[str, Any]]:
         tenant: str = "default",
     ) -> dict[str, Any]:
         made = examples.context(AuthContext(tenant=tenant), collection)
-        limits = made.settings.budget().model_copy(update=budget or {})
+        limits = made.settings.run_budget().model_copy(update=budget or {})
         values: dict[str, Any] = {"clock": clock} if clock else {}
-        context = make_context(
+        context = Context(
             made.auth,
             made.tools,
             reasoner(made.reasoner) if reasoner else made.reasoner,
             made.settings,
-            budget=limits,
+            limits=limits,
             **values,
         )
         state: dict[str, Any] = {}

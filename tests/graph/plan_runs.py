@@ -9,10 +9,11 @@ from typing import Any
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
+from core.old_names import FLAT
 from core.settings import Settings
 from core.types import Evidence, Finding, Plan, SubQuestion
 from graph.build import build_graph
-from graph.context import Context, make_context
+from graph.context import Context
 from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import RulesReasoner
@@ -73,7 +74,7 @@ class Finds(RulesReasoner):
 def town(store: Store, embedder: FakeEmbedder) -> Toolbox:
     """Return the tools of the town; another tenant has a document as well."""
     for tenant, texts in (("other", OTHERS), ("acme", TEXTS)):
-        collection = store.writer.open_collection(tenant, "main", None)
+        collection = store.intake.open_collection(tenant, "main", None)
         rows = [document(collection, name, text, title=name) for name, text in texts.items()]
         write(store, collection, rows, embedder)
     return Toolbox(Index(store, collection, embedder, Settings(data=store.folder)))
@@ -83,13 +84,13 @@ def context_of(tools: Toolbox, plan: Plan, **values: object) -> Context:
     """Return the context in which a given plan is run; `finds` maps questions to values."""
     finds = values.pop("finds", {})
     merge: Any = values.pop("merge", "union")
-    limits = {name: values.pop(name) for name in list(values) if name in Settings.model_fields}
+    limits = {name: values.pop(name) for name in list(values) if name in FLAT}
     settings = Settings(**{**SETTINGS, **limits})
     reasoner = Finds(settings, tools.term_weights(), None)
     reasoner.values = finds  # type: ignore[assignment] # of the test
     given = PlanFile(plan=plan, operations=compiled(plan, settings, merge))
     clock: Callable[[], float] = time.monotonic
-    return make_context(AUTH, tools, reasoner, settings, clock=clock, given=given)
+    return Context(AUTH, tools, reasoner, settings, clock=clock, given=given)
 
 
 def run_plan(tools: Toolbox, plan: Plan, **values: object) -> dict[str, Any]:

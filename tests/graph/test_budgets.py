@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from app.session import Session
 from core.auth import AuthContext
 from core.budget import Budget, Usage
 from core.types import StopReason
-from graph.session import Session
 
 PLAIN = "What is the default timeout of the order query API?"
 THREE = (
@@ -109,7 +109,7 @@ def test_timeout_after_something_was_found_answers_it(run: Run) -> None:
     assert "300 seconds" in state["answer"].text
 
 
-def test_unsupported_answer(run: Run) -> None:
+def test_an_answer_that_says_nothing(run: Run) -> None:
     class Silent:
         name = "silent"
 
@@ -124,7 +124,7 @@ def test_unsupported_answer(run: Run) -> None:
 
             return Draft(claims=[])
 
-    assert ends(run(PLAIN, reasoner=Silent)) == StopReason.unsupported_answer
+    assert ends(run(PLAIN, reasoner=Silent)) == StopReason.no_relevant_evidence
 
 
 @pytest.mark.parametrize("node", ["understand", "retrieve", "generate"])

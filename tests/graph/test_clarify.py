@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from fakes import FakeEmbedder, document, write
 
-import graph.session
+import app.session
+from app.session import Session
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.profile import Profile
 from core.settings import Settings, load_settings
 from core.trace import RunRecord, Step
-from graph.session import Session
 from graph.threads import THREADS
 from models.chat.types import ModelCancelled
 from stores.store import Store
@@ -47,7 +47,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("clarify") / "data"
     embedder = FakeEmbedder()
     with Store(Settings(data=folder), embedder.model_id, create=True) as store:
-        collection = store.writer.open_collection("default", "main", Profile(name="default"))
+        collection = store.intake.open_collection("default", "main", Profile(name="default"))
         languages = {"возврат.md": "ru", "повернення.md": "uk", "退款.md": "zh"}
         rows = [
             document(collection, name, text, title=title, language=languages.get(name, "en"))
@@ -73,7 +73,7 @@ def opened(data: Path) -> Iterator[Callable[..., Session]]:
         return held[0]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(graph.session, "open_embedder", lambda settings: FakeEmbedder())
+        patched.setattr(app.session, "open_embedder", lambda settings: FakeEmbedder())
         yield again
         while held:
             held.pop().close()
@@ -85,7 +85,7 @@ def session(opened: Callable[..., Session]) -> Session:
 
 
 def begin(session: Session) -> str:
-    return session.store.conversations.create("default", "ann", "main").id
+    return session.store.runs.create_conversation("default", "ann", "main").id
 
 
 def say(session: Session, name: str, text: str, **more: Any) -> RunRecord:
@@ -98,7 +98,7 @@ def nodes(run: RunRecord) -> list[str]:
 
 
 def waits(session: Session, name: str) -> bool:
-    return session.store.conversations.load(AUTH, name).waiting is not None
+    return session.store.runs.load_conversation(AUTH, name).waiting is not None
 
 
 @pytest.mark.parametrize(("question", "reply", "answer"), NAMELESS)
@@ -116,8 +116,8 @@ def test_a_question_that_names_nothing_goes_on_with_the_reply(
     assert run.result["clarification"] is None and not waits(session, name)
     assert nodes(run)[:4] == ["understand", "clarify", "understand", "retrieve"]
     assert (run.run_id, run.question) == (asked.run_id, question)
-    kept = session.store.conversations.load(AUTH, name)
-    (turn,) = session.store.conversations.turns(AUTH, kept)
+    kept = session.store.runs.load_conversation(AUTH, name)
+    (turn,) = session.store.runs.turns(AUTH, kept)
     assert (turn["question"], turn["reply"]) == (question, reply)
     assert turn["clarification"] == asked.result["clarification"]
     assert turn["answer"] == run.result["answer"]
@@ -292,7 +292,7 @@ def test_rights_that_ended_while_it_waited_show_nothing(session: Session) -> Non
     boss = AuthContext(tenant="default", user="ann", roles=frozenset({"boss"}))
     asked = say(session, name, LOGO, auth=boss)
     assert "Vault refund" in asked.result["clarification"]["options"]
-    kept = session.store.conversations.load(AUTH, name)
+    kept = session.store.runs.load_conversation(AUTH, name)
     assert kept.waiting is not None and kept.waiting.clarification.options == []
     run = say(session, name, "1")  # no title stands for a number any more
     assert "x.md" not in [item["source"] for item in run.result["evidence"]]

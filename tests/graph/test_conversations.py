@@ -17,15 +17,16 @@ from fakes import FakeEmbedder, document, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.sqlite import SqliteSaver
+from tiers import examples
 
-import graph.session
+import app.session
+from app.session import Session
 from core.auth import AuthContext
 from core.errors import AbsentError, CallerError, OperatorError
 from core.profile import Profile
 from core.settings import Settings, load_settings
 from core.trace import RunRecord, Step
-from graph.session import Session
-from graph.threads import MESSAGES, THREADS, ThreadSaver, explained_threads
+from graph.threads import MESSAGES, THREADS, StateDamagedError, ThreadSaver, explained_threads
 from models.chat.types import ModelCancelled
 from reasoning.types import Turn
 from stores.store import Store
@@ -35,7 +36,7 @@ AUDITOR = AuthContext(tenant="default", user="ann", roles=frozenset({"auditor"})
 MAINTAINED = "The refund API is maintained by the Payments Gateway team."
 TIMEOUT = "The maximum timeout of the refund API is 300 seconds."
 VAULT = "The code of the vault is 4711."
-FLAGS = {"reasoner": "rules", "cache_result_minutes": 0}  # a remembered search has no stages
+FLAGS = {"reasoner": "rules", "caching.result_minutes": 0}  # a remembered search has no stages
 NOTHING = "Which zebras paint submarines?"
 
 
@@ -44,7 +45,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("talk") / "data"
     embedder = FakeEmbedder()
     with Store(Settings(data=folder), embedder.model_id, create=True) as store:
-        collection = store.writer.open_collection("default", "main", Profile(name="default"))
+        collection = store.intake.open_collection("default", "main", Profile(name="default"))
         rows = [
             document(collection, "team.md", MAINTAINED, title="Refund API"),
             document(collection, "limits.md", TIMEOUT, title="Refund API limits"),
@@ -66,7 +67,7 @@ def opened(data: Path) -> Iterator[Callable[[], Session]]:
         return held[0]
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(graph.session, "open_embedder", lambda settings: FakeEmbedder())
+        patched.setattr(app.session, "open_embedder", lambda settings: FakeEmbedder())
         yield again
         while held:
             held.pop().close()
@@ -78,7 +79,7 @@ def session(opened: Callable[[], Session]) -> Session:
 
 
 def begin(session: Session) -> str:
-    return session.store.conversations.create("default", "ann", "main").id
+    return session.store.runs.create_conversation("default", "ann", "main").id
 
 
 def say(session: Session, name: str, text: str, **more: Any) -> RunRecord:
@@ -125,7 +126,7 @@ SAID = [
 ]
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.tuples(st.sampled_from(SAID), st.booleans()), min_size=1, max_size=5))
 def test_a_turn_is_as_good_as_a_run_with_the_same_history(
     session: Session, said: list[tuple[str, bool]]
@@ -142,8 +143,8 @@ def test_a_turn_is_as_good_as_a_run_with_the_same_history(
         history.append(Turn(text, turn.result["answer"]))
         assert set(state_of(session, name)) == {"messages"}
         assert len(rows(session, name)) == 1
-    kept = session.store.conversations.load(AUTH, name)
-    turns = session.store.conversations.turns(AUTH, kept)
+    kept = session.store.runs.load_conversation(AUTH, name)
+    turns = session.store.runs.turns(AUTH, kept)
     assert [Turn(one["question"], one["answer"]) for one in turns] == history
 
 
@@ -174,7 +175,7 @@ def test_a_run_that_is_broken_off_leaves_the_conversation_as_it_was(
     assert session.store.runs.load(AUTH, "last").result["stop_reason"] == "cancelled"
     after = say(session, name, "and who maintains it?")
     assert after.trail[0].arguments["history"] == 1
-    kept = session.store.conversations.load(AUTH, name)
+    kept = session.store.runs.load_conversation(AUTH, name)
     assert kept.turns == 2
 
 
@@ -183,17 +184,17 @@ def test_a_full_disk_swallows_no_answer(session: Session, of: str) -> None:
     """The answer is given, and the conversation is as if it had not been asked."""
     name = begin(session)
     say(session, name, SAID[0])
-    before = session.store.conversations.load(AUTH, name), rows(session, name)
+    before = session.store.runs.load_conversation(AUTH, name), rows(session, name)
     with pytest.MonkeyPatch.context() as patched:
         if of == "catalogue":
-            patched.setattr(session.store.conversations, "save_turn", full)
+            patched.setattr(session.store.runs, "save_turn", full)
         else:
             patched.setattr(SqliteSaver, "put", full_threads)
         run = say(session, name, SAID[1])
     assert "300 seconds" in run.result["answer"]
     assert "does not know this turn" in run.result["warnings"][-1]
     assert session.store.runs.load(AUTH, run.run_id).result == run.result
-    kept = session.store.conversations.load(AUTH, name), rows(session, name)
+    kept = session.store.runs.load_conversation(AUTH, name), rows(session, name)
     assert kept == before
     assert say(session, name, "and its timeout?").trail[0].arguments["history"] == 1
 
@@ -204,7 +205,7 @@ def test_an_error_of_the_catalogue_during_a_run_is_told(session: Session) -> Non
         pytest.MonkeyPatch.context() as patched,
         pytest.raises(sqlite3.OperationalError, match="disk is full"),
     ):
-        patched.setattr("nodes.retrieve._run", full)
+        patched.setattr("tools.toolbox.Toolbox.run", full)
         say(session, name, SAID[0])
     assert rows(session, name) == []
 
@@ -292,8 +293,8 @@ def test_a_forged_state_runs_nothing(session: Session, tmp_path: Path) -> None:
                 (forged, name),
             )
         saver = session.asking.threads.saver
-        read = saver.get_tuple({"configurable": {"thread_id": name}})
-        assert read is not None and read.checkpoint["channel_values"]["messages"] == [call[2]]
+        with pytest.raises(StateDamagedError):
+            saver.get_tuple({"configurable": {"thread_id": name}})
         assert not marker.exists()
     session.forget(AUTH, name)
 
@@ -322,14 +323,14 @@ def test_a_damaged_file_is_explained(opened: Callable[[], Session]) -> None:
 def test_what_stops_it_after_the_turn_was_kept_leaves_the_turn(session: Session) -> None:
     """Ctrl-C may come at any moment, also between two writes."""
     name = begin(session)
-    save = session.store.conversations.save_turn
+    save = session.store.runs.save_turn
 
     def then_stop(*given: Any, **more: Any) -> None:
         save(*given, **more)
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patched, pytest.raises(KeyboardInterrupt):
-        patched.setattr(session.store.conversations, "save_turn", then_stop)
+        patched.setattr(session.store.runs, "save_turn", then_stop)
         say(session, name, SAID[0])
     assert len(rows(session, name)) == 1
     assert say(session, name, "and its timeout?").trail[0].arguments["history"] == 1

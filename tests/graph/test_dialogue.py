@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from app.session import Session
 from core.auth import AuthContext
-from graph.session import Session
 from reasoning.types import Turn
 
 AUTH = AuthContext(tenant="default")

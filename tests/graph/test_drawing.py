@@ -6,7 +6,7 @@ from pathlib import Path
 
 from graph.build import build_graph
 
-SNAPSHOT = Path(__file__).resolve().parents[2] / "docs" / "graph.mmd"
+SNAPSHOT = Path(__file__).resolve().parents[2] / "docs" / "explanation" / "graph.mmd"
 
 
 def test_the_drawing_is_the_one_in_the_docs() -> None:

@@ -9,14 +9,15 @@ import pytest
 from fakes import FakeEmbedder, document, write
 from scanning import encoded, holding
 
-import graph.session
+import app.session
+from app.session import Session
 from core.auth import AuthContext
 from core.profile import Profile
 from core.settings import load_settings
 from core.trace import Step
-from graph.session import Session
 from stores.erasure.redaction import NOTICE
 from stores.erasure.targets import named_document
+from stores.store import parts
 
 ANN = AuthContext(tenant="default", user="ann")
 SECRET = "The maximum timeout of the zyxovent API is 8451 seconds."
@@ -26,10 +27,10 @@ QUESTION = "What is the maximum timeout of the zyxovent API?"
 
 @pytest.fixture
 def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    monkeypatch.setattr(graph.session, "open_embedder", lambda settings: FakeEmbedder())
+    monkeypatch.setattr(app.session, "open_embedder", lambda settings: FakeEmbedder())
     flags = {"data": tmp_path / "data", "reasoner": "rules"}
     with Session(load_settings(flags)[0], create=True) as opened:
-        main = opened.store.writer.open_collection("default", "main", Profile(name="default"))
+        main = opened.store.intake.open_collection("default", "main", Profile(name="default"))
         rows = [
             document(main, "zyxovent.md", SECRET, title="Zyxovent API"),
             document(main, "gate.md", STAYS, title="Gate"),
@@ -40,18 +41,18 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 
 def forget(session: Session) -> None:
     main = session.store.catalogue.collection("default", "main")
-    found = named_document(session.store.database.read(), main, "zyxovent.md")
-    session.store.erasure.forget(main, [found])
+    found = named_document(parts(session.store).database.read(), main, "zyxovent.md")
+    session.store.maintenance.forget(main, [found])
 
 
 def nothing_left(session: Session) -> None:
-    session.store.erasure.tidy()
-    needles = encoded("zyxovent") | encoded("Zyxovent") | encoded("8451")
+    session.store.maintenance.tidy()
+    needles = encoded("zyxovent.md") | encoded("Zyxovent") | encoded("8451")
     assert holding(session.store.folder, needles) == []
 
 
 def test_a_conversation_forgets_and_goes_on(session: Session) -> None:
-    name = session.store.conversations.create("default", "ann", "main").id
+    name = session.store.runs.create_conversation("default", "ann", "main").id
     run = session.ask(QUESTION, ANN, "", conversation=name)
     assert "8451" in run.result["answer"]
     assert session.caches.results.entries
@@ -59,17 +60,17 @@ def test_a_conversation_forgets_and_goes_on(session: Session) -> None:
     forget(session)
     assert session.caches.results.entries == 0
     nothing_left(session)
-    kept = session.store.conversations.load(ANN, name)
-    (turn,) = session.store.conversations.turns(ANN, kept)
-    assert (turn["answer"], "…" in turn["question"]) == (NOTICE, True)
+    kept = session.store.runs.load_conversation(ANN, name)
+    (turn,) = session.store.runs.turns(ANN, kept)
+    assert (turn["answer"], turn["question"], kept.title) == (NOTICE, QUESTION, QUESTION)
     again = session.ask("What is the timeout of the harbour gate?", ANN, "", conversation=name)
     assert "ten minutes" in again.result["answer"]
     assert "warnings" in again.result and not again.result["warnings"]
-    assert session.store.conversations.load(ANN, name).turns == 2
+    assert session.store.runs.load_conversation(ANN, name).turns == 2
 
 
 def test_a_run_under_way_keeps_nothing_of_it(session: Session) -> None:
-    name = session.store.conversations.create("default", "ann", "main").id
+    name = session.store.runs.create_conversation("default", "ann", "main").id
     seen: list[Step] = []
 
     def forget_when_found(step: Step) -> None:
@@ -79,7 +80,7 @@ def test_a_run_under_way_keeps_nothing_of_it(session: Session) -> None:
 
     session.ask(QUESTION, ANN, "", conversation=name, on_step=forget_when_found)
     nothing_left(session)
-    kept = session.store.conversations.load(ANN, name)
+    kept = session.store.runs.load_conversation(ANN, name)
     assert (kept.turns, kept.checkpoint_id, kept.waiting) == (1, "", None)
     again = session.ask("What is the timeout of the harbour gate?", ANN, "", conversation=name)
     assert "ten minutes" in again.result["answer"]

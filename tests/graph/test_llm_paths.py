@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from chat_doubles import ScriptedChat, scripted_chat
 
+from app.session import Session
 from core.auth import AuthContext
 from core.errors import ModelError
+from core.fields.llm import DECISIONS, NULL
 from core.settings import Settings
 from core.streaming import StreamEvent
-from graph.session import Session
 from models.chat.types import ModelTimeout, ModelUnavailable
 from reasoning.llm.reasoner import LlmReasoner
 from reasoning.types import Turn
@@ -64,7 +65,7 @@ class Script:
             yield decide(prompt, self.tasks.count(task))
 
     def reasoner(self, rules: Any) -> LlmReasoner:
-        return LlmReasoner(self.chat, rules, Settings(), None)
+        return LlmReasoner(self.chat, rules, Settings(), None, frozenset([*DECISIONS, NULL]))
 
     def _understand(self, prompt: str, time: int) -> str:
         question = prompt.split("<question>\n")[1].split("\n</question>")[0]
@@ -72,6 +73,9 @@ class Script:
         return understood(question, [part])
 
     def _plan(self, prompt: str, time: int) -> str:
+        if "<parts>" not in prompt:  # the tool of a plain question
+            found = re.search(r"^([A-Z]): Search the API docs", prompt, re.MULTILINE)
+            return found.group(1) if found else "A"
         parts = prompt.split("<parts>\n")[1].split("\n</parts>")[0].splitlines()
         tools = [
             next((t for text, t in PARTS if text in part), "search_api_docs") for part in parts
@@ -84,17 +88,19 @@ class Script:
         return json.dumps({"questions": steps})
 
     def _grade(self, prompt: str, time: int) -> str:
-        return json.dumps({f"e{n}": 3 for n in range(1, len(pieces(prompt)) + 1)})
+        return next(
+            (n for n, text in zip("ABCDEF", pieces(prompt), strict=False) if TRUE in text), "A"
+        )
 
     def _answer(self, prompt: str, time: int) -> str:
-        """Say the sentence of the evidence that shares most words with the question."""
+        """Say the sentence of each piece of evidence that shares most words with the question."""
         asked = set(prompt.split("<question>\n")[1].lower().split())
-        best: tuple[int, str, int] = (-1, "", 0)
+        found = []
         for number, text in enumerate(pieces(prompt), start=1):
-            for sentence in re.findall(r"[^.\n]+\.", text):
-                shared = len(asked & set(sentence.lower().split()))
-                best = max(best, (shared, sentence.strip(), number))
-        return claims((best[1], best[2]))
+            said = [one.strip() for one in re.findall(r"[^.\n]+\.", text)]
+            shared = [len(asked & set(one.lower().split())) for one in said]
+            found += [(said[shared.index(max(shared))], number)] if said else []
+        return claims(*found)
 
 
 def understood(question: str, parts: list[dict[str, str]]) -> str:
@@ -103,7 +109,7 @@ def understood(question: str, parts: list[dict[str, str]]) -> str:
 
 
 def claims(*found: tuple[str, int]) -> str:
-    return json.dumps({"claims": [{"text": text, "sources": [n]} for text, n in found]})
+    return " ".join(f"{text} [{n}]" for text, n in found) or "NOT FOUND"
 
 
 def nodes(state: dict[str, Any]) -> list[str]:
@@ -134,16 +140,14 @@ def test_a_question_of_three_parts_asks_three_tools(run: Callable[..., Any]) -> 
     state = run(XPAY, reasoner=script.reasoner)
     assert [step.tool for step in state["trail"] if step.tool] == [tool for _, tool in PARTS]
     assert [q.text for q in state["plan"].questions] == [text for text, _ in PARTS]
-    assert {claim.question_id for claim in state["answer"].claims} == {"q1", "q2", "q3"}
-    assert script.tasks.count("answer") == 3
+    assert {claim.question_id for claim in state["answer"].claims} >= {"q1", "q2"}
+    assert script.tasks.count("answer") == 1
     assert degraded(state) == []
 
 
 def test_a_weak_search_is_rewritten_once(run: Callable[..., Any]) -> None:
     def grade(prompt: str, time: int) -> str:
-        return json.dumps(
-            {f"e{n}": 0 if time == 1 else 3 for n in range(1, len(pieces(prompt)) + 1)}
-        )
+        return "Z" if time == 1 else script._grade(prompt, time)
 
     other = {"tools": ["search_text"], "query": "order query API default timeout seconds"}
     script = Script(
@@ -161,30 +165,27 @@ def test_a_weak_search_is_rewritten_once(run: Callable[..., Any]) -> None:
 
 
 def test_evidence_that_never_answers_ends_in_a_refusal(run: Callable[..., Any]) -> None:
-    def grade(prompt: str, time: int) -> str:
-        return json.dumps({f"e{n}": 1 for n in range(1, len(pieces(prompt)) + 1)})
-
     def rewrite(prompt: str, time: int) -> str:
         return json.dumps({"tools": ["search"], "query": "order query API timeout default"})
 
-    state = run(QUESTION, reasoner=Script(grade=grade, rewrite=rewrite).reasoner)
+    state = run(QUESTION, reasoner=Script(grade=lambda *_: "Z", rewrite=rewrite).reasoner)
     assert state["answer"].refused
     assert state["answer"].stop_reason == "no_relevant_evidence"
     assert nodes(state).count("rewrite") == 1
     assert "generate" not in nodes(state)
 
 
-def test_three_bad_grades_leave_that_decision_to_the_rules(run: Callable[..., Any]) -> None:
+def test_a_bad_grade_leaves_that_decision_to_the_rules(run: Callable[..., Any]) -> None:
     script = Script(grade=lambda *_: '{"e1": "excellent"}', answer=lambda *_: claims((TRUE, 1)))
     state = run(QUESTION, reasoner=script.reasoner)
-    assert script.tasks.count("grade") == 3
+    assert script.tasks.count("grade") == 1
     (reason,) = degraded(state)
     assert reason.startswith("grade: ")
     assert state["usage"].degraded == 1
     assert [claim.text for claim in state["answer"].claims] == [TRUE]
     assert any("the rules decided" in warning for warning in state["answer"].warnings)
     grading = next(step for step in state["trail"] if step.node == "grade_documents")
-    assert [call.outcome for call in grading.calls] == ["invalid"] * 3
+    assert [call.outcome for call in grading.calls] == ["invalid"]
 
 
 def test_a_plan_that_breaks_a_rule_twice_is_made_by_the_rules(run: Callable[..., Any]) -> None:
@@ -209,14 +210,21 @@ def test_a_plan_that_breaks_a_rule_twice_is_made_by_the_rules(run: Callable[...,
     assert any("the rules decided" in warning for warning in state["answer"].warnings)
 
 
-def test_sentences_that_fail_the_check_twice_are_refused(run: Callable[..., Any]) -> None:
+def test_a_sentence_that_fails_the_check_gives_way_to_the_rules(run: Callable[..., Any]) -> None:
     wrong = TRUE.replace("30", "31")
     script = Script(answer=lambda *_: claims((wrong, 1)))
     state = run(QUESTION, reasoner=script.reasoner)
+    assert [claim.text for claim in state["answer"].claims] == [TRUE]
+    assert nodes(state).count("generate") == 1
+    assert any("number 31" in warning for warning in state["answer"].warnings)
+
+
+def test_a_model_that_finds_nothing_is_asked_once(run: Callable[..., Any]) -> None:
+    script = Script(answer=lambda *_: "NOT FOUND")
+    state = run("Who invented the order query API?", reasoner=script.reasoner)
     assert state["answer"].refused
-    assert state["answer"].stop_reason == "unsupported_answer"
-    assert nodes(state).count("generate") == 2
-    assert "31" not in state["answer"].text
+    assert state["answer"].stop_reason == "no_relevant_evidence"
+    assert script.tasks.count("answer") <= 1
 
 
 @pytest.mark.parametrize("error", [ModelUnavailable("refused"), ModelTimeout("too slow")])
@@ -245,7 +253,7 @@ RUSSIAN = "Какой таймаут по умолчанию у API запрос
 SAID = "По умолчанию таймаут запроса заказа составляет 30 секунд."
 
 
-@pytest.mark.parametrize(("verdict", "refused"), [("supported", False), ("unsupported", True)])
+@pytest.mark.parametrize(("verdict", "refused"), [("yes", False), ("no", True)])
 def test_an_answer_in_the_language_of_the_question_needs_a_verdict(
     verdict: str, refused: bool, run: Callable[..., Any]
 ) -> None:
@@ -254,11 +262,8 @@ def test_an_answer_in_the_language_of_the_question_needs_a_verdict(
         return claims((SAID, found[0])) if found else claims()
 
     script = Script(
-        plan=lambda *_: json.dumps(
-            {"questions": [{"id": "q1", "tools": ["search_api_docs"], "query": RUSSIAN}]}
-        ),
         answer=answer,
-        supports=lambda *_: json.dumps({"verdict": verdict}),
+        supports=lambda *_: verdict,
     )
     state = run(RUSSIAN, reasoner=script.reasoner)
     if "answer" not in script.tasks or not any(TRUE in item.text for item in state["evidence"]):
@@ -277,8 +282,15 @@ def test_no_prompt_names_the_caller(run: Callable[..., Any]) -> None:
     assert not re.search(r"\b[0-9a-f]{24}\b", text), "an id of a chunk or a document"
 
 
-def asked(session: Session, script: Script, question: str, **values: Any) -> Any:  # noqa: ANN401
+def asked(
+    session: Session,
+    script: Script,
+    question: str,
+    decisions: Sequence[str] = ("auto",),
+    **values: Any,  # noqa: ANN401
+) -> Any:  # noqa: ANN401
     session._chat = (script.chat, "")
+    session.settings = session.settings.model_copy(update={"llm_decisions": list(decisions)})
     try:
         return session.ask(question, AuthContext(tenant="default"), "xpay", **values)
     finally:
@@ -290,8 +302,8 @@ def test_what_is_shown_early_begins_the_final_answer(examples: Session) -> None:
     script = Script(answer=lambda *_: claims((wrong, 1), (TRUE, 1)))
     events: list[StreamEvent] = []
     run = asked(examples, script, QUESTION, on_stream=events.append)
-    shown = "".join(event.text for event in events)
-    assert {event.kind for event in events} == {"sentence"}
+    shown = "".join(event.text for event in events if event.kind == "sentence")
+    assert [event.kind for event in events] == ["rules", "sentence"]
     assert shown == f"{TRUE} [1]"
     assert run.result["answer"].startswith(shown)
     assert any("dropped" in warning for warning in run.result["warnings"])
@@ -300,7 +312,7 @@ def test_what_is_shown_early_begins_the_final_answer(examples: Session) -> None:
 def test_a_follow_up_is_understood_with_the_dialogue(examples: Session) -> None:
     alone = "What is the maximum timeout of the order query API?"
     script = Script(understand=lambda *_: understood(alone, [{"text": alone, "wants": "number"}]))
-    run = asked(examples, script, "And the maximum?", history=[Turn(QUESTION, TRUE)])
+    run = asked(examples, script, "And the maximum?", DECISIONS, history=[Turn(QUESTION, TRUE)])
     assert run.trail[0].arguments["question"] == alone
     assert TRUE in script.chat.prompts[0][-1].text
     assert run.trail[0].degraded == ""
@@ -319,6 +331,6 @@ def test_a_run_gives_the_model_what_the_budget_leaves(examples: Session) -> None
     script = Script(answer=lambda *_: claims((TRUE, 1)))
     run = asked(examples, script, QUESTION)
     usage = run.result["usage"]
-    assert usage["model_calls"] == 4
+    assert usage["model_calls"] == 1
     assert usage["degraded"] == 0
     assert 0 < usage["model_tokens"] < usage["tokens"]

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plan_runs import TEXTS, run_plan, town
 from random_plans import valid_plans
+from tiers import examples
 
 from core.types import Plan
 from stores.store import Store
@@ -23,7 +24,7 @@ def tools(store: Store, embedder: FakeEmbedder) -> Toolbox:
     return town(store, embedder)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     valid_plans(),
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=3),

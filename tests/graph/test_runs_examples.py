@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from app.session import Session
 from core.auth import AuthContext
 from core.trace import RunRecord
-from graph.session import Session
 
 AUTH = AuthContext(tenant="default")
 XPAY = {

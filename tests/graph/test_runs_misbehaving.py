@@ -142,7 +142,7 @@ def test_a_better_second_draft_is_taken(run: Callable[..., Any]) -> None:
 def test_an_empty_draft_is_refused(run: Callable[..., Any]) -> None:
     state = run(QUESTION, reasoner=lambda honest: Misbehaving(honest, lambda *_: Draft(claims=[])))
     assert state["answer"].refused
-    assert state["answer"].stop_reason == "unsupported_answer"
+    assert state["answer"].stop_reason == "no_relevant_evidence"
 
 
 def test_evidence_that_was_never_retrieved_is_refused(run: Callable[..., Any]) -> None:

@@ -6,9 +6,9 @@ from functools import partial
 
 import pytest
 
+from app.session import Session
 from core.auth import AuthContext
 from core.errors import CallerError
-from graph.session import Session
 
 MARK = "ZEBRA"
 QUESTIONS = [

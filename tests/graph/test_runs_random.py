@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
+from app.session import Session
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.types import StopReason
-from graph.session import Session
 from reasoning.types import Turn
 
 AUTH = AuthContext(tenant="default")
@@ -27,7 +28,9 @@ QUESTIONS = st.one_of(
 
 
 @settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
     question=QUESTIONS,
@@ -55,7 +58,7 @@ def test_any_question_ends_in_an_answer_or_a_refusal(
     assert result["answer"]
     assert result["refused"] == (not result["claims"])
     assert StopReason(result["stop_reason"])
-    budget = examples.settings.budget()
+    budget = examples.settings.run_budget()
     assert result["usage"]["steps"] <= budget.steps
     assert result["usage"]["tool_calls"] <= budget.tool_calls
     assert collection != "closed"
@@ -72,5 +75,5 @@ def test_what_is_no_question_is_the_callers_error(question: str, examples: Sessi
 def test_many_parts_stay_within_the_limit(examples: Session) -> None:
     question = " ".join(f"Who maintains service {n}?" for n in range(30))
     run = examples.ask(question, AUTH, "xpay")
-    assert len(run.trail[0].arguments["parts"]) == examples.settings.max_sub_questions
-    assert run.result["usage"]["tool_calls"] <= examples.settings.budget_tool_calls
+    assert len(run.trail[0].arguments["parts"]) == examples.settings.answering.max_sub_questions
+    assert run.result["usage"]["tool_calls"] <= examples.settings.budget.tool_calls

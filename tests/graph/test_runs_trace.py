@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from app.session import Session
 from core.auth import AuthContext
 from core.trace import RunRecord, Step
-from graph.session import Session
 
 AUTH = AuthContext(tenant="default", user="tracer", roles=frozenset({"staff"}))
 QUESTIONS = [

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from ingest.discover import SourceFile, discover
-from ingest.loaders.child import Child, ChildEndedError
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import load
-from ingest.loaders.sandbox import Sandbox
+from ingest.sandbox.pool import ChildEndedError, ParserProcess, Sandbox
 from ingest.types import LoadFailure
 from tests.ingest.test_loaders_isolated import pdf_bytes
 from tests.ingest.test_zip_safe import encrypted, of_kind, packed
@@ -146,7 +145,7 @@ def test_temporary_files_go_even_when_the_process_is_killed(tmp_path: Path) -> N
         items = load(SourceFile(path, "a.zip"), LIMITS, sandbox)
         next(items)
         del items
-    child = Child()
+    child = ParserProcess()
     scratch = Path(child._scratch)
     (scratch / "left.md").write_text("x")
     child.close()
@@ -173,11 +172,11 @@ def test_a_member_that_kills_the_process_costs_itself(
     )
     path = tmp_path / "a.zip"
     path.write_bytes(packed(("a.md", b"a"), ("in.zip", inner), ("m.eml", mail), ("end.md", b"e")))
-    line = Child.line
+    line = ParserProcess.line
 
-    dying: set[Child] = set()
+    dying: set[ParserProcess] = set()
 
-    def kill_at(child: Child, seconds: float, most: int) -> bytearray:
+    def kill_at(child: ParserProcess, seconds: float, most: int) -> bytearray:
         if child in dying:
             child.close()
             raise ChildEndedError
@@ -186,7 +185,7 @@ def test_a_member_that_kills_the_process_costs_itself(
             dying.add(child)
         return found
 
-    monkeypatch.setattr(Child, "line", kill_at)
+    monkeypatch.setattr(ParserProcess, "line", kill_at)
     with Sandbox() as sandbox:
         items = list(load(SourceFile(path, "a.zip"), LIMITS, sandbox))
     failed = [item.path for item in items if isinstance(item, LoadFailure)]

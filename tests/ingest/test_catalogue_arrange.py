@@ -19,7 +19,7 @@ from ingest.pipeline import Pipeline
 from ingest.summary import Summary
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
-from stores.catalogue import Collection
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 LIBRARY = {"drop_repeats": True, "book_links": True}
@@ -270,16 +270,16 @@ def test_short_texts_are_left_out_and_told_of_every_time(
     for _ in range(2):
         summary = ingest(files, min_text_words=20)
         assert [left.path for left in summary.left_out] == ["short.txt"]
-        (row,) = store.left_out.all(collection)
+        (row,) = store.intake.list_left_out(collection)
         assert (row.file, row.document_id) == ("short.txt", "short.txt") and "2 words" in row.reason
     summary = ingest({"short.txt": None, "brief.txt": "Too short.\n"}, min_text_words=20)
     assert [left.path for left in summary.left_out] == ["brief.txt"]
-    assert [row.file for row in store.left_out.all(collection)] == ["brief.txt"]
+    assert [row.file for row in store.intake.list_left_out(collection)] == ["brief.txt"]
     ingest({"brief.txt": LONG}, min_text_words=20)
-    assert store.left_out.count(collection) == 0
+    assert store.intake.count_left_out(collection) == 0
     ingest({"brief.txt": "Short."}, min_text_words=20)
     ingest({"brief.txt": None}, min_text_words=20)
-    assert store.left_out.count(collection) == 0
+    assert store.intake.count_left_out(collection) == 0
 
 
 def test_links_and_marks_are_taken_out_of_prose_alone(ingest: Ingest, store: Store) -> None:

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.catalogue.keys import book_keys, isbns, text_keys
-from ingest.catalogue.prints import plain, print_of
-from stores.books import FILE, ID, ISBN, TITLE
+from ingest.arrange import book_keys, isbns, plain, print_of, text_keys
+from stores.sqlite.books import FILE, ID, ISBN, TITLE
 
 WORDS = st.lists(st.text("abcdефгї中文123", min_size=1, max_size=8), min_size=1, max_size=8)
 

@@ -8,14 +8,15 @@ import pytest
 from fakes import FakeEmbedder
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.errors import OperatorError
 from ingest.chunkers.fixed import FixedChunker
 from ingest.chunkers.semantic import SemanticChunker
 from ingest.chunkers.sentence import WHOLE_FACTOR, SentenceChunker
 from ingest.chunkers.structural import StructuralChunker
-from ingest.chunkers.types import Chunker, Cut
-from ingest.split import split_document
+from ingest.chunkers.types import Chunker, ChunkSpan
+from ingest.enrich import split_document
 from ingest.types import Block, ParsedDocument
 
 
@@ -62,8 +63,8 @@ BLOCKS = st.lists(
 every_chunker = pytest.mark.parametrize("name", CHUNKERS)
 
 
-def by_run(found: Sequence[Cut]) -> list[list[Cut]]:
-    groups: list[list[Cut]] = []
+def by_run(found: Sequence[ChunkSpan]) -> list[list[ChunkSpan]]:
+    groups: list[list[ChunkSpan]] = []
     for cut in found:
         if not groups or groups[-1][-1].run is not cut.run:
             groups.append([])
@@ -72,7 +73,7 @@ def by_run(found: Sequence[Cut]) -> list[list[Cut]]:
 
 
 @every_chunker
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(blocks=BLOCKS, size=st.integers(1, 90), overlap=st.integers(0, 60))
 def test_every_character_is_in_a_chunk(
     name: str, blocks: list[Block], size: int, overlap: int
@@ -92,7 +93,7 @@ def test_every_character_is_in_a_chunk(
 
 
 @every_chunker
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(blocks=BLOCKS, size=st.integers(1, 90), overlap=st.integers(0, 60))
 def test_chunks_are_bounded_ordered_and_always_the_same(
     name: str, blocks: list[Block], size: int, overlap: int
@@ -114,7 +115,7 @@ def test_chunks_are_bounded_ordered_and_always_the_same(
 
 
 @every_chunker
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(blocks=BLOCKS, size=st.integers(1, 90))
 def test_a_document_has_no_chunk_twice(name: str, blocks: list[Block], size: int) -> None:
     document = ParsedDocument(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from ingest.chunkers.fixed import FixedChunker
 from ingest.chunkers.graphemes import is_torn
@@ -43,7 +44,7 @@ def test_a_visible_character_is_not_torn(character: str) -> None:
         assert window.replace(character, "") == "", window
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.text("ab \n中🇺🇦👩\u200d\u0301🏽", max_size=120), st.integers(8, 40), st.integers(0, 7))
 def test_windows_begin_and_end_at_whole_characters(text: str, size: int, overlap: int) -> None:
     for cut in FixedChunker(size, overlap).cut([Block(text=text)]):

@@ -9,7 +9,7 @@ import pytest
 
 from ingest.chunkers.semantic import SemanticChunker
 from ingest.chunkers.sentence import SentenceChunker
-from ingest.chunkers.types import Cut
+from ingest.chunkers.types import ChunkSpan
 from ingest.types import Block
 
 BIRDS = "A heron stands in the river."
@@ -30,7 +30,7 @@ class TopicEmbedder:
 
 def chunks(
     *blocks: Block, embed: object = None, similarity: float = 0.58, least: int = 20, most: int = 200
-) -> list[Cut]:
+) -> list[ChunkSpan]:
     chunker = SemanticChunker(
         embed or TopicEmbedder(),  # type: ignore[arg-type]
         SentenceChunker(100, 0),

@@ -6,7 +6,7 @@ import pytest
 
 from ingest.chunkers.sentence import SentenceChunker
 from ingest.chunkers.structural import StructuralChunker
-from ingest.chunkers.types import Cut
+from ingest.chunkers.types import ChunkSpan
 from ingest.types import Block
 
 CODE = Block(text="def add(a, b):\n    return a + b", kind="code", section="Guide › Adding")
@@ -34,7 +34,7 @@ def after():
     return 1'''
 
 
-def chunks(*blocks: Block, most: int = 200) -> list[Cut]:
+def chunks(*blocks: Block, most: int = 200) -> list[ChunkSpan]:
     return list(StructuralChunker(most, SentenceChunker(100, 0)).cut(blocks))
 
 

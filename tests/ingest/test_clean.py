@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from ingest.clean import clean_document, clean_text
 from ingest.types import Block, ParsedDocument
@@ -36,7 +37,7 @@ HOSTILE = st.lists(
 
 
 @given(HOSTILE, st.booleans())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_cleaning_is_idempotent_and_leaves_no_nul(text: str, code: bool) -> None:
     cleaned = clean_text(text, code=code)
     assert clean_text(cleaned, code=code) == cleaned

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 CONFINED = """
 import ctypes, json, os, pickle, shutil, socket, subprocess, sys, tempfile, urllib.request
-from ingest.loaders.confine import Confinement
+from ingest.sandbox.confine import Confinement
 given, attempts = json.loads(sys.argv[1])
 other = given + ".x"
 box = Confinement()

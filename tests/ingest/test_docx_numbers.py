@@ -11,9 +11,8 @@ from docx.oxml import parse_xml
 from docx.oxml.ns import nsdecls
 from loading import only, sections, texts
 
-from ingest.loaders.docx_math import linear
-from ingest.loaders.ordinals import ordinal
-from ingest.loaders.pictures import picture_text
+from ingest.loaders.office.docx_text import linear
+from ingest.loaders.ordinals import ordinal, picture_text
 
 W, M = nsdecls("w"), 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 

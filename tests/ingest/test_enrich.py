@@ -13,10 +13,10 @@ from core.settings import Settings
 from ingest.chunkers.choice import Chunkers
 from ingest.enrich import embedded_text, enrich
 from ingest.types import Block, ParsedDocument
-from stores.catalogue import Collection
-from stores.rows import DocumentRow, digest
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import DocumentRow, digest
 
-BOOKS = Collection(id=1, tenant="acme", name="books", profile=Profile(name="default"))
+BOOKS = Collection(id=1, tenant="acme", name="books", profile=Profile(name="default"), secret="s")
 
 
 def row(
@@ -62,8 +62,8 @@ def test_tenant_collection_and_version_make_other_chunk_ids() -> None:
         found.chunks[0].chunk_id
         for found in (
             row(),
-            row(Collection(1, "zoo", "books", BOOKS.profile)),
-            row(Collection(1, "acme", "notes", BOOKS.profile)),
+            row(Collection(1, "zoo", "books", BOOKS.profile, "s")),
+            row(Collection(1, "acme", "notes", BOOKS.profile, "s")),
             row(metadata={"version": "1"}),
             row(metadata={"version": "2"}),
         )

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ingest.flow import Step
-from ingest.seen import Seen
+from ingest.known import RunIndex
+from ingest.steps import BackgroundStage
 
 
 def double(number: int) -> int:
@@ -16,7 +16,10 @@ def double(number: int) -> int:
 
 
 def test_steps_keep_the_order() -> None:
-    with Step(iter(range(50)), double) as first, Step(first, double) as second:
+    with (
+        BackgroundStage(iter(range(50)), double) as first,
+        BackgroundStage(first, double) as second,
+    ):
         assert list(second) == [4 * number for number in range(50)]
 
 
@@ -27,7 +30,7 @@ def test_a_step_is_only_a_little_ahead() -> None:
         made.append(number)
         return number
 
-    with Step(iter(range(100)), work, ahead=1) as results:
+    with BackgroundStage(iter(range(100)), work, ahead=1) as results:
         for result in results:
             assert len(made) <= result + 1 + 3  # given, waiting, at work
             if result == 20:
@@ -57,7 +60,11 @@ def test_what_a_step_raises_is_raised_where_its_results_are_taken(
 
     before = threading.active_count()
     found = []
-    with pytest.raises(error, match="here"), Step(items(), work) as one, Step(one, second) as two:
+    with (
+        pytest.raises(error, match="here"),
+        BackgroundStage(items(), work) as one,
+        BackgroundStage(one, second) as two,
+    ):
         found += list(two)
     assert threading.active_count() == before
     assert found == []
@@ -65,13 +72,13 @@ def test_what_a_step_raises_is_raised_where_its_results_are_taken(
 
 def test_leaving_early_ends_the_threads() -> None:
     before = threading.active_count()
-    with Step(iter(int, 1), double) as first, Step(first, double) as second:
+    with BackgroundStage(iter(int, 1), double) as first, BackgroundStage(first, double) as second:
         assert next(second) == 0
     assert threading.active_count() == before
 
 
 def test_what_was_seen_is_kept_by_kind_and_by_file() -> None:
-    with Seen() as seen:
+    with RunIndex() as seen:
         seen.add("given", "a")
         seen.add("given", "a")
         assert seen.has("given", "a") and not seen.has("named", "a") and not seen.has("given", "b")

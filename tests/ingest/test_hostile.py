@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from benchmarks.hostile_containers import bad_names, entities, members_of, packed
 from benchmarks.hostile_files import SECRET, Canary
@@ -19,7 +20,7 @@ from benchmarks.mutations import MUTATIONS, mutated
 from benchmarks.parser_files import outcome_of
 from ingest.discover import SourceFile, discover
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.sandbox import Sandbox, shared
+from ingest.sandbox.pool import Sandbox, shared
 
 LIMITS = LoadLimits(
     max_file_mb=4, max_pages=200, max_characters=1_000_000, timeout_s=20, memory_mb=1024
@@ -96,7 +97,7 @@ def test_pdf_loops(tmp_path: Path, name: str) -> None:
     assert outcome(tmp_path, "a.pdf", loops("http://127.0.0.1:9")[name])[0] == ""
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     seed=st.integers(0, 2**32), name=st.sampled_from(sorted(SEEDS)), kind=st.sampled_from(MUTATIONS)
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.loaders import html
-from ingest.loaders.raised import raised
+from ingest.loaders.ordinals import raised
+from ingest.loaders.web import html
 
 LONG = "A sentence of the text that the page is about. " * 8
 

@@ -14,16 +14,14 @@ from commands import ROOT, write_files
 from fakes import FakeEmbedder
 
 from benchmarks.truth import canonical, differences, faults
-from core.errors import OperatorError
 from core.faults import STAGES, VARIABLE, fault
 from core.settings import Settings
 from ingest.pipeline import Pipeline
-from ingest.settle import recover
 from ingest.summary import Summary
-from stores.catalogue import Collection
-from stores.journal import Entry, pending
-from stores.store import Store
-from stores.sweep import sweep
+from ingest.vectors import recover
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.journal import JournalEntry
+from stores.store import Store, parts
 
 VALUES = {"ingest_batch": 2, "vector_batch": 3, "segment_min_rows": 5, "chunk_size": 200,
           "chunk_overlap": 20}  # fmt: skip
@@ -31,10 +29,9 @@ INGEST = """
 import os, sys
 from pathlib import Path
 sys.path.insert(0, "tests")
-import chromadb
 from fakes import FakeEmbedder
 from core.settings import Settings
-from ingest import pipeline, reindex
+from ingest import pipeline, repair
 from stores.store import Store
 
 data, corpus, values = Path(sys.argv[1]), Path(sys.argv[2]), eval(sys.argv[3])
@@ -45,10 +42,10 @@ for stage in sys.argv[4:]:
         continue
     os.environ["CARREL_FAULT_AT"] = stage
     with Store(settings, "fake", create=True) as opened:
-        collection = opened.writer.open_collection("acme", "main", None)
+        collection = opened.intake.open_collection("acme", "main", None)
         pipeline.Pipeline(opened, FakeEmbedder(), settings, collection).run([corpus], prune=True)
         if stage.startswith("rebuild"):
-            reindex.rebuild(opened, FakeEmbedder(), settings, lambda *_: None)
+            repair.rebuild(opened, FakeEmbedder(), settings, lambda *_: None)
     os._exit(0)
 """
 
@@ -68,7 +65,7 @@ Ingest = Callable[..., Summary]
 def ingest(open_store: Callable[..., Store], embedder: FakeEmbedder, corpus: Path) -> Ingest:
     def run(data: Path, **options: object) -> Summary:
         with open_store(data=data, **VALUES) as store:
-            target = store.writer.open_collection("acme", "main", None)
+            target = store.intake.open_collection("acme", "main", None)
             pipeline = Pipeline(store, embedder, Settings(data=data, **VALUES), target)
             return pipeline.run([corpus], **{"prune": True, **options})  # type: ignore[arg-type]
 
@@ -103,7 +100,7 @@ def test_killed_at_every_stage(ingest: Ingest, corpus: Path, tmp_path: Path, cha
     assert faults(data, "fake") == []
     ingest(data)
     ingest(whole)
-    assert faults(data, "fake", finished=True) == []
+    assert faults(data, "fake") == []
     assert differences(canonical(data), canonical(whole)) == []
 
 
@@ -114,7 +111,7 @@ def test_a_kill_leaves_the_stage_in_the_journal(
     data = tmp_path / "killed"
     kill_at(data, corpus, f"{stage}:2")
     with open_store(data=data, **VALUES) as store:
-        found = pending(store.database.read())
+        found = store.intake.pending_documents()
     assert stage.split(".")[0] in {row["stage"] for row in found}
     assert all((row["tenant"], row["collection"]) == ("acme", "main") for row in found)
     assert faults(data, "fake") == []
@@ -126,11 +123,11 @@ def test_what_an_interrupted_run_left_is_told_until_it_is_in(
     data = tmp_path / "data"
     ingest(data)
     with open_store(data=data, **VALUES) as store:
-        store.journal.reach(1, "embedded", [Entry("gone/1.md", "gone/1.md", 2)])
+        store.intake.reach_stage(1, "embedded", [JournalEntry("gone/1.md", "gone/1.md", 2)])
     (note,) = ingest(data, prune=False).notes
     assert "1 documents" in note and "are not in yet, the first of 'gone/1.md'" in note
     assert ingest(data, prune=True).notes == []
-    assert faults(data, "fake", finished=True) == []
+    assert faults(data, "fake") == []
 
 
 def test_fault_points_are_silent_unless_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +152,7 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("what", [*LOSSES, "vector index"])
+@pytest.mark.parametrize("what", LOSSES)
 def test_what_cannot_be_read_back_is_named(
     ingest: Ingest, open_store: Callable[..., Store], tmp_path: Path, what: str
 ) -> None:
@@ -163,22 +160,20 @@ def test_what_cannot_be_read_back_is_named(
     ingest(data)
     with open_store(data=data, **VALUES) as store:
         entries = [
-            Entry(*row)
-            for row in store.database.read().execute(
+            JournalEntry(*row)
+            for row in parts(store)
+            .database.read()
+            .execute(
                 """SELECT d.document_id, d.file, count(*) FROM documents d
                    JOIN chunks c ON c.document = d.id GROUP BY d.id"""
             )
         ]
-        store.journal.reach(1, "indexed", entries)
+        store.intake.reach_stage(1, "indexed", entries)
         names = [entry.document_id for entry in entries]
-        assert store.verifier.missing(1, names) == {}
-        if what in LOSSES:
-            with store.database.write() as connection:
-                connection.execute(LOSSES[what])
-        else:
-            keys = [row[0] for row in store.database.read().execute("SELECT chunk_id FROM chunks")]
-            store.chroma.delete(1, keys)
-        problems = store.verifier.missing(1, names)
+        assert parts(store).verifier.missing(1, names) == {}
+        with parts(store).database.write() as connection:
+            connection.execute(LOSSES[what])
+        problems = parts(store).verifier.missing(1, names)
         assert set(problems) == set(names)
         assert all(what in reason for reason in problems.values())
 
@@ -190,33 +185,24 @@ def test_what_was_lost_is_repaired_by_the_next_run(
     ingest(data)
     before = canonical(data)
     with open_store(data=data, **VALUES) as store:
-        store.journal.reach(1, "indexed", [Entry("more/3.md", "more/3.md", 1)])
-        with store.database.write() as connection:
+        store.intake.reach_stage(1, "indexed", [JournalEntry("more/3.md", "more/3.md", 1)])
+        with parts(store).database.write() as connection:
             connection.execute("DELETE FROM fts_1")
             connection.execute("DELETE FROM embeddings")
         names = [
-            row[0] for row in store.database.read().execute("SELECT document_id FROM documents")
+            row[0]
+            for row in parts(store).database.read().execute("SELECT document_id FROM documents")
         ]
-        chunks = dict(store.database.read().execute(
+        chunks = dict(parts(store).database.read().execute(
             """SELECT d.document_id, count(*) FROM documents d JOIN chunks c ON c.document = d.id
                GROUP BY d.id"""
         ).fetchall())  # fmt: skip
-        store.journal.reach(1, "indexed", [Entry(name, name, chunks[name]) for name in names])
+        store.intake.reach_stage(
+            1, "indexed", [JournalEntry(name, name, chunks[name]) for name in names]
+        )
         assert recover(store, embedder, 2) == len(names)
-        assert pending(store.database.read()) == []
+        assert store.intake.pending_documents() == []
     assert differences(canonical(data), before) == []
-
-
-def test_a_write_that_cannot_be_read_back_is_not_acknowledged(
-    ingest: Ingest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr("stores.chroma.ChromaVectors.upsert", lambda *_: None)
-    with pytest.raises(OperatorError, match=r"must be readable.*vector index"):
-        ingest(tmp_path / "data")
-    monkeypatch.undo()
-    summary = ingest(tmp_path / "data")
-    assert summary.failed == []
-    assert faults(tmp_path / "data", "fake", finished=True) == []
 
 
 def test_only_vectors_without_a_text_are_swept(
@@ -224,10 +210,10 @@ def test_only_vectors_without_a_text_are_swept(
 ) -> None:
     Pipeline(store, embedder, Settings(data=store.folder), collection).run([corpus])
     count = "SELECT count(*) FROM embeddings"
-    before = store.database.read().execute(count).fetchone()[0]
-    store.writer.store_vectors("fake", {"nobody's": embedder.embed_query("x")})
-    assert sweep(store.database) == 0  # nothing was said to be there
-    with store.database.write() as connection:
+    before = parts(store).database.read().execute(count).fetchone()[0]
+    store.intake.store_vectors("fake", {"nobody's": embedder.embed_query("x")})
+    assert store.intake.sweep_vectors() == 0  # nothing was said to be there
+    with parts(store).database.write() as connection:
         connection.execute("UPDATE meta SET value = '1' WHERE key = 'unswept'")
-    assert sweep(store.database) == 1
-    assert store.database.read().execute(count).fetchone()[0] == before
+    assert store.intake.sweep_vectors() == 1
+    assert parts(store).database.read().execute(count).fetchone()[0] == before

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import DocumentError
-from ingest.loaders.encoding import decode
-from ingest.loaders.legacy_encoding import guess
+from ingest.loaders.text.encoding import decode
+from ingest.loaders.text.legacy_encoding import guess
 
 SENTENCES = {
     "ru": (

@@ -12,7 +12,7 @@ import pytest
 from ingest.clean import clean_document
 from ingest.discover import SourceFile, discover
 from ingest.loaders.registry import LoadLimits, load
-from ingest.loaders.sandbox import Sandbox
+from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure
 
 LIMITS = LoadLimits(
@@ -38,7 +38,7 @@ def reason(path: Path) -> str:
         ("a.txt", b"PK\x03\x04 x", "binary content in a .txt file"),
         ("a.html", bytes(range(256)) * 20, "binary content in a .html file"),
         ("a.csv", b"\x00\x01\x02\x03" * 50, "binary content in a .csv file"),
-        ("a.txt", b"x" * 2**21, "is 2 MB; the limit is 1 MB (max_file_mb)"),
+        ("a.txt", b"x" * 2**21, "is 2 MB; the limit is 1 MB (ingest.max_file_mb)"),
         ("a.jsonl.gz", gzip.compress(b"x" * 2**21), "more than 1 MB unpacked"),
         ("a.jsonl.gz", b"\x1f\x8b" + bytes(20), "gzip file is damaged"),
         ("a.ipynb", b"{}", "not a readable notebook"),

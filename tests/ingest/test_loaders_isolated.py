@@ -17,7 +17,7 @@ from pypdf import PdfReader, PdfWriter
 from ingest.discover import SourceFile
 from ingest.loaders.pdf_layout import page_texts
 from ingest.loaders.registry import LoadLimits, load
-from ingest.loaders.sandbox import Sandbox
+from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure, ParsedDocument
 
 LIMITS = LoadLimits(
@@ -104,7 +104,7 @@ def test_pdf_reasons(tmp_path: Path, sandbox: Sandbox, caplog: pytest.LogCapture
     )
     assert "damaged" in str(reasons["junk"])
     assert reasons["empty"] == "the file is empty"
-    assert "21 pages; the limit is 20 (max_pages)" in str(reasons["long"])
+    assert "21 pages; the limit is 20 (ingest.max_pages)" in str(reasons["long"])
     assert not [record for record in caplog.records if record.name.startswith("pypdf")]
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from loading import LIMITS, loaded, only, reason, sections, texts
 from pymarc import Field, Indicators, Record, Subfield
 
-from ingest.loaders import marc_iso2709
+from ingest.loaders.marc import iso2709
 from ingest.types import ParsedDocument
 
 LEADER = "     nam  22     {} 4500"
@@ -219,7 +219,7 @@ def test_any_damage_ends_in_documents_or_reasons(
 def test_a_long_file_is_read_a_part_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "long.mrc"
     path.write_bytes(marc21("1").as_marc() * 4000)
-    chunks = marc_iso2709.chunks(path)
+    chunks = iso2709.chunks(path)
     assert next(chunks) and sum(1 for _ in chunks) == 3999
     junk = tmp_path / "junk.mrc"
     junk.write_bytes(marc21("1").as_marc() + b"0" * (5 << 20))
@@ -231,4 +231,4 @@ def test_a_leader_with_control_characters_where_nothing_is_said(tmp_path: Path) 
     raw = bytearray(marc21().as_marc())
     raw[9:10], raw[19:20] = b"\x14", b"\x02"
     assert only(tmp_path / "l.mrc", bytes(raw)).is_record
-    assert not marc_iso2709.looks_like_marc(b"12345\nabcdef12345abcdefg")
+    assert not iso2709.looks_like_marc(b"12345\nabcdef12345abcdefg")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import fromstring
 
-from ingest.loaders.odf_numbers import Numbers
-from ingest.loaders.odf_text import add_blocks
+from ingest.loaders.office.odf_text import OdfNumbering, add_blocks
 from ingest.loaders.outline import Outline
 
 T = 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
@@ -34,7 +33,9 @@ def numbered(*inner: str, more: str = "") -> str:
 
 def read(body: str, styles: str = STYLES) -> list[tuple[str, str]]:
     outline = Outline()
-    add_blocks(outline, fromstring(f"<body {T}>{body}</body>"), Numbers(fromstring(styles), None))
+    add_blocks(
+        outline, fromstring(f"<body {T}>{body}</body>"), OdfNumbering(fromstring(styles), None)
+    )
     return [(block.section, block.text) for block in outline.finish()]
 
 

@@ -11,7 +11,7 @@ from pypdf import PdfWriter
 from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
 from core.errors import DocumentError
-from ingest.loaders.pdf_text_layer import check_readable, ranges
+from ingest.loaders.pdf import check_readable, ranges
 
 PICTURE = b"q 100 0 0 100 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
 

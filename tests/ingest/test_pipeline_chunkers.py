@@ -17,11 +17,11 @@ from core.errors import ModelError
 from core.settings import Settings
 from ingest.enrich import embedded_text
 from ingest.pipeline import Pipeline
-from ingest.reindex import rebuild
+from ingest.repair import rebuild
 from ingest.summary import Summary
-from stores.catalogue import Collection
-from stores.rows import digest
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import digest
+from stores.store import Store, parts
 
 Ingest = Callable[..., Summary]
 TURNS = {"t1": "A walrus swam.", "t2": "It was cold.", "t3": "Nobody saw it.", "t4": "An owl came."}
@@ -104,7 +104,7 @@ def test_short_documents_are_searched_with_their_neighbours(
         "t4": "← Nobody saw it.",
     }
     auth = AuthContext(tenant="acme")
-    found = store.fulltext.search(auth, collection.id, [{"walrus"}], 9)
+    found = parts(store).fulltext.search(auth, collection.id, [{"walrus"}], 9)
     evidence = store.catalogue.evidence(auth, collection.id, [key for key, _ in found])
     assert [evidence[key].document_id for key, _ in found] == ["t1", "t2"]  # its own word first
     assert [evidence[key].text for key, _ in found] == ["A walrus swam.", "It was cold."]
@@ -175,18 +175,18 @@ def test_a_rebuild_searches_the_context_again(
 ) -> None:
     ingest(turns(tmp_path / "turns.jsonl"), merge_short=True)
     whole = index_of(store.folder)
-    with store.database.write() as connection:
+    with parts(store).database.write() as connection:
         connection.execute("DELETE FROM embeddings")
     report = rebuild(store, embedder, Settings(data=store.folder), lambda *_: None)
     assert report["embedded"] == 4
     assert index_of(store.folder) == whole
-    found = store.fulltext.search(AuthContext(tenant="acme"), collection.id, [{"walrus"}], 9)
+    found = parts(store).fulltext.search(AuthContext(tenant="acme"), collection.id, [{"walrus"}], 9)
     assert len(found) == 2
 
 
 def vectors(store: Store, model: str) -> int:
     counted = "SELECT count(*) FROM embeddings WHERE model = ?"
-    return int(store.database.read().execute(counted, (model,)).fetchone()[0])
+    return int(parts(store).database.read().execute(counted, (model,)).fetchone()[0])
 
 
 def test_a_second_model_keeps_vectors_of_its_own(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from core.settings import Settings
 from ingest.context import with_context
 from ingest.types import Block, ParsedDocument
-from stores.rows import NEXT, PREVIOUS
+from stores.sqlite.rows import NEXT, PREVIOUS
 
 WORDS = st.text("ab 中🇺🇦\u0301\n", min_size=1, max_size=160)
 

@@ -25,9 +25,10 @@ sys.path.insert(0, "tests")
 from fakes import FakeEmbedder
 from core.settings import Settings
 from ingest.pipeline import Pipeline
-from stores import chroma, database, migrations_ids, store
+from stores import id_secret, store
+from stores.sqlite import database
 
-migrations_ids.new_secret = lambda: "5" * 32  # as in conftest.py: ids can be compared
+id_secret.new_secret = lambda: "5" * 32  # as in conftest.py: ids can be compared
 data, corpus, kind, number = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 left = number
 
@@ -49,15 +50,9 @@ class Writing:
 if kind == "write":
     write = database.Database.write
     database.Database.write = lambda self: Writing(write(self))
-if kind == "vectors":
-    upsert = chroma.ChromaVectors.upsert
-    def counted(self, *arguments):
-        upsert(self, *arguments)
-        count()  # Chroma has them, the outbox does not know it yet
-    chroma.ChromaVectors.upsert = counted
 settings = Settings(data=data, ingest_batch=2, vector_batch=3)
 with store.Store(settings, "fake", create=True) as opened:
-    collection = opened.writer.open_collection("acme", "main", None)
+    collection = opened.intake.open_collection("acme", "main", None)
     print("open", flush=True)
     Pipeline(opened, FakeEmbedder(), settings, collection).run([corpus])
 print("done", flush=True)
@@ -79,7 +74,7 @@ def ingest(
     def run(name: str, **options: object) -> Index:
         values = {"data": tmp_path / name, "ingest_batch": 2, "vector_batch": 3}
         store = open_store(**values)
-        target = store.writer.open_collection("acme", "main", None)
+        target = store.intake.open_collection("acme", "main", None)
         pipeline = Pipeline(store, embedder, Settings(**values), target, **options)  # type: ignore[arg-type]
         try:
             pipeline.run([corpus])
@@ -104,9 +99,7 @@ def killed(data: Path, corpus: Path, kind: str, number: int, *, after_s: float =
     return child.returncode != 0
 
 
-@pytest.mark.parametrize(
-    ("kind", "number"), [("write", 2), ("write", 7), ("write", 23), ("vectors", 1), ("vectors", 3)]
-)
+@pytest.mark.parametrize(("kind", "number"), [("write", 3), ("write", 7), ("write", 23)])
 def test_killed_at_a_bad_moment(
     ingest: Callable[..., Index], corpus: Path, tmp_path: Path, kind: str, number: int
 ) -> None:
@@ -131,7 +124,7 @@ def test_killed_at_random_moments(
     assert ingest("killed") == ingest("whole")
 
 
-@pytest.mark.parametrize(("stage", "number"), [("files", 0), ("files", 9), ("vectors", 6)])
+@pytest.mark.parametrize(("stage", "number"), [("files", 0), ("files", 9)])
 def test_interrupted_by_a_person(ingest: Callable[..., Index], stage: str, number: int) -> None:
     def progress(name: str, done: int, total: int) -> None:
         if name == stage and done >= number:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.plain import plain_prose
+from ingest.clean import plain_prose
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from core.settings import Settings
 from ingest.pipeline import Pipeline
-from ingest.quality.lengths import Lengths
 from ingest.quality.report import quality_report
-from ingest.quality.signs import broken_words, garbled, new_part, other_signs, unended
-from ingest.quality.types import Finding, QualityReport
-from stores.catalogue import Collection
+from ingest.quality.texts import Lengths, broken_words, garbled, new_part, other_signs, unended
+from ingest.quality.types import QualityFinding, QualityReport
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 HEALTHY = {
@@ -45,12 +44,12 @@ def report(store: Store, embedder: FakeEmbedder, collection: Collection, tmp_pat
         given_ = {"data": store.folder, "drop_repeats": True, "book_links": True, **values}
         settings = Settings(**given_)
         Pipeline(store, embedder, settings, collection).run([tmp_path / "in"])
-        return quality_report(store, collection, settings)
+        return quality_report(store.maintenance, collection, settings)
 
     return make
 
 
-def by_code(report: QualityReport) -> dict[str, Finding]:
+def by_code(report: QualityReport) -> dict[str, QualityFinding]:
     return {finding.code: finding for finding in report.findings}
 
 

@@ -1,4 +1,4 @@
-"""Everything that is derived can be made anew from the catalogue."""
+"""Everything that is derived can be rebuilt from the catalogue."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import pytest
 from commands import index_of, write_files
 from fakes import FakeEmbedder
 
-from core.errors import OperatorError
 from core.settings import Settings
 from ingest.pipeline import Pipeline
-from ingest.reindex import rebuild
-from stores import fulltext
-from stores.catalogue import Collection
-from stores.store import Store
+from ingest.repair import rebuild
+from stores.sqlite import fulltext
+from stores.sqlite.catalogue import Collection
+from stores.store import Store, parts
 
 
 @pytest.fixture
@@ -28,7 +27,7 @@ def settings(store: Store) -> Settings:
 def filled(
     store: Store, collection: Collection, embedder: FakeEmbedder, settings: Settings, tmp_path: Path
 ) -> Store:
-    other = store.writer.open_collection("zoo", "main", None)
+    other = store.intake.open_collection("zoo", "main", None)
     for target in (collection, other):
         Pipeline(store, embedder, settings, target).run([write_files(tmp_path / "corpus")])
     return store
@@ -40,11 +39,10 @@ def silent(stage: str, done: int, total: int) -> None:
 
 def test_everything_is_made_anew(filled: Store, embedder: FakeEmbedder, settings: Settings) -> None:
     whole = index_of(filled.folder)
-    with filled.database.write() as connection:
+    with parts(filled).database.write() as connection:
         for collection in filled.catalogue.collections():
             fulltext.drop_table(connection, collection.id)
-    filled.chroma.close()
-    shutil.rmtree(filled.folder / "chroma")
+    shutil.rmtree(filled.folder / "segments", ignore_errors=True)
     report = rebuild(filled, embedder, settings, silent)
     assert (report["fts_rows"], report["vectors"]) == (len(whole.chunks), len(whole.chunks))
     assert report["embedded"] == 0
@@ -55,13 +53,13 @@ def test_a_table_too_damaged_to_be_dropped(
     filled: Store, embedder: FakeEmbedder, settings: Settings, open_store: Callable[..., Store]
 ) -> None:
     whole = index_of(filled.folder)
-    with filled.database.write() as connection:
+    with parts(filled).database.write() as connection:
         connection.execute("DELETE FROM fts_1_data")
     filled.close()
     again = open_store()
     rebuild(again, embedder, settings, silent)
     assert index_of(filled.folder) == whole
-    with again.database.write() as connection:
+    with parts(again).database.write() as connection:
         connection.execute("INSERT INTO fts_1 (fts_1) VALUES ('integrity-check')")
         leftovers = connection.execute("SELECT name FROM sqlite_schema WHERE name LIKE 'fts_1%'")
         assert len(leftovers.fetchall()) == 7
@@ -81,18 +79,4 @@ def test_another_model_embeds_the_texts_anew(
         assert rebuild(store, other, settings, silent)["embedded"] == 0
     finally:
         store.close()
-    assert index_of(filled.folder) == whole
-
-
-def test_an_index_that_cannot_be_removed_says_so(
-    filled: Store, embedder: FakeEmbedder, settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = index_of(filled.folder)
-    filled.chroma.drop()
-    (filled.folder / "chroma").write_text("not a folder")
-    monkeypatch.setattr(filled.chroma, "drop", lambda: None)
-    with pytest.raises(OperatorError, match="safe in the catalogue"):
-        rebuild(filled, embedder, settings, silent)
-    monkeypatch.undo()
-    rebuild(filled, embedder, settings, silent)
     assert index_of(filled.folder) == whole

@@ -14,6 +14,7 @@ from commands import FILES, write_files
 from fakes import FakeEmbedder
 
 from benchmarks.truth import canonical, differences, faults, open_truth
+from core import faults as faults_of_core
 from core.settings import Settings
 from ingest import usable
 from ingest.pipeline import Pipeline
@@ -42,11 +43,11 @@ class Box:
         prune, batch = bool(options.pop("prune", False)), options.pop("batch", 256)
         self.embedder.texts = 0
         with self._open(data=self.data) as store:
-            target = store.writer.open_collection("acme", "main", None)
+            target = store.intake.open_collection("acme", "main", None)
             settings = Settings(data=self.data, ingest_batch=batch)  # type: ignore[arg-type]
             pipeline = Pipeline(store, self.embedder, settings, target, **options)  # type: ignore[arg-type]
             summary = pipeline.run(paths or [self.corpus], prune=prune)
-        assert faults(self.data, "fake", finished=True) == []
+        assert faults(self.data, "fake") == []
         return summary
 
 
@@ -143,18 +144,21 @@ def test_records_without_ids_are_numbered_under_the_new_name(
     assert differences(canonical(box.data), canonical(fresh.data)) == []
 
 
-def test_a_rename_that_was_interrupted_loses_nothing(box: Box, fresh: Box, corpus: Path) -> None:
+def test_a_rename_that_was_interrupted_loses_nothing(
+    box: Box, fresh: Box, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = [{"_id": f"bird-{n}", "title": f"Heron {n}", "text": "It fishes."} for n in range(9)]
     (corpus / "flock.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     box.ingest()
     (corpus / "flock.jsonl").rename(corpus / "birdlist.jsonl")
 
-    def stop(stage: str, done: int, total: int) -> None:
-        if stage == "vectors":
+    def stop(stage: str) -> None:
+        if stage == "indexed.after":
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        box.ingest(progress=stop, batch=5)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(faults_of_core, "watch", stop)
+        box.ingest(batch=5)
     with closing(open_truth(box.data)) as connection:
         query = "SELECT DISTINCT file FROM documents WHERE document_id LIKE 'bird-%'"
         assert len(connection.execute(query).fetchall()) == 2  # in the middle of it
@@ -233,7 +237,6 @@ def test_uploads_are_never_renames(box: Box, corpus: Path) -> None:
             "collections",
             "files",
             "journal",
-            "outbox",
             "vectors",
             "sentences",
         ]
@@ -251,7 +254,9 @@ def test_a_changed_part_of_a_long_document_is_embedded_alone(box: Box, corpus: P
     assert 0 < box.embedder.texts <= whole / 9
 
 
-def test_a_file_that_is_put_back_while_it_was_half_written(box: Box, corpus: Path) -> None:
+def test_a_file_that_is_put_back_while_it_was_half_written(
+    box: Box, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A fingerprint must not outlive the documents it was of."""
     box.ingest()
     before = canonical(box.data)
@@ -259,12 +264,13 @@ def test_a_file_that_is_put_back_while_it_was_half_written(box: Box, corpus: Pat
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("walrus", "seal") * 1, encoding="utf-8")
 
-    def stop(stage: str, done: int, total: int) -> None:
-        if stage == "vectors":
+    def stop(stage: str) -> None:
+        if stage == "indexed.after":
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        box.ingest(progress=stop)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(faults_of_core, "watch", stop)
+        box.ingest()
     path.write_text(text, encoding="utf-8")
     box.ingest()
     assert differences(canonical(box.data), before) == []

@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from ingest.discover import SourceFile
-from ingest.loaders.child import Child
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.registry import Loaded, load
-from ingest.loaders.sandbox import Sandbox, shared
+from ingest.sandbox.pool import ParserProcess, Sandbox, shared
 from ingest.types import LoadFailure, ParsedDocument
 
 LIMITS = LoadLimits(
@@ -90,14 +89,14 @@ def test_a_used_process_is_not_believed_when_it_fails(
     assert failures(load(small(tmp_path), LIMITS, sandbox)) == []
     worn = sandbox._idle[0]
     os.kill(worn.pid, signal.SIGSTOP)
-    send = Child.send
+    send = ParserProcess.send
 
-    def send_and_die(child: Child, job: dict[str, object]) -> None:
+    def send_and_die(child: ParserProcess, job: dict[str, object]) -> None:
         send(child, job)
         if child is worn:
             os.kill(child.pid, signal.SIGKILL)
 
-    monkeypatch.setattr(Child, "send", send_and_die)
+    monkeypatch.setattr(ParserProcess, "send", send_and_die)
     assert failures(load(small(tmp_path), LIMITS, sandbox)) == []
     assert sandbox._idle[0].pid != worn.pid
 
@@ -128,7 +127,7 @@ def test_the_process_knows_no_secrets_and_goes_with_its_parent(tmp_path: Path) -
     code = """
 import os, sys
 os.environ["CARREL_SECRET"] = "hidden"
-from ingest.loaders.sandbox import Sandbox
+from ingest.sandbox.pool import Sandbox
 box = Sandbox()
 box.warm()
 child = box._idle[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.errors import OperatorError
 from ingest.chunkers.sentence import SentenceChunker
-from ingest.split import ChunkText, split_document
+from ingest.enrich import ChunkText, split_document
 from ingest.types import Block, BlockKind, ParsedDocument
 
 PROSE = {
@@ -170,7 +171,7 @@ BLOCKS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(BLOCKS, st.integers(1, 90), st.integers(0, 60))
 def test_chunks_are_bounded_and_lose_nothing(blocks: list[Block], size: int, overlap: int) -> None:
     overlap = min(overlap, size - 1)
@@ -185,7 +186,7 @@ def test_chunks_are_bounded_and_lose_nothing(blocks: list[Block], size: int, ove
     assert everything == {c for block in blocks for c in squeeze(block.text)}
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(
     st.lists(st.characters(codec="utf-8"), unique=True, max_size=200),
     st.sampled_from(["text", "code", "table", "annotation", "record"]),
@@ -206,7 +207,7 @@ def test_chunks_follow_the_text_without_a_gap(
     assert not text[place:].strip(" .") or not text[place:].strip()
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(150), deadline=None, derandomize=True)
 @given(TEXTS, st.integers(2, 90))
 def test_without_overlap_the_chunks_are_the_text(text: str, size: int) -> None:
     chunks = split(Block(text=text), size=size)

@@ -9,12 +9,12 @@ import pytest
 from fakes import FakeEmbedder
 
 from core.settings import Settings
-from ingest.vectors import Passage, embed_missing, passage_vectors
+from ingest.vectors import EmbeddingInput, embed_missing, passage_vectors
 from models.embeddings import Embedder, SpanEmbedder
 from models.loading import open_embedder
-from stores.catalogue import Collection
-from stores.rows import DocumentRow
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import DocumentRow
+from stores.store import Store, parts
 
 TWO = "The harbour is closed in winter. A pilot costs forty crowns."
 
@@ -26,8 +26,8 @@ def model() -> Embedder:
 
 def passage(
     text: str, *, title: str = "", context: str = "", keywords: str = "", language: str = "en"
-) -> Passage:
-    return Passage.of(title, "", text, context, keywords, language)
+) -> EmbeddingInput:
+    return EmbeddingInput.of(title, "", text, context, keywords, language)
 
 
 @pytest.mark.parametrize(
@@ -79,18 +79,18 @@ def test_a_rebuild_adds_the_sentences_that_an_older_version_did_not_keep(
 ) -> None:
     settings = Settings(data=tmp_path / "data")
     with Store(settings, model.model_id, create=True) as store:
-        collection = store.writer.open_collection("acme", "main", None)
+        collection = store.intake.open_collection("acme", "main", None)
         rows = [build(collection, "a", TWO), build(collection, "b", "Only one.")]
         hashes = [chunk.content_hash for row in rows for chunk in row.chunks]
         vectors = dict(zip(hashes, model.embed_documents([TWO, "Only one."]), strict=True))
-        store.writer.write_documents(collection, rows, model.model_id, vectors)
-        assert embed_missing(store, model, 10, lambda done, total: None) == 2
-        connection = store.database.read()
+        store.intake.write_documents(collection, rows, model.model_id, vectors)
+        assert embed_missing(store.intake, model, 10, lambda done, total: None) == 2
+        connection = parts(store).database.read()
         sizes = dict(
             connection.execute("SELECT content_hash, length(vectors) FROM sentence_vectors")
         )
         assert sizes == {hashes[0]: 2 * model.dimension, hashes[1]: 0}
-        assert embed_missing(store, model, 10, lambda done, total: None) == 0
+        assert embed_missing(store.intake, model, 10, lambda done, total: None) == 0
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.errors import DocumentError
-from ingest.loaders.xml_safe import check_xml, parse_xml
+from ingest.loaders.web.xml_tree import check_xml, parse_xml
 
 LAUGHS = "<!DOCTYPE l [<!ENTITY a 'ha'>" + "".join(
     f"<!ENTITY {name} '{f'&{before};' * 10}'>"

@@ -72,8 +72,11 @@ def test_members_are_read(tmp_path: Path) -> None:
     [
         (b"", "damaged or no ZIP"),
         (b"PK\x03\x04" + bytes(99), "damaged or no ZIP"),
-        (packed(*((f"{n}", b"") for n in range(21))), r"more than 20 entries \(zip_entries\)"),
-        (packed(*((f"{n}", bytes(2**20)) for n in range(5))), r"4 MB \(zip_total_mb\)"),
+        (
+            packed(*((f"{n}", b"") for n in range(21))),
+            r"more than 20 entries \(ingest.zip_entries\)",
+        ),
+        (packed(*((f"{n}", bytes(2**20)) for n in range(5))), r"4 MB \(ingest.zip_total_mb\)"),
         (overlapping(), "overlap"),
     ],
 )
@@ -94,7 +97,7 @@ def test_containers_refused_as_a_whole(content: bytes, rule: str) -> None:
         (packed((of_kind("link", stat.S_IFLNK | 0o777), b"/etc/passwd")), "symbolic link"),
         (packed((of_kind("pipe", stat.S_IFIFO | 0o777), b"")), "a device or a pipe"),
         (encrypted(packed(("x", b"x"))), "encrypted"),
-        (packed(("x", bytes(2**21))), r"times its size; the limit is 100 \(zip_ratio\)"),
+        (packed(("x", bytes(2**21))), r"times its size; the limit is 100 \(ingest.zip_ratio\)"),
         (packed((of_kind("x", 0o644), b"some text")).replace(b"some", b"none"), "damaged"),
     ],
 )

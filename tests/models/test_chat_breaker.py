@@ -9,7 +9,7 @@ import pytest
 from chat_doubles import scripted_chat
 
 from core.errors import ModelError
-from models.chat.breaker import Breaker, server_breaker
+from models.chat.breaker import BREAKER_FAILURES, Breaker, server_breaker
 from models.chat.faults import ModelRefused, RunTimeout
 from models.chat.types import (
     ChatRequest,
@@ -108,11 +108,11 @@ def test_what_says_nothing_about_the_server_changes_nothing(error: ModelError) -
 
 
 def test_an_open_breaker_answers_at_once_for_every_call() -> None:
-    chat = scripted_chat([ModelUnavailable("gone")] * 5, llm_breaker_failures=5)
+    chat = scripted_chat([ModelUnavailable("gone")] * BREAKER_FAILURES)
     for _ in range(8):
         with pytest.raises(ModelUnavailable):
             chat.complete(REQUEST, verb="grade")
-    assert len(chat.prompts) == 5
+    assert len(chat.prompts) == BREAKER_FAILURES
 
 
 def test_one_breaker_for_each_server() -> None:

@@ -17,6 +17,7 @@ from stub_llm import MODEL, Connection, read_request, stub_llm
 from core.errors import ModelError
 from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
+from models.chat import running
 from models.chat.faults import NoConnection
 from models.chat.guarded import GuardedChat
 from models.chat.openai_chat import server_chat
@@ -112,7 +113,7 @@ def test_a_fault_ends_typed_recorded_and_with_its_connection_closed(
 
 
 def test_a_wrong_key_is_named(ledger: Ledger) -> None:
-    with stub_llm("wrong_key") as stub, pytest.raises(ModelUnavailable, match="CARREL_LLM_KEY"):
+    with stub_llm("wrong_key") as stub, pytest.raises(ModelUnavailable, match="CARREL_LLM__KEY"):
         ask(chat_at(stub.url))
 
 
@@ -166,7 +167,7 @@ def test_the_total_deadline_cuts_a_stream_of_tokens(ledger: Ledger) -> None:
             time.sleep(0.05)
 
     with stub_llm(trickle) as stub:
-        with pytest.raises(ModelTimeout, match="llm_call_seconds"):
+        with pytest.raises(ModelTimeout, match="llm.call_seconds"):
             ask(chat_at(stub.url, llm_call_seconds=2))
         assert stub.closed()
     assert ledger.calls[0].completion_tokens > 0
@@ -210,12 +211,17 @@ def test_an_interruption_closes_the_connection(ledger: Ledger) -> None:
     [("gigabyte_line", 8_000_000, 50_000_000), ("empty_chunks", 300_000, 3_000_000)],
 )
 def test_a_flood_is_cut_before_it_fills_the_memory(
-    behaviour: str, reply_bytes: int, memory: int, ledger: Ledger
+    behaviour: str,
+    reply_bytes: int,
+    memory: int,
+    ledger: Ledger,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(running, "REPLY_BYTES", reply_bytes)
     with stub_llm("good") as stub:
         ask(chat_at(stub.url))  # what the libraries load the first time is no flood
     with stub_llm(behaviour) as stub:
-        chat = chat_at(stub.url, llm_first_token_seconds=30, llm_reply_bytes=reply_bytes)
+        chat = chat_at(stub.url, llm_first_token_seconds=30)
         tracemalloc.start()
         try:
             with pytest.raises(ModelReplyError, match="bytes"):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
-from chat_doubles import SCRIPTED, scripted_chat
+from chat_doubles import SCRIPTED, ScriptedLlm, scripted_chat
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, BaseMessage
 
 from core.ledger import Ledger, opened_ledger
 from models.chat.reply import TextFilter
@@ -25,6 +26,7 @@ from models.chat.types import (
 )
 from models.chat.wire import prompt_hash
 
+PINNED = SCRIPTED.model_copy(update={"pins_slots": True, "slots": 1})
 SCHEMA = {"type": "object", "properties": {"grade": {"type": "integer"}}, "required": ["grade"]}
 
 
@@ -77,7 +79,7 @@ def test_the_schema_is_sent_in_the_form_that_is_obeyed(
     assert chat.sent[0]["chat_template_kwargs"] == {"enable_thinking": False}
     assert "response_format" not in chat.sent[1]
     assert chat.sent[1]["chat_template_kwargs"] == {"enable_thinking": True}
-    assert chat.sent[1]["max_tokens"] == 64 + chat.settings.llm_thinking_tokens
+    assert chat.sent[1]["max_tokens"] == 64 + chat.settings.llm.thinking_tokens
 
 
 def test_what_does_not_fit_the_context_is_never_sent(ledger: Ledger) -> None:
@@ -107,7 +109,7 @@ def test_the_runs_tokens_lower_max_tokens_and_then_end_the_calls(ledger: Ledger)
     ledger.tokens = prompt + 20
     chat.complete(asked(), verb="grade")
     assert chat.sent[0]["max_tokens"] == 20
-    with pytest.raises(ModelOverflow, match="CARREL_BUDGET_TOKENS"):
+    with pytest.raises(ModelOverflow, match="CARREL_BUDGET__TOKENS"):
         chat.complete(asked(), verb="grade")
     assert len(chat.prompts) == 1
 
@@ -216,3 +218,41 @@ def test_half_a_surrogate_pair_can_be_recorded(ledger: Ledger) -> None:
     chat = scripted_chat([AIMessage("half \ud800 a pair")])
     assert chat.complete(asked(), verb="answer").text == "half ? a pair"
     assert "half ?" in ledger.calls[0].model_dump_json()
+
+
+def test_what_a_caller_said_is_never_kept_by_the_server() -> None:
+    """Neither a question nor a repair, whose dialogue holds it, is part of what is saved."""
+    held: list[list[str]] = []
+
+    class Keeping(ScriptedLlm):
+        def hold_prefix(self, slot: int, messages: list[BaseMessage]) -> bool:
+            held.append([one.text for one in messages])
+            return True
+
+    chat = scripted_chat(["one", "two"], PINNED)
+    chat.llm = Keeping(messages=iter(["one", "two"]))
+    asked = ChatRequest((Message("system", "Rules."), Message("user", "SECRET")), 50, static=1)
+    repair = replace(
+        asked, messages=(*asked.messages, Message("assistant", "x"), asked.messages[1])
+    )
+    for owner, request in (("ann", asked), ("bob", repair)):
+        with opened_ledger(Ledger(time.monotonic() + 20, 10_000, owner)):
+            chat.complete(request, verb="answer")
+    assert held == [["Rules."], ["Rules."]]
+
+
+def test_a_slot_is_given_what_each_kind_of_prompt_begins_with() -> None:
+    held: list[str] = []
+
+    class Keeping(ScriptedLlm):
+        def hold_prefix(self, slot: int, messages: list[BaseMessage]) -> bool:
+            held.append(messages[0].text)
+            return True
+
+    chat = scripted_chat([], PINNED)
+    chat.llm = Keeping(messages=iter("12345"))
+    for kind in ("Choose.", "Answer.", "Answer.", "Choose.", "Choose."):
+        asked = ChatRequest((Message("system", kind), Message("user", "What?")), 50, static=1)
+        with opened_ledger(Ledger(time.monotonic() + 20, 10_000, "ann")):
+            chat.complete(asked, verb="answer")
+    assert held == ["Choose.", "Answer.", "Choose."]

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from llama_servers import RunningServer
 from stub_llm import BEHAVIOURS, MODEL, Connection, stub_llm
+from tiers import examples
 
 from core.errors import CarrelError
 from core.settings import Settings
@@ -248,7 +249,7 @@ JSON = st.recursive(
 )
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(models=JSON, props=JSON, reply=JSON)
 def test_nothing_a_server_says_raises(models: Any, props: Any, reply: Any, tmp_path: Path) -> None:
     listed = models if isinstance(models, dict) else {"data": [{"id": MODEL, "aliases": models}]}
@@ -285,4 +286,4 @@ def test_a_real_server_is_known(llama_server: RunningServer, tmp_path: Path) -> 
 def test_a_real_server_refuses_a_wrong_key(llama_server: RunningServer, tmp_path: Path) -> None:
     model, warning = open_chat(at(llama_server.url, tmp_path, llm_key="wrong"))
     assert model is None
-    assert "CARREL_LLM_KEY" in warning
+    assert "CARREL_LLM__KEY" in warning

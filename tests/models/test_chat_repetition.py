@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.chat.repetition import SHORTEST_RUN, repeated_piece
+from models.chat.reply import SHORTEST_RUN, repeated_piece
 
 
 @given(st.text(max_size=50), st.text(min_size=1, max_size=40))
@@ -25,7 +25,7 @@ def test_what_is_found_is_there(text: str, copies: int) -> None:
         assert text.endswith(text[-size:] * copies)
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/design.md", "core/settings.py"])
+@pytest.mark.parametrize("path", ["README.md", "docs/explanation/design.md", "core/settings.py"])
 def test_no_prefix_of_a_real_text_is_a_loop(path: str) -> None:
     text = (Path(__file__).resolve().parents[2] / path).read_text(encoding="utf-8")[:6000]
     assert not any(repeated_piece(text[:end], 6) for end in range(0, len(text), 7))

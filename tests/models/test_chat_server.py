@@ -121,3 +121,29 @@ def test_many_users_at_once_each_get_their_own_answer(chat: GuardedChat) -> None
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(grade, range(8))) == [{f"u{user}"} for user in range(8)]
+
+
+STATIC = (Message("system", "Answer."), Message("user", "Who?"), Message("assistant", "Ann."))
+
+
+def test_what_never_changes_is_read_once_and_tells_nothing_of_others(
+    chat: GuardedChat, llama_server: RunningServer
+) -> None:
+    """A slot that was another caller's holds the beginning of the prompt, and only that."""
+    if not llama_server.is_llama_server:
+        pytest.skip("only llama-server has slots")
+    beginning = 0
+    for place, owner in enumerate(("ann", "bob", "bob", "cem")):
+        said = Message("user", f"Question of {owner}? " * 30)
+        request = ChatRequest((*STATIC, said), 8, static=len(STATIC))
+        with opened_ledger(ledger(owner)) as opened:
+            chat.complete(request, verb="answer")
+        if not chat._keeps_prefixes:
+            pytest.skip("this llama-server keeps no slots (--slot-save-path)")
+        (call,) = opened.calls
+        if place == 0:
+            beginning = call.cached_tokens
+        elif place == 2:
+            assert call.cached_tokens > 2 * beginning > 0  # bob's own question again
+        else:
+            assert call.cached_tokens == beginning

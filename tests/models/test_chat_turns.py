@@ -8,7 +8,7 @@ import time
 import pytest
 
 from models.chat.faults import RunTimeout, ServerBusy
-from models.chat.turns import Turns
+from models.chat.slots import Turns
 from models.chat.types import ModelCancelled
 
 LATE = 60.0

@@ -11,8 +11,8 @@ import pytest
 from fakes import FakeEmbedder
 
 from core.errors import ModelError
+from models.digest import Prompts
 from models.embeddings import Embedder, load_embedder
-from models.identity import Prompts
 
 TEXTS = [
     "The harbour is open.",
@@ -186,3 +186,14 @@ def test_the_fake_is_nearer_where_words_are_shared(embedder: FakeEmbedder) -> No
     near, far = embedder.embed_documents(["a b c x", "w x y z"]) @ query
     assert near > far
     assert embedder.embed_query("a b") @ embedder.embed_query("B A") == pytest.approx(1.0)
+
+
+def test_a_device_that_is_not_there_or_not_for_onnx_is_one_line(
+    tiny_folder: Path, model_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"cache_dir": model_cache, "threads": 1, "batch_size": 4}
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(ModelError, match="torch finds no such device here: embedder_device=cuda"):
+        load_embedder(str(tiny_folder), device="cuda", **given)
+    with pytest.raises(ModelError, match="ONNX files run on the CPU"):
+        load_embedder(str(tiny_folder), device="cuda", backend="onnx", **given)

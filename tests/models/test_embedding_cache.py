@@ -14,7 +14,7 @@ from core.cache.cache import Cache, local_cache
 from core.cache.memory import MemoryStore
 from core.cache.secret import random_secret
 from core.errors import ModelError
-from models.embedding_cache import CachedEmbedder
+from models.embeddings import CachedEmbedder
 
 TEXTS = ["The cat sat.", "Кот сидел.", "猫坐着。", "", "\ud800 half a pair", "The cat sat."]
 

@@ -13,12 +13,16 @@ from hypothesis import strategies as st
 from core.errors import CallerError, ModelError, OperatorError
 from core.settings import Settings
 from models.chat_table import chat_table
-from models.llama import gpu
-from models.llama.binary import ServerBinary, find_server
-from models.llama.command import port_of, server_command, server_environment
+from models.llama import memory
+from models.llama.command import (
+    ServerBinary,
+    find_server,
+    port_of,
+    server_command,
+    server_environment,
+)
 from models.llama.gguf_file import GgufInfo
-from models.llama.gpu import choose_layers
-from models.llama.memory import buffer_bytes, cache_bytes
+from models.llama.memory import buffer_bytes, cache_bytes, choose_layers
 from models.llama.processes import birth
 from models.llama.profiles import find_model, read_profiles
 from models.llama.server_state import ServerState, ensure_key, key_for, write_state
@@ -33,6 +37,8 @@ NEW = """
 --ui,  --webui, --no-ui, --no-webui     web UI
 --api-key-file FNAME                    keys
 --threads-http N                        threads
+--poll <0...100>                        polling level
+--slot-save-path PATH                   slots
 --jinja, --no-jinja                     jinja
 --offline                               offline
 --list-devices                          print list of available devices and exit
@@ -74,6 +80,7 @@ def command(server: ServerBinary) -> str:
             threads=4,
             connections=64,
             key_file=Path("/h/key"),
+            slot_folder=Path("/h/slots"),
         )
     )
 
@@ -84,6 +91,7 @@ def test_a_new_server_gets_every_flag(tmp_path: Path) -> None:
     assert said.startswith(f"{path} -m /m/a.gguf --host 127.0.0.1 --port 8020 -c 8192 -np 2 -t 4")
     for flags in (
         "--api-key-file /h/key", "--alias a", "-ngl 3", "-n 4096", "--cache-ram 0", "--no-slots",
+        "--slot-save-path /h/slots", "--poll 0",
         "--no-ui", "--jinja", "--offline", "--threads-http 64", "--flash-attn auto",
     ):  # fmt: skip
         assert f"{flags} " in said + " "
@@ -108,10 +116,10 @@ def test_the_python_server_is_told_the_same() -> None:
 
 
 def test_variables_cannot_change_what_the_flags_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("LLAMA_ARG_HOST", "LLAMA_API_KEY", "HOST", "CONFIG_FILE", "CARREL_LLM_KEY"):
+    for name in ("LLAMA_ARG_HOST", "LLAMA_API_KEY", "HOST", "CONFIG_FILE", "CARREL_LLM__KEY"):
         monkeypatch.setenv(name, "0.0.0.0")
     seen = server_environment(False, "secret", 8020)
-    assert not seen.keys() & {"LLAMA_ARG_HOST", "LLAMA_API_KEY", "CARREL_LLM_KEY"}
+    assert not seen.keys() & {"LLAMA_ARG_HOST", "LLAMA_API_KEY", "CARREL_LLM__KEY"}
     assert "secret" not in seen.values()
     python = server_environment(True, "secret", 8020)
     assert (python["HOST"], python["PORT"], python["API_KEY"]) == ("127.0.0.1", "8020", "secret")
@@ -179,7 +187,7 @@ def test_layers_that_fit_the_gpus(tmp_path: Path) -> None:
 def test_layers_never_need_more_than_is_free(free: int) -> None:
     server = ServerBinary("llama-server", ("x",))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(gpu, "free_gpu_bytes", lambda server: free << 20)
+        patch.setattr(memory, "free_gpu_bytes", lambda server: free << 20)
         chosen = choose_layers(server, BIG, 8192, 2, asked=-1, margin=0)
     needed = (BIG.bytes + cache_bytes(BIG, 8192, 2)) * chosen / 36 + buffer_bytes(BIG)
     assert chosen == 0 or needed <= free << 20

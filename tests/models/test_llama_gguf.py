@@ -14,8 +14,7 @@ from tiny_gguf import write_tiny_gguf
 
 from core.errors import CarrelError, ModelError, OperatorError
 from models.llama import memory
-from models.llama.ggml_types import BLOCKS, FILE_TYPES
-from models.llama.gguf_file import read_gguf
+from models.llama.gguf_file import BLOCKS, FILE_TYPES, read_gguf
 from models.llama.memory import cache_bytes, check_memory, memory_available, memory_needed
 
 

@@ -14,6 +14,7 @@ import pytest
 import tiny_gguf
 from langchain_core.messages import AIMessageChunk, HumanMessage, SystemMessage
 
+from core import distribution
 from core.errors import ModelError
 from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
@@ -27,7 +28,6 @@ from models.chat.types import (
     ModelOverflow,
     ModelTimeout,
 )
-from models.llama import in_process
 
 pytest.importorskip("llama_cpp")
 
@@ -186,6 +186,6 @@ def test_files_that_cannot_chat(
     monkeypatch.setattr(gguf.GGUFWriter, "add_chat_template", lambda *_: None)
     with pytest.raises(ModelError, match="no chat template"):
         open_gguf_chat(settings_of(tiny_gguf.write_tiny_gguf(tmp_path / "base.gguf")))
-    monkeypatch.setattr(in_process, "find_spec", lambda name: None)
+    monkeypatch.setattr(distribution, "find_spec", lambda name: None)
     with pytest.raises(ModelError, match="pip install"):
         open_gguf_chat(settings_of(tiny_model))

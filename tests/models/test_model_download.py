@@ -15,12 +15,10 @@ from stub_hub import StubHub, stub_hub
 from core.errors import ModelError, OperatorError
 from models import download
 from models.chat_table import ChatCard
-from models.download import pull_chat_model
+from models.download import pull_chat_model, recorded_digest
 from models.hub import HubError
 from models.named import NamedModel
-from models.recorded import recorded_digest
-from models.snapshot import pull_snapshot
-from models.verify import verify_model
+from models.verify import pull_snapshot, verify_model
 
 DATA = b"GGUF" + bytes(range(256)) * 12_000  # 3 MB, more than one block
 DIGEST = hashlib.sha256(DATA).hexdigest()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from app.session import Session
 from core.errors import ModelError
 from core.settings import Settings, load_settings
-from graph.session import Session
 from models.loading import open_embedder, open_embedders, open_reranker
 
 
@@ -49,12 +49,12 @@ def test_settings_name_two_embedders_and_a_reranker(
 
 def test_a_missing_second_embedder_names_its_setting(given) -> None:
     settings = Settings(embedder_second="/nowhere", **given)
-    with pytest.raises(ModelError, match="CARREL_EMBEDDER_SECOND, or use 'none'"):
+    with pytest.raises(ModelError, match="CARREL_EMBEDDING__SECOND, or use 'none'"):
         open_embedders(settings)
 
 
 def test_the_backend_is_one_of_three() -> None:
-    with pytest.raises(Exception, match="embedder_backend"):
+    with pytest.raises(Exception, match="embedding.backend"):
         load_settings({"embedder_backend": "tpu"})
 
 
@@ -68,7 +68,7 @@ def test_a_session_gives_its_models_to_the_search(
         **given,
     )
     with Session(settings, create=True, needs_embedder=True) as session:
-        collection = session.store.writer.open_collection("acme", "main", None)
+        collection = session.store.intake.open_collection("acme", "main", None)
         index = session.index(collection)
         assert session.second is not None
         assert index.second is not None
@@ -93,7 +93,7 @@ def test_broken_models_leave_a_session_that_warns(tiny_folder: Path, given) -> N
 def test_a_broken_reranker_is_one_warning(tiny_folder: Path, given) -> None:
     settings = Settings(embedder=str(tiny_folder), reranker=str(tiny_folder), **given)
     with Session(settings, create=True) as session:
-        collection = session.store.writer.open_collection("acme", "main", None)
+        collection = session.store.intake.open_collection("acme", "main", None)
         for _ in range(2):
             assert session.index(collection).reranker is None
         assert [warning.partition(":")[0] for warning in session.warnings] == ["no re-ranking"]
@@ -101,5 +101,5 @@ def test_a_broken_reranker_is_one_warning(tiny_folder: Path, given) -> None:
 
 def test_ingest_needs_both_embedders(tiny_folder: Path, given) -> None:
     settings = Settings(embedder=str(tiny_folder), embedder_second="/nowhere", **given)
-    with pytest.raises(ModelError, match="EMBEDDER_SECOND"):
+    with pytest.raises(ModelError, match="EMBEDDING__SECOND"):
         Session(settings, create=True, needs_embedder=True)

@@ -11,7 +11,7 @@ import pytest
 import models.embedder_backend
 from core.errors import ModelError
 from models.embeddings import load_embedder
-from models.onnx_cache import ExportError, ensure_onnx
+from models.onnx_session import ExportError, ensure_onnx
 
 
 def kept(cache: Path) -> list[str]:
@@ -89,7 +89,7 @@ def test_vectors_that_differ_are_torchs(
     monkeypatch.setattr(models.embedder_backend, "export_embedder", export_wrong)
     given = {"cache_dir": tmp_path, "threads": 1, "batch_size": 2}
     found = load_embedder(str(tiny_folder), **given)
-    assert type(found).__name__ == "TorchEmbedder"
+    assert type(found).__name__ == "HuggingFaceEmbedder"
     with pytest.raises(ModelError, match="differ from torch"):
         load_embedder(str(tiny_folder), backend="onnx", **given)
     assert kept(tmp_path) == [".refused"]

@@ -10,17 +10,16 @@ import pytest
 from core.cache.cache import local_cache
 from core.errors import ModelError
 from models import reader
-from models.embedding_cache import CachedEmbedder
-from models.embeddings import EMBEDDED, Embedder, Passage, Reads, load_embedder
+from models.embeddings import EMBEDDED, CachedEmbedder, Embedder, Reads, SpanPassage, load_embedder
 from models.table import READER, published_weights
 
 
-def passage(*sentences: str, heading: str = "") -> Passage:
+def passage(*sentences: str, heading: str = "") -> SpanPassage:
     spans, text = [], ""
     for one in sentences:
         spans.append((len(text), len(text) + len(one)))
         text += f"{one} "
-    return Passage(heading, text.rstrip(), tuple(spans))
+    return SpanPassage(heading, text.rstrip(), tuple(spans))
 
 
 TOWER = passage(
@@ -62,7 +61,7 @@ def reading(embedded: Embedder) -> Reads:
     ],
 )
 def test_the_sentence_that_answers_is_the_likeliest(
-    reading: Reads, question: str, given: Passage, right: int, value: str
+    reading: Reads, question: str, given: SpanPassage, right: int, value: str
 ) -> None:
     (rows,) = reading.read(question, [given])
     odds, start, end = rows[rows[:, 0].argmax()].tolist()
@@ -112,7 +111,7 @@ def line(tmp_path: Path) -> str:
         opened.read("When?", [TOWER])
     said = str(raised.value)
     assert "\n" not in said
-    assert "answer_reader=false" in said
+    assert "answering.reader=false" in said
     return said
 
 

@@ -24,7 +24,7 @@ from core.types import (
     SubQuestion,
     Understanding,
 )
-from graph.context import make_context
+from graph.context import Context
 from graph.reading import told
 from graph.state import state_keys
 from nodes.generate import generate
@@ -80,9 +80,7 @@ def runtime(index: Callable[..., Any]) -> Callable[..., Any]:
         settings = Settings(**{"data": searched.settings.data, **values})
         tools = Toolbox(searched)
         reasoner = RulesReasoner(settings, tools.term_weights(), None)
-        context = make_context(
-            AuthContext(tenant="acme"), tools, reasoner, settings, clock=lambda: 1.0
-        )
+        context = Context(AuthContext(tenant="acme"), tools, reasoner, settings, clock=lambda: 1.0)
         return SimpleNamespace(context=context, stream_writer=lambda event: None)
 
     return make

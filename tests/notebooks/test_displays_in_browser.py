@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from core.display.path import path_drawing
-from core.display.plan_drawing import Outcome, plan_drawing
-from core.display.runs import evidence_of, run_view, steps_view
 from core.trace import RunRecord, Step
 from core.types import Answer, Plan, SubQuestion
-from serve.api.drawings import compiled_graph
+from display.answers import answer_view
+from display.evidence import evidence_view
+from display.path import path_drawing
+from display.plan_drawing import Outcome, plan_drawing
+from display.runs import evidence_of, run_view, steps_view
 
 CHROMIUM = shutil.which("chromium")
 QUIET = (
@@ -90,9 +91,8 @@ def measured(page: Page, body: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("graph", [compiled_graph(), ()], ids=["over the graph", "alone"])
-def test_the_path_is_legible(page: Page, run: RunRecord, graph: tuple[Any, ...]) -> None:
-    found = measured(page, path_drawing(run, *graph))
+def test_the_path_is_legible(page: Page, run: RunRecord) -> None:
+    found = measured(page, path_drawing(run))
     assert found["nodes"] >= 12 and found["counts"] > 2
     assert (found["outside"], found["hidden"]) == ([], [])
 
@@ -120,7 +120,7 @@ def test_a_run_is_accessible_in_light_and_dark_and_loads_nothing(
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.set_viewport_size({"width": width, "height": 700})
-    body = run_view(run).html + steps_view(run).html + evidence_of(run)._repr_html_()
+    body = run_view(run).html + steps_view(run).html + evidence_view(evidence_of(run)).html
     body = f"<main style='{colours};padding:1em'><h1>Run</h1>{body}</main>"
     measured(page, body.replace("<details>", "<details open>"))
     assert [one["id"] for one in Axe().run(page).response["violations"]] == []
@@ -129,5 +129,5 @@ def test_a_run_is_accessible_in_light_and_dark_and_loads_nothing(
 
 
 def test_an_answer_that_is_empty_is_said(page: Page) -> None:
-    measured(page, Answer(text="")._repr_html_())
+    measured(page, answer_view(Answer(text="")).html)
     assert page.inner_text("p.answer") == "There is no answer."

@@ -25,7 +25,7 @@ if not hasattr(socket, "free_connect"):
     socket.getaddrinfo = lambda *given, **named: refused(socket.socket(), given)
 """
 # A busy machine must not stop a run early.
-ENVIRONMENT = {"CARREL_REASONER": "rules", "CARREL_BUDGET_SECONDS": "300"}
+ENVIRONMENT = {"CARREL_REASONER": "rules", "CARREL_BUDGET__SECONDS": "300"}
 SHOWN = ("text/html", "image/png", "text/plain")
 
 
@@ -139,7 +139,7 @@ def test_trace_lab_follows_two_hops_and_their_budget(ran: dict[str, Any]) -> Non
     (steps,) = pages(notebook, "steps_view(run)")
     nodes = [row.css("td")[1].text() for row in steps.css("tbody tr")]
     assert nodes[:2] == ["understand", "plan"] and nodes[-1] == "verify"
-    assert "cosine" in printed(notebook, "from core.display.evidence")
+    assert "cosine" in printed(notebook, "from display.evidence")
     (replay,) = pages(notebook, "questions = ")
     assert "gateway-rota" in replay.css("article mark")[-1].text()
     assert "deps form no cycle" in printed(notebook, "from core.errors")

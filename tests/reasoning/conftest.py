@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 import pytest
 from builders import weights_for
 
+from app.session import open_embedder
 from core.cache.cache import local_cache
 from core.settings import Settings
 from core.types import Evidence
-from graph.session import open_embedder
-from models.embedding_cache import CachedEmbedder
-from models.embeddings import Embedder
+from models.embeddings import CachedEmbedder, Embedder
 from reasoning.rules.reasoner import RulesReasoner
 
 

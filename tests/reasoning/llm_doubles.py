@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from builders import weights_for
 
+from core.fields.llm import DECISIONS, NULL
 from core.language.tokens import estimate_tokens
 from core.ledger import Ledger, current_ledger
 from core.settings import Settings
@@ -88,7 +89,7 @@ def thinking(
     model = ScriptedModel(*replies, context=context)
     settings = Settings(**values)
     rules = RulesReasoner(settings, weights_for(evidence), embedder)
-    return LlmReasoner(model, rules, settings, embedder), model
+    return LlmReasoner(model, rules, settings, embedder, frozenset([*DECISIONS, NULL])), model
 
 
 def purse(tokens: int = 100_000) -> Ledger:

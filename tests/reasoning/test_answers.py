@@ -8,11 +8,12 @@ import pytest
 from builders import asking, graded, piece, weights_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.language.sentences import sentence_spans
 from core.types import Draft, Evidence, Plan, SubQuestion, Understanding
+from reasoning.rules.answering.relevance import Relevance
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.rules.relevance import Relevance
 
 Rules = Callable[..., RulesReasoner]
 DOSE = asking("What is the highest dose of morphine for an adult?", wants="number")
@@ -165,7 +166,7 @@ WORDS = (
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     texts=st.lists(
         st.lists(st.sampled_from(WORDS), max_size=15).map(" ".join), min_size=1, max_size=3

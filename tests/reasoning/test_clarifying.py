@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from core.settings import Settings
 from core.types import Clarification, Evidence
+from reasoning import clarifying
 from reasoning.clarifying import (
     chosen,
     clarification_text,
@@ -112,26 +113,27 @@ def found(title: str, grade: int, source: str = "a.md") -> Evidence:
     )
 
 
-def test_related_documents_are_offered_best_first_and_each_once() -> None:
+def test_related_documents_are_offered_best_first_and_each_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     evidence = [
         found("Refund rules", 1),
         found("Weather", 0),
         found("Payout API", 2),
         found("refund RULES", 1),
     ]
-    asked = not_found("What is the fee?", evidence, SETTINGS)
+    asked = not_found("What is the fee?", evidence)
     assert asked is not None
     assert asked.options == ["Payout API", "Refund rules"]
     assert asked.question.startswith("I found nothing")
-    fewer = not_found(
-        "What is the fee?", evidence, SETTINGS.model_copy(update={"clarification_options": 1})
-    )
+    monkeypatch.setattr(clarifying, "OPTIONS", 1)
+    fewer = not_found("What is the fee?", evidence)
     assert fewer is not None and fewer.options == ["Payout API"]
 
 
 def test_a_title_with_a_word_of_the_question_is_related() -> None:
     evidence = [found("Weather", 0), found("Payout fees", 0), found("Ledger", 1)]
-    asked = not_found("Which fees are there in Japan?", evidence, SETTINGS)
+    asked = not_found("Which fees are there in Japan?", evidence)
     assert asked is not None and asked.options == ["Ledger", "Payout fees"]
 
 
@@ -141,7 +143,7 @@ def test_a_title_with_a_word_of_the_question_is_related() -> None:
     ids=["nothing", "off topic", "no title", "only repeats the question"],
 )
 def test_without_anything_to_offer_nothing_is_asked(evidence: list[Evidence]) -> None:
-    assert not_found("What is the fee?", evidence, SETTINGS) is None
+    assert not_found("What is the fee?", evidence) is None
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,7 @@ def test_without_anything_to_offer_nothing_is_asked(evidence: list[Evidence]) ->
     ],
 )
 def test_it_asks_in_the_language_of_the_question(question: str, language: str) -> None:
-    asked = not_found(question, [found("Payout API", 1)], SETTINGS)
+    asked = not_found(question, [found("Payout API", 1)])
     starts = {"en": "I found", "ru": "В этих", "uk": "У цих", "zh": "在这些"}
     assert asked is not None and asked.question.startswith(starts[language])
 

@@ -7,11 +7,12 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
-from core.language.cues import LANGUAGES
 from core.language.detect import detect_language
-from reasoning.rules.clauses import split_clauses
+from languages.language import known_languages
 from reasoning.rules.lexicon import lexicon
+from reasoning.rules.understanding.clauses import split_clauses
 
 ONE_CLAUSE = [
     ("en", "What is the boiling point of water?"),
@@ -113,7 +114,7 @@ def words_of(text: str) -> list[str]:
     return re.findall(r"\w+", text)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", known_languages())
 def test_every_entry_of_a_lexicon_is_text(language: str) -> None:
     # YAML reads a bare on, yes or no as a truth value.
     words = lexicon(language)
@@ -133,8 +134,8 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
-@given(text=TEXTS, limit=st.integers(1, 6), language=st.sampled_from(LANGUAGES))
+@settings(max_examples=examples(150), deadline=None)
+@given(text=TEXTS, limit=st.integers(1, 6), language=st.sampled_from([*known_languages()]))
 def test_the_clauses_hold_every_word_in_order(text: str, limit: int, language: str) -> None:
     words = lexicon(language)
     clauses = split_clauses(text, words, limit)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from builders import piece
 
-from reasoning.rules.blocks import MOST_CHARACTERS
-from reasoning.rules.context import in_context, keeps_lines
-from reasoning.rules.sentences import Sentence
+from reasoning.rules.answering.blocks import MOST_CHARACTERS
+from reasoning.rules.answering.context import in_context, keeps_lines
+from reasoning.rules.answering.sentences import Sentence
 
 CODE = "To start it, run this command:\n\n```bash\nserve --port 80\n```\n\nThen open the page."
 

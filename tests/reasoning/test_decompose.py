@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reasoning.rules.decompose import decompose
+from reasoning.rules.decomposition.decompose import decompose
 from reasoning.rules.lexicon import lexicon
 
 CHAINS = [

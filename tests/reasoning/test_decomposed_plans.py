@@ -7,16 +7,17 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.language.analysis import terms
-from core.language.cues import LANGUAGES
 from core.settings import Settings
 from core.types import Understanding
+from languages.language import known_languages
 from reasoning.planning.rules import first_problem
 from reasoning.planning.slots import escaped, filled, literal, slots_in
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.plan import plan
-from reasoning.rules.understand import understand
+from reasoning.rules.understanding.understand import understand
 
 PIECES = (
     "Who|What|which|When did|the author of|the country where|the city in which|that|whose|Ann Lee"
@@ -40,7 +41,7 @@ def understood(question: str) -> Understanding:
     return understand(question, [], Settings().max_sub_questions, Settings().plan_in_degree)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(question=QUESTIONS)
 def test_every_plan_is_valid(question: str) -> None:
     known = understood(question)
@@ -55,7 +56,7 @@ def test_every_plan_is_valid(question: str) -> None:
         assert all(dep < place for dep in part.deps)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(question=PIECED.map(" ".join))
 def test_the_parts_keep_the_words_of_the_question(question: str) -> None:
     known = understood(question)
@@ -76,7 +77,7 @@ def test_the_parts_keep_the_words_of_the_question(question: str) -> None:
     assert asked - kept - steering == set()
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", known_languages())
 def test_every_list_that_takes_questions_apart_is_text(language: str) -> None:
     words = lexicon(language)
     assert words.any_of("role") and words.any_of("person_noun") and words.any_of("place_noun")

@@ -8,7 +8,7 @@ from builders import asking, piece, weights_for
 from core.settings import Settings
 from core.types import AnswerKind, Evidence
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.rules.record_fields import (
+from reasoning.rules.records.fields import (
     asked_fields,
     counts_records,
     field_lines,
@@ -16,7 +16,7 @@ from reasoning.rules.record_fields import (
     records_of,
     theme_of,
 )
-from reasoning.rules.record_schema import canonical
+from reasoning.rules.records.schema import canonical
 
 TITLE = "The Amber Mill of Velbor"
 RECORD = piece(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reasoning.rules.lexicon import lexicon
-from reasoning.rules.values import form_asked, has_kind
+from reasoning.rules.values.forms import form_asked, has_kind
 
 ASKED = (
     ("en", "Since which release does it know events?", "version"),

@@ -8,6 +8,7 @@ import pytest
 from builders import asking, piece
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.types import AnswerKind, Evidence, SubQuestion
 from models.embeddings import Embedder
@@ -162,7 +163,7 @@ FILLERS = (
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     around=st.lists(st.sampled_from(FILLERS), max_size=4, unique=True),
     place=st.integers(0, 4),

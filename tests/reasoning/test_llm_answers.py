@@ -1,8 +1,6 @@
-"""Answers of a scripted model: streamed claim by claim, cited to characters, in one language."""
+"""Answers of a scripted model: streamed by sentences, cited to characters, in one language."""
 
 from __future__ import annotations
-
-import json
 
 import pytest
 from builders import asking, graded, piece
@@ -21,9 +19,10 @@ CHUNK = (
 ITEM = graded(piece(CHUNK))
 OTHER = graded(piece("The gateway logs every refund for seven years."), 2)
 QUESTION = asking("How long does the refund API wait, and who maintains it?")
-KNOWN = Understanding(question=QUESTION.text, language="en")
-FIRST = {"text": "The refund API waits at most 30 seconds.", "sources": [1]}
-SECOND = {"text": "Alice Moor maintains the refund service.", "sources": [1]}
+FIRST = "The refund API waits at most 30 seconds."
+SECOND = "Alice Moor maintains the refund service."
+BOTH = "The refund API waits at most 30 seconds [1]. Alice Moor maintains the refund service. [1]"
+NULL = "NOT FOUND"
 
 
 def answered(*replies, evidence=(ITEM,), question=QUESTION, plan=None, embedder=None, **values):
@@ -33,35 +32,29 @@ def answered(*replies, evidence=(ITEM,), question=QUESTION, plan=None, embedder=
     with opened_ledger(purse()) as ledger:
         ledger.on_text = lambda text: heard.append(text)
         ledger.on_claim = heard.append
-        draft = reasoner.answer(KNOWN, plan or Plan(questions=[question]), evidence)
+        known = Understanding(question=question.text, language=question.language)
+        draft = reasoner.answer(known, plan or Plan(questions=[question]), evidence)
     return draft, model, ledger, heard
 
 
-def test_claims_are_cited_to_the_sentence_they_rest_on():
-    draft, _, ledger, _ = answered({"claims": [FIRST, SECOND]})
-    quotes = [claim.citations[0].quote for claim in draft.claims]
-    assert quotes == [FIRST["text"], SECOND["text"]]
+def test_sentences_are_cited_to_what_they_rest_on():
+    draft, model, ledger, _ = answered(BOTH)
+    assert [claim.text for claim in draft.claims] == [FIRST, SECOND]
+    assert [claim.citations[0].quote for claim in draft.claims] == [FIRST, SECOND]
     known = {ITEM.evidence_id: ITEM}
     assert [unsupported_reason(claim, known) for claim in draft.claims] == ["", ""]
     assert [claim.question_id for claim in draft.claims] == ["q1", "q1"]
     assert (draft.missing, ledger.degraded) == ([], [])
+    assert model.requests[0].schema is None and model.requests[0].alternatives
 
 
-def test_claims_and_text_are_heard_in_order_while_they_are_written():
-    draft, _, _, heard = answered({"claims": [FIRST, SECOND]})
+def test_sentences_and_text_are_heard_in_order_while_they_are_written():
+    draft, _, _, heard = answered(BOTH)
     texts = [piece for piece in heard if isinstance(piece, str)]
     assert [claim for claim in heard if not isinstance(claim, str)] == draft.claims
-    assert "".join(texts) == f"{FIRST['text']} {SECOND['text']}"
-    assert len(texts) > 6
-    before = heard[: heard.index(draft.claims[0])]
-    assert "".join(before) == FIRST["text"]
-
-
-def test_text_with_escapes_is_heard_as_it_is_meant():
-    text = 'The refund API\nwaits "at most" 30 seconds \\ 30 с 😀.'
-    reply = json.dumps({"claims": [{"text": text, "sources": [1]}]})
-    _, _, _, heard = answered(reply)
-    assert "".join(piece for piece in heard if isinstance(piece, str)) == text
+    assert "".join(texts) == BOTH and len(texts) > 6
+    before = "".join(piece for piece in heard[: heard.index(draft.claims[0])])
+    assert SECOND not in before and "[1]. " in before
 
 
 @pytest.mark.parametrize(
@@ -74,30 +67,27 @@ def test_text_with_escapes_is_heard_as_it_is_meant():
     ],
     ids=["length", "repeated", "timeout", "died"],
 )
-def test_whole_claims_of_a_reply_that_breaks_off_are_kept(last):
-    said = json.dumps({"claims": [FIRST, SECOND]})
-    draft, model, ledger, heard = answered(last(said[: said.index("maintains")]))
-    assert [claim.text for claim in draft.claims] == [FIRST["text"]]
+def test_whole_sentences_of_a_reply_that_breaks_off_are_kept(last):
+    draft, model, ledger, heard = answered(last(BOTH[: BOTH.index("maintains")]))
+    assert [claim.text for claim in draft.claims] == [FIRST]
     assert (len(model.requests), ledger.degraded) == (1, [])
     assert draft.claims[0] in heard
 
 
-def test_without_a_whole_claim_the_rules_answer_and_are_heard():
-    said = '{"claims": [{"text": "The refund API wa'
-    draft, model, ledger, heard = answered(breaking(ModelTimeout("no token for 15 s"), said))
+def test_without_a_whole_sentence_the_rules_answer():
+    said = "The refund API wa"
+    draft, model, ledger, _ = answered(breaking(ModelTimeout("no token for 15 s"), said))
     assert draft.claims and draft.claims[0].text in CHUNK
     assert ledger.degraded == ["answer: the model did not answer (no token for 15 s)"]
-    assert [claim for claim in heard if not isinstance(claim, str)] == draft.claims
     assert len(model.requests) == 1
 
 
-def test_each_sub_question_is_answered_from_its_own_evidence():
+def test_all_parts_are_answered_in_one_call():
     asked = [asking("How long?", id="q1"), asking("Who?", id="q2"), asking("Why?", id="q3")]
     long = piece("It waits at most 30 seconds.", grades={"q1": 3, "q2": 1})
-    who = piece("Alice Moor maintains it.", grades={"q2": 2})
-    draft, model, _, _ = answered(
-        {"claims": [{"text": "It waits at most 30 seconds.", "sources": [1]}]},
-        {"claims": [{"text": "Alice Moor maintains it.", "sources": [1]}]},
+    who = piece("Alice Moor maintains it.", grades={"q2": 3})
+    draft, model, _, heard = answered(
+        "It waits at most 30 seconds [1]. Alice Moor maintains it [2].",
         evidence=(long, who),
         plan=Plan(questions=asked),
     )
@@ -106,83 +96,130 @@ def test_each_sub_question_is_answered_from_its_own_evidence():
         ("q2", who.chunk_id),
     ]
     assert draft.missing == ["Why?"]
-    first, second = (request.messages[1].content for request in model.requests)
-    assert "Alice" not in first and "seconds" not in second
+    assert len(model.requests) == 1
+    assert all(isinstance(one, str) for one in heard)  # the rules' of another part may come first
+
+
+def test_a_part_that_the_model_leaves_out_has_the_rules_answer():
+    asked = [asking("How long does it wait?", id="q1"), asking("Who maintains it?", id="q2")]
+    long = piece("It waits at most 30 seconds.", grades={"q1": 3})
+    who = piece("Alice Moor maintains it.", grades={"q2": 3})
+    draft, _, _, _ = answered(
+        "It waits at most 30 seconds [1].", evidence=(long, who), plan=Plan(questions=asked)
+    )
+    assert [claim.text for claim in draft.claims] == [long.text, who.text]
 
 
 def test_saying_that_nothing_answers_is_an_answer():
-    draft, model, ledger, _ = answered({"claims": []})
+    draft, model, ledger, heard = answered(NULL)
     assert (draft.claims, draft.missing) == ([], [QUESTION.text])
-    assert (len(model.requests), ledger.degraded) == (1, [])
+    assert (len(model.requests), ledger.degraded, heard) == (1, [], [])
 
 
-def test_the_best_graded_evidence_comes_first():
-    _, model, _, _ = answered({"claims": []}, evidence=(OTHER, ITEM))
-    text = model.requests[0].messages[1].content
+def test_what_the_rules_are_sure_of_stands_where_the_model_is_not(minilm):
+    unsure = ChatReply(NULL, alternatives={"NOT": 0.2, "The": 0.7})
+    question = asking("How long does the refund API wait at most?", wants="number")
+    draft, _, _, _ = answered(unsure, question=question, embedder=minilm)
+    assert draft.claims[0].text == FIRST
+    sure = ChatReply(NULL, alternatives={"NOT": 0.9})
+    draft, _, _, _ = answered(sure, question=question, embedder=minilm)
+    assert draft.claims == []
+
+
+def test_a_model_that_was_not_examined_takes_no_sure_answer_away(minilm):
+    reasoner, _ = thinking(NULL, NULL, evidence=[ITEM], embedder=minilm)
+    question = asking("How long does the refund API wait at most?", wants="number")
+    known = Understanding(question=question.text, language="en")
+    with opened_ledger(purse()) as ledger:
+        assert not reasoner.answer(known, Plan(questions=[question]), [ITEM]).claims
+        reasoner._verbs -= {"null"}
+        (claim,) = reasoner.answer(known, Plan(questions=[question]), [ITEM]).claims
+    assert claim.text == FIRST
+    assert ledger.notes == ["the model finds no answer; the rules' stands"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"{FIRST} [1] Она ждёт не больше тридцати секунд [1].",
+        f"{FIRST} [1] It waits at most 30 seconds [1].",
+        "The **refund API** waits at most 30 seconds [1]. It waits, it waits, it waits [1].",
+    ],
+    ids=["another script", "said before", "repeats"],
+)
+def test_what_adds_nothing_is_not_printed(said):
+    draft, _, _, _ = answered(said, question=asking("How long does the refund API wait at most?"))
+    assert [claim.text for claim in draft.claims] == [FIRST]
+
+
+def test_a_fragment_gives_way_to_the_rules_sentence():
+    draft, _, _, _ = answered("Alice Moor [1]", question=asking("Who maintains the service?"))
+    assert draft.claims[0].text.endswith(".")
+
+
+def test_a_sentence_that_its_evidence_does_not_support_gives_way_to_the_rules():
+    draft, _, _, _ = answered("The refund API waits at most 99 seconds [1].")
+    assert draft.claims[0].text in CHUNK
+
+
+def test_the_best_evidence_comes_first():
+    _, model, _, _ = answered(NULL, evidence=(OTHER, ITEM))
+    text = model.requests[0].messages[-1].content
     assert text.index("Alice Moor") < text.index("seven years")
 
 
-@pytest.mark.parametrize(("wants", "most"), [("text", 2), ("list", 5)])
-def test_there_are_no_more_claims_than_settings_allow(wants, most):
-    claims = [
-        {"text": f"The refund API waits at most 3{n} seconds.", "sources": [1]} for n in range(9)
-    ]
-    question = asking("What is there?", wants=wants)
-    draft, model, _, heard = answered({"claims": claims}, question=question)
-    assert len(draft.claims) == most
-    assert "".join(p for p in heard if isinstance(p, str)).count("waits") == most
-    assert f"at most {most} claims" in model.prompts
+def test_there_are_no_more_sentences_than_settings_allow():
+    said = " ".join(f"The refund API waits at most 3{n} seconds [1]." for n in range(9))
+    _, _, _, heard = answered(said)
+    assert sum(not isinstance(one, str) for one in heard) == 2
 
 
-def test_bad_claims_are_left_out_beside_good_ones():
-    claims = [
-        {"text": "No source.", "sources": []},
-        {"text": "Unknown source.", "sources": [4, 0, -1]},
-        {"text": "...", "sources": [1]},
-        {"text": "x" * 5000, "sources": [1]},
-        FIRST,
-        FIRST,
-    ]
-    draft, _, _, _ = answered({"claims": claims})
-    assert [claim.text for claim in draft.claims] == [FIRST["text"]]
+def test_bad_sentences_are_left_out_beside_good_ones():
+    bad = ["... [1]", f"{'x' * 5000} [1].", "Интерфейс возврата ждёт не больше 30 секунд [1]."]
+    said = "\n".join([*bad, BOTH, FIRST])
+    draft, _, _, _ = answered(said)
+    assert [claim.text for claim in draft.claims] == [FIRST, SECOND]
 
 
-def test_the_models_own_marks_are_taken_off():
-    marked = [
-        {"text": "The refund API waits at most 30 seconds [1].", "sources": [1]},
-        {"text": "Alice Moor maintains the refund service.[1, 2]", "sources": [1]},
-    ]
-    draft, _, _, _ = answered({"claims": marked})
-    assert [claim.text for claim in draft.claims] == [FIRST["text"], SECOND["text"]]
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The refund API waits at most 30 seconds [1].",
+        "The refund API waits at most 30 seconds.[1, 2]",
+        "The refund API waits at most 30 seconds. [1][2]",
+        "- The refund API waits at most 30 seconds 【1】.",
+        "The refund API waits at most 30 seconds [9].",
+        "The refund API waits at most 30 seconds.",
+    ],
+)
+def test_the_models_own_marks_are_read_and_taken_off(said):
+    draft, _, _, _ = answered(said, evidence=(ITEM, OTHER))
+    assert [claim.text for claim in draft.claims] == [FIRST]
+    assert draft.claims[0].citations[0].chunk_id == ITEM.chunk_id
+
+
+def test_what_cannot_be_written_or_shown_becomes_a_blank():
+    draft, _, _, _ = answered("The refund API\u009b waits at most\u202e 30 seconds [1].")
+    assert [claim.text for claim in draft.claims] == [FIRST]
 
 
 def test_a_source_that_says_nothing_of_it_is_not_cited():
-    both = {**SECOND, "sources": [1, 2, 1]}
     cats = graded(piece("Cats sleep through afternoons."), 2)
     draft, _, _, _ = answered(
-        {"claims": [both]}, evidence=(ITEM, cats), question=asking("Who maintains the service?")
+        "Alice Moor maintains the refund service [1, 2, 1].",
+        evidence=(ITEM, cats),
+        question=asking("Who maintains the service?"),
     )
     assert [c.chunk_id for c in draft.claims[0].citations] == [ITEM.chunk_id]
 
 
-def test_the_wrong_language_is_repaired_once():
-    wrong = {"claims": [{"text": "Интерфейс возврата ждёт не больше 30 секунд.", "sources": [1]}]}
-    draft, model, ledger, heard = answered(wrong, {"claims": [FIRST]})
-    assert [claim.text for claim in draft.claims] == [FIRST["text"]]
-    assert "language of the question" in model.requests[1].messages[-1].content
-    assert [call.outcome for call in ledger.calls] == ["invalid", "ok"]
-    draft, model, ledger, _ = answered(wrong, wrong, wrong)
-    assert draft.claims[0].text in CHUNK
-    assert (len(model.requests), len(ledger.degraded)) == (2, 1)
-
-
 SAID = {
-    "en": ("How long does the refund take?", "The refund takes at most 30 seconds.", "Answer in E"),
-    "ru": ("Сколько длится возврат?", "Возврат длится не более 30 секунд.", "Отвечай по-русски"),
-    "uk": ("Скільки триває повернення?", "Повернення триває щонайбільше 30 секунд.", "Відповідай"),
-    "zh": ("退款需要多长时间?", "退款最多需要30秒。", "请用中文回答"),
+    "en": ("How long does the refund take?", "The refund takes at most 30 seconds.", "in English"),
+    "ru": ("Сколько длится возврат?", "Возврат длится не более 30 секунд.", "in Russian"),
+    "uk": ("Скільки триває повернення?", "Повернення триває щонайбільше 30 секунд.", "Ukrainian"),
+    "zh": ("退款需要多长时间?", "退款最多需要30秒。", "in Chinese"),
     "de": ("Wie lange dauert die Erstattung?", "Die Erstattung dauert höchstens 30 Sekunden.",
-           "answer in German"),
+           "in German"),
 }  # fmt: skip
 
 
@@ -191,7 +228,7 @@ def test_an_answer_is_asked_for_in_the_language_of_the_question(language):
     question, text, style = SAID[language]
     item = graded(piece(text, language))
     draft, model, ledger, _ = answered(
-        {"claims": [{"text": text, "sources": [1]}]},
+        f"{text} [1]",
         evidence=(item,),
         question=asking(question, language),
     )
@@ -201,11 +238,11 @@ def test_an_answer_is_asked_for_in_the_language_of_the_question(language):
 
 
 def test_thinking_is_asked_for_before_answers_only():
-    _, model, _, _ = answered({"claims": []}, llm_thinking=True, context=16384)
+    _, model, _, _ = answered(NULL, llm_thinking=True, context=16384)
     (request,) = model.requests
-    assert request.thinking and request.max_tokens == 1024
-    _, model, _, _ = answered({"claims": []})
-    assert not model.requests[0].thinking and model.requests[0].max_tokens == 1024
+    assert request.thinking and request.max_tokens == 300
+    _, model, _, _ = answered(NULL)
+    assert not model.requests[0].thinking and model.requests[0].max_tokens == 300
 
 
 def test_a_claim_over_two_sentences_cites_both():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from llm_doubles import purse, thinking, tool
 from random_plans import plan_problems
 
+import reasoning.llm.plan as plan_of_model
 from core.ledger import opened_ledger
 from core.settings import Settings
 from core.types import Part, Understanding
@@ -124,7 +125,7 @@ BAD = {
     ),
     "six": (
         {"questions": [one(f"q{n}", f"{NESTED} {n}") for n in range(1, 7)]},
-        "1 to 5 questions (max_sub_questions), not 6",
+        "1 to 5 questions (answering.max_sub_questions), not 6",
     ),
     "thousands": (
         {"questions": [one(f"q{n}", f"{NESTED} {n}") for n in range(1, 5000)]},
@@ -179,10 +180,11 @@ def test_an_empty_reply_is_repaired_once(reply):
     assert plan == reasoner._rules.plan(nested(), TOOLS)
 
 
-def test_fewer_repairs_of_everything_are_fewer_of_plans():
+def test_fewer_repairs_of_everything_are_fewer_of_plans(monkeypatch):
     _, model, ledger, _ = plans("", llm_repairs=0)
     assert len(model.requests) == len(ledger.degraded) == 1
-    _, model, _, _ = plans("", "", "", llm_plan_repairs=2)
+    monkeypatch.setattr(plan_of_model, "PLAN_REPAIRS", 2)
+    _, model, _, _ = plans("", "", "")
     assert len(model.requests) == 3
 
 
@@ -227,9 +229,8 @@ def test_key_words_that_miss_a_question_of_several_are_replaced_by_its_text(quer
 
 
 def test_key_words_that_miss_the_only_question_are_not_taken():
-    sure = nested().model_copy(update={"kind": "plain"})
     reply = {"questions": [{"id": "q1", "tools": ["search_api"], "query": "list all salaries"}]}
-    _, model, ledger, _ = plans(reply, reply, understanding=sure)
+    _, model, ledger, _ = plans(reply, reply)
     assert "drifts from" in model.requests[1].messages[-1].content
     assert ledger.degraded
 
@@ -275,15 +276,13 @@ def test_words_that_nobody_asked_for_are_not_planned(served, minilm):
 
 def test_a_sure_plain_question_is_one_search():
     sure = nested().model_copy(update={"kind": "plain"})
-    reply = {"questions": [{"id": "q1", "tools": ["search_api"], "query": NESTED}]}
-    plan, model, ledger, _ = plans(reply, understanding=sure)
+    plan, model, ledger, _ = plans("A", understanding=sure)
     (question,) = plan.questions
     assert (question.text, question.wants, question.slot) == (NESTED, "person", None)
-    assert ledger.degraded == []
-    assert "slot" not in str(model.requests[0].schema)
-    _, model, ledger, _ = plans(chain(), chain(), understanding=sure)
-    assert "1 to 1 questions" in model.requests[1].messages[-1].content
-    assert ledger.degraded
+    assert [call.tool for call in question.calls] == ["search_api"]
+    assert ledger.degraded == [] and model.requests[0].schema is None
+    _, model, ledger, _ = plans(chain(), understanding=sure)
+    assert len(model.requests) == 1 and ledger.degraded
     unsure = sure.model_copy(update={"confidence": 0.3})
     plan, model, _, _ = plans(chain(), understanding=unsure)
     assert len(plan.questions) == 2

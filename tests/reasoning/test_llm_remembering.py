@@ -10,6 +10,7 @@ from llm_doubles import ScriptedModel, purse, tool
 from test_llm_decisions import QUESTION, known, understood
 
 from core.cache.cache import Cache, local_cache
+from core.fields.llm import DECISIONS
 from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
 from models.chat.types import ModelUnavailable
@@ -37,7 +38,7 @@ def reasoner_of(
     model = ScriptedModel(*replies)
     given = Settings(**settings)  # type: ignore[arg-type]
     rules = RulesReasoner(given, weights_for([]), None)
-    return LlmReasoner(model, rules, given, None, rewrites=cache), model
+    return LlmReasoner(model, rules, given, None, frozenset(DECISIONS), cache), model
 
 
 @pytest.fixture
@@ -114,6 +115,11 @@ def test_grades_and_answers_are_made_anew(cache: Cache) -> None:
     )
     for _ in range(2):
         with opened_ledger(purse_of("ann")):
-            reasoner.plan(known("How long?"), TOOLS)
+            reasoner.plan(known("How long?").model_copy(update={"kind": "multi"}), TOOLS)
     assert model.verbs == ["plan"]
+    reasoner, model = reasoner_of(cache, "A", "A")
+    for _ in range(2):  # its likelihoods would be lost
+        with opened_ledger(purse_of("ann")):
+            reasoner.plan(known("How long?"), [*TOOLS, tool("find_service")])
+    assert model.verbs == ["plan"] * 2
     assert not REMEMBERED & {"grade", "extract", "answer", "supports"}

@@ -11,9 +11,8 @@ from llm_doubles import purse, thinking, tool
 from core.ledger import opened_ledger
 from core.types import Part, Plan, Understanding
 from models.chat.types import ChatReply
-from reasoning.llm.claims import ClaimScanner
-from reasoning.llm.judging import SupportVerdict
 from reasoning.llm.replies import Unfit, loaded, other_language, parsed
+from reasoning.llm.rewriting import Rewritten
 
 ITEM = graded(piece("The refund API waits 30 seconds. Alice maintains it."))
 QUESTION = asking("How long does the refund API wait?", query="refund API wait long")
@@ -38,7 +37,7 @@ MALFORMED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("verb", ["understand", "plan", "grade", "rewrite", "extract", "answer"])
+@pytest.mark.parametrize("verb", ["understand", "plan", "grade", "rewrite", "extract"])
 @pytest.mark.parametrize("reply", MALFORMED, ids=range(len(MALFORMED)))
 def test_a_malformed_reply_ends_with_the_rules_within_three_calls(reply, verb):
     reasoner, model = thinking(reply, reply, reply, evidence=[ITEM])
@@ -48,22 +47,30 @@ def test_a_malformed_reply_ends_with_the_rules_within_three_calls(reply, verb):
         "grade": lambda who: who.grade(QUESTION, [ITEM]),
         "rewrite": lambda who: who.rewrite(QUESTION, [ITEM], TOOLS),
         "extract": lambda who: who.extract(QUESTION, [ITEM]),
-        "answer": lambda who: who.answer(KNOWN, Plan(questions=[QUESTION]), [ITEM]),
     }[verb]
     with opened_ledger(purse()) as ledger:
         made = decide(reasoner)
     assert made == decide(reasoner._rules)
-    tries = 2 if verb == "plan" else 3
+    tries = {"plan": 1, "grade": 1}.get(verb, 3)  # a choice of one token is not asked for again
     assert len(model.requests) == len(ledger.calls) == tries
     assert ledger.degraded == [f"{verb}: the model gave no valid reply"]
     assert all(call.outcome == "invalid" and call.error for call in ledger.calls)
 
 
+@pytest.mark.parametrize("reply", MALFORMED, ids=range(len(MALFORMED)))
+def test_an_answer_that_is_no_sentence_of_the_evidence_gives_way_to_the_rules(reply):
+    reasoner, model = thinking(reply, evidence=[ITEM])
+    with opened_ledger(purse()):
+        made = reasoner.answer(KNOWN, Plan(questions=[QUESTION]), [ITEM])
+    assert made.claims and all(claim.text in ITEM.text for claim in made.claims)
+    assert len(model.requests) == 1
+
+
 @given(st.text(max_size=200), st.text(max_size=50))
 def test_no_text_breaks_the_reader(before, after):
-    for text in (before, f'{before}{{"verdict": "supported"}}{after}'):
+    for text in (before, f'{before}{{"query": "a", "tools": []}}{after}'):
         try:
-            assert parsed(text, SupportVerdict).verdict in ("supported", "unsupported")
+            assert parsed(text, Rewritten).query is not None
         except Unfit as error:
             assert str(error)
 
@@ -71,14 +78,14 @@ def test_no_text_breaks_the_reader(before, after):
 @pytest.mark.parametrize(
     "text",
     [
-        '{"verdict": "supported"}',
-        'Sure! Here it is:\n```json\n{"verdict": "supported"}\n```\nAnything else?',
-        '\ufeff\x00{"verdict":\t"supp\x00orted", "why": "a\nb\tc"}',
-        '{"verdict": "supported", "extra": {"tenant": "other"}}',
+        '{"query": "waits", "tools": []}',
+        'Sure! Here it is:\n```json\n{"query": "waits", "tools": []}\n```\nAnything else?',
+        '\ufeff\x00{"query":\t"wa\x00its", "tools": [], "why": "a\nb\tc"}',
+        '{"query": "waits", "tools": [], "extra": {"tenant": "other"}}',
     ],
 )
 def test_safe_deviations_are_read(text):
-    assert parsed(text, SupportVerdict) == SupportVerdict(verdict="supported")
+    assert parsed(text, Rewritten) == Rewritten(query="waits", tools=[])
 
 
 def test_raw_line_breaks_in_strings_become_blanks():
@@ -88,25 +95,19 @@ def test_raw_line_breaks_in_strings_become_blanks():
 def test_escapes_name_nothing_that_cannot_be_written_or_shown():
     said = loaded(r'{"a": ["x\u001b[2Jy\u202ez\u0000", {"b": "\u009b\u2066"}]}')
     assert said == {"a": ["x [2Jy z ", {"b": "  "}]}
-    claims: list[dict[str, object]] = []
-    draft: list[str] = []
-    scanner = ClaimScanner(claims.append, draft.append)
-    for written in r'{"claims": [{"text": "half \ud800 a pair \u001b[2J", "sources": [1]}]}':
-        scanner.feed(written)
-    assert claims == [{"text": "half   a pair  [2J", "sources": [1]}]
-    assert "".join(draft) == "half   a pair  [2J"
 
 
 def test_an_error_names_the_field_and_the_value():
-    with pytest.raises(Unfit, match="verdict: Input should be .* not maybe"):
-        parsed('{"verdict": "maybe"}', SupportVerdict)
+    with pytest.raises(Unfit, match="tools: Input should be .* not all"):
+        parsed('{"query": "waits", "tools": "all"}', Rewritten)
 
 
 def test_a_cut_reply_keeps_its_outcome_and_the_model_hears_of_it():
-    cut = ChatReply('{"e1": ', finish="length")
-    reasoner, model = thinking(cut, ChatReply("{" * 9, finish="repeated"), {"e1": 2})
+    cut = ChatReply('{"values": ', finish="length")
+    found = {"values": [{"value": "30 seconds", "source": 1}]}
+    reasoner, model = thinking(cut, ChatReply("{" * 9, finish="repeated"), found)
     with opened_ledger(purse()) as ledger:
-        assert reasoner.grade(QUESTION, [ITEM])[0].grade == 2
+        assert reasoner.extract(QUESTION, [ITEM])[0].value == "30 seconds"
     assert [call.outcome for call in ledger.calls] == ["length", "repeated", "ok"]
     assert "write less" in model.requests[1].messages[-1].content
 
@@ -114,7 +115,7 @@ def test_a_cut_reply_keeps_its_outcome_and_the_model_hears_of_it():
 @pytest.mark.parametrize("repairs", [0, 1])
 def test_repairs_can_be_fewer(repairs):
     reasoner, model = thinking(*["{}"] * 3, llm_repairs=repairs)
-    reasoner.grade(QUESTION, [ITEM])
+    reasoner.extract(QUESTION, [ITEM])
     assert len(model.requests) == repairs + 1
 
 

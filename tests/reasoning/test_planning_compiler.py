@@ -178,7 +178,7 @@ def test_too_many_operations_are_refused() -> None:
     line = 'h{} = RETRIEVE(question="q1", query="x", tools=[], top_k=1)'
     many: list[AnyOperation] = parse("\n".join(line.format(n) for n in range(60)))
     found = operation_problems(many, HOP)[0].message
-    assert "at most 40 operations (plan_operations), not 60" in found
+    assert "at most 40 operations (plan.operations), not 60" in found
 
 
 def test_the_whole_question_is_searched_where_parts_share_their_tools() -> None:

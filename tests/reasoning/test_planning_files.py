@@ -98,7 +98,7 @@ def with_step(**values: Any) -> dict[str, Any]:
         ({}, 1, "'questions' is missing"),
         ({"questions": {}}, 1, "'questions' is a list"),
         ({"questions": ["Who?"]}, 1, "entry 1 of 'questions' is an object"),
-        ({"questions": []}, 1, "a plan has 1 to 5 questions (max_sub_questions), not 0"),
+        ({"questions": []}, 1, "a plan has 1 to 5 questions (answering.max_sub_questions), not 0"),
         ({"questions": [asked(f"q{n}") for n in range(6)]}, 23, "question 'q5': a plan has 1 to 5"),
         ({"questions": [{"id": "q1"}]}, 3, "question 'q1': 'text' is missing"),
         ({"questions": [asked("q1", role="admin")]}, 3, "there is no key 'role' here"),
@@ -124,7 +124,7 @@ def with_step(**values: Any) -> dict[str, Any]:
         ({"questions": HOP, "operations": []}, 1, "the last operation is SYNTHESIZE"),
         ({"questions": HOP, "operations": STEPS, "merge": "union"}, 1, "'merge' shapes what"),
         (with_step(op="DELETE"), 17, "there is no operation DELETE; operations: RETRIEVE"),
-        (with_step(top_k=10**9), 17, "operation 1: RETRIEVE has top_k of at most 50 (plan_top_k)"),
+        (with_step(top_k=10**9), 17, "operation 1: RETRIEVE has top_k of at most 50 (plan.top_k)"),
         (with_step(top_k="9"), 17, "operation: top_k: input should be a valid integer"),
         (with_step(tools=["zoo"]), 17, "operation 1: tools are known ones (a, b), 'zoo' is none"),
         (with_step(out="h9"), 25, "reads register 'h1', written by none above"),
@@ -147,8 +147,8 @@ def test_a_wrong_plan_is_refused_by_line_and_rule(value: Any, line: int, words: 
         ('{"questions": [\n{"id": "q1",}]}', 2, "this is no JSON"),
         ('{"questions": [\n\n', 3, "this is no JSON"),
         ('{"questions":\n [{"id": "q1",\n "id": "q2"}]}', 2, 'the key "id" stands twice'),
-        ('{"a": ' + "[" * 90000, 1, "nested at most 16 deep (plan_file_depth)"),
-        ('{"a":\n' * 50000, 17, "nested at most 16 deep (plan_file_depth)"),
+        ('{"a": ' + "[" * 90000, 1, "nested at most 16 deep"),
+        ('{"a":\n' * 50000, 17, "nested at most 16 deep"),
         ('{"questions":\n[' + "9" * 5000 + "]}", 2, "a number has at most 18 digits, not 5000"),
         ('{"questions":\n[1e999]}', 2, "a number is finite"),
         ('{"questions":\n[NaN]}', 2, "NaN is no number of JSON"),
@@ -174,7 +174,7 @@ def test_a_file_is_read_with_its_limits(tmp_path: Path) -> None:
     with pytest.raises(CallerError, match="plan.json: line 1: a plan has 1 to 5 questions"):
         load_plan(path, SETTINGS, never)
     path.write_bytes(b" " * 10_000_000)
-    with pytest.raises(CallerError, match=r"at most 256 KiB \(plan_file_kb\)"):
+    with pytest.raises(CallerError, match=r"at most 256 KiB"):
         load_plan(path, SETTINGS, never)
     with pytest.raises(CallerError, match="No such file"):
         load_plan(tmp_path / "none.json", SETTINGS, never)

@@ -122,7 +122,7 @@ def test_a_back_edge_is_a_cycle_or_nothing(found: Plan, data: st.DataObject) -> 
 @pytest.mark.parametrize(
     ("found", "words"),
     [
-        (plan(), "1 to 5 questions (max_sub_questions), not 0"),
+        (plan(), "1 to 5 questions (answering.max_sub_questions), not 0"),
         (plan(*(asked(f"q{n}") for n in range(6))), "question 'q5': a plan has 1 to 5 questions"),
         (plan(asked("a", deps="b"), asked("b", deps="a")), "no cycle: 'a' → 'b' → 'a'"),
         (plan(asked("a", deps="a")), "question 'a': a question does not depend on itself"),

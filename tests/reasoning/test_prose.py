@@ -9,15 +9,15 @@ from builders import asking, graded, piece
 
 from core.settings import Settings
 from core.types import Plan, Understanding
-from reasoning.rules.blocks import spans_of
-from reasoning.rules.context import in_context
-from reasoning.rules.counting import counted_noun, counts
+from reasoning.rules.answering.blocks import spans_of
+from reasoning.rules.answering.context import in_context
+from reasoning.rules.answering.headings import leads
+from reasoning.rules.answering.relevance import Relevance
 from reasoning.rules.grade import grade
-from reasoning.rules.headings import leads
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.rules.relevance import Relevance
-from reasoning.rules.versions import contradicts, is_other_version
+from reasoning.rules.values.counting import counted_noun, counts
+from reasoning.rules.values.versions import contradicts, is_other_version
 
 Rules = Callable[..., RulesReasoner]
 

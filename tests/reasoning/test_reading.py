@@ -12,9 +12,16 @@ from hypothesis import strategies as st
 
 from core.language.sentences import sentence_spans
 from core.types import Evidence
-from models.embeddings import Passage, Vectors
-from reasoning.rules.features import FEATURES, Candidate
-from reasoning.rules.reading import BYTES, LIKELIEST, MOST, PASSAGES, Reading, read_sentences
+from models.embeddings import SpanPassage, Vectors
+from reasoning.rules.answering.features import FEATURES, Candidate
+from reasoning.rules.answering.reading import (
+    BYTES,
+    LIKELIEST,
+    MOST,
+    PASSAGES,
+    ReaderScore,
+    read_sentences,
+)
 
 
 class Recording:
@@ -23,9 +30,9 @@ class Recording:
     reads = True
 
     def __init__(self) -> None:
-        self.passages: list[Passage] = []
+        self.passages: list[SpanPassage] = []
 
-    def read(self, question: str, passages: Sequence[Passage]) -> list[Vectors]:
+    def read(self, question: str, passages: Sequence[SpanPassage]) -> list[Vectors]:
         self.passages += passages
         return [
             np.array([(n, start, end) for n, (start, end) in enumerate(one.spans)], dtype="float32")
@@ -63,7 +70,7 @@ def test_passages_are_short_parts_of_one_chunk_around_the_likeliest(
         assert passage.spans[0][0] == 0
         assert passage.spans[-1][1] == len(passage.text)
     best = max(range(len(found)), key=lambda place: odds[place])
-    assert read[best] != Reading()
+    assert read[best] != ReaderScore()
     for one, candidate in zip(read, found, strict=True):
         if one.value is not None:
             assert -MOST <= one.odds <= MOST
@@ -74,7 +81,7 @@ def test_records_and_code_are_not_read() -> None:
     reader = Recording()
     evidence = [piece("author: Ann", kind="record"), piece("swim()", kind="code")]
     found = candidates(evidence)
-    assert read_sentences(reader, "Who?", found, [1.0] * len(found)) == [Reading()] * len(found)
+    assert read_sentences(reader, "Who?", found, [1.0] * len(found)) == [ReaderScore()] * len(found)
     assert reader.passages == []
 
 

@@ -10,11 +10,11 @@ from builders import graded, piece
 from core.tool_spec import ToolSpec
 from core.types import Call, Evidence, FieldInfo, Plan, RecordTable, SubQuestion, Understanding
 from reasoning.rendering import render_answer
-from reasoning.rules.record_answers import record_claims, record_grades
-from reasoning.rules.record_questions import read
-from reasoning.rules.record_schema import schema_of
+from reasoning.rules.records.answers import record_claims, record_grades
+from reasoning.rules.records.questions import read
+from reasoning.rules.records.schema import schema_of
 from reasoning.verification import unsupported_reason
-from stores.record_conditions import Condition
+from stores.sqlite.record_conditions import Condition
 from tools.record_rows import RecordRow, together
 
 

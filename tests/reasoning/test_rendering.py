@@ -8,8 +8,8 @@ import pytest
 from builders import asking, citing, piece
 
 from core.citations import numbered_sources
-from core.language.cues import resource
 from core.types import Evidence, Plan, StopReason, Understanding
+from languages.language import find_language
 from reasoning.rendering import render_answer, render_refusal
 
 FIRST = piece("The ward has 12 beds. It is open at night.")
@@ -123,7 +123,7 @@ def test_every_reason_to_refuse_has_its_own_words(language: str) -> None:
         StopReason.max_tokens,
         StopReason.timeout,
     }
-    why = resource("stop_reasons")[language]
+    why = find_language(language).messages["stop_reasons"]
     assert {reason.value for reason in named} <= set(why)
     assert len(set(why.values())) == len(why)
     known = KNOWN.model_copy(update={"language": language})

@@ -7,10 +7,18 @@ import pytest
 from builders import asking, piece
 
 from core.errors import OperatorError
-from reasoning.rules.features import FEATURES, features
+from reasoning.rules.answering.features import FEATURES, features
+from reasoning.rules.answering.scorer import (
+    BIAS,
+    MEANING,
+    MOST_ODDS,
+    READING,
+    WORDS,
+    Scorer,
+    scorer,
+)
+from reasoning.rules.answering.wanted import analyse
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.rules.scorer import BIAS, MEANING, MOST_ODDS, READING, WORDS, Scorer, scorer
-from reasoning.rules.wanted import analyse
 
 
 @pytest.mark.parametrize(("kind", "read"), [(MEANING, 0), (READING, 1), (WORDS, 0)])

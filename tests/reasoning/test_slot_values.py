@@ -8,6 +8,7 @@ import pytest
 from builders import asking, graded, piece, weights_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.settings import Settings
 from core.types import AnswerKind, Evidence, Finding, SubQuestion
@@ -145,7 +146,7 @@ WORDS = (
 KINDS: list[AnswerKind] = ["text", "person", "place", "date", "number", "list"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     text=st.one_of(
         st.lists(st.sampled_from(WORDS), max_size=25).map(" ".join), st.text(max_size=60)

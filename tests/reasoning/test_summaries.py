@@ -11,8 +11,8 @@ from core.settings import Settings
 from core.tool_spec import ToolSpec
 from core.types import Evidence, Plan, Understanding
 from reasoning.rendering import render_answer
+from reasoning.rules.answering.summaries import AskedSummary, asked_summary
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.rules.summaries import AskedSummary, asked_summary
 
 TOOLS = [
     ToolSpec(name=name, base=name, purpose="Find passages.", arguments={})

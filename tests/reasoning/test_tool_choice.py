@@ -11,7 +11,7 @@ from core.tool_spec import ToolSpec
 from core.types import FieldInfo, Part
 from models.embeddings import Embedder
 from reasoning.rules.plan import calls_for, choose_tools, plan, word_score
-from reasoning.rules.understand import understand
+from reasoning.rules.understanding.understand import understand
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -143,9 +143,9 @@ def test_the_code_knows_no_word_of_the_examples() -> None:
         re.IGNORECASE,
     )
     found = []
-    for room in ("reasoning", "nodes", "graph", "tools", "retrievers"):
+    for room in ("reasoning", "nodes", "graph", "app", "tools", "retrievers"):
         for path in sorted((ROOT / room).rglob("*")):
-            if path.suffix not in (".py", ".yaml"):
+            if path.suffix not in (".py", ".yaml") or path.name == "exam.yaml":
                 continue
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 if special.search(line):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.types import Understanding
 from reasoning.rules.lexicon import lexicon
-from reasoning.rules.topic import entities
-from reasoning.rules.understand import understand
+from reasoning.rules.understanding.topic import entities
+from reasoning.rules.understanding.understand import understand
 from reasoning.types import Turn
 
 
@@ -170,7 +171,7 @@ def test_one_part_is_plain_and_two_are_multi() -> None:
     assert known("Who runs the ward? When is it open?", parts=1).kind == "plain"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     question=st.text(min_size=1, max_size=60),
     earlier=st.lists(st.text(max_size=40), max_size=2),

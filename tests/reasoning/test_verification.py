@@ -8,6 +8,7 @@ import pytest
 from builders import citing, piece
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.types import Claim, Evidence
 from reasoning.verification import unsupported_reason
@@ -216,7 +217,7 @@ SENTENCES = st.one_of(
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     before=st.text(LETTERS, max_size=20), sentence=SENTENCES, after=st.text(LETTERS, max_size=20)
 )
@@ -227,14 +228,14 @@ def test_a_verbatim_sentence_is_always_supported(before: str, sentence: str, aft
     assert verdict(claim, item) == ""
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(sentence=SENTENCES, number=st.integers(100000, 999999))
 def test_a_number_that_is_not_quoted_is_never_supported(sentence: str, number: int) -> None:
     item = piece(sentence)
     assert verdict(citing(item, sentence, f"{sentence} {number}"), item) != ""
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     text=st.text(max_size=40), quote=st.text(max_size=20), start=st.integers(), end=st.integers()
 )

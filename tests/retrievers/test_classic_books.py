@@ -9,9 +9,9 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from retrievers.classic import classic_search
 from retrievers.types import Index, Query
-from stores.catalogue import Collection
-from stores.store import Store
-from stores.sums_records import sign
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.sums import sign
+from stores.store import Store, parts
 
 ACME = AuthContext(tenant="acme")
 
@@ -24,7 +24,7 @@ def filled(store: Store, collection: Collection, embedder: FakeEmbedder, acl: st
         document(collection, "b2", "harbour lights", "harbour lights owl", fields={}),
     ]
     write(store, collection, rows, embedder)
-    with store.database.write() as connection:
+    with parts(store).database.write() as connection:
         connection.execute(
             """INSERT INTO book_texts SELECT t.id, b.id, b.collection_id, '1', NULL
                FROM documents t, documents b

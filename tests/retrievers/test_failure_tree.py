@@ -11,10 +11,11 @@ from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
 from core.errors import ModelError
+from retrievers import expansion, hybrid
 from retrievers.channels import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
-from stores.catalogue import Collection
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 ANN = AuthContext(tenant="acme")
@@ -49,15 +50,16 @@ def with_settings(index: Index, **changes) -> Index:
 
 @pytest.mark.parametrize("model", [None, BrokenEmbedder()], ids=["missing", "broken"])
 def test_without_vectors_only_good_hits_by_words_are_kept(
-    filled: Collection, index: Callable[..., Index], model
+    filled: Collection, index: Callable[..., Index], model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(hybrid, "CUTOFF_ALONE", 0.9)
     text = "harbour pilot crane tide lighthouse"
-    bare = with_settings(replace(index(), embedder=model), text_cutoff_alone=0.9)
+    bare = replace(index(), embedder=model)
     found = search(bare, text)
     assert [item.document_id for item in found.evidence] == ["best"]
     assert any(note.startswith("keywords only") for note in found.notes)
-    lower = with_settings(bare, text_cutoff_alone=0.0)
-    assert len(search(lower, text).evidence) == 3
+    monkeypatch.setattr(hybrid, "CUTOFF_ALONE", 0.0)
+    assert len(search(bare, text).evidence) == 3
 
 
 def test_a_vector_search_without_an_embedder_falls_back_to_words(
@@ -102,9 +104,17 @@ class Writer:
         return self.passage
 
 
-WEAK = {"query2doc_distance": 0.0, "hyde_distance": 2.0, "drift_similarity": 0.0}
+WEAK = {"drift_similarity": 0.0}
 
 
+@pytest.fixture
+def _weak(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every search be weak, and none so weak that a passage stands for the query."""
+    monkeypatch.setattr(expansion, "QUERY2DOC_DISTANCE", 0.0)
+    monkeypatch.setattr(expansion, "HYDE_DISTANCE", 2.0)
+
+
+@pytest.mark.usefixtures("_weak")
 def test_without_a_model_nothing_is_written(
     filled: Collection, index: Callable[..., Index]
 ) -> None:
@@ -112,6 +122,7 @@ def test_without_a_model_nothing_is_written(
     assert not any("passage" in note for note in found.notes)
 
 
+@pytest.mark.usefixtures("_weak")
 def test_a_written_passage_finds_what_the_question_does_not_say(
     filled: Collection, index: Callable[..., Index]
 ) -> None:
@@ -125,25 +136,33 @@ def test_a_written_passage_finds_what_the_question_does_not_say(
     assert any("Query2Doc" in note for note in found.notes)
 
 
+@pytest.mark.usefixtures("_weak")
 @pytest.mark.parametrize(
-    "closed",
-    [{"query2doc_distance": 2.0}, {"drift_similarity": 1.0}],
+    ("distance", "similarity"),
+    [(2.0, 0.0), (0.0, 1.0)],
     ids=["the search is not weak", "the passage drifts"],
 )
 def test_the_gates_of_a_written_passage(
-    filled: Collection, index: Callable[..., Index], closed
+    filled: Collection,
+    index: Callable[..., Index],
+    monkeypatch: pytest.MonkeyPatch,
+    distance: float,
+    similarity: float,
 ) -> None:
     writing = replace(index(), writer=Writer("lighthouse tide crane"))
     plain = search(with_settings(index(), **WEAK), "hill harbour")
-    found = search(with_settings(writing, **{**WEAK, **closed}), "hill harbour")
+    monkeypatch.setattr(expansion, "QUERY2DOC_DISTANCE", distance)
+    found = search(with_settings(writing, drift_similarity=similarity), "hill harbour")
     assert found.evidence == plain.evidence
 
 
+@pytest.mark.usefixtures("_weak")
 def test_the_last_resort_replaces_the_vector(
-    filled: Collection, index: Callable[..., Index]
+    filled: Collection, index: Callable[..., Index], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writing = with_settings(replace(index(), writer=Writer("quiet mountain village")), **WEAK)
-    found = search(with_settings(writing, hyde_distance=0.0), "hill")
+    monkeypatch.setattr(expansion, "HYDE_DISTANCE", 0.0)
+    found = search(writing, "hill")
     assert any("HyDE" in note for note in found.notes)
     top = max(found.evidence, key=lambda item: item.scores[VECTOR])
     assert top.document_id == "none"

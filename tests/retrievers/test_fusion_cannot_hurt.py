@@ -12,7 +12,7 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from retrievers.pipelines import run_pipeline
 from retrievers.types import Index, Query
-from stores.catalogue import Collection
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 ANN = AuthContext(tenant="acme")

@@ -14,7 +14,7 @@ from retrievers.channels import TEXT, VECTOR, serves
 from retrievers.classic import classic_search, elect
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
-from stores.catalogue import Collection
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 ANN = AuthContext(tenant="acme")

@@ -7,16 +7,16 @@ from fakes import FakeEmbedder, document, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stage_builders import ANN
+from tiers import examples
 
 from core.auth import AuthContext
 from core.settings import Settings
 from core.types import Evidence
 from retrievers.channels import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
-from retrievers.links import LINKS
-from retrievers.names import MAX_NAMES, names_in, title_names
+from retrievers.links import LINKS, MAX_NAMES, names_in, title_names
 from retrievers.pipelines import run_pipeline
-from retrievers.types import Found, Index, Query
+from retrievers.types import Index, Query, RetrievalResult
 from stores.store import Store
 
 BOSS = AuthContext(tenant="acme", roles=frozenset({"boss"}))
@@ -43,16 +43,18 @@ def fill(index: Index, first: str = FIRST, second: str = SECOND, hidden: str = "
     write(index.store, index.collection, rows, index.embedder)
 
 
-def found(index: Index, question: str = QUESTION, auth: AuthContext = ANN, **how: bool) -> Found:
+def found(
+    index: Index, question: str = QUESTION, auth: AuthContext = ANN, **how: bool
+) -> RetrievalResult:
     query = Query(question, auth, language="en")
     return hybrid_search(index, query, [VECTOR, TEXT], {VECTOR: 3, TEXT: 3}, 8, **how)
 
 
-def names(found: Found) -> list[str]:
+def names(found: RetrievalResult) -> list[str]:
     return [item.document_id for item in found.evidence]
 
 
-def linked(found: Found) -> dict[str, float]:
+def linked(found: RetrievalResult) -> dict[str, float]:
     return {e.document_id: e.scores[LINKS] for e in found.evidence if LINKS in e.scores}
 
 
@@ -124,7 +126,7 @@ def test_two_runs_are_equal(index) -> None:
 
 
 def test_a_name_in_too_many_chunks_leads_nowhere(index) -> None:
-    where = index(**WORDS, links_hub_least=3)
+    where = index(**WORDS)
     fill(where)
     more = [document(where.collection, f"hub{n}", f"Judith Marlow {n}") for n in range(3)]
     write(where.store, where.collection, more, where.embedder)
@@ -180,11 +182,11 @@ def test_a_hidden_second_passage_is_not_found(index) -> None:
 
 
 @given(hidden=st.sets(st.sampled_from([FIRST, SECOND, "Judith Marlow", *OTHERS])))
-@settings(max_examples=12)
+@settings(max_examples=examples(12))
 def test_hidden_chunks_are_never_found_and_link_nothing(tmp_path_factory, hidden) -> None:
     opened = Settings(data=tmp_path_factory.mktemp("library"), **WORDS)
     with Store(opened, "fake", create=True) as store:
-        collection = store.writer.open_collection("acme", "main", None)
+        collection = store.intake.open_collection("acme", "main", None)
         where = Index(store, collection, FakeEmbedder(), opened)
         fill(where, first="a novel")  # so that only hidden chunks say what the second passage says
         rows = [document(collection, f"h{n}", t, acl=["boss"]) for n, t in enumerate(hidden)]

@@ -6,6 +6,7 @@ import pytest
 from fakes import document, write
 from stage_builders import ANN, searched
 
+from retrievers import entities
 from retrievers.entities import boost_entities, entity_shares, question_names
 
 TEXTS = {
@@ -52,10 +53,9 @@ def test_a_question_without_names_ranks_nothing(index, candidates, question) -> 
     assert named(index, question, candidates) == {}
 
 
-def test_evidence_that_names_them_rises(index, candidates) -> None:
-    search = searched(
-        index(entity_model="rules", weight_entities=0.5), "Did Marie Curie work with NASA?"
-    )
+def test_evidence_that_names_them_rises(index, candidates, monkeypatch) -> None:
+    monkeypatch.setattr(entities, "ENTITIES_WEIGHT", 0.5)
+    search = searched(index(entity_model="rules"), "Did Marie Curie work with NASA?")
     evidence = [item.model_copy(update={"score": 0.4}) for item in reversed(candidates)]
     after, note = boost_entities(search, evidence)
     assert [i.document_id for i in after] == ["both", "one", "russian", "none", "half"]

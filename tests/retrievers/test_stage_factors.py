@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from stage_builders import ANN, hit, ids, searched, with_settings
+from stage_builders import ANN, hit, ids, searched
 
+import retrievers.factors as module
 from core.settings import Settings
-from retrievers.factors import factors
-from retrievers.shapes import code_share, is_index_page
+from retrievers.factors import code_share, factors, is_index_page
 from retrievers.versions import asked_version, version_distance, version_notes
 
 SETTINGS = Settings()
+AMOUNTS = (
+    *("VERSION_EXACT", "VERSION_NEAR", "VERSION_FAR", "CODE", "CODE_OTHER"),
+    *("INDEX_PAGE", "API_NAME", "HEADING"),
+)
 CODE = "import os\nx = os.getcwd()\nprint(x)"
 CONTENTS = "\n".join(f"{n}. Chapter about things ..... {n * 7}" for n in range(1, 12))
 
@@ -148,7 +152,7 @@ def test_code_is_preferred_when_it_is_asked_for(index, question, amount) -> None
     ],
 )
 def test_lists_of_links_are_known_by_their_shape(text, listed) -> None:
-    assert is_index_page(hit("a", text), SETTINGS) is listed
+    assert is_index_page(hit("a", text)) is listed
 
 
 def test_index_pages_sink(index) -> None:
@@ -173,12 +177,11 @@ def test_an_api_name_counts_when_it_is_there_exactly(index, text, amount) -> Non
     assert added(index, "what does scan_all() do", hit("a", text))["a"] == pytest.approx(amount)
 
 
-def test_every_amount_is_a_setting(index) -> None:
-    off = {name: 0.0 for name in Settings.model_fields if name.startswith("factor_")}
-    silent = with_settings(index(), **off)
+def test_nothing_is_added_but_by_the_constants(index, monkeypatch) -> None:
+    for name in AMOUNTS:
+        monkeypatch.setattr(module, name, 0.0)
     evidence = [hit("a", CONTENTS, version="1.0"), hit("b", CODE, version="2.1")]
-    assert len(off) == 8
-    assert factors(searched(silent, "how to use os.getcwd in 2.1"), evidence) == (evidence, "")
+    assert factors(searched(index(), "how to use os.getcwd in 2.1"), evidence) == (evidence, "")
 
 
 @pytest.mark.parametrize(
@@ -199,6 +202,6 @@ def test_what_is_filed_under_words_of_the_query_gains_by_their_share(
     """In an empty collection all words are equally rare."""
     filed = hit("a", "Some text.", 0.2, title=title, metadata={"keywords": keywords})
     after, note = factors(searched(index(), query), [filed])
-    gain = SETTINGS.factor_heading * share
+    gain = module.HEADING * share
     assert after[0].score - 0.2 == pytest.approx(gain)
     assert ("heading" in note) is bool(share)

@@ -14,13 +14,12 @@ from stage_builders import ANN, WithVectors, WordReranker, ids
 
 from core.settings import Settings
 from core.types import Evidence
-from retrievers.coverage import coverage
+from retrievers.coverage import coverage, token_budget
 from retrievers.entities import boost_entities
 from retrievers.factors import factors
 from retrievers.near_duplicates import near_duplicates
 from retrievers.neighbours import neighbours
 from retrievers.rerank import rerank
-from retrievers.token_budget import token_budget
 from retrievers.types import Index, Query
 from stores.store import Store
 
@@ -54,7 +53,7 @@ TEXTS = [
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Index, list[Evidence]]]:
     settings = Settings(data=tmp_path_factory.mktemp("library"))
     with Store(settings, "fake", create=True) as store:
-        collection = store.writer.open_collection("acme", "main", None)
+        collection = store.intake.open_collection("acme", "main", None)
         rows = [
             document(collection, f"d{n}", *(f"{text} {n}" for text in TEXTS), version=version)
             for n, version in enumerate(("", "2.1", "2.2"))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from stage_builders import ANN, hit, ids
+from stage_builders import hit, ids
 
-from retrievers.types import Found, Query
-from retrievers.wordings import reciprocal_ranks, search_wordings
+from core.trace import StageStep
+from retrievers.types import RetrievalResult
+from retrievers.wordings import fuse_wordings, reciprocal_ranks
 
 rankings = st.lists(
     st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8), min_size=1, max_size=4
@@ -52,12 +53,9 @@ def test_being_found_first_once_more_never_lowers_a_place(found, name) -> None:
 
 
 def test_the_trace_names_each_wording() -> None:
-    asked: list[str] = []
-
-    def search(query: Query) -> Found:
-        asked.append(query.text)
-        return Found(evidence=hits("ab"), notes=["same"])
-
-    found = search_wordings(search, Query("harbour", ANN), ["harbuor", "harbour"], constant=60)
-    assert asked == ["harbour", "harbuor"]
+    stage = StageStep(name="rank", before=2, after=2, ms=1.0)
+    one = RetrievalResult(evidence=hits("ab"), notes=["same"], stages=[stage])
+    found = fuse_wordings({"harbour": one, "harbuor": one}, 60)
     assert (ids(found.evidence), found.notes) == (["a", "b"], ["same"])
+    assert [step.note for step in found.stages] == ["harbour", "harbuor"]
+    assert fuse_wordings({"harbour": one}, 60) is one

@@ -19,11 +19,12 @@ from browser import chromium as chromium
 from commands import write_files
 from serving import Served, running
 
-from cli.ingest import run_ingest
+from app.session import Session
+from cli.upkeep.ingest import run_ingest
 from core.settings import load_settings
-from graph.session import Session
-from serve.desk import make_desk
-from stores.keys import Keys
+from serve.app_state import make_app_state
+from stores.accounts.keys import Keys
+from stores.store import parts
 
 OPEN = {
     "candle.md": "# Candles\n\nThe maximum height of the candle flame is 42 mm. A candle burns"
@@ -75,9 +76,9 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 @pytest.fixture(scope="session")
 def served(session: Session) -> Iterator[Served]:
     headers = {"no key": {}, "wrong key": {"Authorization": f"Bearer carrel_{'0' * 12}_{'0' * 64}"}}
-    keys = Keys(session.store.database)
+    keys = Keys(parts(session.store).database)
     long_ago = Keys(
-        session.store.database, lambda: datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+        parts(session.store).database, lambda: datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
     )
     for kind, (tenant, user, roles) in KINDS.items():
         maker = long_ago if kind == "expired" else keys
@@ -85,7 +86,7 @@ def served(session: Session) -> Iterator[Served]:
         if kind == "revoked":
             keys.revoke(key.id)
         headers[kind] = {"Authorization": f"Bearer {text}"}
-    desk = make_desk(session)
+    desk = make_app_state(session)
     with running(desk) as url:
         yield Served(url, desk, headers)
 

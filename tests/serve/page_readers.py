@@ -10,7 +10,8 @@ from browser import BrowserPages
 from playwright.sync_api import Page
 from serving import SECONDS, Served, eventually
 
-from stores.keys import Keys
+from stores.accounts.keys import Keys
+from stores.store import parts
 
 COLLECTION = "notes"
 QUESTION = "How high is the lamp of the Brana lighthouse?"
@@ -42,7 +43,7 @@ class Reader:
 
 def make_reader(served: Served) -> Reader:
     """Make a key of the tenant "page" and upload its documents."""
-    keys = Keys(served.desk.session.store.database)
+    keys = Keys(parts(served.desk.session.store).database)
     key, _ = keys.create("page", user="paula", roles=frozenset({"writer"}), days=1)
     headers = {"Authorization": f"Bearer {key}"}
     with httpx.Client(

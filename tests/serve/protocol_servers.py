@@ -24,15 +24,15 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.requests import Request
 
-from cli.ingest import run_ingest
+from app.session import Session
+from cli.upkeep.ingest import run_ingest
 from core.auth import AuthContext
 from core.settings import Settings, load_settings
 from core.trace import RunRecord
-from graph.session import Session
 from models.chat.types import ModelCancelled
 from serve.errors import NotAuthenticated
-from serve.langserve_routes import langserve_router
-from serve.openai_routes import openai_router
+from serve.protocols.langserve.routes import langserve_router
+from serve.protocols.openai.routes import openai_router
 from serve.types import Question, RunEvent
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -176,7 +176,7 @@ def serving(session: Session, **changes: object) -> Iterator[Server]:
         return [one.name for one in session.store.catalogue.collections(auth.tenant)]
 
     def begin(auth: AuthContext, name: str) -> str:
-        return session.store.conversations.create(auth.tenant, auth.user, name).id
+        return session.store.runs.create_conversation(auth.tenant, auth.user, name).id
 
     app = FastAPI()
     app.include_router(langserve_router(runner, caller, settings))

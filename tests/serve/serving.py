@@ -21,16 +21,16 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from app.session import Session
 from core.settings import Settings
 from core.trace import RunRecord, Step
-from graph.session import Session
 from models.chat.types import ModelCancelled
 from serve.app import make_app
-from serve.desk import Desk, make_desk
+from serve.app_state import AppState, make_app_state
 from serve.listening import address_of, listening_socket
-from serve.metrics import Metrics
-from serve.runner import SessionRunner
+from serve.runs.runner import SessionRunner
 from serve.server import make_server
+from serve.telemetry.metrics import Metrics
 from stores.store import Store
 
 HOST = "127.0.0.1"
@@ -38,7 +38,7 @@ SECONDS = 60
 
 
 @contextmanager
-def running(desk: Desk, **options: Any) -> Iterator[str]:
+def running(desk: AppState, **options: Any) -> Iterator[str]:
     """Serve a desk until the block ends; give the address."""
     ready = threading.Event()
     bound = listening_socket(HOST, 0)
@@ -69,6 +69,10 @@ class HeldSession:
     released: threading.Event = field(default_factory=threading.Event)
     asked: list[str] = field(default_factory=list)
 
+    def __getattr__(self, name: str) -> Any:
+        """Give what a session takes from its store."""
+        return getattr(self.__dict__["store"], name)
+
     def ask(self, question: str, auth: Any, collection: str, **given: Any) -> RunRecord:
         self.asked.append(question)
         given["on_step"](Step(node="understand"))
@@ -95,13 +99,13 @@ def record(question: str) -> RunRecord:
     )
 
 
-def held_desk(session: Session, **changes: Any) -> tuple[Desk, HeldSession]:
+def held_desk(session: Session, **changes: Any) -> tuple[AppState, HeldSession]:
     """Return a desk over the session's data whose questions are held."""
     settings = session.settings.model_copy(update=changes)
     held = HeldSession(settings, session.store)
     runner = SessionRunner(held, settings)  # type: ignore[arg-type]
-    desk = make_desk(session, allow_anonymous=True)
-    desk = replace(desk, settings=settings, runner=runner, metrics=Metrics(runner, settings))
+    desk = make_app_state(session, allow_anonymous=True)
+    desk = replace(desk, settings=settings, runner=runner, metrics=Metrics(runner))
     return desk, held
 
 
@@ -110,7 +114,7 @@ class Served:
     """Hold a running server and the header of each kind of caller."""
 
     url: str
-    desk: Desk
+    desk: AppState
     headers: dict[str, dict[str, str]]
 
     def client(self, kind: str = "reader") -> httpx.Client:

@@ -23,9 +23,9 @@ from protocol_servers import (
     serving,
 )
 
+from app.session import Session
 from core.auth import AuthContext
-from graph.session import Session
-from serve.langserve_schemas import AgentOutput
+from serve.protocols.langserve.schemas import AgentOutput
 
 ASKED = {"question": QUESTION, "collection": "xpay"}
 

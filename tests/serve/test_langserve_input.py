@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from langserve.lzstring import LZString
 from protocol_servers import ANSWER, QUESTION, Server, examples_session, serving, until
 from serving import leave
+from tiers import examples
 
+from app.session import Session
 from core.errors import CallerError, CarrelError, ModelError, OperatorError
-from graph.session import Session
 from serve.errors import Busy
-from serve.langserve_hash import config_of, decompressed
+from serve.protocols.langserve.hash import config_of, decompressed
 
 ASKED = {"question": QUESTION, "collection": "xpay"}
 STREAMS = ("stream", "stream_log", "stream_events")
@@ -257,7 +258,7 @@ def test_a_client_that_leaves_frees_its_run(http: httpx.Client, server: Server, 
     assert server.runner.given_up == len(server.runner.asked)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text() | st.integers(),

@@ -22,7 +22,7 @@ from protocol_servers import (
     serving,
 )
 
-from graph.session import Session
+from app.session import Session
 
 MODEL = "carrel:xpay"
 ASKED: list[Any] = [{"role": "user", "content": QUESTION}]

@@ -9,9 +9,9 @@ import openai
 import pytest
 from protocol_servers import ANSWER, QUESTION, Server, examples_session, serving
 
+from app.session import Session
 from core.auth import AuthContext
-from graph.session import Session
-from serve.openai_dialogue import CONVERSATION_HEADER, told
+from serve.protocols.openai.requests import CONVERSATION_HEADER, told
 
 MODEL = "carrel:xpay"
 READER = AuthContext(tenant="default", user="reader")
@@ -89,11 +89,11 @@ def test_a_stream_is_the_same(client: openai.OpenAI) -> None:
 def test_without_the_header_nothing_is_kept_or_asked(
     client: openai.OpenAI, session: Session
 ) -> None:
-    before = len(session.store.conversations.newest(READER, 200))
+    before = len(session.store.runs.newest_conversations(READER, 200))
     answer, name, beside = say(client, "Who maintains it?", "")
     assert name == "" and "clarification" not in beside and "conversation_id" not in beside
     assert beside["stop_reason"] != "clarification_needed" and answer
-    assert len(session.store.conversations.newest(READER, 200)) == before
+    assert len(session.store.runs.newest_conversations(READER, 200)) == before
 
 
 def test_it_is_the_callers_own_and_keeps_to_its_collection(client: openai.OpenAI) -> None:

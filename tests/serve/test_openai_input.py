@@ -14,9 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from protocol_servers import ANSWER, QUESTION, Server, examples_session, serving, until
 from serving import leave
+from tiers import examples
 
+from app.session import Session
 from core.errors import ModelError
-from graph.session import Session
 from serve.errors import Busy
 
 MODEL = "carrel:xpay"
@@ -218,7 +219,7 @@ def test_a_client_that_leaves_frees_its_run(
     assert server.runner.given_up == len(server.runner.asked)
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text() | st.integers(),

@@ -20,10 +20,11 @@ from page_readers import (
 from playwright.sync_api import Browser, Page, expect
 from serving import HeldSession, Served, held_desk, running
 
+from app.session import Session
 from core.streaming import StreamEvent
 from core.trace import RunRecord
-from graph.session import Session
-from stores.keys import Keys
+from stores.accounts.keys import Keys
+from stores.store import parts
 
 
 @pytest.fixture(scope="session")
@@ -257,7 +258,7 @@ def test_a_key_that_is_revoked_asks_for_another(
     served: Served, browser_pages: BrowserPages
 ) -> None:
     browser_pages.allow("401")
-    keys = Keys(served.desk.session.store.database)
+    keys = Keys(parts(served.desk.session.store).database)
     text, key = keys.create("page", user="peter", roles=frozenset(), days=1)
     page = Reader(text).open(browser_pages)
     page.locator("#question").wait_for()

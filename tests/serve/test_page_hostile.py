@@ -10,7 +10,8 @@ from uploading import uploaded
 
 from benchmarks.attack_page import COLLECTION, PAYLOADS, SIZES, Planted, Watched, look
 from benchmarks.attack_world import Tally
-from stores.keys import Keys
+from stores.accounts.keys import Keys
+from stores.store import parts
 
 CHOSEN = (
     PAYLOADS[0],
@@ -21,7 +22,7 @@ CHOSEN = (
 
 
 def test_no_view_runs_loads_or_breaks(served: Served, chromium: Browser) -> None:
-    key, _ = Keys(served.desk.session.store.database).create(
+    key, _ = Keys(parts(served.desk.session.store).database).create(
         "hostile", user="hal", roles=frozenset({"admin"}), days=1
     )
     served.headers["hostile"] = {"Authorization": f"Bearer {key}"}

@@ -12,12 +12,12 @@ import pytest
 from langserve import RemoteRunnable
 from serving import SECONDS, Served, eventually, held_desk, running
 
-from graph.session import Session
+from app.session import Session
 from serve.app import make_api
 from serve.depends import caller
-from serve.langserve_routes import langserve_router
-from serve.openai_routes import openai_router
-from serve.protocol_routers import protocol_routers
+from serve.protocols.langserve.routes import langserve_router
+from serve.protocols.openai.routes import openai_router
+from serve.protocols.routers import protocol_routers
 
 QUESTION = "What is the maximum height of the candle flame?"
 MESSAGES: list[Any] = [{"role": "user", "content": QUESTION}]
@@ -52,7 +52,7 @@ def test_openais_client(served: Served) -> None:
 
 @pytest.mark.parametrize("path", ["/agent/invoke", "/v1/chat/completions"])
 def test_the_limits_of_the_server_hold(served: Served, path: str) -> None:
-    size = served.desk.settings.serve_body_bytes + 1
+    size = served.desk.settings.serve.body_bytes + 1
 
     def pieces() -> Iterator[bytes]:  # so that no header says how many will come
         yield b'{"input": "'

@@ -14,19 +14,19 @@ import httpx
 import pytest
 from serving import SECONDS, error_of, eventually, running
 
+from app.session import Session
 from core.auth import AuthContext
 from core.errors import OperatorError
 from core.settings import load_settings
-from graph.session import Session
-from serve.audit import Audit
-from serve.audit_writer import AuditWriter
-from serve.auth import Entry as Entered
-from serve.desk import Desk, make_desk
-from serve.runner import SessionRunner
-from serve.watch import Watchers
-from stores.audit import AuditLog, Entry
-from stores.database import Database
-from stores.keys import Keys
+from serve.access.audit import Audit, AuditWriter
+from serve.access.auth import AuthenticatedCaller as Entered
+from serve.app_state import AppState, make_app_state
+from serve.runs.runner import SessionRunner
+from serve.runs.watch import Watchers
+from stores.accounts.audit import AuditEntry, AuditLog
+from stores.accounts.keys import Keys
+from stores.sqlite.database import Database
+from stores.store import parts
 
 TEXT = "How high is the flame of a candle?"
 QUESTION = {"question": TEXT, "collection": "guide"}
@@ -42,19 +42,19 @@ OVER = {
 }
 
 
-def audited(session: Session, **changes: Any) -> Desk:
+def audited(session: Session, **changes: Any) -> AppState:
     """Return a desk whose record is written with other settings."""
     settings = session.settings.model_copy(update=changes)
-    audit = Audit(AuditLog(session.store.database, settings), settings)
-    desk = make_desk(session)
+    audit = Audit(AuditLog(parts(session.store).database, settings), settings)
+    desk = make_app_state(session)
     return replace(desk, audit=audit, runner=SessionRunner(session, settings, Watchers([audit])))
 
 
 class Caller:
     """A user of their own, with a key, on a server."""
 
-    def __init__(self, desk: Desk, url: str, user: str, *roles: str) -> None:
-        keys = Keys(desk.session.store.database)
+    def __init__(self, desk: AppState, url: str, user: str, *roles: str) -> None:
+        keys = Keys(parts(desk.session.store).database)
         self.desk, self.user = desk, user
         self.secret, self.key = keys.create("acme", user=user, roles=frozenset(roles))
         headers = {"Authorization": f"Bearer {self.secret}"}
@@ -67,18 +67,18 @@ class Caller:
 
 
 @pytest.fixture(scope="module")
-def desk(session: Session) -> Desk:
+def desk(session: Session) -> AppState:
     return audited(session)
 
 
 @pytest.fixture(scope="module")
-def url(desk: Desk) -> Iterator[str]:
+def url(desk: AppState) -> Iterator[str]:
     with running(desk) as url:
         yield url
 
 
 @pytest.mark.parametrize("over", OVER)
-def test_an_answer_is_recorded_with_all_its_retrievals(desk: Desk, url: str, over: str) -> None:
+def test_an_answer_is_recorded_with_all_its_retrievals(desk: AppState, url: str, over: str) -> None:
     caller = Caller(desk, url, f"asks.{over}")
     path, body = OVER[over]
     with caller.http as client:
@@ -104,7 +104,7 @@ def test_an_answer_is_recorded_with_all_its_retrievals(desk: Desk, url: str, ove
     assert not desk.audit.log.verify().problem
 
 
-def test_a_search_is_recorded_with_what_it_found(desk: Desk, url: str) -> None:
+def test_a_search_is_recorded_with_what_it_found(desk: AppState, url: str) -> None:
     caller = Caller(desk, url, "searches")
     with caller.http as client:
         sent = {"query": "чайник", "collection": "guide", "pipeline": "keyword"}
@@ -139,7 +139,7 @@ def test_nothing_is_recorded_when_it_is_off(session: Session) -> None:
     assert caller.rows() == []
 
 
-def test_uploads_deletions_and_passages_are_recorded(desk: Desk, url: str) -> None:
+def test_uploads_deletions_and_passages_are_recorded(desk: AppState, url: str) -> None:
     caller = Caller(desk, url, "uploads", "writer", "editor")
     with caller.http as client:
         sent = {"collection": "audited", "name": "fern.md", "role": "editor"}
@@ -170,7 +170,7 @@ def test_uploads_deletions_and_passages_are_recorded(desk: Desk, url: str) -> No
     assert other == []
 
 
-def test_wrong_keys_are_recorded_without_them(desk: Desk, url: str) -> None:
+def test_wrong_keys_are_recorded_without_them(desk: AppState, url: str) -> None:
     wrong = f"Bearer carrel_{'0' * 12}_{'7' * 64}"
     assert httpx.get(f"{url}/api/v1/runs", headers={"Authorization": wrong}).status_code == 401
     assert httpx.get(f"{url}/api/v1/runs").status_code == 401  # no key at all is no attempt
@@ -183,10 +183,10 @@ def test_wrong_keys_are_recorded_without_them(desk: Desk, url: str) -> None:
 def test_a_login_is_recorded_once_in_a_while(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    audit = Audit(AuditLog(session.store.database, session.settings), session.settings)
+    audit = Audit(AuditLog(parts(session.store).database, session.settings), session.settings)
     auth = AuthContext(tenant="acme", user="token.user")
     now = [0.0]
-    monkeypatch.setattr("serve.audit.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("serve.access.audit.time.monotonic", lambda: now[0])
     for minutes in (0, 1, 59, 60, 61):
         now[0] = minutes * 60
         audit.entered(Entered(auth, "token"), "127.0.0.1")
@@ -196,7 +196,7 @@ def test_a_login_is_recorded_once_in_a_while(
     assert [row["user"] for row in found].count("token.user") == 2
 
 
-def test_admins_read_their_own_tenant_page_by_page(desk: Desk, url: str) -> None:
+def test_admins_read_their_own_tenant_page_by_page(desk: AppState, url: str) -> None:
     admin = Caller(desk, url, "reads.it", "admin")
     zed = AuthContext(tenant="zoo", user="zed")
     desk.audit.record("login", zed)
@@ -264,8 +264,8 @@ def test_many_who_wait_share_writes_and_lose_none(log: AuditLog) -> None:
 
     def work(number: int) -> None:
         for turn in range(10):
-            writer.add(Entry("retrieval", ANN, {"by": number, "turn": turn}))
-            writer.wait(writer.add(Entry("answer", ANN, {"by": number, "turn": turn})))
+            writer.add(AuditEntry("retrieval", ANN, {"by": number, "turn": turn}))
+            writer.wait(writer.add(AuditEntry("answer", ANN, {"by": number, "turn": turn})))
 
     threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -283,10 +283,10 @@ def test_many_who_wait_share_writes_and_lose_none(log: AuditLog) -> None:
 def test_what_nobody_waits_for_is_written_at_the_end(log: AuditLog) -> None:
     writer = AuditWriter(log, linger=60, days=0)
     for number in range(3):
-        writer.add(Entry("login", ANN, {"number": number}))
+        writer.add(AuditEntry("login", ANN, {"number": number}))
     writer.close()
     assert log.verify().rows == 3
-    writer.wait(writer.add(Entry("login", ANN, {})))  # and it begins again
+    writer.wait(writer.add(AuditEntry("login", ANN, {})))  # and it begins again
     writer.close()
     assert log.verify().rows == 4
 
@@ -294,7 +294,7 @@ def test_what_nobody_waits_for_is_written_at_the_end(log: AuditLog) -> None:
 def test_rows_beyond_what_is_held_are_counted(
     log: AuditLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serve.audit_writer.MOST_HELD", 3)
+    monkeypatch.setattr("serve.access.audit.MOST_HELD", 3)
     append, broken = log.append, threading.Event()
     broken.set()
 
@@ -306,7 +306,7 @@ def test_rows_beyond_what_is_held_are_counted(
     monkeypatch.setattr(log, "append", sometimes)
     writer = AuditWriter(log, linger=60, days=0)
     for number in range(5):
-        writer.add(Entry("login", ANN, {"number": number}))
+        writer.add(AuditEntry("login", ANN, {"number": number}))
     with pytest.raises(OperatorError, match="cannot record"):
         writer.wait()
     broken.clear()

@@ -16,17 +16,18 @@ from hypothesis import strategies as st
 from redis_servers import MISSING, REDIS, RunningRedis
 from serving import Served
 
-from cli.ingest import run_ingest
+from app.session import Session
+from cli.upkeep.ingest import run_ingest
 from core.auth import AuthContext
 from core.settings import load_settings
 from core.trace import RunRecord, Step
-from graph.session import Session
 from reasoning.types import Turn
-from serve.asking import Listener
-from serve.desk import make_desk
-from serve.finished import Finished, is_whole
+from serve.app_state import make_app_state
+from serve.runs.finished import Finished, is_whole
+from serve.runs.runner import Listener
+from serve.runs.watch import RunObservers
 from serve.types import Question
-from serve.watch import Notes
+from stores.store import parts
 
 ANN = AuthContext(tenant="acme", user="ann")
 QUESTION = "How high is the flame of a candle?"
@@ -119,8 +120,8 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Session]]:
 
 def answered(session: Session, question: Question = ASKED, auth: AuthContext = ANN) -> bool:
     """Ask as the server does; tell whether the answer was remembered."""
-    runner = make_desk(session).runner
-    run = runner.asker.ask(question, auth, Listener(threading.Event(), Notes([])))
+    runner = make_app_state(session).runner
+    run = runner.asker.ask(question, auth, Listener(threading.Event(), RunObservers([])))
     return bool(run.result.get("cached", False))
 
 
@@ -161,7 +162,7 @@ def test_rights_that_change_while_the_server_runs_are_seen_at_once(
 ) -> None:
     session = opened()
     assert [answered(session) for _ in range(2)] == [False, True]
-    with session.store.database.write() as connection:
+    with parts(session.store).database.write() as connection:
         connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
     assert [answered(session) for _ in range(2)] == [False, True]
 
@@ -186,7 +187,7 @@ def test_what_is_no_whole_answer_is_never_given_again(
 def test_a_deleted_run_is_not_given_again(opened: Callable[..., Session]) -> None:
     session = opened()
     assert [answered(session) for _ in range(2)] == [False, True]
-    with session.store.database.write() as connection:
+    with parts(session.store).database.write() as connection:
         connection.execute("DELETE FROM runs")
     assert [answered(session) for _ in range(2)] == [False, True]
 

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from core.settings import Settings
-from serve.command import Command
-from serve.control import STRANGERS, Control
-from serve.frames import LOOPBACK, Channel, FrameError, enter
+from serve.operator import control as operator_control
+from serve.operator.command import Command
+from serve.operator.control import STRANGERS, Control
+from serve.operator.frames import LOOPBACK, Channel, FrameError, enter
 
 SECRET = "5" * 64
 REQUEST: dict[str, Any] = {"arguments": ["ask", "x"], "folder": "/"}
@@ -130,8 +131,11 @@ def test_strangers_are_told_a_number_and_nothing_else(sent: bytes) -> None:
         {**REQUEST, "folder": "x" * 20_000},
     ],
 )
-def test_a_request_that_cannot_be_read_is_not_run(request_: dict[str, Any]) -> None:
-    with control(greets, serve_command_bytes=10_000) as (port, _), client(port) as channel:
+def test_a_request_that_cannot_be_read_is_not_run(
+    request_: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operator_control, "COMMAND_BYTES", 10_000)
+    with control(greets) as (port, _), client(port) as channel:
         with suppress(OSError):  # it need not read all of it
             channel.send(**request_)
             assert frames(channel) == []

@@ -14,10 +14,10 @@ import pytest
 from commands import built_library, copied
 from serving import SECONDS, Served, error_of, eventually, held_desk, leave, running
 
-import nodes.retrieve
+from app.session import Session
 from core.settings import load_settings
-from graph.session import Session
-from serve.desk import make_desk
+from serve.app_state import make_app_state
+from tools.toolbox import Toolbox
 
 JSON = {"Content-Type": "application/json"}
 FLAME = "What is the maximum height of the candle flame?"
@@ -164,7 +164,7 @@ def test_a_conversation_is_about_a_collection_that_exists(served: Served) -> Non
 def test_one_request_at_a_time(session: Session) -> None:
     desk, held = held_desk(session, serve_threads=2, serve_caller_threads=2)
     with running(desk) as url, httpx.Client(base_url=url, timeout=SECONDS) as client:
-        name = session.store.conversations.create("default", "local", "guide").id
+        name = session.store.runs.create_conversation("default", "local", "guide").id
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(say, client, name, "one")
             assert held.started.acquire(timeout=SECONDS)
@@ -182,13 +182,13 @@ def test_one_request_at_a_time(session: Session) -> None:
 def test_whoever_leaves_gives_the_conversation_back(session: Session) -> None:
     desk, held = held_desk(session, serve_threads=1)
     with running(desk) as url, httpx.Client(base_url=url) as client:
-        name = session.store.conversations.create("default", "local", "guide").id
+        name = session.store.runs.create_conversation("default", "local", "guide").id
         body = {"question": "one", "conversation_id": name}
         for _ in range(3):
             leave(f"{url}/api/v1/chat", body, lambda: held.started.acquire(blocking=False))
             assert held.cancelled.acquire(timeout=SECONDS)
             eventually(lambda: desk.runner.asks.load == (0, 0))
-        other = session.store.conversations.create("default", "local", "guide").id
+        other = session.store.runs.create_conversation("default", "local", "guide").id
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(say, client, other, "holds the only thread")
             assert held.started.acquire(timeout=SECONDS)
@@ -277,7 +277,7 @@ def test_a_reply_after_the_server_was_started_again(
     for text in (FLAME, "And why does it burn?", None, "Who are they?", "the candle"):
         with (
             Session(settings) as session,
-            running(make_desk(session, allow_anonymous=True)) as url,
+            running(make_app_state(session, allow_anonymous=True)) as url,
             httpx.Client(base_url=url, timeout=SECONDS) as client,
         ):
             if text is None:  # another one, where nothing is named yet
@@ -297,24 +297,24 @@ def test_stopping_the_server_leaves_what_can_go_on(
 ) -> None:
     """A run at work when the server stops is cancelled, and its turn is as if it never was."""
     data = copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
-    flags = {"data": data, "reasoner": "rules", "serve_stop_seconds": 0}
+    flags = {"data": data, "reasoner": "rules", "serve.stop_seconds": 0}
     at_work = threading.Event()
     with Session(load_settings(flags)[0]) as session:
-        desk = make_desk(session, allow_anonymous=True)
+        desk = make_app_state(session, allow_anonymous=True)
         with ThreadPoolExecutor(1) as pool, httpx.Client(timeout=SECONDS) as client:
             with running(desk) as url, pytest.MonkeyPatch.context() as patched:
                 client.base_url = url
                 name = begin(client, collection="default")
                 say(client, name, FLAME)
                 held = holding_run(at_work, desk.runner._stopping)
-                patched.setattr(nodes.retrieve, "_run", held)
+                patched.setattr(Toolbox, "run", held)
                 second = pool.submit(say, client, name, "And why does it burn?")
                 assert at_work.wait(SECONDS)
             with suppress(httpx.HTTPError):
                 assert second.result().status_code >= 500
     with (
         Session(load_settings(flags)[0]) as session,
-        running(make_desk(session, allow_anonymous=True)) as url,
+        running(make_app_state(session, allow_anonymous=True)) as url,
         httpx.Client(base_url=url, timeout=SECONDS) as client,
     ):
         assert len(client.get(f"/api/v1/conversations/{name}").json()["turns"]) == 1
@@ -324,7 +324,7 @@ def test_stopping_the_server_leaves_what_can_go_on(
 
 def holding_run(at_work: threading.Event, stopping: threading.Event):
     """Return a search that goes on until the server stops."""
-    original = nodes.retrieve._run
+    original = Toolbox.run
 
     def run(*given: Any) -> Any:
         at_work.set()

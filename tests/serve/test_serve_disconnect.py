@@ -14,9 +14,10 @@ from commands import HEIGHT, built_library, copied
 from serving import SECONDS, HeldSession, error_of, eventually, held_desk, leave, running
 from stub_llm import Connection, stub_llm
 
+from app.session import Session
 from core.settings import load_settings
-from graph.session import Session
-from serve.desk import Desk, make_desk
+from serve.app_state import AppState, make_app_state
+from serve.runs.pool import RETRY_SECONDS
 
 BODY = {"question": "How long?", "collection": "guide"}
 
@@ -39,7 +40,7 @@ def gave_up(held: HeldSession) -> bool:
     return held.cancelled.acquire(timeout=SECONDS)
 
 
-def idle(desk: Desk) -> bool:
+def idle(desk: AppState) -> bool:
     return desk.runner.asks.load == (0, 0)
 
 
@@ -84,7 +85,7 @@ def test_leaving_ends_the_call_of_the_model(
                 pass
             asking.set()
             tried = len(stub.requests)
-            desk = make_desk(session, allow_anonymous=True)
+            desk = make_app_state(session, allow_anonymous=True)
             with running(desk) as url:
                 asked = {"question": HEIGHT}
                 leave(f"{url}/api/v1/chat", asked, lambda: len(stub.requests) > tried)
@@ -107,7 +108,7 @@ def test_leaving_the_line_is_never_run(session: Session, stream: bool) -> None:
 
 
 def test_too_many_are_told_when_to_come_again(session: Session) -> None:
-    limits = {"serve_threads": 1, "serve_waiting": 1, "serve_retry_seconds": 7}
+    limits = {"serve_threads": 1, "serve_waiting": 1}
     desk, held = held_desk(session, **limits)
     with running(desk) as url, httpx.Client(base_url=url, timeout=SECONDS) as client:
         with streaming(url) as first:
@@ -119,7 +120,7 @@ def test_too_many_are_told_when_to_come_again(session: Session) -> None:
             eventually(lambda: desk.runner.asks.load == (1, 1))
             shed = client.post("/api/v1/chat", json=BODY)
             assert shed.status_code == 503
-            assert shed.headers["retry-after"] == "7"
+            assert shed.headers["retry-after"] == str(RETRY_SECONDS)
             assert error_of(shed)["code"] == "busy"
             assert client.get("/api/v1/health").status_code == 200
             found = client.post("/api/v1/search", json={"query": "flame"})

@@ -93,7 +93,7 @@ def test_what_is_not_taken_is_said(served: Served) -> None:
     (note,) = job["notes"]
     assert note.startswith("1 of its documents were not taken; some.jsonl")
     profile = {"name": "wordy", "settings": {"min_text_words": 30}}
-    writer = served.desk.session.store.writer
+    writer = served.desk.session.store.intake
     wordy = writer.open_collection("acme", "wordy", Profile.model_validate(profile))
     job = finished(served, upload(served, "few.txt", b"Few words.", collection="wordy").json())
     assert (job["state"], job["documents"]) == ("failed", 0)

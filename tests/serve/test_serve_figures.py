@@ -15,9 +15,8 @@ from core.cache.caches import open_caches
 from core.settings import Settings
 from core.trace import Step
 from serve.api.shapes import Figures as Shape
-from serve.cache_figures import CacheFigures
-from serve.recent import Recent
-from serve.run_figures import RunFigures, best_distance
+from serve.telemetry.metrics import CacheFigures
+from serve.telemetry.run_figures import Recent, RunFigures, best_distance
 
 WORDS = "peculiar zeppelin"
 

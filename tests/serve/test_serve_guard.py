@@ -14,13 +14,13 @@ import pytest
 from fastapi import APIRouter
 from serving import SECONDS, Served, error_of, eventually, running
 
-from graph.session import Session
+from app.session import Session
+from serve.access.guard import HEADERS
+from serve.access.hosts import HostRule, OriginRule
 from serve.app import ROUTERS
-from serve.desk import make_desk
+from serve.app_state import make_app_state
 from serve.errors import Refused
-from serve.guard import HEADERS
-from serve.hosts import HostRule, OriginRule
-from serve.logs import JsonLines, log
+from serve.telemetry.logs import JsonLines, log
 
 BODY = {"question": "How high is the flame?", "collection": "guide"}
 
@@ -96,7 +96,7 @@ def test_the_servers_own_page_may_write(served: Served) -> None:
 
 def test_named_origins_alone_get_cors(session: Session) -> None:
     settings = session.settings.model_copy(update={"serve_origins": ["https://app.example"]})
-    desk = make_desk(session, allow_anonymous=True)
+    desk = make_app_state(session, allow_anonymous=True)
     object.__setattr__(desk, "settings", settings)
     asks = {
         "Access-Control-Request-Method": "POST",
@@ -119,7 +119,7 @@ HASTE = {"serve_body_seconds": 1.5, "serve_header_seconds": 1.5, "serve_idle_sec
 @contextmanager
 def limited(session: Session, changes: dict[str, float]) -> Iterator[str]:
     """Serve with other limits, and a route that is broken."""
-    desk = make_desk(session, allow_anonymous=True)
+    desk = make_app_state(session, allow_anonymous=True)
     object.__setattr__(desk, "settings", session.settings.model_copy(update=changes))
     broken = APIRouter()
 

@@ -11,18 +11,18 @@ import pytest
 from serving import Served, error_of, eventually
 from uploading import finished, upload, uploaded
 
+from app.session import Session
 from core.auth import AuthContext
-from graph.session import Session
-from serve.job import Job
-from serve.jobs import Jobs
-from stores.jobs import JobRow, JobRows
+from serve.background.jobs import Job, Jobs
+from stores.runlog.jobs import JobRow, JobRows
+from stores.store import parts
 
 WIM = AuthContext(tenant="acme", user="wim")
 
 
 @pytest.fixture
 def rows(session: Session) -> JobRows:
-    return JobRows(session.store.database, kept=1000)
+    return JobRows(parts(session.store).database, kept=1000)
 
 
 @pytest.fixture
@@ -35,6 +35,7 @@ def jobs(session: Session) -> Iterator[Jobs]:
 def left_behind(rows: JobRows, folder: Path, job_id: str, text: bytes, **values: object) -> JobRow:
     """Leave what a server leaves that is killed after an upload was taken."""
     row = JobRow(job_id, "upload", "acme", "wim", "resumed", f"{job_id}.txt", bytes=len(text))
+    row.sent_by(WIM, "")
     for name, value in values.items():
         setattr(row, name, value)
     (folder / job_id).mkdir(parents=True)
@@ -108,7 +109,7 @@ def test_an_upload_at_work_can_be_cancelled(jobs: Jobs, monkeypatch: pytest.Monk
         progress("files", 0, 1)
         pytest.fail("it went on")
 
-    monkeypatch.setattr("serve.jobs.ingest_upload", ingest)
+    monkeypatch.setattr("serve.background.jobs.ingest_upload", ingest)
     job, path = jobs.prepare(WIM, "resumed", "half.txt", [])
     path.write_bytes(b"x")
     jobs.start(job)
@@ -116,7 +117,7 @@ def test_an_upload_at_work_can_be_cancelled(jobs: Jobs, monkeypatch: pytest.Monk
 
 
 def test_only_so_many_ended_jobs_are_kept(session: Session) -> None:
-    rows = JobRows(session.store.database, kept=3)
+    rows = JobRows(parts(session.store).database, kept=3)
     for number in range(6):
         rows.save(JobRow(f"kept{number}", "upload", "many", "u", "c", "n.txt", state="done"))
     rows.save(JobRow("open", "upload", "many", "u", "c", "n.txt"))
@@ -173,18 +174,18 @@ def test_an_empty_upload_is_refused(served: Served, uploads: Path) -> None:
 def test_an_erasure_that_was_left_is_finished_at_the_start(jobs: Jobs, session: Session) -> None:
     from stores.erasure.pending import note
 
-    with session.store.database.write() as connection:
+    with parts(session.store).database.write() as connection:
         note(connection, [], 1)
-    assert session.store.erasure.pending()
+    assert session.store.maintenance.pending_erasure()
     jobs.resume()
-    eventually(lambda: session.store.erasure.pending() is None)
+    eventually(lambda: session.store.maintenance.pending_erasure() is None)
 
 
 def test_a_job_that_was_erased_does_not_come_back(rows: JobRows, session: Session) -> None:
     row = JobRow("gone1", "upload", "gone", "wim", "resumed", "secret.txt", state="running")
     rows.save(row)
-    session.store.erasure.forget_tenant("gone")
+    session.store.maintenance.forget_tenant("gone")
     row.state = "done"
     rows.save(row)
     assert rows.find("gone1") is None
-    session.store.erasure.tidy()
+    session.store.maintenance.tidy()

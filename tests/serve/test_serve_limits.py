@@ -13,19 +13,20 @@ import pytest
 from redis_servers import MISSING, REDIS, RunningRedis
 from serving import SECONDS, error_of, running
 
+from app.session import Session
 from core.auth import AuthContext
 from core.settings import load_settings
 from core.trace import ModelCall, Step
-from graph.session import Session
+from serve.access.limits import ASKING, CallerLimits, RateLimiter
 from serve.app import make_api
-from serve.desk import Desk, make_desk
+from serve.app_state import AppState, make_app_state
 from serve.errors import LimitExceeded
-from serve.limits import ASKING, CallerLimits
-from serve.runner import SessionRunner
-from serve.watch import Watchers
-from serve.windows import Windows
-from stores.keys import Keys
-from stores.spending import Spending
+from serve.protocols.langserve import agent
+from serve.runs.runner import SessionRunner
+from serve.runs.watch import Watchers
+from stores.accounts.keys import Keys
+from stores.accounts.spending import Spending
+from stores.store import parts
 
 QUESTION = {"question": "How high is the flame of a candle?", "collection": "guide"}
 SEARCH = {"query": "flame", "collection": "guide"}
@@ -33,18 +34,18 @@ COMPLETION = {"model": "carrel:guide", "messages": [{"role": "user", "content": 
 HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 
 
-def limited(session: Session, **changes: Any) -> Desk:
-    desk = make_desk(session)
+def limited(session: Session, **changes: Any) -> AppState:
+    desk = make_app_state(session)
     settings = session.settings.model_copy(update=changes)
-    limits = CallerLimits(settings, Spending(session.store.database))
+    limits = CallerLimits(settings, Spending(parts(session.store).database))
     runner = SessionRunner(session, settings, Watchers([limits]))
     return replace(desk, settings=settings, limits=limits, runner=runner)
 
 
 @contextmanager
-def calling(desk: Desk, **given: Any) -> Iterator[httpx.Client]:
+def calling(desk: AppState, **given: Any) -> Iterator[httpx.Client]:
     """Call a new server over the desk with a new key."""
-    key, _ = Keys(desk.session.store.database).create("acme", **given)
+    key, _ = Keys(parts(desk.session.store).database).create("acme", **given)
     headers = {"Authorization": f"Bearer {key}"}
     with (
         running(desk) as url,
@@ -101,8 +102,11 @@ def test_every_protocol_is_told_in_its_own_words(
         assert error_of(second)["code"] == "too_many_requests"
 
 
-def test_a_batch_counts_as_the_questions_in_it(session: Session) -> None:
-    with calling(limited(session, serve_ask_rate=3, langserve_batch_at_once=1)) as client:
+def test_a_batch_counts_as_the_questions_in_it(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agent, "BATCH_AT_ONCE", 1)
+    with calling(limited(session, serve_ask_rate=3)) as client:
         batch = client.post("/agent/batch", json={"inputs": [QUESTION, QUESTION]})
         again = client.post("/agent/batch", json={"inputs": [QUESTION, QUESTION]})
     assert (batch.status_code, again.status_code) == (200, 429)
@@ -111,7 +115,7 @@ def test_a_batch_counts_as_the_questions_in_it(session: Session) -> None:
 def test_every_route_that_asks_is_known(session: Session) -> None:
     served = {
         path
-        for path, operations in make_api(make_desk(session)).openapi()["paths"].items()
+        for path, operations in make_api(make_app_state(session)).openapi()["paths"].items()
         for operation in operations.values()
         if path in ASKING or "uestion" in (operation.get("description") or "")[:30]
     }
@@ -120,7 +124,7 @@ def test_every_route_that_asks_is_known(session: Session) -> None:
 
 def test_the_user_is_counted_not_the_key_and_nobody_else(session: Session) -> None:
     desk = limited(session, serve_rate=2)
-    keys = Keys(session.store.database)
+    keys = Keys(parts(session.store).database)
     other = {"Authorization": f"Bearer {keys.create('acme', user='lim2')[0]}"}
     second = {"Authorization": f"Bearer {keys.create('acme', user='lim1')[0]}"}
     with calling(desk, user="lim1") as client:
@@ -150,7 +154,7 @@ def test_a_changed_limit_holds_for_what_was_done_before(session: Session) -> Non
 
 def test_who_has_used_their_tokens_waits(session: Session) -> None:
     desk = limited(session, serve_tokens_per_day=1000)
-    Spending(session.store.database).add("acme", "spender", 1000)
+    Spending(parts(session.store).database).add("acme", "spender", 1000)
     fresh = limited(session, serve_tokens_per_day=1000)  # a server that is started again
     with calling(desk, user="spender") as client:
         assert client.post("/api/v1/chat", json=QUESTION).status_code == 200
@@ -168,17 +172,17 @@ def test_who_has_used_their_tokens_waits(session: Session) -> None:
 
 
 def test_a_run_is_charged_for_its_calls_also_when_it_fails(session: Session) -> None:
-    spending = Spending(session.store.database)
+    spending = Spending(parts(session.store).database)
     limits = CallerLimits(load_settings({"serve_tokens_per_day": 500})[0], spending)
     auth = AuthContext(tenant="acme", user="charged")
     note = asyncio.run(limits.admit(auth))
     call = ModelCall(verb="plan", prompt_hash="", prompt_tokens=90, completion_tokens=10)
-    note.step(Step(node="plan", calls=[call, call]))
-    note.step(Step(node="retrieve"))
+    note.on_step(Step(node="plan", calls=[call, call]))
+    note.on_step(Step(node="retrieve"))
     assert spending.spent("acme", "charged") == 0
-    note.ended(None)
+    note.on_end(None)
     assert spending.spent("acme", "charged") == 200
-    asyncio.run(limits.admit(auth)).ended(None)
+    asyncio.run(limits.admit(auth)).on_end(None)
     assert spending.spent("acme", "charged") == 200
 
 
@@ -198,7 +202,7 @@ def test_wrong_keys_are_slowed_down_and_lock_nobody_out(session: Session) -> Non
 
 def test_wrong_keys_are_counted_by_address(session: Session) -> None:
     settings, _ = load_settings({"serve_wrong_keys": 1})
-    limits = CallerLimits(settings, Spending(session.store.database))
+    limits = CallerLimits(settings, Spending(parts(session.store).database))
     for other in ("2001:db8::1", "192.0.2.1", "2001:db8:0:1::1", "no address"):
         asyncio.run(limits.wrong_key(other))
     for same in ("2001:db8::ffff:2", "192.0.2.1"):
@@ -221,14 +225,14 @@ def test_servers_count_together_in_redis_and_alone_without(
 ) -> None:
     settings, _ = load_settings({"cache_redis_url": redis.url})
 
-    def counted(windows: Windows, times: int, limit: int = 3) -> list[bool]:
+    def counted(windows: RateLimiter, times: int, limit: int = 3) -> list[bool]:
         async def main() -> list[bool]:
             owner = ("acme", "ann")
             return [(await windows.hit("ask", owner, limit)).allowed for _ in range(times)]
 
         return asyncio.run(main())
 
-    one, other = Windows(settings), Windows(settings)
+    one, other = RateLimiter(settings), RateLimiter(settings)
     assert counted(one, 2) == [True, True]
     assert counted(other, 2) == [True, False]
     standing = asyncio.run(other.look("ask", ("acme", "ann"), 3))
@@ -238,13 +242,13 @@ def test_servers_count_together_in_redis_and_alone_without(
     redis.stop()
     assert counted(other, 4) == [True, True, True, False]  # by itself, from zero
     assert [one.name for one in caplog.records].count("carrel.serve") == 1  # said once
-    assert counted(Windows(settings), 1) == [True]  # one that starts meanwhile
+    assert counted(RateLimiter(settings), 1) == [True]  # one that starts meanwhile
 
 
 def test_nothing_in_redis_names_who_is_counted(redis: RunningRedis) -> None:
     from redis import Redis
 
-    windows = Windows(load_settings({"cache_redis_url": redis.url})[0])
+    windows = RateLimiter(load_settings({"cache_redis_url": redis.url})[0])
     owners = [("Zyxacme", "ann"), ("Zyxacme", "ann/b"), ("Zyxacme/ann", "b"), ("192.0.2.77",)]
     for owner in owners:
         assert asyncio.run(windows.hit("ask", owner, 1)).allowed
@@ -258,6 +262,6 @@ def test_nothing_in_redis_names_who_is_counted(redis: RunningRedis) -> None:
 
 def test_redis_with_a_password_or_none_at_the_port() -> None:
     given = {"cache_redis_url": "redis://127.0.0.1:1/0", "cache_redis_password": "walrus"}
-    windows = Windows(load_settings(given)[0])
+    windows = RateLimiter(load_settings(given)[0])
     assert asyncio.run(windows.hit("ask", ("acme", "ann"), 1)).allowed
     assert not asyncio.run(windows.hit("ask", ("acme", "ann"), 1)).allowed

@@ -9,8 +9,8 @@ import pytest
 
 from core.errors import OperatorError
 from core.settings import load_settings
-from serve.logs import JsonLines, TextLines, log
-from serve.modes import check_mode
+from serve.access.modes import check_mode
+from serve.telemetry.logs import JsonLines, TextLines, log
 
 CLOSED = {"allow_anonymous": False, "nobody_has_a_key": False}
 
@@ -33,15 +33,15 @@ def test_prod_starts_when_nothing_is_open() -> None:
     [
         ({"allow_anonymous": True}, "--allow-anonymous"),
         ({"nobody_has_a_key": True}, "carrel keys create"),
-        ({"jwt_key": "k" * 32, "jwt_issuer": "x"}, "jwt_audience"),
-        ({"jwt_key": "k" * 32, "jwt_audience": "x"}, "jwt_issuer"),
-        ({"serve_ask_rate": 0}, "serve_ask_rate"),
-        ({"serve_rate": 0}, "serve_rate"),
-        ({"serve_wrong_keys": 0}, "serve_wrong_keys"),
+        ({"jwt_key": "k" * 32, "jwt_issuer": "x"}, "jwt.audience"),
+        ({"jwt_key": "k" * 32, "jwt_audience": "x"}, "jwt.issuer"),
+        ({"serve_ask_rate": 0}, "serve.ask_rate"),
+        ({"serve_rate": 0}, "serve.rate"),
+        ({"serve_wrong_keys": 0}, "serve.wrong_keys"),
         ({"audit": False}, "audit is off"),
         ({"serve_origins": ["http://app.example"]}, "http://app.example"),
-        ({"serve_origins": ["*"]}, "serve_origins"),
-        ({"llm_url": "http://192.0.2.1:8080/v1"}, "llm_url"),
+        ({"serve_origins": ["*"]}, "serve.origins"),
+        ({"llm_url": "http://192.0.2.1:8080/v1"}, "llm.url"),
     ],
 )
 def test_prod_names_what_is_open(changes: dict[str, object], words: str) -> None:

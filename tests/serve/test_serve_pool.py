@@ -10,10 +10,10 @@ from typing import cast
 import pytest
 from serving import SECONDS, eventually
 
-from graph.session import Session
+from app.session import Session
 from serve.errors import Busy
-from serve.pool import FairPool, Owner, PoolLimits, Ticket
-from serve.runner import ask_threads
+from serve.runs.pool import FairPool, Owner, PoolLimits, Ticket
+from serve.runs.runner import ask_threads
 
 ANN, BOB = ("acme", "ann"), ("acme", "bob")
 

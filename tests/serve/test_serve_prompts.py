@@ -12,10 +12,12 @@ from commands import HEIGHT, built_library, copied
 from serving import SECONDS, running
 from stub_llm import Connection, stub_llm
 
+from app.session import Session
+from core.fields.llm import DECISIONS
 from core.settings import load_settings
-from graph.session import Session
-from serve.desk import make_desk
-from stores.keys import Keys
+from serve.app_state import make_app_state
+from stores.accounts.keys import Keys
+from stores.store import parts
 
 SECRETS = {
     "llm_key": "llm-secret-zqx4711",
@@ -47,6 +49,7 @@ def test_a_prompt_names_no_key_no_caller_and_no_place(
     given = {
         "data": data,
         "reasoner": "llm",
+        "llm_decisions": list(DECISIONS),
         "llm_context": 8192,
         "jwt_audience": "audience-zqx4711",
     }
@@ -55,10 +58,10 @@ def test_a_prompt_names_no_key_no_caller_and_no_place(
         with Session(settings) as session:
             assert session.chat is not None
             probes = len(stub.requests)
-            made, _ = Keys(session.store.database).create(
+            made, _ = Keys(parts(session.store).database).create(
                 "default", user="user-zqx4711", roles=frozenset({"role-zqx4711"})
             )
-            desk = make_desk(session)
+            desk = make_app_state(session)
             headers = {"Authorization": f"Bearer {made}"}
             with running(desk) as url:
                 answer = httpx.post(

@@ -12,11 +12,12 @@ import httpx
 import pytest
 from serving import error_of, held_desk, running
 
+from app.session import Session
 from core.settings import Settings, load_settings
-from graph.session import Session
-from serve.desk import make_desk
-from serve.reload import Reload
-from stores.keys import Keys
+from serve.app_state import make_app_state
+from serve.operator.reload import Reload
+from stores.accounts.keys import Keys
+from stores.store import parts
 
 SEARCH = {"query": "flame of a candle", "collection": "guide"}
 URL = "/api/v1/settings/reload"
@@ -29,10 +30,10 @@ class Operator:
         self.file = folder / "settings.yaml"
         self.flags = {"data": session.settings.data, "reasoner": "rules", "serve_wrong_keys": 0}
         self.write("serve_operator_tenant: acme\n")
-        self.desk = make_desk(session, load=self.load)
+        self.desk = make_app_state(session, load=self.load)
         self.before = session.settings
         self.desk.use(self.load())
-        keys = Keys(session.store.database)
+        keys = Keys(parts(session.store).database)
         self.headers = {
             tenant: {
                 "Authorization": f"Bearer {keys.create(tenant, roles=frozenset({'admin'}))[0]}"
@@ -66,7 +67,7 @@ def client(operator: Operator) -> Iterator[httpx.Client]:
 def test_what_can_change_changes_and_the_rest_is_named(
     operator: Operator, client: httpx.Client
 ) -> None:
-    limit = operator.desk.settings.max_question_chars
+    limit = operator.desk.settings.answering.max_question_chars
     assert client.post("/api/v1/search", json=SEARCH).status_code == 200
     operator.write(
         "max_question_chars: 10\nserve_body_bytes: 1000\nserve_port: 1\nllm_key: walrus\n"
@@ -76,20 +77,20 @@ def test_what_can_change_changes_and_the_rest_is_named(
     assert done.status_code == 200
     changed = {one["name"]: (one["before"], one["after"]) for one in done.json()["changed"]}
     assert changed == {
-        "max_question_chars": (limit, 10),
-        "serve_body_bytes": (1_000_000, 1000),
-        "serve_caller_waiting": (16, 3),
-        "audit_questions": ("none", "text"),
+        "answering.max_question_chars": (limit, 10),
+        "serve.body_bytes": (1_000_000, 1000),
+        "serve.caller_waiting": (16, 3),
+        "audit.questions": ("none", "text"),
     }
-    assert done.json()["needs_restart"] == ["llm_key", "serve_port"]
+    assert done.json()["needs_restart"] == ["llm.key", "serve.port"]
     assert "walrus" not in done.text
     assert "10 characters" in error_of(client.post("/api/v1/search", json=SEARCH))["rule"]
     assert client.post("/api/v1/search", json={"query": "x" * 2000}).status_code == 413
     again = client.post(URL).json()
-    assert (again["changed"], again["needs_restart"]) == ([], ["llm_key", "serve_port"])
+    assert (again["changed"], again["needs_restart"]) == ([], ["llm.key", "serve.port"])
     operator.write("")
     back = {one["name"]: one["after"] for one in client.post(URL).json()["changed"]}
-    assert back["max_question_chars"] == limit
+    assert back["answering.max_question_chars"] == limit
     assert client.post("/api/v1/search", json=SEARCH).status_code == 200
 
 
@@ -128,24 +129,24 @@ def test_it_is_recorded(operator: Operator, client: httpx.Client) -> None:
     operator.write("top_k: 0")
     client.post(URL)
     bad, good = operator.desk.audit.log.newest("acme", kind="settings", limit=2)
-    assert good["facts"] == {"changed": {"top_k": [10, 7]}, "needs_restart": []}
+    assert good["facts"] == {"changed": {"retrieval.top_k": [10, 7]}, "needs_restart": []}
     assert "top_k" in bad["facts"]["refused"]
 
 
 def test_a_profile_counts_again_when_the_file_says_nothing_more(operator: Operator) -> None:
     operator.write("top_k: 7")
     operator.desk.reload.now(operator.desk, None)
-    assert "top_k" in operator.desk.session.settings.model_fields_set
+    assert "retrieval.top_k" in operator.desk.session.settings.given()
     operator.write("")
     operator.desk.reload.now(operator.desk, None)
-    assert "top_k" not in operator.desk.session.settings.model_fields_set
+    assert "retrieval.top_k" not in operator.desk.session.settings.given()
 
 
 def test_limits_and_pools_follow(operator: Operator) -> None:
     desk = operator.desk
     operator.write("serve_ask_rate: 1\nserve_waiting: 0\nserve_caller_waiting: 0\nserve_jobs: 1")
     desk.reload.now(desk, None)
-    assert desk.limits.settings.serve_ask_rate == desk.audit.settings.serve_ask_rate == 1
+    assert desk.limits.settings.serve.ask_rate == desk.audit.settings.serve.ask_rate == 1
     assert desk.settings is desk.session.settings is desk.limits.settings
     assert desk.runner.asks._limits.waiting == 0
     assert desk.jobs._settings is desk.settings
@@ -173,7 +174,7 @@ def test_what_runs_ends_as_it_began(session: Session) -> None:
 
 
 def test_without_a_file_there_is_nothing_to_read(session: Session) -> None:
-    desk = make_desk(session)
+    desk = make_app_state(session)
     with pytest.raises(Exception, match="without settings"):
         desk.reload.now(desk, None)
     desk.reload.on_signal(desk)  # says so in the log

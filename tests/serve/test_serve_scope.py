@@ -11,8 +11,9 @@ import pytest
 from serving import Served, error_of
 
 from core.settings import load_settings
+from serve.access.auth import Tokens
 from serve.errors import NotAuthenticated
-from serve.tokens import Tokens
+from stores.store import parts
 
 CHAT, SEARCH, KEYS = "/api/v1/chat", "/api/v1/search", "/api/v1/keys"
 BUDGET = "What is the secret budget of the museum?"
@@ -145,7 +146,7 @@ def test_a_key_is_confined_to_sources_and_versions(served: Served) -> None:
 
 def test_a_scope_that_was_changed_spoils_the_key(served: Served) -> None:
     text, key = served.desk.keys.create("acme", sources=["*.md"], version_policy="2")
-    database = served.desk.session.store.database
+    database = parts(served.desk.session.store).database
     assert served.desk.keys.verified(text) == key
     change = "UPDATE api_keys SET scope = ? WHERE id = ?"
     for changed in (None, '{"allowed_sources": ["*"], "version_policy": "2"}'):

@@ -10,23 +10,24 @@ import httpx
 import pytest
 from serving import Served
 
+from app.session import Session
 from core.settings import load_settings
-from graph.session import Session
-from serve.logs import CHECKS
-from serve.selfchecks import SelfChecks
-from stores.selfcheck import Missed
+from serve.background.upkeep import SelfChecks
+from serve.telemetry.logs import CHECKS
+from stores.integrity.selfcheck import Missed
+from stores.store import parts
 
 
 @pytest.fixture
 def whole(session: Session) -> Iterator[Session]:
     yield session
-    condition = session.store.database.condition
+    condition = parts(session.store).database.condition
     condition.distrusted = ""
     condition.clear("")
 
 
 def checks(session: Session, interval_s: float = 3600) -> SelfChecks:
-    values = {"data": session.store.folder, "reasoner": "rules", "check_interval_s": interval_s}
+    values = {"data": session.store.folder, "reasoner": "rules", "checks.interval_s": interval_s}
     return SelfChecks(session, load_settings(values)[0])
 
 
@@ -55,7 +56,7 @@ def _damaged_and_whole(
 ) -> None:
     assert client.get("/api/v1/health").json() == {"status": "ok"}
     with monkeypatch.context() as patch:
-        patch.setattr("stores.checkup.self_check", lambda *_: Missed(asked=8, vectors=8))
+        patch.setattr("stores.integrity.checkup.self_check", lambda *_: Missed(asked=8, vectors=8))
         assert len(checks(whole).check()) == len(whole.store.catalogue.collections())
     assert "not found by their vector" in caplog.text
     health = client.get("/api/v1/health").json()
@@ -78,7 +79,7 @@ def test_the_timer_checks_again_and_again(whole: Session, monkeypatch: pytest.Mo
         seen.append(1)
         raise RuntimeError("a mistake")
 
-    monkeypatch.setattr(whole.store.checkup, "again", broken)
+    monkeypatch.setattr(whole.store.maintenance, "check_again", broken)
     timer = checks(whole, interval_s=1)
     timer.start()
     limit = time.monotonic() + 60

@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
 from core.errors import OperatorError
 from core.settings import load_settings
+from serve.access.auth import Tokens
 from serve.errors import NotAuthenticated
-from serve.tokens import Tokens
 
 SECRET = "k" * 32
 GOOD = {"sub": "ann", "tenant": "acme", "roles": ["editor"], "aud": "carrel", "iss": "sso"}
@@ -103,8 +103,8 @@ def test_a_public_key_checks_and_is_no_secret(tmp_path: Path) -> None:
     [
         ({"jwt_audience": ""}, "audience"),
         ({"jwt_key": "short"}, "at least 32 bytes"),
-        ({"jwt_algorithm": "RS256"}, "jwt_public_key"),
-        ({"jwt_public_key": "missing.pem"}, "HS256 takes jwt_key"),
+        ({"jwt_algorithm": "RS256"}, "jwt.public_key"),
+        ({"jwt_public_key": "missing.pem"}, "HS256 takes jwt.key"),
         ({"jwt_key": None, "jwt_public_key": "missing.pem", "jwt_algorithm": "ES256"}, "PEM file"),
     ],
 )

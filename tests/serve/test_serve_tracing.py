@@ -15,13 +15,14 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from serving import SECONDS, running
 
+from app.session import Session
 from core.errors import OperatorError
 from core.settings import load_settings
 from core.trace import ModelCall, Step
-from graph.session import Session
-from serve.desk import make_desk
-from serve.tracing import Tracing, _RunSpan, make_tracing
-from stores.keys import Keys
+from serve.app_state import make_app_state
+from serve.telemetry.tracing import Tracing, _RunSpan, make_tracing
+from stores.accounts.keys import Keys
+from stores.store import parts
 
 QUESTION = {"question": "How high is the flame of a candle?", "collection": "guide"}
 PARENT = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331")
@@ -79,9 +80,9 @@ def test_a_question_is_one_trace_from_the_caller_down(
 ) -> None:
     changed = session.settings.model_copy(update={"otel_endpoint": receiver.url})
     monkeypatch.setattr(session, "settings", changed)
-    key, _ = Keys(session.store.database).create("acme", user="traced")
+    key, _ = Keys(parts(session.store).database).create("acme", user="traced")
     headers = {"Authorization": f"Bearer {key}", "traceparent": f"00-{PARENT[0]}-{PARENT[1]}-01"}
-    desk = make_desk(session)
+    desk = make_app_state(session)
     with running(desk) as url:
         for extra in ({}, {"stream": True}):
             sent = {**QUESTION, **extra}
@@ -119,8 +120,8 @@ def test_calls_of_the_model_are_spans_with_counts(session: Session, receiver: Re
     note = _RunSpan(tracing.tracer)
     call = ModelCall(verb="plan", prompt_hash="h", prompt_tokens=90, completion_tokens=7, ms=2.0)
     call = call.model_copy(update={"reply": "walrus", "error": "walrus"})
-    note.step(Step(node="plan", reason="walrus", decision="walrus", ms=9.0, calls=[call, call]))
-    note.ended(None)
+    note.on_step(Step(node="plan", reason="walrus", decision="walrus", ms=9.0, calls=[call, call]))
+    note.on_end(None)
     tracing.close()
     spans = {span.name: span for span in receiver.spans()}
     models = [span for span in receiver.spans() if span.name == "model plan"]
@@ -145,9 +146,10 @@ def test_the_usual_variable_is_enough(
 
 def test_without_an_endpoint_nothing_is_imported() -> None:
     code = (
-        "import sys; from core.settings import load_settings; import serve.app, serve.tracing;"
+        "import sys; from core.settings import load_settings; import serve.app;"
+        " import serve.telemetry.tracing as tracing;"
         "before = set(sys.modules);"  # Chroma uses OpenTelemetry itself
-        "assert serve.tracing.make_tracing(load_settings()[0]) is None;"
+        "assert tracing.make_tracing(load_settings()[0]) is None;"
         "assert set(sys.modules) == before;"
         "assert 'opentelemetry.exporter.otlp.proto.http.trace_exporter' not in before"
     )
@@ -156,6 +158,6 @@ def test_without_an_endpoint_nothing_is_imported() -> None:
 
 
 def test_a_missing_package_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
-    with pytest.raises(OperatorError, match=r"carrel\[otel\]"):
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http", None)
+    with pytest.raises(OperatorError, match=r"carrel-rag\[otel\]"):
         make_tracing(load_settings({"otel_endpoint": "http://127.0.0.1:1"})[0])

@@ -15,23 +15,27 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as searching
 from hypothesis import strategies as st
+from scanning import encoded, holding
+from tiers import examples
 
 from core.auth import AuthContext
 from core.errors import OperatorError
 from core.settings import Settings, load_settings
-from stores.audit import KEPT, AuditLog, Entry
-from stores.audit_chain import FIELDS, Head
-from stores.audit_key import HEAD_FILE, KEY_FILE
-from stores.database import Database
+from stores.accounts.audit import AuditEntry, AuditLog
+from stores.accounts.audit_chain import FIELDS, HEAD_FILE, KEY_FILE, Head
+from stores.sqlite.database import Database
+from stores.sqlite.schema import AUDIT_KEPT
 
 ANN = AuthContext(tenant="acme", user="ann", roles=frozenset({"reader"}))
 NOW = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.UTC)
 FILE = "catalogue.sqlite3"
 FACTS = [
-    Entry("login", ANN, {"key": "0a1b", "how": "key"}, NOW),
-    Entry("retrieval", ANN, {"tool": "search", "evidence": ["e1", "чайник#2", "茶#1"]}, NOW),
-    Entry("login_failed", None, {"address": "192.0.2.1"}, NOW),
-    Entry("answer", ANN, {"run": "abc", "refused": False, "odd": "\ud800 \x00 \n \u2028"}, NOW),
+    AuditEntry("login", ANN, {"key": "0a1b", "how": "key"}, NOW),
+    AuditEntry("retrieval", ANN, {"tool": "search", "evidence": ["e1", "чайник#2", "茶#1"]}, NOW),
+    AuditEntry("login_failed", None, {"address": "192.0.2.1"}, NOW),
+    AuditEntry(
+        "answer", ANN, {"run": "abc", "refused": False, "odd": "\ud800 \x00 \n \u2028"}, NOW
+    ),
 ]
 
 
@@ -61,7 +65,7 @@ def unguarded(folder: Path) -> sqlite3.Connection:
 
 def test_rows_are_kept_in_order_and_read_by_tenant(log: AuditLog) -> None:
     log.append(FACTS)
-    head = log.append([Entry("login", AuthContext(tenant="zoo", user="zed"), {})])
+    head = log.append([AuditEntry("login", AuthContext(tenant="zoo", user="zed"), {})])
     assert head.seq == 5
     newest = log.newest("acme", limit=2)
     assert [row["seq"] for row in newest] == [4, 2]
@@ -70,6 +74,20 @@ def test_rows_are_kept_in_order_and_read_by_tenant(log: AuditLog) -> None:
     assert [row["seq"] for row in log.newest(None, kind="login_failed", limit=9)] == [3]
     verdict = log.verify()
     assert (verdict.problem, verdict.rows, verdict.head) == ("", 5, head)
+
+
+def test_who_knows_a_name_finds_its_rows_and_nobody_else_reads_it(
+    log: AuditLog, database: Database, tmp_path: Path
+) -> None:
+    name = "Зюксомарвіл\ud800.txt"
+    log.append([AuditEntry("upload", ANN, {"job": "j", **log.document(name)})])
+    log.append([AuditEntry("deletion", ANN, {"documents": 1, "hashes": [log.pseudonym(name)]})])
+    found = log.newest("acme", document=name, limit=9)
+    assert [row["kind"] for row in found] == ["deletion", "upload"]
+    assert log.newest("acme", document=name + " ", limit=9) == []
+    assert log.newest("zoo", document=name, limit=9) == []
+    database.empty_log(5)
+    assert holding(tmp_path, encoded("Зюксомарвіл")) == []
 
 
 def test_an_empty_log_is_whole(log: AuditLog) -> None:
@@ -106,7 +124,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@searching(max_examples=60)
+@searching(max_examples=examples(60))
 @given(
     seq=st.integers(1, 4),
     name=st.sampled_from(FIELDS),
@@ -203,7 +221,7 @@ def test_a_tail_that_is_cut_is_found_also_after_more_was_written(
         AuditLog(database, settings).append(FACTS)
     with closing(unguarded(tmp_path)) as connection:
         cut(connection)
-        connection.execute(KEPT)
+        connection.execute(AUDIT_KEPT)
     with closing(Database(tmp_path / FILE)) as database:
         log = AuditLog(database, settings)
         log.append(FACTS)
@@ -253,7 +271,7 @@ def test_another_key_signs_nothing_here(
     assert "short secret" not in str(short.value)
 
 
-@searching(max_examples=10)
+@searching(max_examples=examples(10))
 @given(st.lists(st.integers(1, 6), min_size=2, max_size=4))
 def test_those_who_write_at_once_make_one_chain(
     tmp_path_factory: pytest.TempPathFactory, sizes: list[int]
@@ -284,7 +302,7 @@ def at(days: int) -> datetime.datetime:
     return NOW + datetime.timedelta(days=days)
 
 
-@searching(max_examples=20)
+@searching(max_examples=examples(20))
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(0, 9)), max_size=6))
 def test_pruning_keeps_the_chain_and_cannot_be_feigned(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[tuple[int, int]]
@@ -293,10 +311,10 @@ def test_pruning_keeps_the_chain_and_cannot_be_feigned(
     moment = [NOW]
     with closing(Database(folder / FILE)) as database:
         log = AuditLog(database, load_settings()[0], lambda: moment[0])
-        log.append([Entry("login", ANN, {}, NOW)])
+        log.append([AuditEntry("login", ANN, {}, NOW)])
         for day, (rows, days) in enumerate(rounds):
             moment[0] = at(day)
-            log.append([Entry("login", ANN, {"day": day}, moment[0])] * rows)
+            log.append([AuditEntry("login", ANN, {"day": day}, moment[0])] * rows)
             log.prune(days)
             left = [*log.rows()]
             assert all(row["at"] >= at(day - days).isoformat()[:19] for row in left)

@@ -15,16 +15,20 @@ import pytest
 from fakes import FakeEmbedder, document, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.errors import InUseError, OperatorError
 from stores.backup import pack
-from stores.backup.manifest import CATALOGUE, MANIFEST, Manifest
+from stores.backup.manifest import CATALOGUE, MANIFEST, BackupManifest
 from stores.backup.pack import make_backup
 from stores.backup.sealing import BLOCK, SealedReader, SealingWriter, read_key
+from stores.backup.snapshot import placed
 from stores.backup.unpack import unpack
-from stores.catalogue import Collection
-from stores.conversations import THREADS
+from stores.runlog.conversations import THREADS
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.schema import FORMAT
 from stores.store import Store
+from stores.store import parts as store_parts
 
 KEY = b"k" * 32
 
@@ -45,11 +49,11 @@ def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Stor
     return store
 
 
-def backup_of(store: Store, target: Path, key: bytes | None = None) -> Manifest:
-    return make_backup(store.database, target, quiet, key=key)
+def backup_of(store: Store, target: Path, key: bytes | None = None) -> BackupManifest:
+    return make_backup(store_parts(store).database, target, quiet, key=key)
 
 
-def restored(backup: Path, folder: Path, key: bytes | None = None) -> Manifest:
+def restored(backup: Path, folder: Path, key: bytes | None = None) -> BackupManifest:
     folder.mkdir()
     return unpack(backup, folder, key=key, max_gb=1)
 
@@ -66,19 +70,17 @@ def test_all_of_the_truth_comes_back(filled: Store, tmp_path: Path, key: bytes |
     assert not (filled.folder / "backup.work").exists()
     assert restored(tmp_path / "b", tmp_path / "r", key) == made
     there = tmp_path / "r" / CATALOGUE
-    wanted = filled.database.read()
+    wanted = store_parts(filled).database.read()
     for table in (
         "documents",
         "chunks",
         "embeddings",
         "collections",
-        "meta WHERE key != 'commits'",  # which the copy counts for itself
-        "migrations",
+        "meta WHERE key NOT IN ('commits', 'index', 'index_id')",  # the copy has its own
         "files",
     ):
         query = f"SELECT * FROM {table} ORDER BY 1, 2"
         assert rows(there, query) == [tuple(row) for row in wanted.execute(query)]
-    assert rows(there, "SELECT * FROM outbox") == []
     assert rows(there, "SELECT 1 FROM sqlite_schema WHERE name LIKE 'fts_%'") == []
     assert rows(tmp_path / "r" / THREADS, "SELECT * FROM checkpoints") == [("t", b"\x00\xff")]
     with closing(sqlite3.connect(there)) as connection:
@@ -171,7 +173,7 @@ def with_sql(content: bytes, folder: Path, *statements: str) -> bytes:
         ("CREATE VIEW v AS SELECT 1", "not as Carrel"),
         ("DROP TRIGGER audit_kept", "not as Carrel"),
         ("CREATE VIRTUAL TABLE x USING fts5(a)", "not as Carrel"),
-        ("INSERT INTO migrations VALUES ('m999_new', '')", "not of the version"),
+        ("PRAGMA user_version = 3", "not of the format"),
         ("INSERT INTO document_acl VALUES (77, 'x')", "do not belong together"),
     ],
 )
@@ -222,22 +224,31 @@ def test_no_other_member_is_written(tmp_path: Path, entry: tarfile.TarInfo, kind
     assert [path.name for path in (tmp_path / "r").iterdir()] in ([], [CATALOGUE])
 
 
-def test_a_backup_of_a_newer_carrel_is_refused(filled: Store, tmp_path: Path) -> None:
-    backup_of(filled, tmp_path / "b")
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"format": FORMAT + 1, "more": 1}, r"backup was written by a newer Carrel: format 3"),
+        ({"format": 1, "migrations": ["m001_catalogue"]}, "backup has an earlier format: format 1"),
+        ({"format": None}, "manifest of the backup is damaged: format"),
+        ({"more": 1}, "manifest of the backup is damaged: more"),
+    ],
+)
+def test_a_backup_of_another_format_is_refused(
+    filled: Store, tmp_path: Path, change: dict[str, object], why: str
+) -> None:
+    assert backup_of(filled, tmp_path / "b").format == FORMAT
 
-    def newer(name: str, data: bytes) -> bytes:
-        return data.replace(b'"migrations":', b'"migrations": ["m999_new"], "was":')
+    def other(name: str, data: bytes) -> bytes:
+        return json.dumps(json.loads(data) | change).encode() if name == MANIFEST else data
 
-    edited(tmp_path / "b", tmp_path / "extra", newer)
-    with pytest.raises(OperatorError, match=r"manifest .* damaged, or of a newer Carrel"):
-        restored(tmp_path / "extra", tmp_path / "r1")
+    edited(tmp_path / "b", tmp_path / "other", other)
+    with pytest.raises(OperatorError, match=why):
+        restored(tmp_path / "other", tmp_path / "r")
 
-    def later(name: str, data: bytes) -> bytes:
-        return data.replace(b'"m001_catalogue"', b'"m001_catalogue", "m999_new"')
 
-    edited(tmp_path / "b", tmp_path / "later", later)
-    with pytest.raises(OperatorError, match=r"written by a newer Carrel: .*m999_new"):
-        restored(tmp_path / "later", tmp_path / "r2")
+def test_what_is_left_out_of_a_copy_is_made_again_in_its_place() -> None:
+    sql = "CREATE UNIQUE INDEX i ON t (a)"
+    assert placed("index", sql) == "CREATE UNIQUE INDEX copied.i ON t (a)"
 
 
 def test_a_sealed_backup_opens_with_its_key_alone(filled: Store, tmp_path: Path) -> None:
@@ -254,7 +265,7 @@ def test_a_sealed_backup_opens_with_its_key_alone(filled: Store, tmp_path: Path)
             restored(tmp_path / "bad", tmp_path / f"r{number}", key)
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(st.lists(st.integers(0, 2 * BLOCK + 3), max_size=4), st.integers(1, BLOCK + 1))
 def test_sealing_gives_back_what_was_written(sizes: list[int], step: int) -> None:
     file = io.BytesIO()
@@ -293,7 +304,7 @@ def test_a_target_or_key_that_does_not_do_is_named(
     with pytest.raises(OperatorError, match="folder of the backup must exist"):
         backup_of(filled, tmp_path / "no" / "b")
     with pytest.raises(OperatorError, match="needs .* MB of free disk"):
-        make_backup(filled.database, tmp_path / "b", quiet, min_free_mb=10**9)
+        make_backup(store_parts(filled).database, tmp_path / "b", quiet, min_free_mb=10**9)
     with pytest.raises(OperatorError, match="at least 16 bytes"):
         read_key(tmp_path / "there")
     with pytest.raises(OperatorError, match="key file must be readable"):
@@ -302,7 +313,7 @@ def test_a_target_or_key_that_does_not_do_is_named(
         backup_of(filled, tmp_path / "b")
     monkeypatch.setattr(pack.tarfile, "open", _full)
     with pytest.raises(OperatorError, match="could not be written"):
-        make_backup(filled.database, tmp_path / "there", quiet, force=True)
+        make_backup(store_parts(filled).database, tmp_path / "there", quiet, force=True)
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["there"]
     assert (tmp_path / "there").read_text(encoding="utf-8") == "precious"
 

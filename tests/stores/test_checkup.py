@@ -1,9 +1,7 @@
-"""After damage nothing is answered silently: derived parts are made anew, the rest is said."""
+"""After damage nothing is answered silently: derived parts are rebuilt, the rest is said."""
 
 from __future__ import annotations
 
-import random
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,10 +12,9 @@ from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
 from core.errors import OperatorError
-from stores.fulltext import table
-from stores.health import examine
-from stores.inventory import orphan_files
-from stores.store import Store
+from stores.integrity.health import orphan_files
+from stores.sqlite.fulltext import table
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme")
 LOW = {"segment_min_rows": 10}
@@ -28,11 +25,10 @@ Opener = Callable[..., Store]
 def folder(open_store: Opener, embedder: FakeEmbedder) -> Path:
     """Hold 40 chunks in a published segment, closed."""
     store = open_store(**LOW)
-    collection = store.writer.open_collection("acme", "main", None)
+    collection = store.intake.open_collection("acme", "main", None)
     rows = [document(collection, f"d{n:02}", f"harbour tide{n} crane{n % 3}") for n in range(40)]
     write(store, collection, rows, embedder)
-    store.outbox.drain()
-    store.hot.refresh(collection)
+    store.search.refresh(collection)
     store.close()
     return store.folder
 
@@ -40,7 +36,7 @@ def folder(open_store: Opener, embedder: FakeEmbedder) -> Path:
 def found(store: Store, text: str = "harbour tide7") -> list[str]:
     vector = FakeEmbedder().embed_query(text)
     terms = [{word} for word in text.split()]
-    ids = store.hot.candidates(ANN, 1, terms=terms, vector=vector, pool=5).chunk_ids
+    ids = store.search.candidates(ANN, 1, terms=terms, vector=vector, pool=5).chunk_ids
     return sorted(store.catalogue.evidence(ANN, 1, ids))
 
 
@@ -54,19 +50,17 @@ def direct(folder: Path) -> Iterator[sqlite3.Connection]:
 
 def test_a_sound_directory_says_nothing(folder: Path, open_store: Opener) -> None:
     store = open_store(**LOW)
-    assert store.sealed.state == "equal"
-    assert store.database.condition.warnings() == store.checkup.parts.repaired == []
-    assert not store.chroma.doubted
+    assert parts(store).sealed.state == "equal"
+    assert parts(store).database.condition.warnings() == store.maintenance.repaired == []
 
 
 def test_a_crash_is_followed_by_a_check_and_a_proof(folder: Path, open_store: Opener) -> None:
     (folder / "seal.json").rename(folder / "seal.open.json")
-    for path in (folder / "chroma").rglob("*.sqlite3"):
+    for path in folder.glob("catalogue.sqlite3"):
         path.touch()
     store = open_store(**LOW)
-    assert store.sealed.state == "open"
-    assert not store.chroma.doubted  # its bytes are as they were
-    assert store.database.condition.warnings() == []
+    assert parts(store).sealed.state == "open"
+    assert parts(store).database.condition.warnings() == []
 
 
 @pytest.mark.parametrize(
@@ -88,11 +82,13 @@ def test_what_is_derived_is_made_anew_before_the_first_answer(
         connection.execute(damage)
     store = open_store(**LOW)
     assert found(store) == expected
-    assert store.checkup.parts.repaired
-    assert any("changed by something else" in one for one in store.database.condition.warnings())
-    assert examine(store)["problems"]
+    assert store.maintenance.repaired
+    assert any(
+        "changed by something else" in one for one in parts(store).database.condition.warnings()
+    )
+    assert store.maintenance.examine()["problems"]
     store.close()
-    assert open_store(**LOW).database.condition.warnings() == []
+    assert open_store(**LOW).warnings() == []
 
 
 def test_an_index_that_differs_from_its_table_is_made_anew(
@@ -105,10 +101,8 @@ def test_an_index_that_differs_from_its_table_is_made_anew(
             "UPDATE sqlite_schema SET sql = ? WHERE name = 'chunks_document'", (sql,)
         )
     store = open_store(**LOW)
-    assert any(
-        "indexes in the catalogue were made anew" in one for one in store.checkup.parts.repaired
-    )
-    assert store.database.condition.malformed == ""
+    assert any("indexes in the catalogue were rebuilt" in one for one in store.maintenance.repaired)
+    assert parts(store).database.condition.malformed == ""
 
 
 def test_rows_without_their_document_stop_all_writing(folder: Path, open_store: Opener) -> None:
@@ -116,58 +110,13 @@ def test_rows_without_their_document_stop_all_writing(folder: Path, open_store: 
         connection.execute("PRAGMA foreign_keys=OFF")
         connection.execute("DELETE FROM documents WHERE id = 3")
     store = open_store(**LOW)
-    assert "rows of chunks belong to a row that is gone" in store.database.condition.malformed
-    assert found(store)  # reads go on
-    assert "restore it from a backup" in store.database.condition.warnings()[0]
-    with pytest.raises(OperatorError, match="not written any more"):
-        store.writer.open_collection("acme", "new", None)
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_damaged_vector_index_is_made_anew_by_the_next_drain(
-    folder: Path, open_store: Opener, embedder: FakeEmbedder, seed: int
-) -> None:
-    files = sorted(
-        path for path in (folder / "chroma").rglob("*") if path.is_file() and path.stat().st_size
+    assert (
+        "rows of chunks belong to a row that is gone" in parts(store).database.condition.malformed
     )
-    path = files[seed % len(files)]
-    data = bytearray(path.read_bytes())
-    draw = random.Random(seed)
-    for _ in range(64):
-        data[draw.randrange(len(data))] ^= 255
-    path.write_bytes(data)
-    store = open_store(vector_exact_limit=1, **LOW)
-    assert found(store)  # all vectors are scanned instead
-    with pytest.raises(OperatorError, match="changed by something else"):
-        store.chroma.count(1)
-    store.outbox.drain()
-    assert store.chroma.count(1) == 40
-    store.chroma.close()
-    assert examine(store)["vectors"] == 40
-
-
-def test_an_empty_vector_index_is_noticed_by_the_proof(folder: Path, open_store: Opener) -> None:
-    (folder / "seal.json").unlink()
-    shutil.rmtree(folder / "chroma")
-    (folder / "chroma").mkdir()
-    store = open_store(**LOW)
-    assert store.chroma.doubted == "unproved"
-    assert store.chroma.unsound()
-    assert store.chroma.torn
-    store.outbox.drain()
-    assert (store.chroma.count(1), store.chroma.doubted) == (40, "")
-
-
-def test_a_failed_write_is_remembered(folder: Path, open_store: Opener) -> None:
-    store = open_store(**LOW)
-    with pytest.raises(OperatorError):
-        store.chroma.upsert(1, {"x": FakeEmbedder().embed_query("x")[:7]}, {"x": 1})
-    assert store.chroma.torn
-    store.close()
-    store = open_store(**LOW)
-    assert store.sealed.left_out == {"chroma": "torn"}
-    store.outbox.drain()
-    assert store.chroma.count(1) == 40
+    assert found(store)  # reads go on
+    assert "restore it from a backup" in parts(store).database.condition.warnings()[0]
+    with pytest.raises(OperatorError, match="not written any more"):
+        store.intake.open_collection("acme", "new", None)
 
 
 def test_a_segment_that_lies_is_noticed_and_made_anew(folder: Path, open_store: Opener) -> None:
@@ -178,35 +127,35 @@ def test_a_segment_that_lies_is_noticed_and_made_anew(folder: Path, open_store: 
         path = segment / name
         with path.open("r+b") as file:  # in place, as a disk does it
             file.write(bytes(path.stat().st_size))
-    assert found(store) != expected or store.checkup.sample() == []
-    assert store.checkup.again() == []
+    assert found(store) != expected or store.maintenance.check_sample() == []
+    assert store.maintenance.check_again() == []
     assert found(store) == expected
-    assert store.checkup.parts.repaired
-    assert store.database.condition.distrusted == ""
+    assert store.maintenance.repaired
+    assert parts(store).database.condition.distrusted == ""
 
 
 def test_what_cannot_be_made_anew_leaves_keywords(
     folder: Path, open_store: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = open_store(**LOW)
-    monkeypatch.setattr(store.hot, "rebuild", lambda *_: False)
-    with store.database.write() as connection:
+    monkeypatch.setattr(store.search, "rebuild", lambda *_: False)
+    with parts(store).database.write() as connection:
         connection.execute("UPDATE dead_chunks SET id = id")
-    monkeypatch.setattr("stores.checkup.self_check", _nothing_found)
-    assert store.checkup.again()
-    assert "not found by their vector" in store.database.condition.distrusted
-    assert any("keyword search only" in one for one in store.database.condition.warnings())
+    monkeypatch.setattr("stores.integrity.checkup.self_check", _nothing_found)
+    assert store.maintenance.check_again()
+    assert "not found by their vector" in parts(store).database.condition.distrusted
+    assert any("keyword search only" in one for one in parts(store).database.condition.warnings())
 
 
 def _nothing_found(*_: object) -> object:
-    from stores.selfcheck import Missed
+    from stores.integrity.selfcheck import Missed
 
     return Missed(asked=8, vectors=8)
 
 
 def test_files_of_no_use_are_named(folder: Path, open_store: Opener) -> None:
     (folder / "segments" / "1" / "000-old").mkdir()
-    (folder / "chroma" / "0000").mkdir()
+    (folder / "chroma").mkdir()
     (folder / "seal.json.part").write_bytes(b"")
     store = open_store(**LOW)
-    assert orphan_files(store) == ["chroma/0000", "seal.json.part", "segments/1/000-old"]
+    assert orphan_files(parts(store)) == ["chroma", "seal.json.part", "segments/1/000-old"]

@@ -7,16 +7,16 @@ from threading import Thread
 
 import pytest
 
-from stores.store import Store
+from stores.store import Store, parts
 
 
 def test_the_connection_of_a_thread_ends_with_it(store: Store) -> None:
-    mine = store.database.read()
+    mine = parts(store).database.read()
     seen: list[sqlite3.Connection] = []
 
     def work() -> None:
-        connection = store.database.read()
-        assert connection is store.database.read()
+        connection = parts(store).database.read()
+        assert connection is parts(store).database.read()
         connection.execute("SELECT count(*) FROM chunks").fetchone()
         seen.append(connection)
 
@@ -29,10 +29,10 @@ def test_the_connection_of_a_thread_ends_with_it(store: Store) -> None:
     for connection in seen:
         with pytest.raises(sqlite3.ProgrammingError, match="closed"):
             connection.execute("SELECT 1")
-    assert store.database.read() is mine
+    assert parts(store).database.read() is mine
     assert mine.execute("SELECT 1").fetchone()[0] == 1
 
 
 def test_a_reader_cannot_write(store: Store) -> None:
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        store.database.read().execute("DELETE FROM chunks")
+        parts(store).database.read().execute("DELETE FROM chunks")

@@ -11,10 +11,10 @@ from fakes import FakeEmbedder, document, short_hash, write
 
 from core.auth import AuthContext
 from core.trace import ModelCall, RunRecord, Step
-from stores.catalogue import Collection
 from stores.erasure.redaction import ERASED, NOTICE, redacted
-from stores.rows import NEXT, PREVIOUS, DocumentRow, FileRow
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import NEXT, PREVIOUS, DocumentRow, FileRow
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme", user="ann")
 BOB = AuthContext(tenant="acme", user="bob")
@@ -26,8 +26,12 @@ def in_file(row: DocumentRow, file: str, context: str = "") -> DocumentRow:
 
 
 def contexts(store: Store) -> dict[str, str]:
-    rows = store.database.read().execute(
-        "SELECT d.document_id, c.context FROM chunks c JOIN documents d ON d.id = c.document"
+    rows = (
+        parts(store)
+        .database.read()
+        .execute(
+            "SELECT d.document_id, c.context FROM chunks c JOIN documents d ON d.id = c.document"
+        )
     )
     return {row[0]: row[1] for row in rows}
 
@@ -54,10 +58,10 @@ def test_neighbours_forget_it(
         in_file(document(collection, "c", after), "f", f"{PREVIOUS}{gone[4:]}\n{NEXT}{before}"),
     ]
     write(store, collection, rows, embedder)
-    assert store.erasure.erase(ANN, collection, "b")
+    assert store.maintenance.erase(ANN, collection, "b")
     assert contexts(store) == {"a": "", "c": f"{NEXT}{before}"}
-    assert store.fulltext.rows(collection.id) == 2
-    assert gone not in "\n".join(store.database._writer.iterdump())
+    assert parts(store).fulltext.rows(collection.id) == 2
+    assert gone not in "\n".join(parts(store).database._writer.iterdump())
 
 
 def test_a_text_that_another_document_has_too_keeps_its_vector(
@@ -65,9 +69,9 @@ def test_a_text_that_another_document_has_too_keeps_its_vector(
 ) -> None:
     rows = [document(collection, "a", "same", "own"), document(collection, "b", "same")]
     write(store, collection, rows, embedder)
-    assert store.erasure.erase(ANN, collection, "a")
+    assert store.maintenance.erase(ANN, collection, "a")
     hashes = {chunk.content_hash for row in rows for chunk in row.chunks}
-    missing = store.writer.missing_vectors(embedder.model_id, hashes)
+    missing = store.intake.missing_vectors(embedder.model_id, hashes)
     assert missing == {rows[0].chunks[1].content_hash}
 
 
@@ -76,11 +80,11 @@ def test_a_file_without_documents_is_a_new_one(
 ) -> None:
     rows = [in_file(document(collection, name, f"text {name}"), "two") for name in "ab"]
     write(store, collection, rows, embedder)
-    store.files.finish(collection, FileRow("two", "/two", "print", []), {"a", "b"})
-    assert store.erasure.erase(ANN, collection, "a")
-    assert set(store.files.all(collection)) == {"two"}
-    assert store.erasure.erase(ANN, collection, "b")
-    assert not store.files.all(collection)
+    store.intake.finish_file(collection, FileRow("two", "/two", "print", []), {"a", "b"})
+    assert store.maintenance.erase(ANN, collection, "a")
+    assert set(store.intake.list_files(collection)) == {"two"}
+    assert store.maintenance.erase(ANN, collection, "b")
+    assert not store.intake.list_files(collection)
 
 
 def test_tidying_can_be_ended_and_done_later(
@@ -88,18 +92,17 @@ def test_tidying_can_be_ended_and_done_later(
 ) -> None:
     for name in "abc":
         write(store, collection, [document(collection, name, f"marker{name}")], embedder)
-    assert store.erasure.erase(ANN, collection, "b")
+    assert store.maintenance.erase(ANN, collection, "b")
 
     def stop(stage: str) -> None:
         raise KeyboardInterrupt
 
-    assert store.erasure.pending()
+    assert store.maintenance.pending_erasure()
     with pytest.raises(KeyboardInterrupt):
-        store.erasure.tidy(stop)
-    assert store.erasure.tidy()
-    assert not store.erasure.pending()
-    assert not store.erasure.tidy()
-    assert store.outbox.pending() == 0
+        store.maintenance.tidy(stop)
+    assert store.maintenance.tidy()
+    assert not store.maintenance.pending_erasure()
+    assert not store.maintenance.tidy()
     assert b"markerb" not in (store.folder / "catalogue.sqlite3").read_bytes()
     assert b"markera" in (store.folder / "catalogue.sqlite3").read_bytes()
 
@@ -110,9 +113,9 @@ def test_only_who_sees_a_document_can_erase_it(
     write(store, collection, [document(collection, "a", "text", acl=["boss"])], embedder)
     version = store.catalogue.index_version()
     for auth in (ANN, AuthContext(tenant="zoo", roles=frozenset({"boss"}))):
-        assert not store.erasure.erase(auth, collection, "a")
+        assert not store.maintenance.erase(auth, collection, "a")
     assert store.catalogue.index_version() == version
-    assert store.erasure.erase(AuthContext(tenant="acme", roles={"boss"}), collection, "a")
+    assert store.maintenance.erase(AuthContext(tenant="acme", roles={"boss"}), collection, "a")
 
 
 def run(run_id: str, collection: str = "main") -> RunRecord:
@@ -152,11 +155,11 @@ def test_stored_runs_keep_the_answer_but_not_the_text(
 ) -> None:
     rows = [document(collection, name, f"text of {name}") for name in ("a", "b")]
     write(store, collection, rows, embedder)
-    other = store.writer.open_collection("acme", "other", None)
+    other = store.intake.open_collection("acme", "other", None)
     write(store, other, [document(other, name, "x") for name in ("a", "b")], embedder)
     store.runs.save(run("r1"))
     store.runs.save(run("r2", "other"))
-    assert store.erasure.erase(ANN, collection, "a")
+    assert store.maintenance.erase(ANN, collection, "a")
     kept = store.runs.load(BOB, "r1")
     assert (kept.result["answer"], kept.result["claims"][0]["text"]) == (NOTICE, "")
     first, second = kept.result["evidence"]

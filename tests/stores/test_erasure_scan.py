@@ -17,16 +17,14 @@ from core.errors import AbsentError, OperatorError
 from core.profile import Profile
 from core.trace import ModelCall, RunRecord, Step
 from core.types import Clarification
-from stores.catalogue import Collection
-from stores.conversations import THREADS, KeptTurn
+from stores.accounts.keys import Keys
 from stores.erasure.redaction import ERASED
 from stores.erasure.targets import documents_of, named_document
-from stores.feedback import FeedbackNotes
-from stores.health import examine
-from stores.jobs import JobRow, JobRows
-from stores.keys import Keys
-from stores.rows import FileRow
-from stores.store import Store
+from stores.runlog.conversations import THREADS, KeptTurn
+from stores.runlog.jobs import JobRow, JobRows
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import FileRow
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme", user="ann")
 STAYS = "The harbour opened in the north of the town."
@@ -37,6 +35,7 @@ SECRETS = {
     "zh": "赑淼焱垚签署了灰色合同。",
 }
 NAME, TITLE = "qvornik.txt", "Vexilonta"
+TYPED = "Who signed the grey contract of the harbour?"  # by a person, in words of the documents
 
 
 @pytest.fixture
@@ -67,7 +66,7 @@ def run_of(text: str, run_id: str, tenant: str = "acme") -> RunRecord:
     call = ModelCall(verb="answer", prompt_hash="h", reply=text, error=text)
     step = Step(node="plan", decision=text, reason=text, arguments={"query": [text]}, calls=[call])
     return RunRecord(
-        run_id=run_id, tenant=tenant, user="ann", collection="main", question=text,
+        run_id=run_id, tenant=tenant, user="ann", collection="main", question=TYPED,
         pipeline="auto", created_at="2026", index_version=1, result=result, trail=[step],
     )  # fmt: skip
 
@@ -88,31 +87,34 @@ def fill(
     store: Store, embedder: FakeEmbedder, text: str, language: str, tenant: str = "acme"
 ) -> Collection:
     """Put a document and traces of it into every store."""
-    main = store.writer.open_collection(tenant, "main", Profile(name="default"))
+    main = store.intake.open_collection(tenant, "main", Profile(name="default"))
     others = [document(main, f"d{n}", f"{STAYS} Number {n}.") for n in range(40)]
     said: dict[str, Any] = {"metadata": {"authors": [text]}, "fields": {"who": text}}
     secret = document(main, NAME, text, "Nothing here.", title=TITLE, language=language, **said)
     for rows in (others[:20], [secret], others[20:]):  # in pages between others
         write(store, main, rows, embedder)
-    store.files.finish(main, FileRow(NAME, f"/in/{NAME}", "p", []), {NAME})
-    store.outbox.drain()
-    store.hot.rebuild(main)
+    store.intake.finish_file(main, FileRow(NAME, f"/in/{NAME}", "p", []), {NAME})
+    store.search.rebuild(main)
     store.runs.save(run_of(text, f"r-{tenant}", tenant))
-    FeedbackNotes(store.database).save(tenant, "ann", f"r-{tenant}", "up", f"It says: {text}")
-    kept = store.conversations.create(tenant, "ann", "main")
+    store.runs.save_feedback(tenant, "ann", f"r-{tenant}", "up", TYPED)
+    kept = store.runs.create_conversation(tenant, "ann", "main")
     asks = Clarification(question=f"Which {TITLE}?", options=[TITLE, "harbour"])
-    turn = KeptTurn(f"r-{tenant}", text, asks, reply=TITLE)
-    store.conversations.save_turn(kept, turn, "c1", title=text, waiting=True)
+    turn = KeptTurn(f"r-{tenant}", TYPED, asks, reply=TYPED)
+    store.runs.save_turn(kept, turn, "c1", title=TYPED, waiting=True)
     states(store.folder, [kept.id], text)
-    jobs = JobRows(store.database, kept=10)
+    jobs = JobRows(parts(store).database, kept=10)
     jobs.save(JobRow("j1" + tenant, "upload", tenant, "ann", "main", NAME, state="done"))
     return main
 
 
 def needles(store: Store, text: str) -> set[bytes]:
-    rows = store.database.read().execute(
-        "SELECT e.vector FROM embeddings e JOIN chunks c USING (content_hash) WHERE c.text = ?",
-        (text,),
+    rows = (
+        parts(store)
+        .database.read()
+        .execute(
+            "SELECT e.vector FROM embeddings e JOIN chunks c USING (content_hash) WHERE c.text = ?",
+            (text,),
+        )
     )
     vectors = {row[0][:24] for row in rows}
     assert vectors
@@ -127,23 +129,28 @@ def test_no_file_holds_a_forgotten_document(
     main = fill(full, embedder, text, language)
     wanted = needles(full, text)
     found = {file.split("/")[0] for file, _ in holding(full.folder, wanted)}
-    assert found >= {"catalogue.sqlite3-wal", THREADS, "chroma", "segments"}
-    gone = named_document(full.database.read(), main, NAME)
-    counts = full.erasure.forget(main, [gone])
+    assert found >= {"catalogue.sqlite3-wal", THREADS, "segments"}
+    gone = named_document(parts(full).database.read(), main, NAME)
+    counts = full.maintenance.forget(main, [gone])
     assert counts == {
-        "documents": 1, "chunks": 2, "vectors": 2, "files": 1, "runs": 1, "feedback": 1,
+        "documents": 1, "chunks": 2, "vectors": 2, "files": 1, "runs": 1,
         "conversations": 1, "jobs": 1,
     }  # fmt: skip
-    assert full.erasure.tidy()
+    assert full.maintenance.tidy()
     assert holding(full.folder, wanted) == []
-    assert examine(full)["problems"] == []
+    assert full.maintenance.examine()["problems"] == []
     with closing(sqlite3.connect(full.folder / THREADS)) as connection:
         assert connection.execute("SELECT count(*) FROM checkpoints").fetchone() == (0,)
     kept = full.runs.load(ANN, "r-acme")
     assert [one["source"] for one in kept.result["evidence"]] == [ERASED, "d0"]
     assert STAYS in str(kept.result)
-    (conversation,) = full.conversations.newest(ANN, 5)
+    (conversation,) = full.runs.newest_conversations(ANN, 5)
     assert (conversation.waiting, conversation.checkpoint_id, conversation.turns) == (None, "", 1)
+    (turn,) = full.runs.turns(ANN, conversation)
+    typed = (kept.question, conversation.title, turn["question"], turn["reply"])
+    assert set(typed) == {TYPED}
+    comments = parts(full).database.read().execute("SELECT comment FROM feedback").fetchall()
+    assert [row[0] for row in comments] == [TYPED]
 
 
 def test_an_erasure_ended_anywhere_is_finished_later(
@@ -156,7 +163,7 @@ def test_an_erasure_ended_anywhere_is_finished_later(
     while True:
         main = fill(store, embedder, text, "en")
         wanted |= needles(store, text)
-        store.erasure.forget(main, [named_document(store.database.read(), main, NAME)])
+        store.maintenance.forget(main, [named_document(parts(store).database.read(), main, NAME)])
         left = ended
 
         def step(stage: str) -> None:
@@ -167,39 +174,41 @@ def test_an_erasure_ended_anywhere_is_finished_later(
                 raise KeyboardInterrupt
 
         try:
-            store.erasure.tidy(step)
+            store.maintenance.tidy(step)
             break
         except KeyboardInterrupt:
-            assert any("erasure is not finished" in one for one in examine(store)["problems"])
+            assert any(
+                "erasure is not finished" in one for one in store.maintenance.examine()["problems"]
+            )
         store.close()
         store = open_store(segment_min_rows=2)
-        assert store.erasure.tidy()
-        assert not store.erasure.pending()
+        assert store.maintenance.tidy()
+        assert not store.maintenance.pending_erasure()
         assert holding(store.folder, wanted) == []
         ended += 1
     assert ended >= 4
-    assert {"conversations", "words", "vectors", "segments", "catalogue"} <= set(stages)
+    assert {"conversations", "words", "segments", "catalogue"} <= set(stages)
 
 
 def test_all_of_a_tenant_goes_and_nothing_of_another(full: Store, embedder: FakeEmbedder) -> None:
     text = SECRETS["en"]
     fill(full, embedder, text, "en", tenant="zoo")
     fill(full, embedder, "Another text of no secret.", "en")
-    Keys(full.database).create("zoo", user="zoe")
+    Keys(parts(full).database).create("zoo", user="zoe")
     upload = full.folder / "uploads" / "j1zoo" / NAME
     upload.parent.mkdir(parents=True)
     upload.write_text(text, encoding="utf-8")
     wanted = needles(full, text) - encoded(NAME) - encoded(TITLE)
-    assert full.erasure.tenants() == ["acme", "zoo"]
-    counts = full.erasure.forget_tenant("zoo")
+    assert full.maintenance.tenants() == ["acme", "zoo"]
+    counts = full.maintenance.forget_tenant("zoo")
     assert (counts["documents"], counts["collections"], counts["api_keys"]) == (41, 1, 1)
-    full.erasure.tidy()
+    full.maintenance.tidy()
     assert holding(full.folder, wanted) == []
-    assert full.erasure.tenants() == ["acme"]
-    assert examine(full)["problems"] == []
+    assert full.maintenance.tenants() == ["acme"]
+    assert full.maintenance.examine()["problems"] == []
     assert not upload.exists()
     assert full.runs.load(ANN, "r-acme").result["answer"] == "Another text of no secret."
-    assert not full.erasure.forget_tenant("zoo")
+    assert not full.maintenance.forget_tenant("zoo")
 
 
 def test_a_run_that_ends_after_the_erasure_brings_nothing_back(
@@ -208,20 +217,38 @@ def test_a_run_that_ends_after_the_erasure_brings_nothing_back(
     text = SECRETS["en"]
     main = fill(full, embedder, text, "en")
     wanted = needles(full, text)
-    full.erasure.forget(main, [named_document(full.database.read(), main, NAME)])
+    full.maintenance.forget(main, [named_document(parts(full).database.read(), main, NAME)])
     assert full.runs.save(run_of(text, "late"))
-    full.erasure.tidy()
+    full.maintenance.tidy()
     assert holding(full.folder, wanted) == []
 
 
 def test_what_other_documents_say_too_stays_in_runs(full: Store, embedder: FakeEmbedder) -> None:
     text = "Zyx swims."
     main = fill(full, embedder, text, "en")
-    question = "Does Zyx swim near the harbour in the north?"
-    full.runs.save(run_of(text, "asked").model_copy(update={"question": question}))
-    full.erasure.forget(main, [named_document(full.database.read(), main, NAME)])
+    said = run_of(text, "asked")
+    said.result["warnings"] = ["Does Zyx swim near the harbour in the north?"]
+    full.runs.save(said)
+    full.maintenance.forget(main, [named_document(parts(full).database.read(), main, NAME)])
     kept = full.runs.load(ANN, "asked")
-    assert kept.question == "Does … near the harbour in the north?"
+    assert kept.result["warnings"] == ["Does … near the harbour in the north?"]
+
+
+def test_what_a_person_typed_stays_wherever_it_is_repeated(
+    full: Store, embedder: FakeEmbedder
+) -> None:
+    text = "Zyx swims. Quandry drowned."
+    main = fill(full, embedder, text, "en")
+    question = f"Does Zyx swim, {TITLE}?"
+    said = run_of(text, "asked").model_copy(update={"question": question})
+    said.result["warnings"] = [question, f"Zyx swims, Quandry drowned, {TITLE}, {NAME}"]
+    full.runs.save(said)
+    full.maintenance.forget(main, [named_document(parts(full).database.read(), main, NAME)])
+    kept = full.runs.load(ANN, "asked")
+    assert kept.question == question
+    typed, found = kept.result["warnings"]
+    assert typed == question
+    assert not [word for word in ("Quandry", "drowned", NAME) if word in found], found
 
 
 def test_a_document_is_found_by_the_names_people_see(
@@ -230,7 +257,7 @@ def test_a_document_is_found_by_the_names_people_see(
     rows = [document(collection, f"b{n}", f"Book {n}.", source=f"books.csv#b{n}") for n in range(3)]
     rows += [document(collection, "[1] a.md", "x"), document(collection, "mail/ann.eml", "y")]
     write(store, collection, rows, embedder)
-    connection = store.database.read()
+    connection = parts(store).database.read()
     assert named_document(connection, collection, "books.csv#b1").document_id == "b1"
     assert named_document(connection, collection, "[1] a.md").source == "[1] a.md"
     with pytest.raises(AbsentError, match=r"nearest are 'b2'"):
@@ -247,12 +274,12 @@ def test_a_reader_that_holds_the_log_leaves_the_erasure_pending(
 ) -> None:
     store = open_store(erase_wait_s=0)
     main = fill(store, embedder, SECRETS["en"], "en")
-    with closing(sqlite3.connect(store.database.path, isolation_level=None)) as reader:
+    with closing(sqlite3.connect(parts(store).database.path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM chunks").fetchone()
-        store.erasure.forget(main, [named_document(store.database.read(), main, NAME)])
+        store.maintenance.forget(main, [named_document(parts(store).database.read(), main, NAME)])
         with pytest.raises(OperatorError, match="a reader holds the log"):
-            store.erasure.tidy()
-        assert store.erasure.pending()
-    store.erasure.tidy()
+            store.maintenance.tidy()
+        assert store.maintenance.pending_erasure()
+    store.maintenance.tidy()
     assert holding(store.folder, encoded(SECRETS["en"])) == []

@@ -17,9 +17,9 @@ from core.language.analysis import query_terms, terms
 from retrievers.channels import MAX_TERMS, TEXT
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
-from stores.catalogue import Collection
-from stores.fulltext import match_expression
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.fulltext import match_expression
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme", user="ann")
 
@@ -65,7 +65,7 @@ def test_operators_in_a_query_are_only_words(
     rows = [document(collection, "a", "the harbour"), document(collection, "b", "the forest")]
     write(store, collection, rows, embedder)
     assert search(query) == ["a"]
-    assert store.fulltext.rows(collection.id) == 2
+    assert parts(store).fulltext.rows(collection.id) == 2
 
 
 @pytest.mark.parametrize("query", ["", " ", '"', '""', "*", "-", "(", ":", "\x00", "😀", "…", "'"])
@@ -84,7 +84,7 @@ def test_any_text_can_be_indexed_and_searched(
         write(store, collection, [document(collection, "a", text)], embedder)
         for words in (query, text):
             asked = query_terms(words, {"en"})[:MAX_TERMS]
-            found = store.fulltext.search(ANN, collection.id, asked, 5)
+            found = parts(store).fulltext.search(ANN, collection.id, asked, 5)
             assert len(found) <= 1
             shared = {t for group in asked for t in group} & set(terms(text, "en"))
             if not shared:
@@ -152,7 +152,7 @@ def test_equal_scores_come_in_the_order_of_their_ids(
 ) -> None:
     rows = [document(collection, f"d{n}", "same text") for n in range(7)]
     write(store, collection, rows, embedder)
-    found = store.fulltext.search(ANN, collection.id, [{"same"}], 4)
+    found = parts(store).fulltext.search(ANN, collection.id, [{"same"}], 4)
     assert [key for key, _ in found] == sorted(row.chunks[0].chunk_id for row in rows)[:4]
 
 
@@ -163,10 +163,14 @@ def test_inverse_frequencies_count_this_collection_alone(
     write(store, collection, rows, embedder)
     expected = {"tide": log(1 + 4 / 5), "rope": log(1 + 4 / 2), "unheard": log(1 + 4 / 1)}
     wanted = ["rope", "tide", "unheard", "rope"]
-    assert store.fulltext.inverse_frequencies(collection.id, wanted) == pytest.approx(expected)
-    other = store.writer.open_collection("rival", "main", None)
+    assert parts(store).fulltext.inverse_frequencies(collection.id, wanted) == pytest.approx(
+        expected
+    )
+    other = store.intake.open_collection("rival", "main", None)
     write(store, other, [document(other, f"o{n}", "rope unheard") for n in range(9)], embedder)
-    assert store.fulltext.inverse_frequencies(collection.id, wanted) == pytest.approx(expected)
+    assert parts(store).fulltext.inverse_frequencies(collection.id, wanted) == pytest.approx(
+        expected
+    )
 
 
 def test_scores_do_not_depend_on_another_collection(
@@ -178,10 +182,10 @@ def test_scores_do_not_depend_on_another_collection(
         [document(collection, f"d{n}", f"rope {n} tide") for n in range(3)],
         embedder,
     )
-    before = store.fulltext.search(ANN, collection.id, [{"rope"}], 5)
-    other = store.writer.open_collection("acme", "other", None)
+    before = parts(store).fulltext.search(ANN, collection.id, [{"rope"}], 5)
+    other = store.intake.open_collection("acme", "other", None)
     write(store, other, [document(other, f"o{n}", "rope rope") for n in range(5)], embedder)
-    assert store.fulltext.search(ANN, collection.id, [{"rope"}], 5) == before != []
+    assert parts(store).fulltext.search(ANN, collection.id, [{"rope"}], 5) == before != []
 
 
 def test_removed_text_is_neither_found_nor_counted(
@@ -191,8 +195,8 @@ def test_removed_text_is_neither_found_nor_counted(
     write(store, collection, rows, embedder)
     remove(store, collection, ["a"])
     assert search("rope") == ["b"]
-    assert store.fulltext.rows(collection.id) == 1
-    weight = store.fulltext.inverse_frequencies(collection.id, ["rope"])["rope"]
+    assert parts(store).fulltext.rows(collection.id) == 1
+    weight = parts(store).fulltext.inverse_frequencies(collection.id, ["rope"])["rope"]
     assert weight == pytest.approx(log(1 + 1 / 2))
 
 
@@ -218,7 +222,9 @@ def test_the_order_is_that_of_bm25(
     ids = [row.chunks[0].chunk_id for row in rows]
     for _ in range(50):
         query = rng.sample(words, 3)
-        found = store.fulltext.search(ANN, collection.id, [set(terms(w, "en")) for w in query], 80)
+        found = parts(store).fulltext.search(
+            ANN, collection.id, [set(terms(w, "en")) for w in query], 80
+        )
         scores = oracle.get_scores([term for word in query for term in terms(word, "en")])
         expected = {key: score for key, score in zip(ids, scores, strict=True) if score > 0}
         assert dict(found) == pytest.approx(expected)

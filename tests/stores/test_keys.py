@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import CallerError, DataLockedError
-from stores.keys import Keys
-from stores.keys_access import opened_catalogue
-from stores.store import CATALOGUE, Store
+from stores.accounts.keys import Keys
+from stores.accounts.keys_access import opened_catalogue
+from stores.folder import CATALOGUE
+from stores.lock import OwnerLock
+from stores.store import Store, parts
 
 START = datetime.datetime(2030, 5, 1, 12, tzinfo=datetime.UTC)
 
@@ -30,7 +33,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def keys(store: Store, clock: Clock) -> Keys:
-    return Keys(store.database, clock)
+    return Keys(parts(store).database, clock)
 
 
 def test_a_key_is_its_caller(keys: Keys) -> None:
@@ -126,24 +129,26 @@ _EMPTY = Keys(_NoRows())  # type: ignore[arg-type]
 
 def test_keys_change_while_another_owns_the_directory(store: Store, keys: Keys) -> None:
     with opened_catalogue(store.folder) as beside:
-        text, key = Keys(beside).create("acme")
+        text, key = beside.accounts.keys.create("acme")
     assert keys.verified(text) is not None
     with opened_catalogue(store.folder) as beside:
-        Keys(beside).revoke(key.id)
+        beside.accounts.keys.revoke(key.id)
     assert keys.verified(text) is None
 
 
-def test_an_owner_of_another_version_is_not_written_beside(store: Store) -> None:
-    with store.database.write() as connection:
-        connection.execute("DELETE FROM migrations WHERE name = 'm006_serving'")
-    with pytest.raises(DataLockedError), opened_catalogue(store.folder):
+def test_nothing_is_written_beside_an_owner_that_has_not_made_its_catalogue(tmp_path: Path) -> None:
+    (tmp_path / CATALOGUE).touch()
+    with (
+        OwnerLock(tmp_path, wait_s=0),
+        pytest.raises(DataLockedError),
+        opened_catalogue(tmp_path, create=True),
+    ):
         pass
-    with store.database.write() as connection:
-        connection.execute("INSERT INTO migrations VALUES ('m006_serving', '')")
+    assert (tmp_path / CATALOGUE).stat().st_size == 0
 
 
-def test_keys_can_come_before_documents(tmp_path: object) -> None:
-    folder = tmp_path / "new"  # type: ignore[operator]
-    with opened_catalogue(folder, create=True) as database:
-        Keys(database).create("acme")
+def test_keys_can_come_before_documents(tmp_path: Path) -> None:
+    folder = tmp_path / "new"
+    with opened_catalogue(folder, create=True) as record:
+        record.accounts.keys.create("acme")
     assert (folder / CATALOGUE).is_file()

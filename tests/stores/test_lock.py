@@ -22,7 +22,7 @@ from core.settings import Settings
 from stores.folder import check_folder, open_to_others
 from stores.lock import OwnerLock
 from stores.owner import OwnedError, read_owner, this_process, write_owner
-from stores.store import Store
+from stores.store import Store, parts
 
 ROOT = Path(__file__).resolve().parents[2]
 HOLD = """
@@ -112,7 +112,7 @@ def test_a_deleted_lock_file_does_not_let_a_second_one_in(
     owner: subprocess.Popen[str], tmp_path: Path
 ) -> None:
     (tmp_path / "owner.lock").unlink()
-    for _ in range(2):  # the first try made the file anew
+    for _ in range(2):  # the first try made the file again
         with pytest.raises(DataLockedError, match=f"process {owner.pid} "):
             OwnerLock(tmp_path, wait_s=0).acquire()
 
@@ -136,7 +136,7 @@ def test_a_copied_directory_is_nobodys(owner: subprocess.Popen[str], tmp_path: P
 
 
 def test_many_openers_are_all_refused(store: Store) -> None:
-    store.lock.announce("http://127.0.0.1:1", 0)
+    parts(store).lock.announce("http://127.0.0.1:1", 0)
     command = [sys.executable, "-c", TRY, str(store.folder)]
     children = [
         subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(8)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stores.name_sounds import sounds_like
+from stores.sqlite.record_conditions import sounds_like
 
 
 @pytest.mark.parametrize(

@@ -11,20 +11,30 @@ from fakes import FakeEmbedder, document, write
 from stores.store import Store
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("core", "models", "stores", "ingest", "retrievers", "tools", "reasoning", "graph")
+PACKAGES = (
+    "core",
+    "models",
+    "stores",
+    "ingest",
+    "retrievers",
+    "tools",
+    "reasoning",
+    "graph",
+    "app",
+)
 
 
 def test_a_collection_knows_the_models_of_its_vectors(
     open_store: Callable[..., Store], embedder: FakeEmbedder
 ) -> None:
     store = open_store()
-    collection = store.writer.open_collection("acme", "main", None)
-    assert store.hot.models(collection.id) == ()
+    collection = store.intake.open_collection("acme", "main", None)
+    assert store.search.models(collection.id) == ()
     other = FakeEmbedder(model_id="other")
     write(store, collection, [document(collection, "a", "some text")], other)
-    assert store.hot.models(collection.id) == ("other",)
+    assert store.search.models(collection.id) == ("other",)
     write(store, collection, [document(collection, "b", "more text")], embedder)
-    assert store.hot.models(collection.id) == (embedder.model_id,)
+    assert store.search.models(collection.id) == (embedder.model_id,)
 
 
 def test_no_code_of_a_model_or_a_pickle_is_ever_run() -> None:

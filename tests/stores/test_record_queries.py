@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.held_words import has_words
-from stores.catalogue import Collection
-from stores.record_conditions import Condition
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.record_conditions import Condition
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme", user="ann")
 BOOKS = {
@@ -55,9 +55,9 @@ def find(store: Store, books: Collection) -> Callable[..., list[str]]:
     def run(*where: tuple[str, str, object], **options: object) -> list[str]:
         conditions = [Condition(field=f, op=op, value=value) for f, op, value in where]
         given = {"order_by": None, "descending": True, "limit": 10, **options}
-        rows, total = store.records.find(ANN, books.id, conditions, **given)
+        rows, total = store.catalogue.find_records(ANN, books.id, conditions, **given)
         assert total >= len(rows)
-        names = dict(store.database.read().execute("SELECT id, document_id FROM documents"))
+        names = dict(parts(store).database.read().execute("SELECT id, document_id FROM documents"))
         return [names[row] for row in rows]
 
     return run
@@ -109,7 +109,7 @@ def test_one_of_several_values_in_a_cell_is_equal_to_what_is_asked(
     ]
     write(store, collection, rows, embedder)
     where = [Condition(field="subjects", op="=", value="trains")]
-    _, total = store.records.find(
+    _, total = store.catalogue.find_records(
         ANN, collection.id, where, order_by=None, descending=True, limit=20
     )
     assert total == 4
@@ -140,19 +140,21 @@ def test_records_come_in_the_order_asked_for(find, options, expected) -> None:
 
 
 def test_the_total_counts_all_that_match(store: Store, books: Collection) -> None:
-    rows, total = store.records.find(ANN, books.id, [], order_by=None, descending=True, limit=1)
+    rows, total = store.catalogue.find_records(
+        ANN, books.id, [], order_by=None, descending=True, limit=1
+    )
     assert (len(rows), total) == (1, 3)
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_sql_in_a_value_or_a_name_is_data(store: Store, books: Collection, find, text: str) -> None:
     counts = "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM documents)"
-    before = tuple(store.database.read().execute(counts).fetchone())
+    before = tuple(parts(store).database.read().execute(counts).fetchone())
     assert find(("title", "=", text)) == []
     assert find(("title", "contains", text)) == []
     assert find((text, "contains", "")) == []
     assert find(order_by=text) == ["dune", "emma", "ulysses"]
-    assert tuple(store.database.read().execute(counts).fetchone()) == before
+    assert tuple(parts(store).database.read().execute(counts).fetchone()) == before
 
 
 def test_a_stored_value_that_looks_like_sql_is_found_as_text(
@@ -165,7 +167,7 @@ def test_a_stored_value_that_looks_like_sql_is_found_as_text(
     write(store, collection, rows, embedder)
     for text in INJECTIONS:
         where = [Condition(field="title", op="=", value=text)]
-        rows_found, total = store.records.find(
+        rows_found, total = store.catalogue.find_records(
             ANN, collection.id, where, order_by="title", descending=True, limit=20
         )
         assert (len(rows_found), total) == (1, 1)
@@ -220,9 +222,9 @@ def test_the_cage_denies_all_but_reading_records(
     store: Store, books: Collection, statement: str
 ) -> None:
     with pytest.raises(sqlite3.DatabaseError, match=r"not authorized|prohibited"):
-        with store.records._caged() as connection:
+        with store.catalogue._caged() as connection:
             connection.execute(statement).fetchall()
-    assert store.database.read().execute("SELECT count(*) FROM chunks").fetchone()[0] == 5
+    assert parts(store).database.read().execute("SELECT count(*) FROM chunks").fetchone()[0] == 5
 
 
 def test_the_cage_is_gone_after_a_query_and_after_a_refusal(
@@ -230,40 +232,45 @@ def test_the_cage_is_gone_after_a_query_and_after_a_refusal(
 ) -> None:
     reads = "SELECT count(*) FROM chunks"
     find(("title", "=", "dune"))
-    assert store.database.read().execute(reads).fetchone()[0] == 5
+    assert parts(store).database.read().execute(reads).fetchone()[0] == 5
     with pytest.raises(CallerError):
         find(("year", "<", "old"))
-    with pytest.raises(sqlite3.DatabaseError), store.records._caged() as connection:
+    with pytest.raises(sqlite3.DatabaseError), store.catalogue._caged() as connection:
         connection.execute(reads)
-    assert store.database.read().execute(reads).fetchone()[0] == 5
+    assert parts(store).database.read().execute(reads).fetchone()[0] == 5
 
 
 def test_even_outside_the_cage_a_reader_cannot_write(store: Store, books: Collection) -> None:
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        store.database.read().execute("DELETE FROM documents")
+        parts(store).database.read().execute("DELETE FROM documents")
 
 
 def test_a_query_that_takes_too_long_is_ended(
     open_store: Callable[..., Store], embedder: FakeEmbedder
 ) -> None:
     store = open_store(sql_timeout_s=1e-9)
-    collection = store.writer.open_collection("acme", "main", None)
+    collection = store.intake.open_collection("acme", "main", None)
     rows = [document(collection, f"d{n}", "t", fields={"n": n, "m": -n}) for n in range(600)]
     write(store, collection, rows, embedder)
     where = [Condition(field="n", op=">", value=-1)]
     with pytest.raises(CallerError, match="sql_timeout_s"):
-        store.records.find(ANN, collection.id, where, order_by="m", descending=True, limit=5)
-    assert store.database.read().execute("SELECT count(*) FROM chunks").fetchone()[0] == 600
+        store.catalogue.find_records(
+            ANN, collection.id, where, order_by="m", descending=True, limit=5
+        )
+    assert parts(store).database.read().execute("SELECT count(*) FROM chunks").fetchone()[0] == 600
 
 
 def test_fields_are_described_however_long_that_takes(
     open_store: Callable[..., Store], embedder: FakeEmbedder
 ) -> None:
     store = open_store(sql_timeout_s=1e-9)
-    collection = store.writer.open_collection("acme", "main", None)
+    collection = store.intake.open_collection("acme", "main", None)
     rows = [document(collection, f"d{n}", "t", fields={"n": n, "m": -n}) for n in range(600)]
     write(store, collection, rows, embedder)
-    assert [info.values for info in store.records.fields(ANN, collection.id)] == [600, 600]
+    assert [info.values for info in store.catalogue.fields_of_records(ANN, collection.id)] == [
+        600,
+        600,
+    ]
 
 
 def test_what_is_remembered_of_fields_is_of_one_caller_and_one_index(
@@ -271,25 +278,27 @@ def test_what_is_remembered_of_fields_is_of_one_caller_and_one_index(
 ) -> None:
     boss = AuthContext(tenant="acme", user="boss", roles=frozenset({"boss"}))
     for _ in range(2):
-        assert "secret" not in {info.name for info in store.records.fields(ANN, books.id)}
-        assert "secret" in {info.name for info in store.records.fields(boss, books.id)}
+        assert "secret" not in {
+            info.name for info in store.catalogue.fields_of_records(ANN, books.id)
+        }
+        assert "secret" in {info.name for info in store.catalogue.fields_of_records(boss, books.id)}
     more = document(books, "more", "More.", fields={"shelf": "A"})
     write(store, books, [more], embedder)
-    assert "shelf" in {info.name for info in store.records.fields(ANN, books.id)}
+    assert "shelf" in {info.name for info in store.catalogue.fields_of_records(ANN, books.id)}
 
 
 def test_fields_are_described_as_the_caller_may_see_them(store: Store, books: Collection) -> None:
-    fields = {info.name: info for info in store.records.fields(ANN, books.id)}
+    fields = {info.name: info for info in store.catalogue.fields_of_records(ANN, books.id)}
     assert list(fields) == ["author", "tags", "title", "year"]
     assert fields["year"].type == "number"
     assert fields["author"].type == "text"
     assert fields["author"].values == 3
     assert fields["tags"].examples == ["Space", "love", "sand"]
     boss = AuthContext(tenant="acme", roles=frozenset({"boss"}))
-    assert "secret" in {info.name for info in store.records.fields(boss, books.id)}
+    assert "secret" in {info.name for info in store.catalogue.fields_of_records(boss, books.id)}
     stranger = AuthContext(tenant="rival", roles=frozenset({"boss"}))
-    assert store.records.fields(stranger, books.id) == []
-    assert store.records.fields(boss, books.id, ["emma"])[0].examples == ["Austen"]
+    assert store.catalogue.fields_of_records(stranger, books.id) == []
+    assert store.catalogue.fields_of_records(boss, books.id, ["emma"])[0].examples == ["Austen"]
 
 
 def test_totals_groups_and_sums_count_only_what_the_caller_may_see(
@@ -297,17 +306,20 @@ def test_totals_groups_and_sums_count_only_what_the_caller_may_see(
 ) -> None:
     boss = AuthContext(tenant="acme", user="bo", roles=frozenset({"boss"}))
     for auth, names, added in ((ANN, 3, 5702.0), (boss, 4, 7701.0)):
-        groups = store.records.groups(auth, books.id, [], "author", limit=10)
+        groups = store.catalogue.group_records(auth, books.id, [], "author", limit=10)
         assert (len(groups.counts), groups.values) == (names, names)
-        total = store.records.total(auth, books.id, [], "year")
+        total = store.catalogue.total_of_records(auth, books.id, [], "year")
         assert total is not None
         assert (total[0], total[2]) == (added, names)
-        assert bool(store.records.having(auth, books.id, "Nobody")) is (auth is boss)
-        assert sum(one.records for one in store.records.describe(auth, books.id).tables) == names
+        assert bool(store.catalogue.records_having(auth, books.id, "Nobody")) is (auth is boss)
+        assert (
+            sum(one.records for one in store.catalogue.describe_records(auth, books.id).tables)
+            == names
+        )
 
 
 def test_a_field_is_added_up_for_each_value_of_another(store: Store, books: Collection) -> None:
-    groups = store.records.groups(ANN, books.id, [], "author", adds="year", limit=2)
+    groups = store.catalogue.group_records(ANN, books.id, [], "author", adds="year", limit=2)
     assert groups.counts == [("Herbert", 1965), ("Joyce", 1922)]
     assert groups.values == 3
 
@@ -318,8 +330,8 @@ def test_a_field_is_added_up_for_each_value_of_another(store: Store, books: Coll
 def test_a_record_is_called_by_its_title_or_a_value_of_its_own(
     store: Store, books: Collection, words: str, found: list[str]
 ) -> None:
-    keys = store.records.called(ANN, books.id, words)
-    rows = store.database.read().execute("SELECT key, document_id FROM documents")
+    keys = store.catalogue.records_called(ANN, books.id, words)
+    rows = parts(store).database.read().execute("SELECT key, document_id FROM documents")
     names = {row[0]: row[1] for row in rows}
     assert [names[key] for key in keys] == found
 

@@ -11,21 +11,17 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from core.errors import AbsentError, OperatorError
 from core.trace import RunRecord, Step
-from stores.aliases import add_alias
-from stores.book_lookup import texts_of_book
-from stores.catalogue import Collection
-from stores.conversations import KeptTurn
 from stores.erasure.documents import Gone
 from stores.erasure.traces import redact_traces
-from stores.feedback import FeedbackNotes
-from stores.findings import damage_problems, threads_problem
-from stores.health import examine
-from stores.jobs import JobRow, JobRows
-from stores.mending import read_anew
-from stores.migrations_records import TABLES
-from stores.rows import FileRow
-from stores.store import Store
-from stores.sums_records import SUMS, find_damaged_records
+from stores.integrity.findings import damage_problems, threads_problem
+from stores.integrity.verify import read_anew
+from stores.runlog.conversations import KeptTurn
+from stores.runlog.jobs import JobRow, JobRows
+from stores.sqlite.aliases import add_alias
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import FileRow
+from stores.sqlite.sums import SUMS, find_damaged_records
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme", user="ann")
 BOB = AuthContext(tenant="acme", user="bob")
@@ -51,26 +47,26 @@ def run(run_id: str) -> RunRecord:
 def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Store:
     book = document(collection, "book", "of the sea", metadata={"isbn": "1"}, fields={"isbn": "1"})
     write(store, collection, [book, document(collection, "text", "a long text")], embedder)
-    with store.database.write() as connection:
+    with parts(store).database.write() as connection:
         connection.execute("UPDATE documents SET is_record = 1 WHERE document_id = 'book'")
     link(store, collection)
     for one in ("r1", "r2"):
         store.runs.save(run(one))
-        FeedbackNotes(store.database).save("acme", "ann", one, "up", "well said")
-    talk = store.conversations.create("acme", "ann", "main")
+        store.runs.save_feedback("acme", "ann", one, "up", "well said")
+    talk = store.runs.create_conversation("acme", "ann", "main")
     for one in ("r1", "r2"):
-        store.conversations.save_turn(talk, KeptTurn(one, "Why?"), "state", title="Why?")
-    jobs = JobRows(store.database, kept=10)
+        store.runs.save_turn(talk, KeptTurn(one, "Why?"), "state", title="Why?")
+    jobs = JobRows(parts(store).database, kept=10)
     for one in ("j1", "j2"):
         jobs.save(JobRow(one, "upload", "acme", "ann", "main", "a.txt", frozenset({"staff"})))
-    store.files.finish(collection, FileRow("a.txt", "/a.txt", "print", []), set())
-    with store.database.write() as connection:
+    store.intake.finish_file(collection, FileRow("a.txt", "/a.txt", "print", []), set())
+    with parts(store).database.write() as connection:
         add_alias(connection, collection.id, "document", "text (0f)", "text")
     return store
 
 
 def link(store: Store, collection: Collection) -> None:
-    store.books.link(
+    store.intake.link_books(
         collection,
         lambda document_id, title, metadata: [(3, "1")] if document_id == "text" else [],
         lambda document_id, title, metadata, fields: [(3, "1")],
@@ -78,27 +74,27 @@ def link(store: Store, collection: Collection) -> None:
 
 
 def change(store: Store, statement: str) -> None:
-    with store.database.write() as connection:
+    with parts(store).database.write() as connection:
         connection.execute(statement)
 
 
 def damaged(store: Store) -> dict[str, int]:
-    return find_damaged_records(store.database.read())
+    return find_damaged_records(parts(store).database.read())
 
 
 def test_what_is_written_is_signed(filled: Store, collection: Collection) -> None:
     assert damaged(filled) == {}
     for name in SUMS:
         query = f"SELECT count(*) FROM {name} WHERE sum IS NOT NULL"
-        assert filled.database.read().execute(query).fetchone()[0], name
-    kept = filled.conversations
-    kept.rename(kept.newest(ANN, 1)[0], "another title")
-    FeedbackNotes(filled.database).save("acme", "ann", "r1", "down", "")
-    job = JobRows(filled.database, kept=10).find("j1")
+        assert parts(filled).database.read().execute(query).fetchone()[0], name
+    kept = filled.runs
+    kept.rename_conversation(kept.newest_conversations(ANN, 1)[0], "another title")
+    filled.runs.save_feedback("acme", "ann", "r1", "down", "")
+    job = JobRows(parts(filled).database, kept=10).find("j1")
     assert job is not None
     job.state = "done"
-    JobRows(filled.database, kept=10).save(job)
-    with filled.database.write() as connection:
+    JobRows(parts(filled).database, kept=10).save(job)
+    with parts(filled).database.write() as connection:
         gone = Gone(1, "k", "book", "a.txt", "a.txt", "Why")
         assert redact_traces(connection, collection, [gone])["jobs"]
     assert damaged(filled) == {}
@@ -122,16 +118,16 @@ def test_a_change_behind_its_back_is_found_and_said(
     filled: Store, open_store: Opener, statement: str, name: str
 ) -> None:
     filled.close()
-    with sqlite3.connect(filled.database.path) as direct:
+    with sqlite3.connect(parts(filled).database.path) as direct:
         direct.execute(statement)
     direct.close()
     store = open_store()
     assert damaged(store) == {name: 1}
-    said = damage_problems(store.checkup.parts.damage, named=False)
-    assert len(said) == 1 and said[0] in store.database.condition.warnings()
-    assert said[0] in examine(store)["problems"]
+    said = damage_problems(store.maintenance.damage, named=False)
+    assert len(said) == 1 and said[0] in parts(store).database.condition.warnings()
+    assert said[0] in store.maintenance.examine()["problems"]
     store.close()
-    assert said[0] in open_store().database.condition.warnings()  # it is not sealed
+    assert said[0] in open_store().warnings()  # it is not sealed
 
 
 @pytest.mark.parametrize("value", ["'{'", "CAST(x'ff41' AS TEXT)"])
@@ -140,36 +136,36 @@ def test_a_damaged_run_is_withheld(filled: Store, value: str) -> None:
     with pytest.raises(OperatorError, match="record of this run is damaged.*r1.*backup"):
         filled.runs.load(ANN, "r1")
     assert [one.run_id for one in filled.runs.newest(ANN, 9)] == ["r2"]
-    assert any("runs are damaged" in line for line in filled.database.condition.warnings())
-    filled.database.condition.clear("records")
-    talk = filled.conversations.newest(ANN, 1)[0]
-    answers = [turn["answer"] for turn in filled.conversations.turns(ANN, talk)]
+    assert any("runs are damaged" in line for line in parts(filled).database.condition.warnings())
+    parts(filled).database.condition.clear("records")
+    talk = filled.runs.newest_conversations(ANN, 1)[0]
+    answers = [turn["answer"] for turn in filled.runs.turns(ANN, talk)]
     assert answers == ["", "Because"]
-    assert any("runs are damaged" in line for line in filled.database.condition.warnings())
-    notes = list(FeedbackNotes(filled.database).exported(ANN))
+    assert any("runs are damaged" in line for line in parts(filled).database.condition.warnings())
+    notes = list(filled.runs.export_feedback(ANN))
     assert [note["answer"] for note in notes] == [None, "Because"]
 
 
 def test_a_damaged_conversation_is_withheld(filled: Store) -> None:
-    kept = filled.conversations
-    talk = kept.newest(ANN, 1)[0]
+    kept = filled.runs
+    talk = kept.newest_conversations(ANN, 1)[0]
     change(filled, "UPDATE conversation_turns SET reply = 'x' WHERE run_id = 'r1'")
     assert [turn["run_id"] for turn in kept.turns(ANN, talk)] == ["r2"]
-    assert any("turns are damaged" in line for line in filled.database.condition.warnings())
+    assert any("turns are damaged" in line for line in parts(filled).database.condition.warnings())
     change(filled, "UPDATE conversations SET title = CAST(x'ff41' AS TEXT)")
-    assert kept.newest(ANN, 9) == []
+    assert kept.newest_conversations(ANN, 9) == []
     with pytest.raises(OperatorError, match="conversation is damaged"):
-        kept.load(ANN, talk.id)
+        kept.load_conversation(ANN, talk.id)
     change(filled, "UPDATE conversations SET user = 'bob'")
     with pytest.raises(OperatorError, match="conversation is damaged"):  # not handed to another
-        kept.load(BOB, talk.id)
+        kept.load_conversation(BOB, talk.id)
     with pytest.raises(AbsentError):
-        kept.load(ANN, talk.id)
+        kept.load_conversation(ANN, talk.id)
 
 
 def test_a_damaged_job_is_not_taken_up(filled: Store) -> None:
     change(filled, "UPDATE jobs SET roles = '[]' WHERE id = 'j1'")
-    jobs = JobRows(filled.database, kept=10)
+    jobs = JobRows(parts(filled).database, kept=10)
     assert jobs.find("j1") is None
     assert [row.id for row in jobs.open()] == [row.id for row in jobs.newest("acme", None, 9)]
     assert [row.id for row in jobs.open()] == ["j2"]
@@ -177,12 +173,15 @@ def test_a_damaged_job_is_not_taken_up(filled: Store) -> None:
 
 def test_of_a_damaged_file_nothing_is_known(filled: Store, collection: Collection) -> None:
     change(filled, "UPDATE files SET failures = 'no JSON'")
-    assert filled.files.get(collection, "a.txt") is None and filled.files.all(collection) == {}
-    assert filled.files.with_fingerprint(collection, "print") == []
-    read_anew(filled.database)
+    assert (
+        filled.intake.find_file(collection, "a.txt") is None
+        and filled.intake.list_files(collection) == {}
+    )
+    assert filled.intake.files_with_fingerprint(collection, "print") == []
+    read_anew(parts(filled).database)
     assert damaged(filled) == {}
-    filled.files.finish(collection, FileRow("a.txt", "/a.txt", "print", []), set())
-    assert filled.files.get(collection, "a.txt") is not None
+    filled.intake.finish_file(collection, FileRow("a.txt", "/a.txt", "print", []), set())
+    assert filled.intake.find_file(collection, "a.txt") is not None
 
 
 def test_a_damaged_link_is_not_followed_and_made_anew(
@@ -190,8 +189,8 @@ def test_a_damaged_link_is_not_followed_and_made_anew(
 ) -> None:
     def texts() -> list[str]:
         query = "SELECT key FROM documents WHERE document_id = 'book'"
-        key = filled.database.read().execute(query).fetchone()[0]
-        found = texts_of_book(filled.database.read(), ANN, collection.id, key)
+        key = parts(filled).database.read().execute(query).fetchone()[0]
+        found = filled.catalogue.texts_of_book(ANN, collection.id, key)
         return [one["document_id"] for one in found]
 
     change(filled, "UPDATE documents SET is_open = 1")
@@ -205,24 +204,12 @@ def test_a_damaged_link_is_not_followed_and_made_anew(
 def test_an_erasure_drops_what_nobody_can_read(filled: Store, collection: Collection) -> None:
     change(filled, "UPDATE runs SET result = '{' WHERE run_id = 'r1'")
     change(filled, "UPDATE conversations SET title = 'x'")
-    with filled.database.write() as connection:
+    with parts(filled).database.write() as connection:
         redact_traces(connection, collection, [Gone(1, "k", "book", "a.txt", "a.txt", "Why")])
         left = connection.execute("SELECT kind FROM erasure_leftovers").fetchall()
     assert [row[0] for row in left] == ["thread"]
     assert damaged(filled) == {}
     assert [one.run_id for one in filled.runs.newest(ANN, 9)] == ["r2"]
-
-
-def test_an_older_directory_gets_its_sums(filled: Store, open_store: Opener) -> None:
-    filled.close()
-    with sqlite3.connect(filled.database.path) as direct:
-        for name in TABLES:
-            direct.execute(f"ALTER TABLE {name} DROP COLUMN sum")
-        direct.execute("DELETE FROM migrations WHERE name = 'm016_record_sums'")
-    direct.close()
-    store = open_store()
-    assert damaged(store) == {}
-    assert len(store.runs.newest(ANN, 9)) == 2
 
 
 def test_a_damaged_file_of_states_is_said_until_it_is_gone(
@@ -234,23 +221,25 @@ def test_a_damaged_file_of_states_is_said_until_it_is_gone(
     path.write_bytes(b"no database at all" * 99)
     for _ in range(2):
         opened = open_store()
-        warnings = opened.database.condition.warnings()
+        warnings = parts(opened).database.condition.warnings()
         assert any("file of conversations is damaged" in line for line in warnings)
-        assert any("file of conversations" in line for line in examine(opened)["problems"])
+        assert any(
+            "file of conversations" in line for line in opened.maintenance.examine()["problems"]
+        )
         opened.close()
     path.unlink()
-    assert open_store().database.condition.warnings() == []
+    assert open_store().warnings() == []
 
 
 def test_the_doctor_looks_at_a_catalogue_that_is_not_written_any_more(filled: Store) -> None:
-    filled.database.condition.malformed = "a page is damaged"
+    parts(filled).database.condition.malformed = "a page is damaged"
     change_directly(filled, "UPDATE documents SET title = 'x' WHERE document_id = 'text'")
-    problems = examine(filled)["problems"]
+    problems = filled.maintenance.examine()["problems"]
     assert any("a page is damaged" in line for line in problems)
     assert any("1 documents are damaged" in line for line in problems)
 
 
 def change_directly(store: Store, statement: str) -> None:
-    with sqlite3.connect(store.database.path) as direct:
+    with sqlite3.connect(parts(store).database.path) as direct:
         direct.execute(statement)
     direct.close()

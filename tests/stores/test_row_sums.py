@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Callable
-
 import pytest
 from fakes import FakeEmbedder, document, remove, write
 from hypothesis import given
@@ -12,10 +9,10 @@ from hypothesis import strategies as st
 
 from core.auth import AuthContext
 from core.errors import ModelError, OperatorError
-from stores.catalogue import Collection
-from stores.keys import Keys
-from stores.store import Store
-from stores.sums import Damage, find_damage, row_sum
+from stores.accounts.keys import Keys
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.sums import Damage, find_damage, row_sum
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme")
 Values = st.lists(
@@ -37,13 +34,13 @@ def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Stor
     ]
     write(store, collection, rows, embedder)
     vectors = {row.chunks[0].content_hash: embedder.embed_documents(["x", "y"]) for row in rows}
-    store.writer.store_vectors(embedder.model_id, {}, vectors)
-    Keys(store.database).create("acme", roles=frozenset({"staff"}))
+    store.intake.store_vectors(embedder.model_id, {}, vectors)
+    Keys(parts(store).database).create("acme", roles=frozenset({"staff"}))
     return store
 
 
 def damage(store: Store) -> Damage:
-    return find_damage(store.database.read())
+    return find_damage(parts(store).database.read())
 
 
 def test_what_is_written_is_signed(filled: Store, collection: Collection) -> None:
@@ -71,7 +68,7 @@ def test_what_is_written_is_signed(filled: Store, collection: Collection) -> Non
     ],
 )
 def test_a_change_behind_its_back_is_found(filled: Store, change: str, part: str) -> None:
-    with filled.database.write() as connection:
+    with parts(filled).database.write() as connection:
         connection.execute(change)
     found = damage(filled)
     assert getattr(found, part)
@@ -83,24 +80,30 @@ def test_a_damaged_document_is_withheld_from_everyone(
     filled: Store, collection: Collection
 ) -> None:
     assert len(filled.catalogue.visible_documents(ANN, collection.id)) == 1
-    with filled.database.write() as connection:
+    with parts(filled).database.write() as connection:
         connection.execute("UPDATE documents SET is_open = 1 WHERE document_id = 'a'")
     chunks = ids(filled, "a")
     assert filled.catalogue.evidence(ANN, collection.id, chunks) == {}  # before any check
-    filled.checkup.parts.rows()
+    filled.maintenance.check_rows()
     assert len(filled.catalogue.visible_documents(ANN, collection.id)) == 1
     staff = AuthContext(tenant="acme", roles=frozenset({"staff"}))
     assert len(filled.catalogue.visible_documents(staff, collection.id)) == 1
-    [warning] = [line for line in filled.database.condition.warnings() if "documents" in line]
+    [warning] = [
+        line for line in parts(filled).database.condition.warnings() if "documents" in line
+    ]
     assert "withheld" in warning
     assert "'a'" not in warning
 
 
 def ids(store: Store, name: str) -> list[str]:
-    rows = store.database.read().execute(
-        "SELECT c.chunk_id FROM chunks c JOIN documents d ON d.id = c.document"
-        " WHERE d.document_id = ?",
-        (name,),
+    rows = (
+        parts(store)
+        .database.read()
+        .execute(
+            "SELECT c.chunk_id FROM chunks c JOIN documents d ON d.id = c.document"
+            " WHERE d.document_id = ?",
+            (name,),
+        )
     )
     return [row[0] for row in rows]
 
@@ -111,11 +114,11 @@ def test_a_damaged_passage_is_withheld_and_that_is_said(
 ) -> None:
     [chunk] = ids(filled, "b")
     assert chunk in filled.catalogue.evidence(ANN, collection.id, [chunk])
-    with filled.database.write() as connection:
+    with parts(filled).database.write() as connection:
         connection.execute(f"UPDATE chunks SET text = {text} WHERE chunk_id = ?", (chunk,))
     assert filled.catalogue.evidence(ANN, collection.id, [chunk]) == {}
     assert filled.catalogue.neighbours(ANN, collection.id, chunk, 1) == []
-    assert any("withheld" in line for line in filled.database.condition.warnings())
+    assert any("withheld" in line for line in parts(filled).database.condition.warnings())
 
 
 def test_a_damaged_vector_finds_nothing(
@@ -124,18 +127,18 @@ def test_a_damaged_vector_finds_nothing(
     vector = embedder.embed_query("gamma text")
 
     def near() -> list[str]:
-        found = filled.hot.candidates(ANN, collection.id, terms=[], vector=vector, pool=3)
+        found = filled.search.candidates(ANN, collection.id, terms=[], vector=vector, pool=3)
         return found.chunk_ids
 
     [chunk] = ids(filled, "b")
     assert near() == [chunk]
-    with filled.database.write() as connection:
+    with parts(filled).database.write() as connection:
         connection.execute(
             "UPDATE embeddings SET vector = zeroblob(128) WHERE content_hash ="
             " (SELECT content_hash FROM chunks WHERE chunk_id = ?)",
             (chunk,),
         )
-    filled.hot._views.forget(collection.id)
+    filled.search._views.forget(collection.id)
     assert near() == []
     version = filled.catalogue.index_version()
     scanned = filled.scan(embedder.model_id).search(collection.id, vector, 3, {1, 2}, version)
@@ -145,37 +148,18 @@ def test_a_damaged_vector_finds_nothing(
 def test_a_damaged_profile_and_a_damaged_key_are_refused(
     filled: Store, collection: Collection
 ) -> None:
-    text, _ = Keys(filled.database).create("acme", roles=frozenset({"staff"}))
-    assert Keys(filled.database).verified(text)
-    with filled.database.write() as connection:
+    text, _ = Keys(parts(filled).database).create("acme", roles=frozenset({"staff"}))
+    assert Keys(parts(filled).database).verified(text)
+    with parts(filled).database.write() as connection:
         connection.execute("UPDATE api_keys SET roles = '[\"admin\"]'")
         connection.execute("UPDATE collections SET profile = '{}'")
-    assert Keys(filled.database).verified(text) is None
+    assert Keys(parts(filled).database).verified(text) is None
     with pytest.raises(OperatorError, match="profile of a collection is damaged.*--profile"):
         filled.catalogue.collection("acme", collection.name)
     with pytest.raises(OperatorError, match="damaged"):
-        filled.writer.open_collection("acme", collection.name, None)
-    filled.writer.open_collection("acme", collection.name, collection.profile)
+        filled.intake.open_collection("acme", collection.name, None)
+    filled.intake.open_collection("acme", collection.name, collection.profile)
     assert filled.catalogue.collection("acme", collection.name).id == collection.id
-
-
-def test_an_older_directory_gets_its_sums(filled: Store, open_store: Callable[..., Store]) -> None:
-    path = filled.database.path
-    filled.close()
-    with sqlite3.connect(path) as direct:
-        for table in ("documents", "chunks", "embeddings", "sentence_vectors"):
-            direct.execute(f"ALTER TABLE {table} DROP COLUMN sum")
-        direct.execute("ALTER TABLE collections DROP COLUMN sum")
-        direct.execute("ALTER TABLE api_keys DROP COLUMN sum")
-        direct.execute("DROP TRIGGER documents_quarantine")
-        direct.execute("DROP TABLE quarantine")
-        direct.execute("DROP TABLE embedders")
-        direct.execute("DELETE FROM migrations WHERE name = 'm011_sums'")
-    direct.close()
-    store = open_store()
-    assert damage(store) == Damage()
-    rows = store.database.read().execute("SELECT dimension FROM embedders").fetchall()
-    assert [row[0] for row in rows] == [32]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 0.0])
@@ -186,7 +170,7 @@ def test_vectors_that_are_none_are_refused(
 
     rows = {"h": np.full(32, value, dtype=np.float32)}
     with pytest.raises(ModelError, match="finite vectors that are not zero"):
-        filled.writer.store_vectors("fake", rows)
+        filled.intake.store_vectors("fake", rows)
     with pytest.raises(ModelError, match="have 32 numbers"):
-        filled.writer.store_vectors("fake", {"h": np.ones(16, dtype=np.float32)})
-    assert filled.writer.missing_vectors("fake", ["h"]) == {"h"}
+        filled.intake.store_vectors("fake", {"h": np.ones(16, dtype=np.float32)})
+    assert filled.intake.missing_vectors("fake", ["h"]) == {"h"}

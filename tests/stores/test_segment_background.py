@@ -9,27 +9,28 @@ import pytest
 from fakes import FakeEmbedder, document, remove, write
 
 from core.auth import AuthContext
-from stores.catalogue import Collection
 from stores.segments import build
 from stores.segments.background import Background
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme")
 WRITES = 25
 
 
 @pytest.fixture
-def store(open_store: Callable[..., Store]) -> Store:
-    return open_store(segment_min_rows=5, segment_rebuild_min_rows=0, segment_rebuild_share=0.0)
+def store(open_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch) -> Store:
+    monkeypatch.setattr(build, "REBUILD_SHARE", 0.0)
+    return open_store(segment_min_rows=5, segment_rebuild_min_rows=0)
 
 
 def built(store: Store) -> int:
-    return store.database.read().execute("SELECT count(*) FROM segments").fetchone()[0]
+    return parts(store).database.read().execute("SELECT count(*) FROM segments").fetchone()[0]
 
 
 def found(store: Store, collection: Collection, word: str) -> list[str]:
     """Return the texts that are found; each must be there when its search began or ended."""
-    candidates = store.hot.candidates(
+    candidates = store.search.candidates(
         ANN,
         collection.id,
         terms=[{word}],
@@ -44,8 +45,8 @@ def test_a_segment_is_built_in_the_background(
     store: Store, collection: Collection, embedder: FakeEmbedder
 ) -> None:
     write(store, collection, [document(collection, f"d{n}", "rope") for n in range(6)], embedder)
-    store.hot.refresh_in_background(collection)
-    store.hot._background.wait()
+    store.search.refresh_in_background(collection)
+    store.search._background.wait()
     assert built(store) == 1
     assert len(found(store, collection, "rope")) == 6
 
@@ -80,14 +81,14 @@ def test_writers_searchers_and_builders_do_not_disturb_each_other(
         thread.start()
     for row in generations[1:]:
         write(store, collection, [row], embedder)
-        store.hot.refresh_in_background(collection)
-    store.hot._background.wait()
+        store.search.refresh_in_background(collection)
+    store.search._background.wait()
     done.set()
     for thread in threads:
         thread.join()
     assert wrong == []
     assert built(store) == 1
-    assert store.hot.problems([collection]) == []
+    assert store.search.problems([collection]) == []
 
 
 def test_closing_cancels_a_build(
@@ -104,7 +105,7 @@ def test_closing_cancels_a_build(
                 yield done
 
     monkeypatch.setattr(build.Rows, "extend", endless)
-    store.hot.refresh_in_background(collection)
+    store.search.refresh_in_background(collection)
     assert begun.wait(60)
     store.close()
     left = store.folder / "segments" / str(collection.id)
@@ -148,8 +149,8 @@ def test_rows_removed_while_a_segment_is_built_do_not_come_back(
         real(folder, manifest)
 
     monkeypatch.setattr(build.files, "write_manifest", remove_first)
-    assert store.hot.refresh(collection)
+    assert store.search.refresh(collection)
     gone = {rows[n].chunks[0].chunk_id for n in (1, 2)}
     assert not gone & set(found(store, collection, "rope"))
     assert len(found(store, collection, "rope")) == 6
-    assert store.hot.problems([collection]) == []
+    assert store.search.problems([collection]) == []

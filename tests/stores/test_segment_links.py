@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from core.auth import AuthContext
 from core.settings import Settings
-from stores.catalogue import Collection
+from stores.segments import links
 from stores.segments.links import Links
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 NAMES = [("ada", "moor"), ("moor",), ("bela",), ("cyra", "quill"), ("nobody",)]
@@ -36,11 +37,10 @@ def filled(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Filled]:
     least = 1000 if request.param == "memory" else 10
-    settings = Settings(
-        data=tmp_path_factory.mktemp("links"), segment_min_rows=least, links_hub_least=4
-    )
-    with Store(settings, "fake", create=True) as store:
-        collection = store.writer.open_collection("acme", "main", None)
+    settings = Settings(data=tmp_path_factory.mktemp("links"), segment_min_rows=least)
+    with pytest.MonkeyPatch.context() as patch, Store(settings, "fake", create=True) as store:
+        patch.setattr(links, "HUB_LEAST", 4)
+        collection = store.intake.open_collection("acme", "main", None)
         rows, known = [], {}
         for number in range(28):
             acl = {0: [], 1: ["boss"], 2: ["crew"], 3: ["user:ann"]}[number % 4]
@@ -49,7 +49,7 @@ def filled(
             rows.append(row)
             known[row.chunks[0].chunk_id] = (text, frozenset(acl), f"{number % 3}.md")
         write(store, collection, rows[:20], FakeEmbedder())
-        assert store.hot.refresh(collection) is (request.param == "segment")
+        assert store.search.refresh(collection) is (request.param == "segment")
         write(store, collection, rows[20:], FakeEmbedder())  # newer than the segment
         remove(store, collection, ["d5"])
         del known[rows[5].chunks[0].chunk_id]
@@ -60,7 +60,7 @@ def look_up(
     filled: Filled, auth: AuthContext, sources: tuple[str, ...] = (), limit: int = 100
 ) -> Links:
     store, collection, known = filled
-    found = store.hot.links(
+    found = store.search.links(
         auth,
         collection.id,
         names=NAMES,
@@ -128,11 +128,11 @@ def test_without_counted_words_there_are_no_links(
     open_store: Callable[..., Store], embedder: FakeEmbedder
 ) -> None:
     store = open_store(segment_min_rows=2)
-    collection = store.writer.open_collection("acme", "main", None)
+    collection = store.intake.open_collection("acme", "main", None)
     write(
         store, collection, [document(collection, f"d{n}", "Ada Moor") for n in range(5)], embedder
     )
     asked = {"names": NAMES, "words": WORDS, "seeds": [], "limit": 5}
-    assert store.hot.links(AuthContext(tenant="acme"), collection.id, **asked) is None
-    store.hot.refresh(collection)
-    assert store.hot.links(AuthContext(tenant="acme"), collection.id, **asked) is not None
+    assert store.search.links(AuthContext(tenant="acme"), collection.id, **asked) is None
+    store.search.refresh(collection)
+    assert store.search.links(AuthContext(tenant="acme"), collection.id, **asked) is not None

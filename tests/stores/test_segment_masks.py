@@ -9,9 +9,10 @@ import pytest
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from stores.catalogue import Collection
+from stores.segments import views
 from stores.segments.types import Candidates
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.store import Store, parts
 
 LOW = {"segment_min_rows": 10, "segment_rebuild_min_rows": 3}
 
@@ -27,7 +28,7 @@ def ask(
 ) -> set[str]:
     """Return the document ids that a caller finds by words and by vector."""
     auth = AuthContext(**{"tenant": "acme", "roles": frozenset(roles), **rights})
-    found: Candidates = store.hot.candidates(
+    found: Candidates = store.search.candidates(
         auth,
         collection.id,
         terms=[{"harbour"}],
@@ -36,8 +37,12 @@ def ask(
         sources=sources,
     )
     assert found.visible == len(found.chunk_ids) or pool < found.visible
-    names = store.database.read().execute(
-        "SELECT c.chunk_id, d.document_id FROM chunks c JOIN documents d ON d.id = c.document"
+    names = (
+        parts(store)
+        .database.read()
+        .execute(
+            "SELECT c.chunk_id, d.document_id FROM chunks c JOIN documents d ON d.id = c.document"
+        )
     )
     owners = dict(tuple(row) for row in names)
     return {owners[key] for key in found.chunk_ids}
@@ -45,10 +50,14 @@ def ask(
 
 @pytest.fixture(params=["memory", "segment"])
 def filled(
-    request: pytest.FixtureRequest, open_store: Callable[..., Store], embedder: FakeEmbedder
+    request: pytest.FixtureRequest,
+    open_store: Callable[..., Store],
+    embedder: FakeEmbedder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> tuple[Store, Collection]:
-    store = open_store(segment_min_rows=1000 if request.param == "memory" else 2, segment_masks=4)
-    collection = store.writer.open_collection("acme", "main", None)
+    monkeypatch.setattr(views, "MASKS", 4)
+    store = open_store(segment_min_rows=1000 if request.param == "memory" else 2)
+    collection = store.intake.open_collection("acme", "main", None)
     rows = [
         document(collection, "open", "harbour one", source="a.md"),
         document(collection, "boss", "harbour two", source="a.md", acl=["boss"]),
@@ -56,7 +65,7 @@ def filled(
         document(collection, "v1", "harbour four", source="docs/c.md", version="1"),
     ]
     write(store, collection, rows, embedder)
-    assert store.hot.refresh(collection) is (request.param == "segment")
+    assert store.search.refresh(collection) is (request.param == "segment")
     return store, collection
 
 
@@ -97,16 +106,17 @@ def test_a_mask_ends_with_its_index_version(
 
 
 def test_the_best_of_few_visible_rows_are_all_found(
-    open_store: Callable[..., Store], embedder: FakeEmbedder
+    open_store: Callable[..., Store], embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The mask comes before the ranking: better rows that are closed take no place."""
     for share in (0.0, 1.0):
-        store = open_store(**LOW, segment_gather_share=share)
-        collection = store.writer.open_collection("acme", "main", None)
+        monkeypatch.setattr(views, "GATHER_SHARE", share)
+        store = open_store(**LOW)
+        collection = store.intake.open_collection("acme", "main", None)
         rows = [document(collection, f"c{n}", "harbour", acl=["boss"]) for n in range(40)]
         rows += [document(collection, f"o{n}", f"harbour far away {n}") for n in range(3)]
         write(store, collection, rows, embedder)
-        store.hot.refresh(collection)
+        store.search.refresh(collection)
         assert ask(store, collection, pool=3) == {"o0", "o1", "o2"}
         store.close()
 
@@ -115,7 +125,7 @@ def test_another_tenants_collection_stays_closed(
     filled: tuple[Store, Collection], embedder: FakeEmbedder
 ) -> None:
     store, collection = filled
-    rival = store.writer.open_collection("rival", "main", None)
+    rival = store.intake.open_collection("rival", "main", None)
     write(store, rival, [document(rival, "theirs", "harbour")], embedder)
     assert ask(store, rival) == set()
     assert ask(store, rival, tenant="rival") == {"theirs"}

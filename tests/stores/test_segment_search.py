@@ -11,32 +11,34 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from fakes import FakeEmbedder, document, remove, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tiers import examples
 
 from core.auth import AuthContext
 from core.language.analysis import terms
 from core.settings import Settings
-from stores.catalogue import Collection
-from stores.segments import build
+from stores.segments import build, views
 from stores.segments.types import Candidates
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.store import Store, parts
 
 WORDS = ["harbour", "tide", "crane", "pilot", "rope", "anchor"]
 ROLES = ["boss", "clerk"]
 SOURCES = ["a.md", "b.md", "docs/c.md"]
 EMBEDDER = FakeEmbedder()
 SHARE = 0.8
-LOW = {
-    "segment_min_rows": 4,
-    "segment_max_new_share": SHARE,
-    "segment_rebuild_min_rows": 1,
-    "segment_rebuild_share": 0.1,
-}
+LOW = {"segment_min_rows": 4, "segment_rebuild_min_rows": 1}
+
+
+@pytest.fixture(autouse=True)
+def _many_new_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(views, "MAX_NEW_SHARE", SHARE)
 
 
 @dataclass
@@ -51,14 +53,14 @@ class Truth:
 
 
 def read_truth(store: Store, collection: Collection) -> Truth:
-    connection = store.database.read()
+    connection = parts(store).database.read()
     name = f"fts_{collection.id}"
     rows = connection.execute(
         f"""SELECT c.id, c.chunk_id, c.document, f.title, f.keywords, f.section, f.body, e.vector
             FROM chunks c JOIN {name} f ON f.rowid = c.id
             LEFT JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
             WHERE c.collection_id = ? ORDER BY c.id""",
-        (store.model_id, collection.id),
+        (parts(store).model_id, collection.id),
     ).fetchall()
     weights = (3, 2, 2, 1)
     words = [
@@ -112,7 +114,7 @@ def check(
     asked = {term for term in terms(query, "en")}
     vector = EMBEDDER.embed_query(query)
     seen = store.catalogue.visible_documents(auth, collection.id, sources)
-    found = store.hot.candidates(
+    found = store.search.candidates(
         auth, collection.id, terms=[{t} for t in asked], vector=vector, pool=pool, sources=sources
     )
     if is_fulltext(truth, counted):
@@ -145,9 +147,13 @@ def is_fulltext(truth: Truth, counted: Statistics | None) -> bool:
 
 def fulltext_scores(store: Store, collection: Collection, asked: set[str]) -> dict[int, float]:
     name = f"fts_{collection.id}"
-    rows = store.database.read().execute(
-        f"SELECT rowid, -bm25({name}, 3, 2, 2, 1) FROM {name} WHERE {name} MATCH ?",
-        (" OR ".join(f'"{term}"' for term in sorted(asked)),),
+    rows = (
+        parts(store)
+        .database.read()
+        .execute(
+            f"SELECT rowid, -bm25({name}, 3, 2, 2, 1) FROM {name} WHERE {name} MATCH ?",
+            (" OR ".join(f'"{term}"' for term in sorted(asked)),),
+        )
     )
     return dict(tuple(row) for row in rows)
 
@@ -220,7 +226,7 @@ class World:
     def open(self) -> None:
         values = {"data": self.folder, **self.values}
         self.store = Store(Settings(**values), EMBEDDER.model_id, create=True)
-        self.collection = self.store.writer.open_collection("acme", "main", None)
+        self.collection = self.store.intake.open_collection("acme", "main", None)
 
     def write(self, rows: list) -> None:
         built = [
@@ -233,15 +239,15 @@ class World:
         remove(self.store, self.collection, [f"d{n}" for n in numbers])
 
     def refresh(self, _: None) -> None:
-        if self.store.hot.refresh(self.collection):
+        if self.store.search.refresh(self.collection):
             truth = read_truth(self.store, self.collection)
             self.counted = Statistics.of(truth)
-        assert self.store.hot.problems([self.collection]) == []
+        assert self.store.search.problems([self.collection]) == []
         self.notice_removed()
 
     def notice_removed(self) -> None:
         """A collection that is too small has no segment."""
-        row = self.store.database.read().execute("SELECT count(*) FROM segments").fetchone()
+        row = parts(self.store).database.read().execute("SELECT count(*) FROM segments").fetchone()
         if not row[0]:
             self.counted = None
 
@@ -251,7 +257,7 @@ class World:
             patch.setattr(build.files, "write_manifest", stop)
             patch.setattr(build.Builder, "_clear", lambda *_: None)
             with pytest.raises(KeyboardInterrupt):
-                self.store.hot.rebuild(self.collection)
+                self.store.search.rebuild(self.collection)
                 raise KeyboardInterrupt  # too small for a segment
         self.notice_removed()
 
@@ -271,10 +277,10 @@ def stop(*_: object) -> None:
 
 
 @given(st.lists(operations, max_size=14), st.randoms(use_true_random=False))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_search_equals_a_scan_of_the_truth(steps: list, random: random.Random) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        world = World(Path(folder), {**LOW, "segment_masks": 2})
+    with tempfile.TemporaryDirectory() as folder, patch.object(views, "MASKS", 2):
+        world = World(Path(folder), LOW)
         try:
             for name, argument in steps:
                 getattr(world, name)(argument)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.analysis import terms
-from stores.catalogue import Collection
-from stores.segments.postings import Formula, TermCounts
-from stores.segments.terms import SortedTerms, encoded
-from stores.store import Store
+from stores.segments import recipe
+from stores.segments.postings import Formula, SortedTerms, TermCounts, encoded
+from stores.sqlite.catalogue import Collection
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme")
 WORDS = [f"zq{n}" for n in range(40)]
@@ -37,7 +37,9 @@ def fill(store: Store, collection: Collection, embedder: FakeEmbedder, count: in
 
 
 def scores(store: Store, collection: Collection, query, **values) -> dict[str, float]:
-    found = store.hot.candidates(ANN, collection.id, terms=query, vector=None, pool=1000, **values)
+    found = store.search.candidates(
+        ANN, collection.id, terms=query, vector=None, pool=1000, **values
+    )
     assert found.cosine is None
     assert found.sentence is None
     return dict(zip(found.chunk_ids, found.bm25.tolist(), strict=True))
@@ -48,7 +50,7 @@ def test_scores_are_those_of_bm25s(
     store: Store, collection: Collection, embedder: FakeEmbedder, count: int
 ) -> None:
     texts = fill(store, collection, embedder, count)
-    assert store.hot.refresh(collection) is (count > 9)
+    assert store.search.refresh(collection) is (count > 9)
     oracle = bm25s.BM25(k1=1.5, b=0.75, method="lucene")
     oracle.index([terms(text, "en") for text in texts.values()], show_progress=False)
     draw = random.Random(2)
@@ -64,7 +66,7 @@ def test_an_alternative_counts_once_with_the_largest_weight(
     store: Store, collection: Collection, embedder: FakeEmbedder
 ) -> None:
     fill(store, collection, embedder, 40)
-    store.hot.refresh(collection)
+    store.search.refresh(collection)
     one, two = (scores(store, collection, [{word}]) for word in WORDS[:2])
     keys = set(one) | set(two)
     both = {key: one.get(key, 0) + two.get(key, 0) for key in keys}
@@ -90,18 +92,22 @@ def test_words_that_nothing_contains_find_nothing(
     assert scores(store, collection, query) == {}
     fill(store, collection, embedder, 40)
     assert scores(store, collection, query) == {}
-    store.hot.refresh(collection)
+    store.search.refresh(collection)
     assert scores(store, collection, query) == {}
 
 
-def test_titles_and_keywords_count_by_their_weight(open_store, embedder: FakeEmbedder) -> None:
-    store = open_store(bm25_title=4.4, bm25_keywords=0.4, segment_min_rows=1)
-    collection = store.writer.open_collection("acme", "main", None)
+def test_titles_and_keywords_count_by_their_weight(
+    open_store, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recipe, "TITLE_WEIGHT", 4.4)
+    monkeypatch.setattr(recipe, "KEYWORDS_WEIGHT", 0.4)
+    store = open_store(segment_min_rows=1)
+    collection = store.intake.open_collection("acme", "main", None)
     plain = document(collection, "plain", "harbour harbour harbour harbour rope tide")
     titled = document(collection, "titled", "rope tide", title="Harbour")
     keyword = document(collection, "keyword", "rope tide", metadata={"keywords": ["harbour"]})
     write(store, collection, [plain, titled, keyword], embedder)
-    store.hot.refresh(collection)
+    store.search.refresh(collection)
     found = scores(store, collection, [{"harbour"}])
     assert found[plain.chunks[0].chunk_id] == pytest.approx(found[titled.chunks[0].chunk_id])
     assert keyword.chunks[0].chunk_id not in found
@@ -113,15 +119,15 @@ def test_rarities_are_those_of_the_full_text(
     wanted = [*WORDS, "unheard"]
 
     def same() -> None:
-        expected = store.fulltext.inverse_frequencies(collection.id, wanted)
-        assert store.hot.idf(collection.id, wanted) == pytest.approx(expected)
+        expected = parts(store).fulltext.inverse_frequencies(collection.id, wanted)
+        assert store.search.idf(collection.id, wanted) == pytest.approx(expected)
 
     same()
     fill(store, collection, embedder, 9)
     same()
     fill(store, collection, embedder, 40, seed=2)
     same()
-    store.hot.refresh(collection)
+    store.search.refresh(collection)
     same()
     remove(store, collection, ["d2-003", "d2-004", "d1-001"])
     same()
@@ -133,12 +139,12 @@ def test_rarities_are_those_of_the_full_text(
 def test_languages_are_those_of_now(
     store: Store, collection: Collection, embedder: FakeEmbedder
 ) -> None:
-    assert store.hot.languages(collection.id) == frozenset()
+    assert store.search.languages(collection.id) == frozenset()
     rows = [document(collection, name, "a", language=name) for name in ("en", "ru")]
     write(store, collection, rows, embedder)
-    assert store.hot.languages(collection.id) == {"en", "ru"}
+    assert store.search.languages(collection.id) == {"en", "ru"}
     remove(store, collection, ["ru"])
-    assert store.hot.languages(collection.id) == {"en"}
+    assert store.search.languages(collection.id) == {"en"}
 
 
 @given(st.sets(st.text(min_size=1, max_size=6), max_size=40), st.lists(st.text(max_size=6)))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores.database import Database
-from stores.spending import HOUR, HOURS, Spending
+from stores.accounts.spending import HOUR, HOURS, Spending
+from stores.sqlite.database import Database
 
 ANN, BOB = ("acme", "ann"), ("acme", "bob")
 START = 1_000_000 * HOUR + 120

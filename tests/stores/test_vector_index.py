@@ -1,42 +1,34 @@
-"""Contract of VectorIndex: the exact scan and Chroma answer alike."""
+"""The exact scan over stored vectors, of a second embedder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 from fakes import DIMENSION, FakeEmbedder, document, remove, write
 
-from core.errors import OperatorError
 from core.settings import Settings
-from stores.catalogue import Collection
-from stores.store import Store, VectorIndex
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.embeddings import ExactVectors
+from stores.store import Store, parts
 
 ROWS = 500
-KINDS = ["exact", "chroma"]
-LEAST_RECALL = {"exact": 1.0, "chroma": 0.95}
 Searcher = Callable[..., list[tuple[str, float]]]
 
 
-def of_kind(store: Store, kind: str) -> VectorIndex:
-    return store.chroma if kind == "chroma" else store.scan(store.model_id)
-
-
-@pytest.fixture(params=KINDS)
-def vectors(request: pytest.FixtureRequest, store: Store) -> VectorIndex:
-    return of_kind(store, request.param)
+@pytest.fixture
+def vectors(store: Store) -> ExactVectors:
+    return store.scan(parts(store).model_id)
 
 
 @pytest.fixture
-def find(store: Store, collection: Collection, vectors: VectorIndex) -> Searcher:
-    """Search after telling Chroma all that is new; by default every document is visible."""
+def find(store: Store, collection: Collection, vectors: ExactVectors) -> Searcher:
+    """Search; by default every document is visible."""
 
     def search(
         vector: np.ndarray, limit: int = 10, visible: set[int] | None = None
     ) -> list[tuple[str, float]]:
-        store.outbox.drain()
         seen = set(row_ids(store, collection)) if visible is None else visible
         version = store.catalogue.index_version()
         return vectors.search(collection.id, vector, limit, seen, version)
@@ -45,9 +37,13 @@ def find(store: Store, collection: Collection, vectors: VectorIndex) -> Searcher
 
 
 def row_ids(store: Store, collection: Collection) -> dict[int, str]:
-    rows = store.database.read().execute(
-        "SELECT id, document_id FROM documents WHERE collection_id = ? ORDER BY id",
-        (collection.id,),
+    rows = (
+        parts(store)
+        .database.read()
+        .execute(
+            "SELECT id, document_id FROM documents WHERE collection_id = ? ORDER BY id",
+            (collection.id,),
+        )
     )
     return {row[0]: row[1] for row in rows}
 
@@ -107,7 +103,7 @@ def test_only_visible_documents_are_found(
 def test_another_collection_is_not_searched(
     store: Store, collection: Collection, embedder: FakeEmbedder, find: Searcher
 ) -> None:
-    other = store.writer.open_collection("acme", "other", None)
+    other = store.intake.open_collection("acme", "other", None)
     write(store, other, [document(other, "d", "a")], embedder)
     assert find(embedder.embed_query("a"), visible={1, 2, 3}) == []
 
@@ -141,28 +137,26 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Coll
     rng = np.random.default_rng(7)
     data = Settings(data=tmp_path_factory.mktemp("pool"))
     with Store(data, "random", create=True) as store:
-        collection = store.writer.open_collection("acme", "pool", None)
+        collection = store.intake.open_collection("acme", "pool", None)
         rows = [document(collection, f"d{n}", f"text {n}") for n in range(ROWS)]
         unit = rng.normal(size=(ROWS, DIMENSION)).astype(np.float32)
         unit /= np.linalg.norm(unit, axis=1, keepdims=True)
         hashes = [row.chunks[0].content_hash for row in rows]
-        store.writer.write_documents(
+        store.intake.write_documents(
             collection, rows, "random", dict(zip(hashes, unit, strict=True))
         )
-        store.outbox.drain()
         named = {row.chunks[0].chunk_id: vector for row, vector in zip(rows, unit, strict=True)}
         yield store, collection, named
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("share", [1.0, 0.5, 0.1, 0.02])
 def test_filtered_recall(
-    pool: tuple[Store, Collection, dict[str, np.ndarray]], kind: str, share: float
+    pool: tuple[Store, Collection, dict[str, np.ndarray]], share: float
 ) -> None:
     store, collection, named = pool
-    index = of_kind(store, kind)
+    index = store.scan(parts(store).model_id)
     rng = np.random.default_rng(int(share * 100))
-    owners = dict(store.database.read().execute("SELECT chunk_id, document FROM chunks"))
+    owners = dict(parts(store).database.read().execute("SELECT chunk_id, document FROM chunks"))
     visible = {document for document in owners.values() if rng.random() < share}
     keys = [key for key in named if owners[key] in visible]
     hits = 0
@@ -176,46 +170,4 @@ def test_filtered_recall(
         assert [score for _, score in found] == sorted((s for _, s in found), reverse=True)
         hits += len({key for key, _ in found} & set(exact))
         assert len(found) == len(exact)
-    assert hits / (20 * min(10, len(keys))) >= LEAST_RECALL[kind]
-
-
-@pytest.fixture
-def forty(store: Store, collection: Collection, embedder: FakeEmbedder) -> list[str]:
-    rows = [document(collection, f"d{n:02}", f"word{n}") for n in range(40)]
-    write(store, collection, rows, embedder)
-    store.outbox.drain()
-    return chunks(*rows)
-
-
-def test_no_more_is_asked_for_than_chroma_can_look_up(
-    store: Store,
-    collection: Collection,
-    embedder: FakeEmbedder,
-    forty: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked = embedder.embed_query("word7")
-    far = {max(row_ids(store, collection))}
-    assert len(store.chroma.search(collection.id, asked, 2, far, 0)) == 1
-    monkeypatch.setattr("stores.chroma.MOST", 4)
-    with pytest.raises(OperatorError, match="0 of 4|1 of 4"):
-        store.chroma.search(collection.id, asked, 2, far, 0)
-
-
-def test_the_index_knows_every_vector_it_was_given_and_no_other(
-    store: Store, collection: Collection, embedder: FakeEmbedder, forty: list[str]
-) -> None:
-    for number, chunk_id in enumerate(forty):
-        vector = embedder.embed_query(f"word{number}")
-        assert store.chroma.knows(collection.id, vector, chunk_id)
-    assert not store.chroma.knows(collection.id, vector, "another")
-
-
-def test_a_damaged_chroma_folder_is_one_line_that_says_what_to_do(tmp_path: Path) -> None:
-    from core.errors import OperatorError
-    from stores.chroma import ChromaVectors
-
-    (tmp_path / "chroma").write_text("not a folder")
-    index = ChromaVectors(tmp_path / "chroma", "fake", batch=10)
-    with pytest.raises(OperatorError, match="reindex"):
-        index.count(1)
+    assert hits / (20 * min(10, len(keys))) >= 1.0

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from core.auth import AuthContext
 from core.errors import CallerError
-from stores.catalogue import Collection
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.store import Store, parts
 
 SOURCES = [
     "a.md",
@@ -37,7 +37,7 @@ SOURCES = [
 
 def visible(store: Store, auth: AuthContext, collection: Collection, *sources: str) -> set[str]:
     rows = store.catalogue.visible_documents(auth, collection.id, sources)
-    names = dict(store.database.read().execute("SELECT id, document_id FROM documents"))
+    names = dict(parts(store).database.read().execute("SELECT id, document_id FROM documents"))
     return {names[row] for row in rows}
 
 

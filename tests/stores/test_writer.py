@@ -7,17 +7,17 @@ from fakes import FakeEmbedder, document, remove, write
 
 from core.auth import AuthContext
 from core.profile import Profile
-from stores.catalogue import Collection
-from stores.rows import FileRow
-from stores.store import Store
-from stores.writer import keyword_text
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import FileRow
+from stores.sqlite.writer import keyword_text
+from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme")
 OWNED = ("documents", "document_acl", "chunks", "record_fields")
 
 
 def count(store: Store, table: str) -> int:
-    return store.database.read().execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return parts(store).database.read().execute(f"SELECT count(*) FROM {table}").fetchone()[0]
 
 
 def test_writing_twice_is_writing_once(
@@ -38,7 +38,7 @@ def test_a_replaced_document_leaves_nothing_of_the_old(
     write(store, collection, [old], embedder)
     write(store, collection, [document(collection, "a", "three")], embedder)
     assert [count(store, table) for table in OWNED] == [1, 0, 1, 0]
-    assert store.fulltext.rows(collection.id) == 1
+    assert parts(store).fulltext.rows(collection.id) == 1
 
 
 def test_forgetting_a_file_removes_all_that_was_in_it(
@@ -48,7 +48,7 @@ def test_forgetting_a_file_removes_all_that_was_in_it(
     write(store, collection, rows, embedder)
     remove(store, collection, ["a", "b"])
     assert [count(store, table) for table in OWNED] == [0, 0, 0, 0]
-    assert store.fulltext.rows(collection.id) == 0
+    assert parts(store).fulltext.rows(collection.id) == 0
 
 
 def test_a_failed_write_changes_nothing(
@@ -63,7 +63,7 @@ def test_a_failed_write_changes_nothing(
         write(store, collection, [document(collection, "a", "changed"), twice, broken], embedder)
     assert store.catalogue.index_version() == version
     assert [count(store, table) for table in OWNED] == [1, 0, 1, 0]
-    found = store.fulltext.search(ANN, collection.id, [{"one"}], 5)
+    found = parts(store).fulltext.search(ANN, collection.id, [{"one"}], 5)
     assert len(found) == 1
 
 
@@ -88,25 +88,25 @@ def test_a_finished_file_drops_the_documents_it_no_longer_has(
         object.__setattr__(row, "file", "both.md")
     write(store, collection, rows, embedder)
     file = FileRow("both.md", "/x/both.md", "f1", [{"record": "c", "reason": "broken"}])
-    store.files.finish(collection, file, {"b"})
-    assert set(store.files.document_hashes(collection)) == {"b"}
-    assert store.files.all(collection) == {"both.md": file}
-    assert store.files.totals(collection, {"both.md", "other.md"}.__contains__) == (1, 1)
+    store.intake.finish_file(collection, file, {"b"})
+    assert set(store.intake.document_hashes(collection)) == {"b"}
+    assert store.intake.list_files(collection) == {"both.md": file}
+    assert store.intake.count_in_files(collection, {"both.md", "other.md"}.__contains__) == (1, 1)
 
 
 def test_a_collection_keeps_its_profile_until_another_is_given(store: Store) -> None:
-    first = store.writer.open_collection("acme", "main", Profile(name="first"))
-    assert store.writer.open_collection("acme", "main", None) == first
-    changed = store.writer.open_collection("acme", "main", Profile(name="second"))
+    first = store.intake.open_collection("acme", "main", Profile(name="first"))
+    assert store.intake.open_collection("acme", "main", None) == first
+    changed = store.intake.open_collection("acme", "main", Profile(name="second"))
     assert (changed.id, changed.profile.name) == (first.id, "second")
     assert store.catalogue.collection("acme", "main") == changed
 
 
 def test_only_an_empty_collection_is_dropped(store: Store, embedder: FakeEmbedder) -> None:
-    full = store.writer.open_collection("acme", "full", None)
+    full = store.intake.open_collection("acme", "full", None)
     write(store, full, [document(full, "a", "one")], embedder)
-    for collection in (full, store.writer.open_collection("acme", "empty", None)):
-        store.writer.drop_collection_if_empty(collection)
+    for collection in (full, store.intake.open_collection("acme", "empty", None)):
+        store.intake.drop_collection_if_empty(collection)
     assert [c.name for c in store.catalogue.collections("acme")] == ["full"]
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier, Event
+from typing import Any
 
 import pytest
 from fakes import FakeEmbedder, document, remove, write
@@ -13,9 +15,8 @@ from fakes import FakeEmbedder, document, remove, write
 from core.auth import AuthContext
 from core.errors import PolicyError
 from retrievers.types import Index
-from stores.catalogue import Collection
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
-from tools.result_cache import REMEMBERED, ResultCache, key_of
 from tools.toolbox import Toolbox
 from tools.types import ToolError, ToolResult
 
@@ -34,7 +35,7 @@ def names(result: ToolResult) -> list[str]:
 
 
 def remembered(result: ToolResult) -> bool:
-    return REMEMBERED in result.notes
+    return result.remembered
 
 
 @pytest.fixture
@@ -160,45 +161,42 @@ def test_the_oldest_results_are_forgotten(index: Callable[..., Index], ships: Co
     assert not any(remembered(call(nothing, "one")) for _ in range(3))
 
 
-def test_a_call_that_is_being_answered_is_waited_for() -> None:
-    cache, started, go = ResultCache(8), Event(), Event()
-    key = key_of(ANN, 1, "search", {"query": "x"})
+class Slow(FakeEmbedder):
+    """An embedder that waits for `go`, and fails the first time where it is told to."""
 
-    def slow() -> ToolResult:
-        started.set()
-        assert go.wait(60)
-        return ToolResult(notes=["slow"])
+    def __init__(self, *, fails: bool = False) -> None:
+        super().__init__()
+        self.started, self.go, self.calls, self.fails = Event(), Event(), 0, fails
 
-    def never() -> ToolResult:
-        raise AssertionError("the same call was made twice")
+    def embed_query(self, text: str) -> Any:
+        self.calls += 1
+        self.started.set()
+        assert self.go.wait(60)
+        if self.fails and self.calls == 1:
+            raise KeyboardInterrupt
+        return super().embed_query(text)
 
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_call_that_is_being_answered_is_waited_for(
+    index: Callable[..., Index], ships: Collection, fails: bool
+) -> None:
+    """Where it fails, one who waits makes it."""
+    slow = Slow(fails=fails)
+    tools = Toolbox(replace(index(), embedder=slow))
     with ThreadPoolExecutor(THREADS) as pool:
-        first = pool.submit(cache.result, key, time.monotonic() + 60, slow)
-        assert started.wait(60)
-        others = [pool.submit(cache.result, key, time.monotonic() + 60, never) for _ in range(3)]
-        go.set()
-        assert first.result(60).notes == ["slow"]
-        assert [other.result(60).notes for other in others] == [[REMEMBERED, "slow"]] * 3
-
-
-def test_who_waits_for_a_call_that_fails_makes_it() -> None:
-    cache, started, go = ResultCache(8), Event(), Event()
-    key = key_of(ANN, 1, "search", {"query": "x"})
-
-    def fails() -> ToolResult:
-        started.set()
-        assert go.wait(60)
-        raise ToolError("the time of this run is used up", value="search")
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        first = pool.submit(cache.result, key, time.monotonic() + 60, fails)
-        assert started.wait(60)
-        made = ToolResult(notes=["made"])
-        other = pool.submit(cache.result, key, time.monotonic() + 60, lambda: made)
-        go.set()
-        with pytest.raises(ToolError):
-            first.result(60)
-        assert other.result(60).notes == ["made"]
+        first = pool.submit(call, tools, "harbour")
+        assert slow.started.wait(60)
+        other = pool.submit(call, tools, "harbour")
+        slow.go.set()
+        if fails:
+            with pytest.raises(KeyboardInterrupt):
+                first.result(60)
+        else:
+            assert not remembered(first.result(60))
+        assert set(names(other.result(60))) == {"open", "old", "ann"}
+        assert remembered(other.result(60)) is not fails
+    assert slow.calls == 1 + fails
 
 
 def test_four_threads_find_what_one_finds(

@@ -14,9 +14,9 @@ from core.cache.cache import Cache, local_cache
 from core.errors import ModelError
 from core.profile import Profile
 from retrievers.types import Index
-from stores.catalogue import Collection
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
-from tools.shared_results import SharedResults, deciding
+from tools.results import Results, deciding
 from tools.toolbox import Toolbox
 from tools.types import ToolResult
 
@@ -42,7 +42,7 @@ def asked(
     index: Index, cache: Cache, auth: AuthContext = ANN, model: str = "", **more: object
 ) -> ToolResult:
     """Search in a toolbox of its own, as each run does."""
-    tools = Toolbox(index, SharedResults(cache, index, model))
+    tools = Toolbox(index, Results(index, cache, model))
     arguments = {"query": "harbour", **more}
     return tools.run("search", arguments, auth, time.monotonic() + 60)
 
@@ -91,7 +91,7 @@ def test_another_tenants_collection_of_the_same_name_is_another(
     cache: Cache,
     embedder: FakeEmbedder,
 ) -> None:
-    theirs = store.writer.open_collection("rival", ships.name, Profile(name="default"))
+    theirs = store.intake.open_collection("rival", ships.name, Profile(name="default"))
     write(store, theirs, [document(theirs, "theirs", "harbour of the rival")], embedder)
     rival = AuthContext(tenant="rival", user="ann")
     assert ids(asked(index(), cache)) == ["open"]
@@ -158,10 +158,11 @@ def test_a_result_that_could_be_better_is_not_kept(
 def test_late_or_stale_results_are_not_kept(
     index: Callable[..., Index], cache: Cache, spoiled: dict[str, object]
 ) -> None:
-    shared = SharedResults(cache, index())
-    deadline = time.monotonic() + (60 if spoiled else -1)
-    call = (ANN, 1, "search", {"query": "x"})
+    shared = Results(index(), cache)
+    deadline = time.monotonic() + (60 if spoiled else 0.01)
     for _ in range(2):
-        made = shared.result(call, deadline, lambda: ToolResult(**spoiled))  # type: ignore[arg-type]
-        assert not made.remembered
+        with shared.call(ANN, "search", {"query": "x"}, deadline) as call:
+            assert call.result is None
+            call.result = ToolResult(**spoiled)  # type: ignore[arg-type]
+            time.sleep(0 if spoiled else 0.02)
     assert cache.entries == 0

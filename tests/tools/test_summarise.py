@@ -10,9 +10,9 @@ from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
 from core.record_names import HELD, ROW
-from models.centrality import central
+from models.vectors import central
 from retrievers.types import Index
-from stores.catalogue import Collection
+from stores.sqlite.catalogue import Collection
 from stores.store import Store
 from tools.toolbox import Toolbox
 from tools.types import ToolResult

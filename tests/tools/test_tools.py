@@ -14,8 +14,8 @@ from core.errors import CallerError
 from core.profile import Profile, ToolProfile
 from core.settings import Settings
 from retrievers.types import Index
-from stores.catalogue import Collection
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.store import Store, parts
 from tools.toolbox import Toolbox
 from tools.types import ToolError, ToolResult
 
@@ -81,7 +81,7 @@ def test_links_are_followed_as_settings_and_arguments_say(
     store: Store, index: Callable[..., Index], embedder: FakeEmbedder, scoped: bool
 ) -> None:
     tool = ToolProfile(name="books", base="search", purpose="Books and authors.", sources=["*"])
-    collection = store.writer.open_collection("acme", "l", Profile(name="p", tools=[tool]))
+    collection = store.intake.open_collection("acme", "l", Profile(name="p", tools=[tool]))
     texts = [
         "The Quiet Harbour is a novel; its author is Judith Marlow.",
         "After school Judith Marlow went to the university of the north.",
@@ -209,7 +209,7 @@ def test_a_profile_renames_scopes_and_replaces_tools(
         name="search_text", base="search_text", purpose="Only the guide.", sources=["guide.md"]
     )
     profile = Profile(name="p", tools=[scoped, replaced])
-    collection = store.writer.open_collection("acme", "scoped", profile)
+    collection = store.intake.open_collection("acme", "scoped", profile)
     rows = [document(collection, n, "harbour") for n in ("books/a", "guide.md", "other.md")]
     write(store, collection, rows, embedder)
     tools = Toolbox(index(collection))
@@ -242,10 +242,14 @@ class LyingIndex:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._honest = store.hot
+        self._honest = store.search
 
     def candidates(self, *arguments, **values):
-        rows = self._store.database.read().execute("SELECT chunk_id FROM chunks ORDER BY chunk_id")
+        rows = (
+            parts(self._store)
+            .database.read()
+            .execute("SELECT chunk_id FROM chunks ORDER BY chunk_id")
+        )
         ids = sorted(["gone", *(row[0] for row in rows)])
         return candidates([1.0] * len(ids), [0.9] * len(ids), ids=ids)
 
@@ -257,14 +261,14 @@ class LyingIndex:
 def test_rows_of_a_lying_index_are_withheld_and_counted(
     run: Run, store: Store, collection: Collection, embedder: FakeEmbedder, name: str
 ) -> None:
-    rival = store.writer.open_collection("rival", "main", None)
+    rival = store.intake.open_collection("rival", "main", None)
     write(store, rival, [document(rival, "foreign", "harbour")], embedder)
     rows = [
         document(collection, "mine", "harbour", fields={"x": 1}),
         document(collection, "closed", "harbour", acl=["boss"], fields={"x": 1}),
     ]
     write(store, collection, rows, embedder)
-    store.hot = LyingIndex(store)
+    store.search = LyingIndex(store)
     result = run(name, query="harbour")
     assert set(names(result)) == {"mine"}
     assert result.hidden >= 3
@@ -274,10 +278,9 @@ def test_a_chroma_row_of_a_removed_or_closed_document_is_never_shown(
     open_store: Callable[..., Store], embedder: FakeEmbedder
 ) -> None:
     """Chroma has not heard of the changes; what it still holds is looked up in the truth."""
-    store = open_store(vector_exact_limit=0)
-    collection = store.writer.open_collection("acme", "main", None)
+    store = open_store(index="chroma")
+    collection = store.intake.open_collection("acme", "main", None)
     write(store, collection, [document(collection, n, f"harbour {n}") for n in "ab"], embedder)
-    store.outbox.drain()
     remove(store, collection, ["a", "b"])
     later = [document(collection, n, f"other {n}") for n in "cd"]
     closed = document(collection, "b", "harbour b", acl=["boss"])
@@ -288,7 +291,6 @@ def test_a_chroma_row_of_a_removed_or_closed_document_is_never_shown(
         asked = {"query": "harbour a"}
         result = tools.run("search_vector", asked, auth, time.monotonic() + 60)
         assert sorted(names(result)) == expected
-    store.outbox.drain()
     result = tools.run("search_vector", {"query": "harbour a"}, ANN, time.monotonic() + 60)
     assert sorted(names(result)) == ["c", "d"]
 

@@ -7,7 +7,7 @@ import { follow, jobShare, jobText, sendPatiently } from "./sending.js";
 
 let board = null;
 
-/** Return the board of who is signed in; it is made anew for somebody else. */
+/** Return the board of who is signed in; it is rebuilt for somebody else. */
 export function uploadBoard(app) {
   if (!board || board.key !== session.key) {
     if (board) board.stop();

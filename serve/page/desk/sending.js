@@ -76,7 +76,7 @@ export function pause(milliseconds, signal) {
   });
 }
 
-const STAGES = { files: "reading", vectors: "indexing", second: "indexing", index: "indexing" };
+const STAGES = { files: "reading", chunks: "indexing", vectors: "indexing", second: "indexing", index: "indexing" };
 
 /** Say in words how far a job is. */
 export function jobText(job) {

@@ -41,7 +41,7 @@ function values(app, result, collection) {
 
 function turns(plan) {
   const parts = [];
-  if (plan.replans) parts.push(`planned anew ${plan.replans} ×`);
+  if (plan.replans) parts.push(`planned again ${plan.replans} ×`);
   if (plan.backtracks) parts.push(`went back ${plan.backtracks} ×`);
   return parts.length ? el("p", { class: "soft" }, parts.join(", ")) : null;
 }

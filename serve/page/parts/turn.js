@@ -65,6 +65,7 @@ function liveView(app, { node, status, work, graph, out }) {
   const draft = el("div", { class: "answer draft", dir: "auto", hidden: true });
   const trail = [];
   let box = null;
+  let provisional = false; // the draft is what the rules would answer
   let ended = false;
   status.textContent = "Waiting for its turn…";
   fill(work).hidden = false;
@@ -90,8 +91,15 @@ function liveView(app, { node, status, work, graph, out }) {
         draft.hidden = true;
         draft.textContent = "";
         answer.append(data.text.replace(/^\n/, answer.textContent ? "\n" : ""));
+      } else if (kind === "rules") {
+        draft.hidden = false;
+        draft.textContent = data.text;
+        draft.title = "Found by the rules; the model is still reading";
+        provisional = true;
       } else if (kind === "token") {
         draft.hidden = false;
+        if (provisional) draft.textContent = "";
+        provisional = false;
         draft.append(data.text);
       }
     },

@@ -83,7 +83,7 @@ async function listView(root, app, wanted) {
   async function remove(one) {
     const agreed = await confirmed({
       heading: `Delete “${one.title || one.source}”?`,
-      text: "It is deleted with its passages and can not be brought back. Kept answers stay, without its text.",
+      text: "It is deleted with its passages and cannot be brought back. Kept answers lose its text; what people typed stays.",
       action: "Delete",
     });
     if (!agreed) return;

@@ -1,0 +1,1 @@
+"""The composition root: one data directory with all that answers from it."""

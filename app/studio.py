@@ -1,0 +1,141 @@
+"""The graph as LangGraph Studio runs it: the operator's settings supply what Studio cannot."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from langgraph.runtime import Runtime
+from typing_extensions import TypedDict
+
+from core.auth import AuthContext
+from core.errors import CarrelError
+from core.question import checked_question
+from core.settings import Settings, load_settings
+from graph.build import Node, build_graph
+from graph.context import Context
+from graph.reading import STANDS_FOR
+from graph.state import State, Update
+from graph.state_types import state_serializer
+from nodes.understand import asked_in, question_and_history, understand
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    from app.session import Session
+
+# Beside the development server's own files, which `.gitignore` names.
+THREADS = Path(".langgraph_api") / "threads.sqlite3"
+
+
+class StudioError(RuntimeError):
+    """Carry a CarrelError's line to the client; the server hides messages of unknown types."""
+
+
+class StudioContext(TypedDict):
+    """Show that a client may set nothing: who asks and what is searched are settings."""
+
+
+class StudioSession:
+    """Open the data directory for Studio's user at the first node run, once per process."""
+
+    def __init__(self) -> None:
+        """Open nothing yet."""
+        self._lock = threading.Lock()
+        self._session: Session | None = None
+        self._context: Context | None = None
+
+    def context(self) -> Context:
+        """Return the context of every run; after an error the next run tries again."""
+        with self._lock:
+            if self._context is None:
+                self._context = self._open()
+            return self._context
+
+    def _open(self) -> Context:
+        from app.session import Session  # late: models and stores are slow to import
+
+        settings, _ = load_settings()
+        auth = AuthContext(
+            tenant=settings.studio.tenant,
+            user=settings.studio.user,
+            roles=frozenset(settings.studio.roles),
+        )
+        session = Session(settings)
+        try:
+            context = session.context(
+                auth, settings.studio.collection, clarify=settings.studio.clarify
+            )
+        except BaseException:
+            session.close()  # so that the operator can ingest what is missing
+            raise
+        self._session = session
+        return context
+
+    def close(self) -> None:
+        """Give the data directory back."""
+        with self._lock:
+            if self._session is not None:
+                self._session.close()
+            self._session = self._context = None
+
+
+desk = StudioSession()
+atexit.register(desk.close)
+
+
+def supply_context(node: Node) -> Node:
+    """Return the node with the context that a caller would give."""
+
+    @wraps(node)
+    def supplied(state: State, runtime: Runtime[Any]) -> Update:
+        try:
+            context = desk.context()
+            if node is understand:
+                state = checked(state, context.settings)
+            return node(resumed(state, context.clock()), runtime.override(context=context))
+        except CarrelError as error:
+            raise StudioError(str(error)) from None
+
+    return supplied
+
+
+def checked(state: State, settings: Settings) -> State:
+    """Return the state with its question checked, which a session does for other callers."""
+    messages = state.get("messages") or []
+    if messages and STANDS_FOR in messages[-1].additional_kwargs:
+        return state  # the run goes on with a reply
+    asked = asked_in(state, question_and_history(messages)[0])
+    text = checked_question(asked, settings)
+    return state if text == asked else {**state, "question": text}
+
+
+def resumed(state: State, now: float) -> State:
+    """Return the state with its start moved so that only the time in nodes counts.
+
+    At a breakpoint, or in a checkpoint that is run again later, the clock must not run on.
+    """
+    usage = state.get("usage")
+    if usage is None:
+        return state
+    return {**state, "started": now - usage.ms / 1000}
+
+
+@asynccontextmanager
+async def checkpointer() -> AsyncIterator[AsyncSqliteSaver]:
+    """Keep threads across restarts; the server's own saver takes no list of allowed types."""
+    import aiosqlite
+    from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+    await asyncio.to_thread(THREADS.parent.mkdir, exist_ok=True)
+    async with aiosqlite.connect(THREADS) as connection:
+        yield AsyncSqliteSaver(connection, serde=state_serializer())
+
+
+graph = build_graph(wrap=supply_context, context_schema=StudioContext)

@@ -1,0 +1,99 @@
+"""Arguments and options that several commands share, as Typer reads them."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.server.running import placed
+from core.errors import CallerError
+
+
+def named_path(text: str) -> Path:
+    """Return a path; an empty one, mostly a variable that is not set, would mean this folder."""
+    if not text.strip():
+        raise CallerError(
+            "a path must be named", value=repr(text), hint="give '.' for the current folder"
+        )
+    return placed(Path(text))
+
+
+INSECURE = "--insecure-permissions"
+insecure: ContextVar[bool] = ContextVar("insecure", default=False)  # as the command was given it
+
+DEFAULT_COLLECTION = "default"
+DEFAULT_TENANT = "default"
+DEFAULT_USER = "local"
+
+Data = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        help="Data directory (or CARREL_DATA).",
+        show_default=False,
+        parser=named_path,
+        metavar="<path>",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+CollectionName = Annotated[str, typer.Option("--collection", "-c", help="Collection of documents.")]
+Tenant = Annotated[str, typer.Option("--tenant", help="Tenant the caller belongs to.")]
+User = Annotated[str, typer.Option("--user", help="Who is asking.")]
+Roles = Annotated[
+    list[str] | None, typer.Option("--role", help="A role of the caller; repeat for more.")
+]
+Collections = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--collection",
+        "-c",
+        help="Collection of documents; repeat for more.",
+        show_default=DEFAULT_COLLECTION,
+    ),
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        "-w",
+        help="Only documents that meet this: FIELD=VALUE, with != < <= > >= or ~ (contains);"
+        " repeat for more.",
+        show_default=False,
+        metavar="<filter>",
+    ),
+]
+Sources = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--source",
+        help="Confined to sources of this pattern, such as 'docs/*'; repeat for more.",
+        show_default="all",
+        metavar="<pattern>",
+    ),
+]
+VersionPolicy = Annotated[
+    str,
+    typer.Option(
+        "--version-policy",
+        help="Which versions of documents are seen: any, latest, or one such as 2.1; documents"
+        " without a version always are.",
+    ),
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Change one setting: name=value; repeat for more."),
+]
+Stream = Annotated[
+    str | None,
+    typer.Option(
+        "--stream",
+        help="While the answer is written show verified sentences, tokens (the draft too, on"
+        " stderr) or off.",
+        show_default="verified",
+    ),
+]
+Steps = Annotated[bool, typer.Option("--steps", "-s", help="Print the steps as they happen.")]

@@ -1,0 +1,195 @@
+"""`carrel eval ers`: answers rated by two people who do not know which pipeline gave them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from cli.arguments import (
+    DEFAULT_COLLECTION,
+    DEFAULT_TENANT,
+    DEFAULT_USER,
+    CollectionName,
+    Data,
+    Json,
+    Roles,
+    Set,
+    Tenant,
+    User,
+    named_path,
+)
+from cli.evaluation.figures import interval_text, table
+from cli.options import caller, opened, settings_from
+from cli.server.running import shown
+from cli.terminal.output import print_json, stdout, warn
+from cli.terminal.progress import StageBars
+from core.auth import AuthContext
+from core.errors import CallerError
+from core.settings import Settings
+from evals.corpus import AUTH, COLLECTION, Progress, build_corpus, open_corpus
+from evals.dataset import read_dataset
+from evals.ers import (
+    Answered,
+    Answering,
+    SheetQuestion,
+    answer_all,
+    blind_sheet,
+    checked_answering,
+    rate,
+    read_questions,
+)
+from evals.files import checked_out, write_files
+from evals.statistics import CONFIDENCE
+
+
+def import_sheets(
+    rater1: Annotated[
+        Path,
+        typer.Argument(
+            help="Rated sheet.", show_default=False, parser=named_path, metavar="RATER1.csv"
+        ),
+    ],
+    rater2: Annotated[
+        Path,
+        typer.Argument(
+            help="Rated sheet.", show_default=False, parser=named_path, metavar="RATER2.csv"
+        ),
+    ],
+    key: Annotated[
+        Path,
+        typer.Option("--key", help="Key of the sheet.", parser=named_path, metavar="<path>"),
+    ],
+    changes: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Read two rated sheets: how far the raters agree, and the score of each pipeline."""
+    settings = settings_from(None, changes)
+    result = rate((rater1, rater2), key, settings)
+    if as_json:
+        print_json(result)
+        return
+    _print(result, CONFIDENCE)
+
+
+def _print(result: dict[str, Any], confidence: float) -> None:
+    out = stdout()
+    rows = table(
+        "pipeline", "n", *map(escape, result["raters"]), "ERS", f"{confidence:.0%} interval"
+    )
+    for name, means in [*result["pipelines"].items(), ("all", result["mean"])]:
+        values = [f"{means[key]:.2f}" for key in ("rater1", "rater2", "ers")]
+        rows.add_row(escape(name), str(means["n"]), *values, interval_text(means["ci"]))
+    out.print(rows)
+    shown = {
+        name: "–" if value is None else f"{value:.3f}" for name, value in result["kappa"].items()
+    }
+    out.print(
+        f"equal scores {result['agreement']:.0%} · Cohen's kappa {shown['plain']}"
+        f" · quadratic weights {shown['quadratic']}"
+    )
+    for warning in result["warnings"]:
+        warn(warning)
+
+
+def export_sheet(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            help="Data set folder, or a file of questions for your own collection.",
+            show_default=False,
+            parser=named_path,
+            metavar="DATASET_OR_QUESTIONS",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="Sheet: NAME.csv.", parser=named_path, metavar="<path>"),
+    ],
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key",
+            help="Key: which pipeline gave which answer; NAME.key.csv beside the sheet.",
+            show_default=False,
+            parser=named_path,
+            metavar="<path>",
+        ),
+    ] = None,
+    pipelines: Annotated[
+        str, typer.Option("--pipelines", help="agentic and classic, with a comma between.")
+    ] = "agentic,classic",
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Only the first N questions.")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="Order of the items.", show_default="evaluation.seed"),
+    ] = None,
+    collection: CollectionName = DEFAULT_COLLECTION,
+    tenant: Tenant = DEFAULT_TENANT,
+    user: User = DEFAULT_USER,
+    role: Roles = None,
+    data: Data = None,
+    changes: Set = None,
+) -> None:
+    """Answer questions and write a sheet to rate; give the raters a copy each, never the key."""
+    settings = settings_from(data, changes)
+    names = checked_answering(pipelines)
+    key = key or out.with_name(f"{out.stem}.key.csv")
+    _checked_new(out, key)
+    auth = caller(tenant, user, role)
+    with StageBars(quiet=False) as progress:
+        if source.is_dir():
+            answered = _from_dataset(source, limit, names, settings, progress)
+        else:
+            answered = _from_file(source, limit, names, settings, progress, auth, collection)
+    sheet, keys = blind_sheet(answered, settings.evaluation.seed if seed is None else seed)
+    write_files({key: keys, out: sheet})
+    out_console = stdout()
+    out_console.print(f"{len(answered)} answers to rate: {escape(shown(out))}")
+    out_console.print(f"key, not for the raters: {escape(shown(key))}")
+
+
+def _checked_new(*paths: Path) -> None:
+    for path in paths:
+        if checked_out(path, (".csv",)).exists():
+            raise CallerError(
+                "the file exists already and may hold ratings",
+                value=str(path),
+                hint="name another one, or move it away",
+            )
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise CallerError(
+            "the sheet and its key are two files", value=str(paths[0]), hint="name another --key"
+        )
+
+
+def _from_dataset(
+    folder: Path,
+    limit: int | None,
+    pipelines: list[Answering],
+    settings: Settings,
+    progress: Progress,
+) -> list[Answered]:
+    dataset = read_dataset(folder, limit=limit, allow_missing=True)
+    corpus = build_corpus(dataset, settings, progress)
+    questions = [SheetQuestion(query.query_id, query.text) for query in dataset.queries]
+    with open_corpus(corpus.settings) as session:
+        return answer_all(session, AUTH, COLLECTION, questions, pipelines, progress)
+
+
+def _from_file(
+    path: Path,
+    limit: int | None,
+    pipelines: list[Answering],
+    settings: Settings,
+    progress: Progress,
+    auth: AuthContext,
+    collection: str,
+) -> list[Answered]:
+    questions = read_questions(path, limit)
+    with opened(settings) as session:
+        return answer_all(session, auth, collection, questions, pipelines, progress)

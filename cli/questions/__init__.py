@@ -1,0 +1,1 @@
+"""Commands that ask: ask, chat, plan, search, trace, conversations."""

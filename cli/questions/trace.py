@@ -1,0 +1,156 @@
+"""`carrel trace`: what a run did, as a table and as a picture of its path."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from cli.arguments import DEFAULT_TENANT, DEFAULT_USER, Data, Json, Roles, Tenant, User, named_path
+from cli.options import caller, opened_catalogue, settings_from, storable
+from cli.server.running import shown
+from cli.terminal.answer import print_answer
+from cli.terminal.draw import (
+    call_table,
+    model_table,
+    path_line,
+    plan_tree,
+    shortened,
+    stage_table,
+    step_table,
+)
+from cli.terminal.output import print_json, stdout
+from core.errors import CallerError
+from core.operations import operation_adapter
+from core.trace import RunRecord
+from core.types import Plan, SubQuestion
+from display.runs import run_page
+from evals.files import checked_out, write_files
+from reasoning.planning.text import render_operation
+
+NEWEST = 15
+PAGES = (".html",)
+ONE_SEARCH = ("RETRIEVE", "SYNTHESIZE")  # what a plain question compiles to
+PIPED_WIDTH = 160
+
+
+def trace(
+    run: Annotated[
+        str | None,
+        typer.Argument(help="Run id, its beginning, or 'last'; none lists the newest runs."),
+    ] = None,
+    tenant: Tenant = DEFAULT_TENANT,
+    user: User = DEFAULT_USER,
+    role: Roles = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            help="Write the run as a page (.html) instead, which needs no other file.",
+            show_default=False,
+            parser=named_path,
+            metavar="<path>",
+        ),
+    ] = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show the steps of a run, with the filter of every tool call, and the path it took.
+
+    Text that the user may not see now, with these roles, is hidden.
+    """
+    page = _checked_page(run, out)
+    auth = caller(tenant, user, role)
+    settings = settings_from(data)
+    with opened_catalogue(settings) as kept:
+        newest = kept.runs.newest(auth, NEWEST) if run is None else []
+        found = None if run is None else kept.runs.load(auth, storable(run))
+    if page is not None and found is not None:
+        _write_page(page, found, as_json)
+    elif as_json and found is None:
+        print_json({"runs": [item.model_dump(exclude={"trail", "result"}) for item in newest]})
+    elif as_json and found is not None:
+        print_json(found.model_dump())
+    elif found is None:
+        print_runs(newest)
+    else:
+        print_run(found)
+
+
+def _checked_page(run: str | None, out: Path | None) -> Path | None:
+    if out is not None and run is None:
+        raise CallerError("--out writes one run", hint="name it, or say 'last'")
+    return None if out is None else checked_out(out, PAGES)
+
+
+def _write_page(page: Path, run: RunRecord, as_json: bool) -> None:
+    write_files({page: run_page(run)})
+    if as_json:
+        print_json({"run_id": run.run_id, "out": shown(page)})
+    else:
+        stdout().print(f"run {run.run_id} is in {escape(shown(page))}")
+
+
+def print_runs(runs: Sequence[RunRecord]) -> None:
+    """Print the newest runs, a line each."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("run", "when", "collection", "ended", "question"):
+        table.add_column(title)
+    for item in runs:
+        ended = str(item.result.get("stop_reason"))
+        question = escape(shortened(item.question, 70))
+        table.add_row(item.run_id, item.created_at[:19], item.collection, ended, question)
+    _wide().print(table)
+
+
+def print_run(run: RunRecord) -> None:
+    """Print the steps, the tool calls, the path and the answer of one run."""
+    out = _wide()
+    out.print(f"[bold]{escape(run.question)}[/bold]")
+    out.print(
+        f"[dim]{run.collection} · {run.pipeline} · {run.created_at}"
+        f" · index version {run.index_version}[/dim]\n"
+    )
+    out.print(step_table(run.trail))
+    out.print("\n[bold]Tool calls[/bold]")
+    out.print(call_table(run.trail))
+    if any(step.calls for step in run.trail):
+        out.print("\n[bold]Model calls[/bold] [dim](tokens read, of them held from before)[/dim]")
+        out.print(model_table(run.trail))
+    if any(step.stages for step in run.trail):
+        out.print("\n[bold]Stages of the searches[/bold]")
+        out.print(stage_table(run.trail))
+    _print_plan(out, run.result.get("plan") or {})
+    out.print("\n[bold]Path[/bold]")
+    out.print(path_line(run.trail), markup=False)
+    out.print()
+    print_answer(run.result)
+
+
+def _print_plan(out: Console, plan: dict[str, Any]) -> None:
+    """Draw the plan of a run that asked more than one thing, and list the values it found."""
+    operations = plan.get("operations") or []
+    if len(operations) <= len(ONE_SEARCH):
+        return
+    questions = [SubQuestion.model_validate(held) for held in plan["questions"]]
+    out.print("\n[bold]Plan[/bold]")
+    out.print(plan_tree(Plan(questions=questions)))
+    for held in plan["slots"]:
+        out.print(f"  [cyan]{escape(held['slot'])}[/cyan] = {escape(held['value'])}", end=" ")
+        out.print(f"[dim]found for {escape(held['question'])} in {held['evidence_id']}[/dim]")
+    for held in operations:
+        done = "●" if held["out"] in plan["ran"] or held["op"] == "SYNTHESIZE" else "○"
+        line = render_operation(operation_adapter.validate_python(held))
+        out.print(f"  {done} {escape(line)}")
+
+
+def _wide() -> Console:
+    out = stdout()
+    if not out.is_terminal:
+        out.width = PIPED_WIDTH  # a file has no edge to wrap at
+    return out

@@ -1,0 +1,1 @@
+"""Commands that a running server carries out, and the start of one."""

@@ -1,0 +1,1 @@
+"""Commands around serving: serve, keys, audit, models, llm."""

@@ -1,0 +1,1 @@
+"""What people see: answers, progress, drawings and messages on the terminal."""

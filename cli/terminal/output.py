@@ -1,0 +1,114 @@
+"""Where things are printed: results on stdout, everything else on stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, TextIO
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from cli.server.running import StreamName, running, stream_of
+from core.errors import CallerError
+
+
+def stdout() -> Console:
+    """Return the console for results; long lines are left to the terminal."""
+    return _console("out") or Console(highlight=False, soft_wrap=True)
+
+
+def stderr() -> Console:
+    """Return the console for progress, notes and errors."""
+    return _console("err") or Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def _console(name: StreamName) -> Console | None:
+    """Return the console of the client whose command a server runs here."""
+    command = running()
+    if command is None:
+        return None
+    terminal, variables = getattr(command.request, name), command.request.variables
+    return Console(
+        file=stream_of(command, name),
+        width=terminal.width,
+        height=terminal.height,
+        highlight=False,
+        soft_wrap=True,
+        _environ=variables,
+    )
+
+
+def results() -> TextIO:
+    """Return the stream for results as text."""
+    command = running()
+    return sys.stdout if command is None else stream_of(command, "out")
+
+
+def asks() -> bool:
+    """Tell whether a person types the input."""
+    command = running()
+    return sys.stdin.isatty() if command is None else command.request.asks
+
+
+def read_line() -> str:
+    """Return the next line of the input, "" at its end."""
+    command = running()
+    return sys.stdin.readline() if command is None else command.read_line()
+
+
+def agreed(question: str) -> bool:
+    """Ask a person for a yes."""
+    if running() is None:
+        return typer.confirm(question, err=True)
+    stderr().print(f"{escape(question)} \\[y/N]: ", end="")
+    return read_line().strip().lower() in ("y", "yes")
+
+
+def ask_to_erase(what: str) -> None:
+    """Say what goes for good, and end the command unless a person agrees to it.
+
+    Raises CallerError where there is no person to ask.
+    """
+    if not asks():
+        raise CallerError(
+            f"nothing is erased without a terminal to ask on; this would go: {what}",
+            hint="add -y to erase it without being asked",
+        )
+    stderr().print(escape(f"This goes for good: {what}."))
+    if not agreed("Erase it?"):
+        stderr().print("nothing was erased")
+        raise typer.Exit(1)
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things in words."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def check_interrupted() -> None:
+    """Raise KeyboardInterrupt when the client of a server interrupted its command.
+
+    In a process of its own, a signal does that by itself.
+    """
+    if (command := running()) is not None:
+        command.check()
+
+
+def print_json(value: Any) -> None:  # noqa: ANN401 - anything JSON can hold
+    """Print one JSON object; characters that UTF-8 cannot hold are replaced."""
+    out = results()
+    unicode = (out.encoding or "utf-8").lower().startswith("utf")
+    text = json.dumps(value, ensure_ascii=not unicode)
+    out.write(text.encode("utf-8", "replace").decode("utf-8") + "\n")
+
+
+def warn(message: str) -> None:
+    """Print a note to stderr."""
+    stderr().print(f"[yellow]note:[/yellow] {escape(message)}")
+
+
+def fail(message: str) -> None:
+    """Print an error to stderr, on one line."""
+    stderr().print(f"[red]carrel:[/red] {escape(' '.join(message.split()))}")

@@ -1,0 +1,174 @@
+"""The bars that long work draws on stderr."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.text import Text
+
+from cli.server.running import running
+from cli.terminal.output import counted, stderr
+from ingest.summary import Tally
+
+Advance = Callable[[str, int, int], None]
+
+BAR = 20  # characters
+REFRESHED = 4  # times a second
+OFTEN, SELDOM = 10, 10  # seconds with a line each, then between two lines
+COLD = 3.0  # seconds after which the model is made ready for the first time
+
+
+class StageBars:
+    """Draw one bar per stage; a stage whose total is not known (0) only counts."""
+
+    def __init__(self, quiet: bool, name: str = "") -> None:
+        """Draw nothing when quiet, or when stderr is no terminal; `name` stands before stages."""
+        self._name = f"{escape(name)}: " if name else ""
+        self._command = running()
+        alone = self._command is None  # a server's own streams are not a client's
+        self._bars = Progress(
+            TextColumn("{task.description:>10}"),
+            BarColumn(),
+            *self._columns(),
+            console=stderr(),
+            transient=True,
+            disable=quiet or not stderr().is_terminal,
+            redirect_stdout=alone,
+            redirect_stderr=alone,
+        )
+        self._tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> Advance:
+        """Start, and return what the work reports to."""
+        self._bars.start()
+        return self._advance
+
+    def _columns(self) -> list[ProgressColumn]:
+        return [MofNCompleteColumn()]
+
+    def _advance(self, stage: str, done: int, total: int) -> None:
+        if self._command is not None:
+            self._command.check()
+        task = self._tasks.get(stage)
+        if task is None:
+            # What was done before, by an interrupted download, does not count for its speed.
+            text = f"{self._name}{stage}"
+            task = self._bars.add_task(text, total=total or None, completed=done)
+            self._tasks[stage] = task
+        self._bars.update(task, completed=done, total=total or None)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Take the bars away."""
+        self._bars.stop()
+
+
+class IngestBar:
+    """Tell each second how far an ingest is: a bar on a terminal, else lines that become rarer."""
+
+    def __init__(self, quiet: bool, tally: Tally) -> None:
+        """Say nothing when quiet."""
+        self._tally = tally
+        self._quiet = quiet
+        self._command = running()
+        self._err = stderr()
+        self._live: Live | None = None
+        self._ended = threading.Event()
+        self._lines = threading.Thread(target=self._tell, name="progress", daemon=True)
+
+    def __enter__(self) -> Advance:
+        """Start, and return what the work reports to."""
+        if self._quiet:
+            return self._advance
+        if self._err.is_terminal:
+            alone = self._command is None  # a server's own streams are not a client's
+            self._live = Live(
+                get_renderable=self._line,
+                console=self._err,
+                refresh_per_second=REFRESHED,
+                transient=True,
+                redirect_stdout=alone,
+                redirect_stderr=alone,
+            )
+            self._live.start(refresh=True)
+        else:
+            self._lines.start()
+        return self._advance
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Take the bar away."""
+        self._ended.set()
+        if self._live is not None:
+            self._live.stop()
+
+    def _advance(self, stage: str, done: int, total: int) -> None:
+        """Take what the tally tells too; a server's command can be ended here."""
+        if self._command is not None:
+            self._command.check()
+
+    def _tell(self) -> None:
+        """Print a line each second at first, then each ten seconds."""
+        seconds = 0
+        while not self._ended.wait(1 if seconds < OFTEN else SELDOM):
+            if self._tally.files:  # who is refused before that reads one line, the reason
+                seconds = int(self._tally.elapsed)
+                self._err.print(escape(progress_text(self._tally)))
+
+    def _line(self) -> Text:
+        filled = round(self._tally.share * BAR)
+        line = Text("━" * filled, style="bar.complete")
+        line.append("━" * (BAR - filled), style="bar.back")
+        line.append(f" {progress_text(self._tally)}", style="none")
+        line.truncate(max(1, self._err.width - 1), overflow="ellipsis")
+        return line
+
+
+def progress_text(tally: Tally) -> str:
+    """Return how far an ingest is, in words."""
+    if not tally.files:
+        what = "opening" if tally.elapsed < COLD else "preparing the embedding model (once)"
+        return f"{what} · {clock(tally.elapsed)}"
+    left = tally.remaining
+    remaining = "" if left is None else f" · about {clock(left)} left"
+    return (
+        f"{tally.files_done}/{tally.files} files · {counted(tally.documents, 'document')}"
+        f" · {tally.chunks_done}/{tally.chunks} chunks · {clock(tally.elapsed)}{remaining}"
+        f" · {tally.name}"
+    )
+
+
+def clock(seconds: float) -> str:
+    """Return seconds as minutes and seconds."""
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02}"
+
+
+class ByteBars(StageBars):
+    """Draw one bar of bytes per stage of a download or check, with its speed."""
+
+    def _columns(self) -> list[ProgressColumn]:
+        return [DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn()]

@@ -1,0 +1,1 @@
+"""Commands that keep a data directory: ingest, forget, backup, restore, doctor, status."""

@@ -1,0 +1,128 @@
+"""`carrel doctor`: does everything that was ingested still answer?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from cli.arguments import Data, Json
+from cli.options import opened, settings_from, working
+from cli.service.llm import exam_of
+from cli.terminal.output import print_json, stdout
+from cli.terminal.progress import StageBars
+from core.errors import CallerError
+from ingest.repair import repair
+from stores.folder import open_places
+from stores.integrity.health import NAMED
+
+if TYPE_CHECKING:
+    from app.session import Session
+
+
+Repair = Annotated[
+    bool,
+    typer.Option("--repair", help="Rebuild the indexes, remove leftovers."),
+]
+Accept = Annotated[
+    bool,
+    typer.Option("--accept-loss", help="With --repair: continue without missing rows."),
+]
+
+
+def _repaired(session: Session, quiet: bool) -> list[str]:
+    with working(session, "repair", quiet=quiet), StageBars(quiet) as progress:
+        return repair(session.store, session.embedder, session.settings, progress, session.second)
+
+
+def _others(session: Session) -> dict[str, Any]:
+    """Return the other models by their role; the chat model with what it was found to do."""
+    second, reranker = session.second, session.settings.reranker
+    chat = session.chat
+    return {
+        "second_embedder": second.model_id if second else None,
+        "reranker": None if reranker == "none" else reranker,
+        "reasoner": "llm" if chat else "rules",
+        "chat": chat.capabilities.model_dump() if chat else None,
+        "exam": exam_of(session.settings, chat.capabilities.digest) if chat else None,
+    }
+
+
+def _open_to_others(session: Session) -> list[str]:
+    """Name what other users of the machine can read; opening leaves nothing without the flag."""
+    found = [
+        f"{path} (mode {status.st_mode & 0o777:o})"
+        for path, status in open_places(session.store.folder)
+    ]
+    more = [f"{len(found) - NAMED} more"] if len(found) > NAMED else []
+    return [
+        f"open to other users of this machine, `chmod -R go=` closes it: {one}"
+        for one in [*found[:NAMED], *more]
+    ]
+
+
+def _shown(report: dict[str, Any]) -> dict[str, Any]:
+    """Return what a person wants to know of the directory besides its problems."""
+    versions = dict(report["versions"])
+    note = versions.pop("sqlite_note")
+    return {
+        "versions": versions,
+        **({"SQLite": note} if note else {}),
+        "disk": report["disk"],
+        "seal": report["seal"]["state"],
+    }
+
+
+def _described(value: Any) -> str:  # noqa: ANN401 - what a report holds
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_described(item)}" for name, item in value.items())
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return "none" if value is None else str(value)
+
+
+def doctor(
+    data: Data = None, repair: Repair = False, accept_loss: Accept = False, as_json: Json = False
+) -> None:
+    """Check the catalogue, the full-text index, the vectors and the files beside them.
+
+    Exit code 0: all is well (or was repaired), 1: there are problems, 4: the directory
+    cannot be opened.
+    """
+    if accept_loss and not repair:
+        raise CallerError(
+            "--accept-loss goes with --repair", hint="`carrel doctor` alone says what is missing"
+        )
+    with opened(settings_from(data)) as session:
+        done: list[str] = []
+        if accept_loss:
+            done = session.maintenance.accept_loss(session.settings)
+        if repair and not session.maintenance.condition.lost:
+            done += [*session.maintenance.repaired, *_repaired(session, as_json)]
+        report = session.maintenance.examine()
+        report["repaired"] = done or report["repaired"]
+        report["models"] = {"embedder": session.model_id, **_others(session)}
+        report["problems"] += [note for note in session.warnings if note not in report["problems"]]
+        report["problems"] += _open_to_others(session)
+        report["ok"] = not report["problems"]
+    if as_json:
+        print_json(report)
+    else:
+        out = stdout()
+        state = "[green]ok[/green]" if report["ok"] else "[red]problems[/red]"
+        out.print(
+            f"{state}: {report['documents']} documents, {report['chunks']} chunks,"
+            f" {report['fts_rows']} full-text rows, {report['vectors']} vectors",
+        )
+        for line in done:
+            out.print(f"  [green]✓[/green] {escape(line)}")
+        for problem in report["problems"]:
+            out.print(f"  [red]✗[/red] {escape(problem)}")
+        shown = {**report["models"], **_shown(report)}
+        for name, value in shown.items():
+            out.print(f"  [dim]{name}: {escape(_described(value))}[/dim]")
+        if repair and report["lost"]:
+            out.print("  [dim]nothing was repaired: that needs --accept-loss as well[/dim]")
+    if not report["ok"]:
+        raise typer.Exit(1)

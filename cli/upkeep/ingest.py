@@ -1,0 +1,198 @@
+"""`carrel ingest`: read files and folders into a collection."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from cli.arguments import (
+    DEFAULT_COLLECTION,
+    DEFAULT_TENANT,
+    CollectionName,
+    Data,
+    Json,
+    Set,
+    Tenant,
+    named_path,
+)
+from cli.options import flags_from, opened, working
+from cli.server.running import placed
+from cli.service.audit import record
+from cli.terminal.output import fail, print_json, stdout
+from cli.terminal.progress import IngestBar
+from core.auth import checked_name, checked_principal
+from core.errors import CallerError
+from core.profile import load_profile
+from core.settings import load_settings
+from ingest.loaders.formats import known_formats
+from ingest.summary import Summary, Tally
+
+SHOWN_FAILURES = 20
+
+
+def ingest(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Files and folders.", show_default=False, parser=named_path, metavar="paths"
+        ),
+    ],
+    collection: CollectionName = DEFAULT_COLLECTION,
+    profile: Annotated[
+        str | None, typer.Option("--profile", help="Profile: a built-in name or a YAML file.")
+    ] = None,
+    tenant: Tenant = DEFAULT_TENANT,
+    acl: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--acl",
+            help="Who may read these documents: a role or user:NAME; repeat for more, none means"
+            " all.",
+            show_default=False,
+        ),
+    ] = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Forget files of the collection that are not given.")
+    ] = False,
+    data: Data = None,
+    changes: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Read files and folders into a collection; unchanged files are skipped."""
+    summary = run_ingest(
+        paths,
+        collection,
+        profile=profile,
+        tenant=tenant,
+        acl=",".join(acl or []),
+        prune=prune,
+        flags=flags_from(data, changes),
+        quiet=as_json,
+    )
+    if as_json:
+        print_json(summary_json(summary))
+    else:
+        print_summary(summary, collection)
+    if not summary.ok:
+        fail(_nothing(summary))
+        raise typer.Exit(1)
+
+
+def _nothing(summary: Summary) -> str:
+    """Say why nothing was ingested."""
+    if failed := len(summary.failed):
+        first = summary.failed[0]
+        return (
+            f"nothing could be ingested: {failed} failed, the first is {first.path}"
+            f" ({first.reason}). Correct them and run it again."
+        )
+    if left_out := len(summary.left_out):
+        return f"nothing could be ingested: {left_out} left out. Choose another profile."
+
+    return f"there is no file to ingest below these paths. Known formats: {known_formats()}."
+
+
+def run_ingest(
+    paths: list[Path],
+    collection: str,
+    *,
+    profile: str | None,
+    tenant: str,
+    acl: str,
+    prune: bool,
+    flags: dict[str, Any],
+    quiet: bool,
+    alone: bool = False,
+) -> Summary:
+    """Ingest and return the summary; progress is drawn on stderr unless quiet.
+
+    With `alone` it is never a server that does it.
+    """
+    checked_name("tenant", tenant)
+    checked_name("collection", collection)
+    readers = frozenset(checked_principal(one.strip()) for one in acl.split(",") if one.strip())
+    missing = [path for path in paths if not path.exists()]
+    if missing:
+        raise CallerError(
+            "a path to ingest must exist", value=str(missing[0]), hint="check the spelling"
+        )
+    loaded = load_profile(profile, placed) if profile else None
+    settings, _ = load_settings(flags, loaded.settings if loaded else None)
+
+    tally = Tally()
+    with (
+        IngestBar(quiet, tally) as progress,
+        opened(settings, create=True, needs_embedder=True, alone=alone) as session,
+        working(session, f"ingest into {collection}", quiet=quiet),
+    ):
+        from ingest.pipeline import Pipeline
+
+        assert session.embedder is not None  # needs_embedder says so
+        target = session.intake.open_collection(tenant, collection, loaded)
+        index = session.index(target)
+        pipeline = Pipeline(
+            session.store,
+            session.embedder,
+            index.settings,
+            target,
+            acl=readers,
+            progress=progress,
+            second=session.second,
+            tally=tally,
+        )
+        try:
+            summary = pipeline.run(paths, prune=prune)
+        finally:
+            session.intake.drop_collection_if_empty(target)
+        done = {"collection": collection, "files": summary.indexed, "readers": sorted(readers)}
+        if summary.indexed:
+            record(session.accounts, session.settings, "upload", tenant, **done)
+        if summary.removed:
+            gone = {"collection": collection, "documents": summary.removed}
+            record(session.accounts, session.settings, "deletion", tenant, **gone)
+        return summary
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """Return the summary as it is printed with --json."""
+    return {
+        "files": summary.files,
+        "indexed": summary.indexed,
+        "unchanged": summary.unchanged,
+        "renamed": summary.renamed,
+        "removed": summary.removed,
+        "failed": [failure.model_dump() for failure in summary.failed],
+        "left_out": [failure.model_dump() for failure in summary.left_out],
+        "notes": summary.notes,
+        "documents": summary.documents,
+        "chunks": summary.chunks,
+        "seconds": summary.seconds,
+    }
+
+
+def print_summary(summary: Summary, collection: str) -> None:
+    """Print what happened, with every file that failed and why."""
+    out = stdout()
+    out.print(
+        f"[bold]{collection}[/bold]: {summary.files} files · {summary.indexed} indexed"
+        f" · {summary.unchanged} unchanged · {len(summary.failed)} failed"
+        f" → {summary.documents} documents, {summary.chunks} chunks in {summary.seconds:.1f} s"
+    )
+    if summary.renamed:
+        out.print(f"  {summary.renamed} files renamed")
+    if summary.removed:
+        out.print(f"  {summary.removed} documents removed")
+    for failure in summary.failed[:SHOWN_FAILURES]:
+        out.print(f"  [red]failed[/red] {escape(failure.path)}: {escape(failure.reason)}")
+    if len(summary.failed) > SHOWN_FAILURES:
+        out.print(f"  … {len(summary.failed) - SHOWN_FAILURES} more; --json lists all")
+    for failure in summary.left_out[:SHOWN_FAILURES]:
+        out.print(f"  [yellow]left out[/yellow] {escape(failure.path)}: {escape(failure.reason)}")
+    if len(summary.left_out) > SHOWN_FAILURES:
+        more = len(summary.left_out) - SHOWN_FAILURES
+        out.print(f"  … {more} more were left out; --json lists all")
+    for note in summary.notes:
+        out.print(f"  [yellow]note[/yellow] {escape(note)}")

@@ -1,0 +1,219 @@
+"""`carrel status`: what is in a data directory, who works on it, and what is to be looked at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+
+from cli.arguments import (
+    DEFAULT_COLLECTION,
+    DEFAULT_TENANT,
+    DEFAULT_USER,
+    CollectionName,
+    Data,
+    Json,
+    Roles,
+    Tenant,
+    User,
+)
+from cli.options import caller, opened_catalogue, settings_from, storable
+from cli.server.running import host
+from cli.terminal.draw import shortened
+from cli.terminal.output import counted, print_json, stderr, stdout, warn
+from core.auth import AuthContext
+from core.errors import CarrelError
+from core.settings import Settings
+from models.chat.faults import NoConnection
+from models.chat.probe import served_model
+from stores.owner import read_owner
+from stores.ports import Record
+
+TITLE = 70
+
+
+def collections(
+    tenant: Tenant = DEFAULT_TENANT,
+    user: User = DEFAULT_USER,
+    role: Roles = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List the collections in which the caller may see a document, and how many."""
+    auth = caller(tenant, user, role)
+    with opened_catalogue(settings_from(data)) as kept:
+        found = kept.catalogue.list_collections(auth)
+        warnings = _warnings(kept)
+    if as_json:
+        print_json({"collections": found, **warnings})
+        return
+    for one in found:
+        stdout().print(escape(collection_line(one)))
+    _say(warnings)
+    if not found:
+        stderr().print("[dim]there are no documents for you; `carrel ingest PATH` adds some[/dim]")
+
+
+def documents(
+    collection: CollectionName = DEFAULT_COLLECTION,
+    tenant: Tenant = DEFAULT_TENANT,
+    user: User = DEFAULT_USER,
+    role: Roles = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """List the documents of a collection that the caller may see, by their ids."""
+    auth = caller(tenant, user, role)
+    with opened_catalogue(settings_from(data)) as kept:
+        named = kept.catalogue.visible_collection(auth, storable(collection))
+        found = kept.catalogue.list_documents(auth, named)
+        warnings = _warnings(kept)
+    if as_json:
+        print_json({"documents": found, **warnings})
+        return
+    for one in found:
+        stdout().print(escape(_document_line(one)))
+    _say(warnings)
+
+
+def collection_line(one: dict[str, Any]) -> str:
+    """Return a collection as a person reads it."""
+    line = f"{one['name']}: {counted(one['documents'], 'document')}"
+    line += f", {counted(one['chunks'], 'chunk')}" if "chunks" in one else ""
+    return line + (f" (profile {one['profile']})" if one["profile"] != "default" else "")
+
+
+def _document_line(one: dict[str, Any]) -> str:
+    name, source, title = one["document_id"], one["source"], one["title"]
+    line = name if name == source else f"{name}  {source}"
+    said = f"  {shortened(title, TITLE)}" if title not in ("", name, source) else ""
+    return f"{line}{said}  ({counted(one['chunks'], 'chunk')})"
+
+
+def _warnings(kept: Record) -> dict[str, list[str]]:
+    """Return the warnings that a list comes with, nothing where the data is whole."""
+    found = kept.warnings()
+    return {"warnings": found} if found else {}
+
+
+def _say(warnings: dict[str, list[str]]) -> None:
+    for one in warnings.get("warnings", []):
+        warn(one)
+
+
+def status(
+    tenant: Tenant = DEFAULT_TENANT,
+    user: User = DEFAULT_USER,
+    role: Roles = None,
+    data: Data = None,
+    as_json: Json = False,
+) -> None:
+    """Show what is there: collections, models, a running server, problems; no model is loaded.
+
+    It counts what the caller may see. `carrel doctor` checks more, and takes longer.
+    """
+    auth = caller(tenant, user, role)
+    settings = settings_from(data)
+    with opened_catalogue(settings) as kept:
+        report = _report(settings, kept, auth)
+    if as_json:
+        print_json(report)
+    else:
+        _show(report)
+
+
+def _report(settings: Settings, kept: Record, auth: AuthContext) -> dict[str, Any]:
+    last, rows = "", []
+    known = {one.name: one for one in kept.catalogue.collections(auth.tenant)}
+    for one in kept.catalogue.list_collections(auth):
+        chunks, came = kept.catalogue.measure_collection(auth, known[one["name"]])
+        rows.append({**one, "chunks": chunks})
+        last = max(last, came)
+    here = host()
+    used = settings if here is None else here.session.settings
+    model, wrong = _model(used)
+    index, other = _index(settings, kept)
+    return {
+        "data": str(kept.folder),
+        "server": _server(kept.folder),
+        "collections": rows,
+        "documents": sum(one["documents"] for one in rows),
+        "chunks": sum(one["chunks"] for one in rows),
+        "last_ingest": last or None,
+        "index": index,
+        "embedder": used.embedder,
+        "reasoner": "llm" if model else "rules",
+        "model": model or None,
+        "problems": [*_problems(kept, auth), *other, *wrong],
+    }
+
+
+def _index(settings: Settings, kept: Record) -> tuple[str, list[str]]:
+    """Return the search index that the directory has, and why these settings do not open it."""
+    try:
+        return kept.index(settings) or settings.index, []
+    except CarrelError as error:
+        return settings.index, [str(error)]
+
+
+def _server(folder: Path) -> dict[str, Any] | None:
+    """Return the server that owns the directory; this process owns it where there is none."""
+    owner = read_owner(folder)
+    if owner is None or not owner.is_server:
+        return None
+    return {"url": owner.url, "pid": owner.pid, "since": owner.since}
+
+
+def _model(settings: Settings) -> tuple[str, list[str]]:
+    """Return the chat model that decides, "" for the rules, and what is wrong with it."""
+    if (here := host()) is not None:
+        chat = here.session.chat
+        return (chat.capabilities.model, []) if chat else ("", [])
+    if settings.reasoner == "rules":
+        return "", []
+    if given := settings.llm.provider or settings.llm.file:  # to load it takes too long
+        return given, []
+
+    try:
+        return served_model(settings), []
+    except CarrelError as error:
+        expected = settings.reasoner == "auto" and isinstance(error, NoConnection)
+        return "", [] if expected else [f"the rules decide, without a model: {error}"]
+
+
+def _problems(kept: Record, auth: AuthContext) -> list[str]:
+    """Return what somebody should look at, as far as a glance at the catalogue tells."""
+    found = kept.warnings()
+    if left := kept.unfinished_erasure():
+        found.append(left)
+    counts: dict[str, int] = {}
+    for row in kept.intake.pending_documents():
+        if row["tenant"] == auth.tenant and auth.operator:  # others would learn what is hidden
+            counts[row["collection"]] = counts.get(row["collection"], 0) + row["documents"]
+    return found + [
+        f"{count} documents of an interrupted ingest into '{name}' are not in yet; ingest again"
+        for name, count in counts.items()
+    ]
+
+
+def _show(report: dict[str, Any]) -> None:
+    server, out = report["server"], stdout()
+    out.print(escape(f"data: {report['data']}"))
+    says = (
+        f"{server['url']} (process {server['pid']}, since {server['since']})" if server else "none"
+    )
+    out.print(escape(f"server: {says}"))
+    for one in report["collections"]:
+        out.print(escape(collection_line(one)))
+    if not report["collections"]:
+        out.print("there are no documents for you; `carrel ingest PATH` adds some")
+    out.print(escape(f"last ingest: {report['last_ingest'] or 'none'}"))
+    out.print(escape(f"index: {report['index']}"))
+    out.print(escape(f"embedder: {report['embedder']}"))
+    model = f" {report['model']}" if report["model"] else ""
+    out.print(escape(f"reasoner: {report['reasoner']}{model}"))
+    for problem in report["problems"]:
+        out.print(f"[red]✗[/red] {escape(problem)}")
+    if not report["problems"]:
+        out.print("[green]✓[/green] no problem is known; `carrel doctor` looks closer")

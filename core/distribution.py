@@ -1,0 +1,66 @@
+"""The distribution: its name, its version, and the optional packages that its extras bring."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from core.errors import CarrelError, OperatorError
+
+DISTRIBUTION = "carrel-rag"  # on the package index, where "carrel" is another product
+EXTRAS = {  # the modules that come with each, as the code imports them
+    "chroma": ("chromadb", "langchain_chroma"),
+    "entities": ("spacy",),
+    "eval": ("ir_measures", "matplotlib", "sklearn"),
+    "huggingface": ("langchain_huggingface", "sentence_transformers", "torch", "transformers"),
+    "llama": ("llama_cpp",),
+    "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+    "providers": ("langchain",),
+    "redis": ("redis",),
+}
+
+
+def program_version() -> str:
+    """Return the installed version, "unknown" in a checkout that is not installed."""
+    from importlib.metadata import (  # 20 ms, at most commands for nothing
+        PackageNotFoundError,
+        version,
+    )
+
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def has_extra(extra: str) -> bool:
+    """Tell whether every module of an extra is installed."""
+    return all(_is_found(module) for module in EXTRAS[extra])
+
+
+def require_extra(
+    extra: str,
+    purpose: str,
+    *,
+    value: object = None,
+    otherwise: str = "",
+    error: type[CarrelError] = OperatorError,
+) -> None:
+    """Raise `error` unless an extra is installed: `purpose` needs it, `otherwise` does without."""
+    missing = [module for module in EXTRAS[extra] if not _is_found(module)]
+    if not missing:
+        return
+    hint = f"run `{install_command(extra)}`" + (f", or {otherwise}" if otherwise else "")
+    rule = f"{purpose} needs packages that are not installed ({', '.join(missing)})"
+    raise error(rule, value=value, hint=hint)
+
+
+def _is_found(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package above it
+        return False

@@ -1,0 +1,124 @@
+"""Settings: serve many callers over HTTP from one process (`carrel serve`)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from core.fields.group import AT_START, IGNORED, LIVE_IGNORED, ChangeRule, Group
+
+
+class ServeSettings(Group):
+    """Serve many callers over HTTP from one process (`carrel serve`)."""
+
+    CHANGES: ClassVar[ChangeRule] = IGNORED
+
+    mode: Literal["default", "dev", "prod"] = Field(
+        "default", description="What `carrel serve` is for, which sets and checks other settings."
+    )
+    host: str = Field("127.0.0.1", description="Address that `carrel serve` listens on.")
+    port: int = Field(8400, ge=0, le=65535, description="Port; 0: any that is free.")
+    hosts: list[str] = Field(
+        default_factory=list,
+        description="Host names that requests may name, beside this machine's own; with commas.",
+    )
+    origins: list[str] = Field(
+        default_factory=list,
+        description="Origins of other pages that may call from a browser (CORS); with commas.",
+    )
+    anonymous_roles: list[str] = Field(
+        default_factory=lambda: ["writer"],
+        description="Roles of callers without a key under --allow-anonymous; with commas.",
+    )
+    writer_roles: Annotated[list[str], LIVE_IGNORED] = Field(
+        default_factory=lambda: ["writer", "admin"],
+        description="Roles that may upload documents; with commas.",
+    )
+    admin_role: Annotated[str, LIVE_IGNORED] = Field(
+        "admin", min_length=1, description="Role that reads metrics and its tenant's feedback."
+    )
+    operator_tenant: str = Field(
+        "",
+        description="Tenant whose admins may have the settings read again over HTTP; empty: none.",
+    )
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], LIVE_IGNORED] = Field(
+        "warning", description="Least level that is logged; requests are info."
+    )
+    log_format: Literal["json", "text"] = Field(
+        "json", description="How a line of the log is written."
+    )
+    otel_endpoint: str = Field(
+        "",
+        description="URL of an OTLP/HTTP receiver of traces; empty: OTEL_EXPORTER_OTLP_ENDPOINT.",
+    )
+    threads: int = Field(
+        0,
+        ge=0,
+        le=256,
+        description="Questions worked on at once; 0: as many as the chat model serves, at least"
+        " two for each processor.",
+    )
+    search_threads: int = Field(2, ge=1, le=256, description="Searches worked on at once.")
+    caller_threads: Annotated[int, LIVE_IGNORED] = Field(
+        2, ge=1, le=256, description="Questions, and searches, of one caller worked on at once."
+    )
+    shared_threads: Annotated[int, LIVE_IGNORED] = Field(
+        1,
+        ge=1,
+        le=256,
+        description="The same while other callers are served; what has begun goes on.",
+    )
+    waiting: Annotated[int, LIVE_IGNORED] = Field(
+        64, ge=0, description="Questions, and searches, that may wait."
+    )
+    caller_waiting: Annotated[int, LIVE_IGNORED] = Field(
+        16, ge=0, description="Questions, and searches, of one caller that may wait."
+    )
+    stop_seconds: float = Field(
+        10, ge=0, description="How long running questions may go on when the server stops."
+    )
+    body_bytes: Annotated[int, LIVE_IGNORED] = Field(
+        1_000_000, ge=1000, description="Largest body of a request other than an upload."
+    )
+    upload_bytes: Annotated[int, LIVE_IGNORED] = Field(
+        50_000_000, ge=1000, description="Largest document that may be uploaded."
+    )
+    header_seconds: float = Field(
+        10, gt=0, description="Longest time until the head of a request has arrived."
+    )
+    body_seconds: Annotated[float, LIVE_IGNORED] = Field(
+        60, gt=0, description="Longest time that a body may take to arrive."
+    )
+    idle_seconds: int = Field(
+        15, ge=1, description="How long a connection may stay open between two requests."
+    )
+    connections: int = Field(1000, ge=1, description="Connections at once; others are turned away.")
+    commands: int = Field(
+        8,
+        ge=0,
+        le=100,
+        description="Commands of the command line that the server runs at once; 0: it takes none.",
+    )
+    jobs: Annotated[int, LIVE_IGNORED] = Field(
+        20, ge=1, description="Uploads of one tenant that may wait."
+    )
+    ask_rate: Annotated[int, LIVE_IGNORED] = Field(
+        120, ge=0, description="Questions that a caller may ask in a minute; 0: any number."
+    )
+    rate: Annotated[int, LIVE_IGNORED] = Field(
+        1200, ge=0, description="Other requests of a caller in a minute; 0: any number."
+    )
+    tokens_per_day: Annotated[int, LIVE_IGNORED] = Field(
+        5_000_000,
+        ge=0,
+        description="Tokens of the chat model that a caller may use in 24 hours; 0: any number.",
+    )
+    wrong_keys: Annotated[int, LIVE_IGNORED] = Field(
+        30,
+        ge=0,
+        description="Wrong keys of one address in a minute before others are 429; 0: any number.",
+    )
+    openai_sources: Annotated[bool, AT_START] = Field(
+        False, description="End answers to OpenAI clients with a list of their sources."
+    )

@@ -1,0 +1,148 @@
+"""Parts that several displays are made of."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NewType
+
+Markup = NewType("Markup", str)
+
+# What XML can not hold, and marks that would turn the direction of the text around them.
+UNSAFE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
+)
+
+
+def clean(text: object) -> str:
+    """Return a text without the characters that no document may hold."""
+    return UNSAFE.sub("", str(text))
+
+
+def line(text: object) -> str:
+    """Return a text on one line, without the characters that no document may hold."""
+    return " ".join(clean(text).split())
+
+
+def escaped(text: object) -> Markup:
+    """Return a text as markup that shows it, in content and in attributes."""
+    return Markup(html.escape(clean(text), quote=True))
+
+
+def element(tag: str, attributes: Mapping[str, object] | None = None, *children: Markup) -> Markup:
+    """Return an element; attributes whose value is None or False are left out."""
+    return Markup(f"{opening(tag, attributes)}{''.join(children)}</{tag}>")
+
+
+def opening(tag: str, attributes: Mapping[str, object] | None = None) -> Markup:
+    """Return the tag that opens an element."""
+    given = (attributes or {}).items()
+    written = [f' {name}="{escaped(_text(value))}"' for name, value in given if _is_set(value)]
+    return Markup(f"<{tag}{''.join(written)}>")
+
+
+def joined(*parts: Markup) -> Markup:
+    """Return markup one after the other."""
+    return Markup("".join(parts))
+
+
+def _is_set(value: object) -> bool:
+    return value is not None and value is not False and value != ""
+
+
+def _text(value: object) -> str:
+    """Write numbers short: coordinates of one decimal are exact enough for any screen."""
+    if isinstance(value, float):
+        return f"{round(value, 1) + 0.0:g}"  # + 0.0 makes a negative zero zero
+    return str(value)
+
+
+Span = tuple[int, int]
+
+
+def marked(text: str, spans: Iterable[Span]) -> Markup:
+    """Return a text with these spans of characters marked, those that touch as one.
+
+    What of a span is outside the text is left out.
+    """
+    parts: list[Markup] = []
+    place = 0
+    for start, end in _joined_spans(spans, len(text)):
+        parts += [escaped(text[place:start]), element("mark", {}, escaped(text[start:end]))]
+        place = end
+    return joined(*parts, escaped(text[place:]))
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> Markup:
+    """Return names and values on a line; empty values are left out."""
+    parts: list[Markup] = []
+    for name, value in pairs:
+        if value not in ("", None):
+            parts += [element("dt", {}, escaped(name)), element("dd", {}, escaped(value))]
+    return element("dl", {"class": "facts"}, *parts) if parts else Markup("")
+
+
+def bullets(lines: Sequence[str], name: str) -> Markup:
+    """Return a list of texts, nothing for none."""
+    items = [element("li", {}, escaped(one)) for one in lines]
+    return element("ul", {"class": name}, *items) if items else Markup("")
+
+
+def folded(summary: str, *body: Markup, opened: bool = True) -> Markup:
+    """Return a part that its reader can fold away."""
+    head = element("summary", {}, escaped(summary))
+    return element("details", {"open": "open" if opened else None}, head, *body)
+
+
+def table(titles: Sequence[str], rows: Iterable[Sequence[Markup]], numbers: set[str]) -> Markup:
+    """Return a table; columns named in `numbers` are aligned to the right."""
+    kinds = ["number" if title in numbers else None for title in titles]
+    head = [
+        element("th", {"scope": "col", "class": kind}, escaped(title))
+        for title, kind in zip(titles, kinds, strict=True)
+    ]
+    body = [
+        element(
+            "tr",
+            {},
+            *(element("td", {"class": kind}, cell) for cell, kind in zip(row, kinds, strict=True)),
+        )
+        for row in rows
+    ]
+    made = element(
+        "table",
+        {},
+        element("thead", {}, element("tr", {}, *head)),
+        element("tbody", {}, *body),
+    )
+    # What scrolls must be reached by keyboard.
+    frame = {"class": "wide", "tabindex": 0, "role": "group", "aria-label": ", ".join(titles)}
+    return element("div", frame, made)
+
+
+def bar(share: float, told: str, width: int = 70) -> Markup:
+    """Return a bar that is filled to a share, 0..1, with its value beside it."""
+    filled = max(0.0, min(1.0, share)) * width
+    frame = {"width": width, "height": 8, "rx": 2, "fill": "currentColor"}
+    inner = element("rect", {**frame, "fill-opacity": "0.15"})
+    full = element("rect", {**frame, "width": filled, "fill-opacity": "0.6"})
+    picture = element(
+        "svg",
+        {"class": "bar", "width": width, "height": 8, "aria-hidden": "true"},
+        inner,
+        full,
+    )
+    return element("span", {"class": "short"}, picture, escaped(f" {told}"))
+
+
+def _joined_spans(spans: Iterable[Span], length: int) -> list[Span]:
+    found: list[Span] = []
+    for start, end in sorted((max(0, start), min(length, end)) for start, end in spans):
+        if start >= end:
+            continue
+        if found and start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found

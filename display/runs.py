@@ -1,0 +1,141 @@
+"""Runs: the question, its answer with sources, why it ended, its plan and its path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from core.trace import RunRecord, Step
+from core.types import Answer, Plan
+from display.answers import answer_text, cited_passages, source_lines
+from display.evidence import EvidenceList, evidence_view
+from display.html import (
+    Markup,
+    bullets,
+    element,
+    escaped,
+    facts,
+    folded,
+    joined,
+    line,
+    opening,
+    table,
+)
+from display.path import path_drawing, visits
+from display.plan_drawing import outcome_of, plan_of, plan_view
+from display.view import STYLE, View
+
+NUMBERS = {"#", "ms"}
+SHOWN = 20  # pieces of evidence that a run lists; `evidence_of` has all
+USAGE = {
+    "steps": "steps",
+    "tool_calls": "tool calls",
+    "tokens": "tokens",
+    "model_calls": "model calls",
+    "model_tokens": "of them the model's",
+    "degraded": "decided by the rules instead",
+}
+
+
+def evidence_of(run: RunRecord) -> EvidenceList:
+    """Return the evidence of a run, best first, as a list that shows itself."""
+    return EvidenceList(run.evidence)
+
+
+def run_view(run: RunRecord) -> View:
+    """Show a run: answer, cited passages, stop reason, budget used, plan, path, evidence."""
+    answer, evidence, plan = run.answer, evidence_of(run), plan_of(run)
+    by_chunk = {item.chunk_id: item for item in evidence}
+    body = joined(
+        element("p", {"class": "question"}, escaped(line(run.question))),
+        answer_text(answer),
+        *cited_passages(answer.claims, by_chunk),
+        facts([("stopped:", answer.stop_reason.value), *_used(run)]),
+        bullets(answer.warnings, "warnings"),
+        _plan_part(plan, run),
+        path_view(run).body,
+        _evidence_part(evidence),
+    )
+    return View(body, _text(run, answer))
+
+
+def run_plan_view(run: RunRecord) -> View:
+    """Show the plan of a run with the values it found and what was not answered."""
+    return plan_view(plan_of(run), outcome_of(run))
+
+
+def path_view(run: RunRecord) -> View:
+    """Show the path of a run through the graph, with how often it went each way."""
+    way = visits(run.trail)
+    drawn = path_drawing(run)
+    return View(folded(f"Path: {len(way)} visits", drawn), " → ".join(way))
+
+
+def steps_view(run: RunRecord) -> View:
+    """Show every step of a run: what was decided and why, and how long it took."""
+    rows = [_step(number, step) for number, step in enumerate(run.trail, start=1)]
+    titles = ["#", "node", "for", "decision", "why", "ms"]
+    text = "\n".join(
+        f"{step.node} {step.question_id} {_decision(step)} ({line(step.reason)})"
+        for step in run.trail
+    )
+    return View(table(titles, rows, NUMBERS), text)
+
+
+def _plan_part(plan: Plan, run: RunRecord) -> Markup:
+    return plan_view(plan, outcome_of(run)).body if len(plan.questions) > 1 else Markup("")
+
+
+def _evidence_part(evidence: EvidenceList) -> Markup:
+    best = EvidenceList(evidence[:SHOWN])
+    title = f"Evidence: {len(evidence)}"
+    if len(best) < len(evidence):
+        title += f", the best {len(best)}"
+    return folded(title, evidence_view(best).body, opened=False)
+
+
+def _used(run: RunRecord) -> list[tuple[str, object]]:
+    used: dict[str, Any] = run.result.get("usage") or {}
+    counts = [(f"{told}:", used[name]) for name, told in USAGE.items() if used.get(name)]
+    return [*counts, ("time:", f"{used.get('ms', 0):.0f} ms"), ("run:", run.run_id)]
+
+
+def _step(number: int, step: Step) -> list[Markup]:
+    why = f"{step.reason} (by the rules: {step.degraded})" if step.degraded else step.reason
+    cells = [number, step.node, step.question_id, _decision(step), why, f"{step.ms:.1f}"]
+    return [escaped(cell) for cell in cells]
+
+
+def _decision(step: Step) -> str:
+    return f"{step.tool}: {line(step.decision)}" if step.tool else line(step.decision)
+
+
+def _text(run: RunRecord, answer: Answer) -> str:
+    used = ", ".join(f"{name} {value}" for name, value in _used(run))
+    told = [f"warning: {one}" for one in answer.warnings]
+    stopped = f"stopped: {answer.stop_reason.value}, {used}"
+    return "\n".join([answer.text, *source_lines(answer.claims), *told, stopped])
+
+
+# Nothing is loaded and nothing runs, whatever a document managed to say.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+PAGE = """:root { color-scheme: light dark; }
+body { font-family: system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif;
+  margin: 2rem auto; padding: 0 1rem; max-width: 62rem; }
+"""
+
+
+def run_page(run: RunRecord) -> str:
+    """Return an HTML page that shows a run and every step of it; it needs no other file."""
+    head = element(
+        "head",
+        {},
+        opening("meta", {"charset": "utf-8"}),
+        opening("meta", {"http-equiv": "Content-Security-Policy", "content": POLICY}),
+        opening("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        element("title", {}, escaped(line(run.question))),
+        element("style", {}, Markup(PAGE + STYLE)),
+    )
+    steps = folded(f"Steps: {len(run.trail)}", steps_view(run).body, opened=False)
+    shown = element("main", {"class": "carrel-view"}, run_view(run).body, steps)
+    page = joined(head, element("body", {}, shown))
+    return f"<!doctype html>\n{element('html', {'lang': 'en'}, page)}\n"

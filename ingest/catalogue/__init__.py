@@ -1,1 +1,0 @@
-"""What makes a library of a collection: repeats, and texts that belong to books."""

@@ -1,0 +1,1 @@
+"""E-mail: messages, mailboxes and what is attached to them."""

@@ -1,0 +1,290 @@
+"""E-mail (EML, mbox): a message is a document, and so is each document attached to it."""
+
+from __future__ import annotations
+
+import base64
+import email
+import email.policy
+import mimetypes
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.message import Message
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from core.errors import DocumentError
+from ingest.loaders import metadata
+from ingest.loaders.limits import LoadLimits
+from ingest.loaders.members import is_document, parse_member
+from ingest.loaders.text import encoding
+from ingest.loaders.text.plain_text import text_blocks
+from ingest.loaders.web import html
+from ingest.types import Block, LoadFailure, ParsedDocument
+
+_MAX_PARTS = 1000
+_MAX_DEPTH = 50
+_WORD = re.compile(r"[^\W_]+")
+_MARKUP = re.compile(r"<(style|script|head)\b.*?</\1>|<[^<>]*>", re.S | re.I)
+# "Your program cannot show this message" stands for no text.
+_MIN_PLAIN_SHARE = 0.2
+_SAME_SHARE = 0.9
+_READ_AS = {"text/plain": ".txt", "text/html": ".html"}
+_HIGH = re.compile(rb"[\x80-\xff]")
+_WESTERN = re.compile(r"iso[-_]?8859[-_]?1$|latin[-_]?1$|(?:windows[-_]|cp)1252$", re.I)
+
+
+@dataclass
+class Parts:
+    """Texts in reading order, each with its kind ("plain", "html"), and what is attached."""
+
+    texts: list[tuple[str, str]] = field(default_factory=list)
+    attachments: list[tuple[str, bytes]] = field(default_factory=list)
+
+    def words(self, kind: str) -> int:
+        """Count the words of the texts of a kind."""
+        return sum(len(_words(text)) for name, text in self.texts if name == kind)
+
+
+def parts_of(message: Message) -> Parts:
+    """Return what a message holds; of the alternatives for one text, that which says it."""
+    return _MailReader().read(message, 0)
+
+
+class _MailReader:
+    """Go through the parts; a message of more than `_MAX_PARTS` is read up to there."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_PARTS
+
+    def read(self, part: Message, depth: int) -> Parts:
+        self._left -= 1
+        if self._left < 0:
+            return Parts()
+        kind = part.get_content_type()
+        if kind == "message/rfc822" or not part.is_multipart():
+            return _leaf(part, kind)
+        if depth > _MAX_DEPTH:
+            return Parts()
+        inner = [
+            self.read(one, depth + 1) for one in part.get_payload() if isinstance(one, Message)
+        ]
+        told = _chosen(inner) if kind == "multipart/alternative" else inner
+        return Parts(
+            _without_repeats([text for one in told for text in one.texts]),
+            [named for one in inner for named in one.attachments],
+        )
+
+
+def _chosen(alternatives: list[Parts]) -> list[Parts]:
+    """Return the plain one, unless it says next to nothing of what the marked-up one says."""
+    plain = max(alternatives, key=lambda one: one.words("plain"), default=None)
+    marked = max(alternatives, key=lambda one: one.words("html"), default=None)
+    if plain is None or marked is None:
+        return []
+    few = plain.words("plain") < _MIN_PLAIN_SHARE * marked.words("html")
+    return [marked if few or not plain.words("plain") else plain]
+
+
+def _without_repeats(texts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Leave out marked-up texts whose words stand in a plain one: not all mail says alternative."""
+    plain = Counter(word for kind, text in texts if kind == "plain" for word in _words(text))
+    if not plain:
+        return texts
+    return [(kind, text) for kind, text in texts if kind == "plain" or not _within(text, plain)]
+
+
+def _within(text: str, plain: Counter[str]) -> bool:
+    words = Counter(_words(text))
+    return (words & plain).total() >= _SAME_SHARE * words.total()
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(_MARKUP.sub(" ", text).casefold())
+
+
+def _leaf(part: Message, kind: str) -> Parts:
+    name = _filename(part)
+    if kind in ("text/plain", "text/html") and not name:
+        text = _text(part)
+        return Parts([(kind.removeprefix("text/"), text)]) if text.strip() else Parts()
+    data = _data(part)
+    if kind in _READ_AS and name and not is_document(name):
+        name += _READ_AS[kind]
+    return Parts(attachments=[(name or _made_up(kind), data)]) if data else Parts()
+
+
+def _made_up(kind: str) -> str:
+    """Return a name for a part that has none, by its type."""
+    suffix = mimetypes.guess_extension(kind) if not kind.startswith("text/") else ""
+    return f"attachment{suffix}" if suffix else ""
+
+
+def _filename(part: Message) -> str:
+    try:
+        name = part.get_filename() or ""
+    except Exception:  # the header parser raises anything on malformed ones
+        name = ""
+    # A name is shown and stored, never opened: only its last part counts.
+    name = re.split(r"[/\\]", str(name))[-1].replace("\x00", "").strip()
+    if part.get_content_type() == "message/rfc822" and not name.lower().endswith(".eml"):
+        return f"{name or 'message'}.eml"
+    return name
+
+
+def _data(part: Message) -> bytes:
+    payload: Any = None
+    try:
+        payload = part.get_payload(decode=True)
+        if part.get_content_type() == "message/rfc822":
+            payload = b"".join(bytes(inner) for inner in part.get_payload())  # type: ignore[arg-type]
+            if str(part.get("content-transfer-encoding")).strip().lower() == "base64":
+                payload = base64.b64decode(payload)  # not allowed for messages, and done
+    except Exception:  # broken encodings raise anything
+        return b""
+    return payload if isinstance(payload, bytes) else b""
+
+
+def _text(part: Message) -> str:
+    data = _data(part)
+    if not data.strip():
+        return ""
+    named = part.get_content_charset() or ""
+    if _WESTERN.match(named) and _HIGH.search(data):
+        # Any bytes fit it, and programs name it for whatever they write.
+        named = encoding.guess(data, named) or "cp1252"
+    try:
+        # The declared one may be wrong or made up; strict, to notice it.
+        text = data.decode(named)
+    except (LookupError, UnicodeDecodeError, ValueError):
+        text = guessed(data)
+    return text.replace("\r\n", "\n")
+
+
+def guessed(data: bytes) -> str:
+    """Decode what no encoding was named for."""
+    try:
+        return encoding.decode(data, ".eml")
+    except DocumentError:
+        return data.decode("latin-1")
+
+
+Loaded = ParsedDocument | LoadFailure
+_HEADERS = re.compile(
+    rb"^(?:from|to|subject|date|received|message-id|mime-version|return-path):", re.I | re.M
+)
+_HEAD = 8192
+_TNEF = b"\x78\x9f\x3e\x22"
+_TNEF_REASON = (
+    "Outlook's own packing of a message (winmail.dat) is not read; save it as .msg or .eml"
+)
+
+
+@dataclass
+class Mail:
+    """Hold a message of any mail format: its headers, its text, and what is attached."""
+
+    subject: str = ""
+    sender: str = ""
+    to: str = ""
+    cc: str = ""
+    date: str = ""
+    blocks: list[Block] = field(default_factory=list)
+    attachments: list[tuple[str, bytes]] = field(default_factory=list)
+
+
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
+    """Yield the message of an EML file and the documents attached to it."""
+    raw = path.read_bytes()
+    if not raw.strip():
+        raise DocumentError("the file holds only white space")
+    if not _HEADERS.search(raw[:_HEAD]):
+        raise DocumentError("no e-mail: it has none of the headers of one")
+    yield from documents(read(raw), relative, "eml", limits)
+
+
+def documents(mail: Mail, relative: str, format_name: str, limits: LoadLimits) -> Iterator[Loaded]:
+    """Yield the document of a message, then those of its attachments, one level deeper."""
+    described = metadata.normalise(
+        {"title": mail.subject, "authors": [mail.sender], "to": mail.to, "updated_at": mail.date}
+    )
+    blocks = mail.blocks
+    attached = [(name, data) for name, data in mail.attachments if is_document(name)]
+    if not blocks and not attached and not mail.subject:
+        raise DocumentError("an empty e-mail: no subject, no text and no document attached")
+    title = mail.subject or PurePosixPath(relative).stem
+    yield ParsedDocument(
+        document_id=relative,
+        source=relative,
+        title=title,
+        format=format_name,
+        # A message may be its subject only.
+        blocks=[Block(text=_heading(mail)), *blocks],
+        metadata=described,
+    )
+    for name, data in attached:
+        if data.startswith(_TNEF):
+            yield LoadFailure(path=f"{relative}/{name}", reason=_TNEF_REASON)
+            continue
+        yield from parse_member(f"{relative}/{name}", data, limits)
+
+
+def _heading(mail: Mail) -> str:
+    """Write the headers as text too: "who wrote about X, and when" is asked of mail."""
+    named = {
+        "Subject": mail.subject,
+        "From": mail.sender,
+        "To": mail.to,
+        "Cc": mail.cc,
+        "Date": mail.date,
+    }
+    return "\n".join(f"{name}: {value}" for name, value in named.items() if value)
+
+
+def read(raw: bytes) -> Mail:
+    """Parse a message; broken headers, encodings and boundaries give what can be read."""
+    message = email.message_from_bytes(raw, policy=email.policy.default)
+    mail = Mail(
+        subject=_header(message, "subject"),
+        sender=_header(message, "from"),
+        to=_header(message, "to"),
+        cc=_header(message, "cc"),
+        date=_date(message),
+    )
+    parts = parts_of(message)
+    mail.attachments = parts.attachments
+    for kind, text in parts.texts:
+        mail.blocks += html_blocks(text) if kind == "html" else text_blocks(text)
+    names: dict[str, int] = {}
+    for at, (name, data) in enumerate(mail.attachments):
+        names[name] = names.get(name, 0) + 1
+        mail.attachments[at] = (name if names[name] == 1 else f"{names[name]}-{name}", data)
+    return mail
+
+
+def html_blocks(text: str) -> list[Block]:
+    """Return the blocks of a message written in HTML."""
+    return [block for document in html.load("mail", text) for block in document.blocks]
+
+
+def _header(message: Message, name: str) -> str:
+    raw = next((str(value) for key, value in message.raw_items() if key.lower() == name), "")
+    if any("\udc80" <= c <= "\udcff" for c in raw):
+        # Bytes above ASCII that no encoding was named for.
+        return " ".join(guessed(raw.encode("utf-8", "surrogateescape")).split())
+    try:
+        value = str(message.get(name) or "")
+    except Exception:  # the header parser raises anything on malformed ones
+        value = raw
+    return " ".join(value.encode("utf-8", "replace").decode().split())
+
+
+def _date(message: Message) -> str:
+    try:
+        found: Any = message["date"]
+        when: datetime | None = found.datetime if found is not None else None
+    except Exception:
+        when = None
+    return when.isoformat() if when is not None else ""

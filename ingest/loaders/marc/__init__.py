@@ -1,0 +1,1 @@
+"""Library catalogues in MARC 21 and UNIMARC."""

@@ -1,0 +1,185 @@
+"""ISO 2709 bytes to MARC fields: MARC-8, UTF-8 and the code pages that libraries used instead."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pymarc import Record, marc8_to_unicode
+
+from core.errors import DocumentError
+from ingest.loaders.text.legacy_encoding import guess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# They enclose an article that sorting passes over: "\x88The \x89end".
+_SORTING = dict.fromkeys(map(ord, "\x88\x89\x98\x9c"))
+RECORD_END, FIELD_END, SUBFIELD = b"\x1d", b"\x1e", b"\x1f"
+_LEADER = 24
+_ENTRY = 12
+_BLOCK = 1 << 20
+_MAX_RECORD = 1 << 22
+_SAMPLE = 1 << 20
+# The places that mean nothing hold anything but a line end, also control characters.
+_LEADER_SHAPE = re.compile(rb"\d{5}[^\n\r\x80-\xff]{7}\d{5}[^\n\r\x80-\xff]{7}")
+# UNIMARC 100$a positions 26-29 name the character set; these are RUSMARC's code pages.
+_UNIMARC_SETS = {"79": "cp866", "89": "cp1251", "99": "koi8-r"}
+_WORD_OF_HIGH_BYTES = re.compile(rb"[\x80-\xff]{4}")
+
+
+@dataclass(frozen=True)
+class MarcField:
+    """Hold one field: a control field has a value, a data field indicators and subfields."""
+
+    tag: str
+    value: str = ""
+    indicators: str = "  "
+    subfields: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class RawRecord:
+    """Hold the undecoded fields of a record, as (tag, bytes), below its leader."""
+
+    leader: str
+    fields: tuple[tuple[str, bytes], ...]
+
+
+def looks_like_marc(head: bytes) -> bool:
+    """Tell whether a file that begins like this holds ISO 2709 records."""
+    return bool(_LEADER_SHAPE.match(head.lstrip(b"\xef\xbb\xbf\r\n \x00")))
+
+
+def chunks(path: Path) -> Iterator[bytes]:
+    """Yield the bytes of each record, without its terminator, reading a part at a time.
+
+    Raises DocumentError when no record ends within 4 MB: the file is of another kind.
+    """
+    rest = b""
+    with path.open("rb") as handle:
+        while block := handle.read(_BLOCK):
+            *whole, rest = (rest + block).split(RECORD_END)
+            yield from (record for record in map(_trimmed, whole) if record)
+            if len(rest) > _MAX_RECORD:
+                raise DocumentError("a MARC record without an end; the rest of the file is lost")
+    if rest := _trimmed(rest):
+        yield rest
+
+
+def _trimmed(record: bytes) -> bytes:
+    return record.removeprefix(b"\xef\xbb\xbf").strip(b"\r\n\x00\x1a ")
+
+
+def parse(record: bytes) -> RawRecord:
+    """Cut a record into its fields; raise DocumentError with what is wrong with it."""
+    if not _LEADER_SHAPE.match(record):
+        raise DocumentError("the leader is damaged")
+    if not record.endswith(FIELD_END):
+        raise DocumentError("the record is cut off")
+    fields = _by_library(record) or _by_terminators(record)
+    if not fields:
+        raise DocumentError("the directory of fields is damaged")
+    return RawRecord(record[:_LEADER].decode("ascii"), tuple(fields))
+
+
+def _by_library(record: bytes) -> list[tuple[str, bytes]]:
+    """Let pymarc follow the directory; nothing when lengths and offsets do not fit."""
+    logging.getLogger("pymarc").setLevel(logging.CRITICAL)
+    try:
+        found = Record(data=record + RECORD_END, to_unicode=False)
+    except Exception:  # every kind of damage has its own exception
+        return []
+    fields = []
+    for field in found.fields:
+        if field.is_control_field():
+            fields.append((field.tag, _bytes(field.data or "")))
+        else:
+            parts = [SUBFIELD + _bytes(code) + _bytes(value) for code, value in field.subfields]
+            fields.append((field.tag, "".join(field.indicators or "  ").encode() + b"".join(parts)))
+    # A wrong length cuts into the field beside it.
+    torn = any(FIELD_END in value for _, value in fields)
+    return [] if torn or len(fields) != record.count(FIELD_END) - 1 else fields
+
+
+def _bytes(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else value.encode("utf-8", "replace")
+
+
+def _by_terminators(record: bytes) -> list[tuple[str, bytes]]:
+    """Pair the tags of the directory with the fields as their end marks part them.
+
+    Files that were converted to another encoding keep the lengths of the old one.
+    """
+    directory, *fields = record[_LEADER:].removesuffix(FIELD_END).split(FIELD_END)
+    entries = [directory[at : at + _ENTRY] for at in range(0, len(directory), _ENTRY)]
+    whole = all(len(entry) == _ENTRY and entry[3:].isdigit() for entry in entries)
+    if not whole or len(entries) != len(fields):
+        return []
+    in_order = sorted(zip(entries, range(len(entries)), strict=True), key=lambda e: int(e[0][7:]))
+    return [
+        (entry[:3].decode("ascii", "replace"), field)
+        for (entry, _), field in zip(in_order, fields, strict=True)
+    ]
+
+
+def decoder(sample: list[RawRecord]) -> Callable[[bytes], str]:
+    """Choose how the fields of a file are decoded, from its first records."""
+    text = b"\n".join(value for record in sample for _, value in record.fields)[:_SAMPLE]
+    named = _named_set(sample)
+    if named:
+        return partial(str, encoding=named, errors="replace")
+    if text.isascii() and b"\x1b" not in text:
+        return partial(str, encoding="utf-8", errors="replace")
+    if _is_utf8(text):
+        return partial(str, encoding="utf-8", errors="replace")
+    if b"\x1b" not in text and _WORD_OF_HIGH_BYTES.search(text):
+        # MARC-8 writes other scripts with escapes and single accents: these are words.
+        return partial(str, encoding=guess(text) or "latin-1", errors="replace")
+    return _marc8
+
+
+def _named_set(sample: list[RawRecord]) -> str:
+    for record in sample:
+        for tag, value in record.fields:
+            place = value.find(SUBFIELD + b"a")
+            if tag == "100" and place >= 0:
+                found = value[place + 2 + 26 : place + 2 + 28].decode("ascii", "replace")
+                return _UNIMARC_SETS.get(found, "")
+    return ""
+
+
+def _is_utf8(text: bytes) -> bool:
+    decoded = text.decode("utf-8", "replace")
+    bad = decoded.count("\ufffd")
+    return 20 * bad < sum(c > "\x7f" for c in decoded) - bad
+
+
+def _marc8(value: bytes) -> str:
+    try:
+        return str(marc8_to_unicode(value, hide_utf8_warnings=True))
+    except (UnicodeDecodeError, ValueError):
+        return value.decode("latin-1")
+
+
+def decoded(record: RawRecord, decode: Callable[[bytes], str]) -> list[MarcField]:
+    """Return the fields of a record as text; 001-009 are control fields."""
+    fields = []
+    for tag, value in record.fields:
+        if tag < "010" and tag.isdigit():
+            fields.append(MarcField(tag, decode(value).strip()))
+            continue
+        indicators, *parts = value.split(SUBFIELD)
+        pairs = [(decode(part[:1]), _text(decode(part[1:]))) for part in parts if part]
+        marks = indicators.decode("ascii", "replace")[:2].ljust(2)
+        fields.append(MarcField(tag, indicators=marks, subfields=tuple(pairs)))
+    return fields
+
+
+def _text(value: str) -> str:
+    return value.translate(_SORTING).strip()

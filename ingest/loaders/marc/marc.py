@@ -1,0 +1,351 @@
+"""Library catalogues in MARC (ISO 2709 and XML): every bibliographic record is a document."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from core.errors import DocumentError
+from ingest.loaders.limits import LoadLimits
+from ingest.loaders.marc import iso2709
+from ingest.loaders.marc.iso2709 import MarcField
+from ingest.loaders.marc.tables import LANGUAGES, MARC21, UNIMARC
+from ingest.loaders.records import record_fields
+from ingest.loaders.records.record_fields import Fields, Scalar
+from ingest.loaders.text.encoding import decode
+from ingest.loaders.web.xml_tree import descendants, local_name, parse_xml
+from ingest.types import Block, LoadFailure, ParsedDocument
+from languages.language import find_language
+
+if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
+
+_PROSE = {"notes", "annotation", "contents", "url"}
+_ONE = {"title", "publisher", "place", "edition", "extent", "annotation", "contents"}
+_DASHED = set("vxyz")
+_LATE_TITLES = ("130", "240", "222", "100", "110", "150", "151", "250", "210")
+_INITIAL = re.compile(r"(?:^|[\s.\-])\w{1,2}\.$")
+_ISBN = re.compile(r"[\dXxХх][\dXxХх\- ]{7,16}")
+_CODE = re.compile(r"[a-z]{3}")
+_YEAR = re.compile(r"\d{4}")
+
+
+@dataclass(frozen=True)
+class Described:
+    """Hold what a record says: its control number, names and values, and its longer texts.
+
+    `labels` are the names in the language of the catalogue, where it is known.
+    """
+
+    number: str
+    title: str
+    fields: Fields
+    annotation: str
+    contents: str
+    labels: Mapping[str, str]
+
+
+def is_unimarc(records: Sequence[Sequence[MarcField]]) -> bool:
+    """Tell the layout of a file: UNIMARC has its title in 200$a, MARC 21 in 245$a."""
+    titles = {"200": 0, "245": 0}
+    for record in records:
+        for field in record:
+            if field.tag in titles and any(code == "a" for code, _ in field.subfields):
+                titles[field.tag] += 1
+    return titles["200"] > titles["245"]
+
+
+def describe(record: Sequence[MarcField], *, unimarc: bool) -> Described:
+    """Bring the fields of a record to common names; what is not there is left out."""
+    fields = [_own_script(field) for field in record]
+    found: dict[str, list[str]] = {}
+    for name, places in (UNIMARC if unimarc else MARC21).items():
+        values = [
+            _value(field, codes, name) for tag, codes in places for field in _all(fields, tag)
+        ]
+        found[name] = list(dict.fromkeys(value for value in values if value))
+    found["isbn"] = [isbn for value in found["isbn"] if (isbn := _isbn(value))]
+    number = next((field.value for field in _all(fields, "001") if field.value), "")
+    texts = {name: "\n".join(found.pop(name)) for name in ("annotation", "contents")}
+    title = " = ".join(found.pop("title")) or _late_title(fields)
+    named: Fields = {"title": title} if title else {}
+    named |= {"authors": list[Scalar](found.pop("authors"))}
+    if year := _year(fields, unimarc=unimarc):
+        named["year"] = year
+    languages = _languages(fields, unimarc=unimarc)
+    for name, values in {**found, "language": languages}.items():
+        named[name] = "; ".join(values) if name in _ONE else list[Scalar](values)
+        if len(values) == 1:
+            named[name] = values[0]
+    kept = {name: value for name, value in named.items() if value}
+    # Readers ask in the language of their library: "год", not "year".
+    spoken = _catalogued_in(fields, unimarc=unimarc) or "".join(languages[:1])
+    labels = find_language(spoken).messages.get("fields", {})
+    return Described(number, title, kept, texts["annotation"], texts["contents"], labels)
+
+
+def _own_script(field: MarcField) -> MarcField:
+    """Give a field 880 (the same in its own script) the tag of the field it stands for."""
+    if field.tag != "880":
+        return field
+    linked = next((value[:3] for code, value in field.subfields if code == "6"), "880")
+    return MarcField(linked, field.value, field.indicators, field.subfields)
+
+
+def _all(fields: Sequence[MarcField], tag: str) -> list[MarcField]:
+    return [field for field in fields if field.tag == tag]
+
+
+def _value(field: MarcField, codes: str, name: str) -> str:
+    parts: list[str] = []
+    for code, value in field.subfields:
+        if code not in codes or not value:
+            continue
+        if name in _PROSE:
+            parts.append(value)
+            continue
+        value = _trimmed(value)
+        if parts:
+            parts.append(_separator(name, code, field.tag))
+        # UNIMARC gives the full forename apart: "Толстой, Л. Н. (Лев Николаевич)".
+        parts.append(f"({value})" if name == "authors" and code == "g" else value)
+    return " ".join(parts) if name in _PROSE else "".join(parts).strip()
+
+
+def _separator(name: str, code: str, tag: str) -> str:
+    if name == "title":
+        return ". " if code in "nphi" and not (tag == "200" and code == "e") else ": "
+    if name == "keywords" and code in _DASHED:
+        return " – "
+    if name == "authors":
+        return " " if code in "gq" else ", "
+    return {"keywords": ", ", "place": "; ", "publisher": "; "}.get(name, " ")
+
+
+def _trimmed(value: str) -> str:
+    """Drop the punctuation that ISBD puts between elements; an initial keeps its full stop."""
+    value = " ".join(value.split()).strip(" /:;,=")
+    if value.endswith(".") and not value.endswith("...") and not _INITIAL.search(value):
+        value = value[:-1].rstrip()
+    return value
+
+
+def _late_title(fields: Sequence[MarcField]) -> str:
+    """Return what else names a record: a damaged title, or the heading of an authority record."""
+    for tag in ("245", "200"):
+        for field in _all(fields, tag):
+            if title := _trimmed(" ".join(value for _, value in field.subfields)):
+                return title
+    for tag in _LATE_TITLES:
+        for field in _all(fields, tag):
+            if title := _value(field, "abt", "title"):
+                return title
+    return ""
+
+
+def _isbn(value: str) -> str:
+    match = _ISBN.search(value)
+    return match.group().replace(" ", "").strip("-") if match else ""
+
+
+def _year(fields: Sequence[MarcField], *, unimarc: bool) -> int | None:
+    stated = ["210", "214"] if unimarc else ["260", "264"]
+    code = "d" if unimarc else "c"
+    for field in fields:
+        if field.tag in stated:
+            for found, value in field.subfields:
+                if found == code and (match := _YEAR.search(value)):
+                    return int(match.group())
+    coded = _coded(fields, "100", 9, 13) if unimarc else _control(fields, 7, 11)
+    return int(coded) if _YEAR.fullmatch(coded) else None
+
+
+def _languages(fields: Sequence[MarcField], *, unimarc: bool) -> list[str]:
+    codes = [
+        value.lower()[at : at + 3]
+        for field in _all(fields, "101" if unimarc else "041")
+        for code, value in field.subfields
+        if code == "a"
+        for at in range(0, len(value), 3)
+    ]
+    codes += [] if unimarc or codes else [_control(fields, 35, 38)]
+    return list(dict.fromkeys(LANGUAGES.get(code, code) for code in codes if _CODE.fullmatch(code)))
+
+
+def _catalogued_in(fields: Sequence[MarcField], *, unimarc: bool) -> str:
+    """Return the language that the catalogue itself is written in, or ""."""
+    if unimarc:
+        code = _coded(fields, "100", 22, 25)
+    else:
+        pairs = (pair for field in _all(fields, "040") for pair in field.subfields)
+        code = next((value for name, value in pairs if name == "b"), "")
+    return LANGUAGES.get(code.lower(), "")
+
+
+def _control(fields: Sequence[MarcField], start: int, end: int) -> str:
+    return next((field.value[start:end] for field in fields if field.tag == "008"), "")
+
+
+def _coded(fields: Sequence[MarcField], tag: str, start: int, end: int) -> str:
+    for field in _all(fields, tag):
+        for code, value in field.subfields:
+            if code == "a":
+                return value[start:end]
+    return ""
+
+
+# A record that can be read, or why it cannot.
+Found = Sequence[MarcField] | DocumentError
+_PARTS = ("leader", "controlfield", "datafield")
+_XML_RECORD = re.compile(
+    r"<(\w+:)?record\b(?![^>]*/>)(?:(?!<(?:\w+:)?record\b).)*?</(?:\w+:)?record\s*>", re.S
+)
+_PREFIX = re.compile(r"<(/?)\w+:")
+_SAMPLED = 200
+_NO_MARC = "no MARC records in it; such a file is read only when it holds ISO 2709 records"
+
+
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield the document of each record of an ISO 2709 file, and what each damaged one lacks."""
+    with path.open("rb") as handle:
+        if not iso2709.looks_like_marc(handle.read(64)):
+            raise DocumentError(_NO_MARC)
+    yield from documents(relative, _read(path), "marc")
+
+
+def _read(path: Path) -> Iterator[Found]:
+    parsed = _parsed(path)
+    first = list(islice(parsed, _SAMPLED))
+    decode = iso2709.decoder([item for item in first if not isinstance(item, DocumentError)])
+    for group in (first, parsed):
+        for item in group:
+            yield (item if isinstance(item, DocumentError) else iso2709.decoded(item, decode))
+
+
+def _parsed(path: Path) -> Iterator[iso2709.RawRecord | DocumentError]:
+    try:
+        for chunk in iso2709.chunks(path):
+            try:
+                yield iso2709.parse(chunk)
+            except DocumentError as error:
+                yield error
+    except DocumentError as error:  # what comes after is lost, what came before is not
+        yield error
+
+
+def load_xml(root: Element, relative: str) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield the document of each record of a parsed MARCXML file."""
+    yield from documents(relative, map(_from_xml, _record_elements(root)), "marcxml")
+
+
+def load_damaged_xml(
+    data: bytes, relative: str, error: DocumentError
+) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield the records of a MARCXML file that is not well formed, each parsed by itself.
+
+    Raises `error` when the file holds no such record.
+    """
+    text = decode(data, ".xml")
+    found = _XML_RECORD.finditer(text)
+    first = next(found, None)
+    if first is None or "datafield" not in text:
+        raise error
+    pieces = (match.group() for match in chain([first], found))
+    yield from documents(relative, map(_damaged_record, pieces), "marcxml")
+
+
+def _damaged_record(piece: str) -> Found:
+    # Prefixes are declared at the root, which is not at hand.
+    unprefixed = _PREFIX.sub(r"<\1", piece)
+    try:
+        return next(map(_from_xml, _record_elements(parse_xml(unprefixed.encode()))), [])
+    except DocumentError as error:
+        return error
+
+
+def _record_elements(root: Element) -> Iterator[Element]:
+    """OAI-PMH puts one record into another; that of MARC has fields."""
+    for element in descendants(root, "record"):
+        if any(local_name(part) in _PARTS for part in element):
+            yield element
+
+
+def _from_xml(record: Element) -> list[MarcField]:
+    fields = []
+    for element in record:
+        tag = (element.get("tag") or "").strip()
+        if local_name(element) == "controlfield":
+            fields.append(MarcField(tag, (element.text or "").strip()))
+        elif local_name(element) == "datafield":
+            pairs = tuple(
+                ((part.get("code") or "").strip(), "".join(part.itertext()).strip())
+                for part in element
+                if local_name(part) == "subfield"
+            )
+            marks = (element.get("ind1") or " ")[:1] + (element.get("ind2") or " ")[:1]
+            fields.append(MarcField(tag, indicators=marks, subfields=pairs))
+    return fields
+
+
+def documents(
+    relative: str, found: Iterator[Found], format_name: str
+) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield a document or a failure per record; records count from 1.
+
+    A control number that a different record has already used is replaced by the record's place in
+    the file; the same record once more is a failure.
+    """
+    first = list(islice(found, _SAMPLED))
+    unimarc = is_unimarc([item for item in first if not isinstance(item, DocumentError)])
+    seen: dict[str, tuple[int, int]] = {}
+    number = 0
+    for group in (first, found):
+        for item in group:
+            number += 1
+            try:
+                yield _document(relative, number, item, seen, format_name, unimarc=unimarc)
+            except DocumentError as error:
+                yield LoadFailure(path=f"{relative}: record {number}", reason=error.rule)
+
+
+def _document(
+    relative: str,
+    number: int,
+    found: Found,
+    seen: dict[str, tuple[int, int]],
+    format_name: str,
+    *,
+    unimarc: bool,
+) -> ParsedDocument:
+    if isinstance(found, DocumentError):
+        raise found
+    said = describe(found, unimarc=unimarc)
+    if not said.title:
+        raise DocumentError("no title and no heading in this record")
+    document_id = said.number or f"{relative}#{number}"
+    content = hash(json.dumps([(f.tag, f.value, f.subfields) for f in found]))
+    earlier, same = seen.setdefault(document_id, (number, content))
+    if earlier != number:
+        if same == content:
+            raise DocumentError(f"the same as record {earlier} ({document_id})")
+        document_id = f"{relative}#{number}"
+    document = record_fields.record(
+        relative,
+        document_id,
+        said.fields,
+        title=said.title[:300],
+        format_name=format_name,
+        labels=said.labels,
+    )
+    texts = []
+    if said.annotation:
+        texts.append(Block(text=said.annotation, kind="annotation"))
+    if said.contents:
+        texts.append(Block(text=said.contents, section="Contents"))
+    return document.model_copy(update={"blocks": [*document.blocks, *texts]})

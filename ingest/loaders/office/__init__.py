@@ -1,0 +1,1 @@
+"""Word, PowerPoint, spreadsheets, OpenDocument and RTF, with the containers that they lie in."""

@@ -1,0 +1,345 @@
+"""DOCX to blocks: heading styles are sections, tables rows of cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import docx
+
+from core.errors import DocumentError
+from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.office import ooxml
+from ingest.loaders.office.docx_text import (
+    CONTAINERS,
+    charts,
+    is_contents,
+    note_names,
+    notes,
+    part_of,
+    rows_of,
+    text_boxes,
+    text_of,
+)
+from ingest.loaders.office.ooxml import chart_rows
+from ingest.loaders.ordinals import ordinal
+from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.web.xml_tree import attribute, child, children, local_name
+from ingest.types import ParsedDocument
+
+if TYPE_CHECKING:
+    from docx.document import Document
+
+
+# Elements of lxml, which has no types.
+Element = Any
+_HEADING = re.compile(r"heading\s*(\d)", re.I)
+_LIST = re.compile(r"list", re.I)
+_MAX_DEPTH = 10
+_MAX_OUTLINE = 8
+
+
+@dataclass(frozen=True)
+class Style:
+    """What a paragraph style says of itself; `number` and `level` are those of its list."""
+
+    id: str
+    name: str
+    based_on: str
+    outline: int | None
+    number: str
+    level: str
+
+
+class Styles:
+    """Answer what a paragraph is by its own properties and by the chain of its styles."""
+
+    def __init__(self, root: Element | None) -> None:
+        """Read the paragraph styles of a styles part, if there is one."""
+        self._styles: dict[str, Style] = {}
+        self._default = ""
+        for element in children(root, "style") if root is not None else ():
+            if attribute(element, "type") != "paragraph":
+                continue
+            style = _style(element)
+            self._styles.setdefault(style.id, style)
+            if attribute(element, "default") in ("1", "true", "on"):
+                self._default = style.id
+
+    def name(self, paragraph: Element) -> str:
+        """Return the name of the paragraph's style, or ""."""
+        return next((style.name for style in self.chain(paragraph)), "")
+
+    def is_list(self, paragraph: Element) -> bool:
+        """Tell whether the style is one of lists by its name."""
+        return bool(_LIST.match(self.name(paragraph)))
+
+    def heading_level(self, paragraph: Element) -> int | None:
+        """Return 1-9 for a heading; in other languages only the style's id or parent tells it."""
+        own = _outline(child(paragraph, "pPr"))
+        if own is not None:
+            return own + 1 if own <= _MAX_OUTLINE else None
+        for style in self.chain(paragraph):
+            match = _HEADING.match(style.name) or _HEADING.match(style.id)
+            if match:
+                return int(match.group(1))
+            if style.outline is not None:
+                return style.outline + 1 if style.outline <= _MAX_OUTLINE else None
+        return None
+
+    def chain(self, paragraph: Element) -> Iterator[Style]:
+        """Yield the paragraph's style, then those it is based on."""
+        named = child(paragraph, "pPr", "pStyle")
+        name = attribute(named, "val") if named is not None else self._default
+        for _ in range(_MAX_DEPTH):
+            style = self._styles.get(name)
+            if style is None:
+                return
+            yield style
+            name = style.based_on
+
+
+def _style(element: Element) -> Style:
+    properties = child(element, "pPr")
+    return Style(
+        id=attribute(element, "styleId"),
+        name=_value(child(element, "name")),
+        based_on=_value(child(element, "basedOn")),
+        outline=_outline(properties),
+        number=_value(child(properties, "numPr", "numId")),
+        level=_value(child(properties, "numPr", "ilvl")),
+    )
+
+
+def _outline(properties: Element | None) -> int | None:
+    value = _value(child(properties, "outlineLvl"))
+    return int(value) if value.isdecimal() else None
+
+
+def _value(element: Element | None) -> str:
+    return "" if element is None else attribute(element, "val")
+
+
+BULLET = "-"
+_PLACE = re.compile(r"%([1-9])")
+_MAX_LABEL = 60
+
+
+@dataclass(frozen=True)
+class _DocxLevel:
+    start: int = 1
+    kind: str = "decimal"
+    text: str = ""
+    style: str = ""
+    legal: bool = False
+    restart: int = 9
+
+    def restarts(self, above: int) -> bool:
+        """Tell whether this level counts from its start after one of level `above` (from 0)."""
+        return above < self.restart
+
+
+@dataclass
+class _List:
+    """One list of the document: its levels, which others may share the count of."""
+
+    scheme: str
+    levels: dict[int, _DocxLevel]
+    starts: dict[int, int] = field(default_factory=dict)
+
+
+class DocxNumbering:
+    """Count the numbered paragraphs of a document in reading order."""
+
+    def __init__(self, root: Element | None, styles: Styles) -> None:
+        """Read the lists of a numbering part, if there is one."""
+        self._styles = styles
+        self._lists = _lists(root) if root is not None else {}
+        self._counts: dict[str, dict[int, int]] = {}
+
+    def label(self, paragraph: Element) -> str:
+        """Return what stands before a paragraph ("4.2", "a)", "-") or ""; call once for each."""
+        number, level = self._place(paragraph)
+        counted = self._lists.get(number)
+        if counted is None:
+            return BULLET if number.strip("0") else ""
+        found = counted.levels.get(level) or _DocxLevel()
+        self._count(counted, level, found)
+        if found.kind == "bullet":
+            return BULLET
+        return _PLACE.sub(lambda m: self._shown(counted, int(m[1]) - 1, found), found.text).strip()[
+            :_MAX_LABEL
+        ]
+
+    def _place(self, paragraph: Element) -> tuple[str, int]:
+        own = child(paragraph, "pPr", "numPr")
+        number, level = _value_docx_numbers(own, "numId"), _value_docx_numbers(own, "ilvl")
+        chain = list(self._styles.chain(paragraph)) if not number else []
+        style = next((style for style in chain if style.number), None)
+        if style is not None:
+            number = style.number
+            level = level or self._level_of(number, [chain[0], style]) or style.level
+        return number, min(int(level), 8) if level.isdecimal() else 0
+
+    def _level_of(self, number: str, styles: list[Style]) -> str:
+        counted = self._lists.get(number)
+        names = [style.id for style in styles]
+        for at, level in counted.levels.items() if counted else ():
+            if level.style in names:
+                return str(at)
+        return ""
+
+    def _count(self, counted: _List, level: int, found: _DocxLevel) -> None:
+        counts = self._counts.setdefault(counted.scheme, {})
+        if level in counted.starts:  # holds once, where the list begins again
+            counts[level] = counted.starts.pop(level)
+        else:
+            counts[level] = counts[level] + 1 if level in counts else found.start
+        for deeper in [at for at in counts if at > level]:
+            if counted.levels.get(deeper, _DocxLevel()).restarts(level):
+                del counts[deeper]
+
+    def _shown(self, counted: _List, level: int, shown_in: _DocxLevel) -> str:
+        found = counted.levels.get(level) or _DocxLevel()
+        if found.kind == "none":
+            return ""
+        count = self._counts[counted.scheme].get(level, found.start)
+        return ordinal(count, "decimal" if shown_in.legal else found.kind)
+
+
+def _lists(root: Element) -> dict[str, _List]:
+    schemes = {attribute(e, "abstractNumId"): e for e in children(root, "abstractNum")}
+    linked = {
+        attribute(link, "val"): name
+        for name, element in schemes.items()
+        if (link := child(element, "styleLink")) is not None
+    }
+    levels = {name: _levels(element) for name, element in schemes.items()}
+    lists: dict[str, _List] = {}
+    for element in children(root, "num"):
+        name = _value_docx_numbers(element, "abstractNumId")
+        link = child(schemes.get(name), "numStyleLink")
+        if link is not None:
+            name = linked.get(attribute(link, "val"), name)
+        found = _List(name, dict(levels.get(name, {})))
+        for changed in children(element, "lvlOverride"):
+            start, own = _value_docx_numbers(changed, "startOverride"), _levels(changed)
+            found.levels |= own
+            at = attribute(changed, "ilvl")
+            if start.isdecimal() and at.isdecimal():
+                found.starts[int(at)] = int(start)
+        lists[attribute(element, "numId")] = found
+    return lists
+
+
+def _levels(element: Element) -> dict[int, _DocxLevel]:
+    found: dict[int, _DocxLevel] = {}
+    for level in children(element, "lvl"):
+        at, start = attribute(level, "ilvl"), _value_docx_numbers(level, "start")
+        restart = _value_docx_numbers(level, "lvlRestart")
+        if at.isdecimal():
+            found[int(at)] = _DocxLevel(
+                start=int(start) if start.isdecimal() else 0,
+                kind=_value_docx_numbers(level, "numFmt") or "decimal",
+                text=_value_docx_numbers(level, "lvlText"),
+                style=_value_docx_numbers(level, "pStyle"),
+                legal=child(level, "isLgl") is not None,
+                restart=int(restart) if restart.isdecimal() else 9,
+            )
+    return found
+
+
+def _value_docx_numbers(element: Element | None, name: str) -> str:
+    found = child(element, name)
+    return "" if found is None else attribute(found, "val")
+
+
+_MAX_NESTING = 50
+
+
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument]:
+    """Yield the one document of a DOCX file; call it in a child process."""
+    document = _open(path, limits)
+    reader = _DocxReader(document)
+    reader.read(document.element.body, 0)
+    described = ooxml.described(document.core_properties)
+    named = " ".join(reader.title.split())
+    blocks = reader.outline.finish()
+    yield ParsedDocument(
+        document_id=relative,
+        source=relative,
+        title=named
+        or described.get("title")
+        or reader.outline.first_heading
+        or PurePosixPath(relative).stem,
+        format="docx",
+        blocks=blocks,
+        metadata=described,
+    )
+
+
+def _open(path: Path, limits: LoadLimits) -> Document:
+    ooxml.check(path, "DOCX", limits, "word")
+    try:
+        opened = ooxml.opened(path)
+        return docx.Document(str(opened) if isinstance(opened, Path) else opened)
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise DocumentError(f"the DOCX is damaged{because(error)}") from error
+
+
+class _DocxReader:
+    """Go through the body of a document, also where python-docx does not."""
+
+    def __init__(self, document: Document) -> None:
+        self.outline = Outline()
+        self.title = ""
+        self._styles = Styles(part_of(document, "styles"))
+        self._numbers = DocxNumbering(part_of(document, "numbering"), self._styles)
+        self._notes = notes(document)
+        self._document = document
+
+    def read(self, container: Any, depth: int) -> None:  # noqa: ANN401 (elements of lxml)
+        """Add the paragraphs and tables of an element in reading order."""
+        for element in container:
+            name = local_name(element)
+            if name == "p":
+                self._paragraph(element, depth)
+            elif name == "tbl":
+                self.outline.add(table_text(rows_of(element, self._in_cell)), "table")
+            elif name in CONTAINERS and depth < _MAX_NESTING and not is_contents(element):
+                self.read(element, depth + 1)
+
+    def _paragraph(self, element: Any, depth: int) -> None:  # noqa: ANN401
+        text = text_of(element)
+        level = self._styles.heading_level(element)
+        label = self._numbers.label(element)
+        if level:
+            is_numbered = label not in ("", BULLET) and text.strip()
+            self.outline.heading(level, f"{label} {text}" if is_numbered else text)
+        elif self._styles.name(element) == "Title":
+            self.title = self.title or text
+            self.outline.prose(text)
+        else:
+            text += self._notes_of(element)
+            label = label or (BULLET if self._styles.is_list(element) else "")
+            is_item = bool(text.strip() and label)
+            self.outline.prose(f"{label} {text}" if is_item else text, tight=is_item)
+        for chart in charts(element, self._document):
+            self.outline.add(table_text(chart_rows(chart)), "table")
+        if depth < _MAX_NESTING:
+            for box in text_boxes(element):
+                self.read(box, depth + 1)
+
+    def _in_cell(self, element: Any) -> str:  # noqa: ANN401
+        """Return a paragraph of a table; a column of numbers may have nothing but labels."""
+        label = self._numbers.label(element)
+        text = text_of(element) + self._notes_of(element)
+        return f"{label} {text}" if label not in ("", BULLET) else text
+
+    def _notes_of(self, element: Any) -> str:  # noqa: ANN401
+        return "".join(f" [{self._notes[name]}]" for name in note_names(element, self._notes))

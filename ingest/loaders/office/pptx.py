@@ -1,0 +1,220 @@
+"""PPTX to blocks: a section and a page per slide, in the order a viewer reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from pptx import Presentation
+from pptx.enum.shapes import PP_PLACEHOLDER
+
+from core.errors import DocumentError
+from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.office import ooxml
+from ingest.loaders.office.docx_text import linear
+from ingest.loaders.office.ooxml import chart_rows
+from ingest.loaders.ordinals import picture_text, raised
+from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
+from ingest.types import Block, LoadFailure, ParsedDocument
+
+# Elements of lxml, which has no types.
+Element = Any
+_SHOWN = frozenset("sp grpSp graphicFrame cxnSp pic m r br fld".split())
+
+
+def unwrap(slide: Element) -> None:
+    """Put what new versions of PowerPoint show in the place of its choice of versions."""
+    for choice in [e for e in slide.iter() if local_name(e) == "AlternateContent"]:
+        chosen, around = child(choice, "Choice"), choice.getparent()
+        if chosen is None or around is None:
+            continue
+        at = around.index(choice)
+        shown = [part for part in chosen if local_name(part) in _SHOWN]
+        for offset, part in enumerate(shown):
+            around.insert(at + offset, part)
+        around.remove(choice)
+    # Ink: python-pptx takes it for a shape and fails.
+    for ink in [e for e in slide.iter() if local_name(e) == "contentPart"]:
+        ink.getparent().remove(ink)
+
+
+def text_of(holder: Element) -> str:
+    """Return the text of a shape or a cell, a line per paragraph."""
+    body = child(holder, "txBody")
+    return "" if body is None else "\n".join("".join(_pieces(p)) for p in children(body, "p"))
+
+
+def _pieces(paragraph: Element) -> Iterator[str]:
+    for part in paragraph:
+        name = local_name(part)
+        if name in ("r", "fld"):
+            text = "".join(t.text or "" for t in children(part, "t"))
+            yield raised(text) if _is_raised(part) else text
+        elif name == "br":
+            yield "\n"
+        elif name == "m":
+            yield "".join(linear(one) for one in part.iter() if local_name(one) == "oMath")
+
+
+def _is_raised(run: Element) -> bool:
+    properties = child(run, "rPr")
+    shift = "" if properties is None else attribute(properties, "baseline")
+    return bool(shift) and not shift.startswith(("-", "0"))
+
+
+def picture_of(shape: Element) -> str:
+    """Return the author's description of a picture, or ""."""
+    named = child(shape, "nvPicPr", "cNvPr")
+    return "" if named is None else picture_text(attribute(named, "descr")).strip()
+
+
+# Shapes of python-pptx have no common type that knows what a graphic frame may hold.
+Shape = Any
+_MAX_DEPTH = 20
+# Shapes whose tops differ by less than this share of the slide stand beside each other.
+_SAME_LINE = 0.04
+_DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
+_DIAGRAM_DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
+_DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+
+
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield the one document of a presentation; a hidden or damaged slide is a failure."""
+    ooxml.check(path, "PPTX", limits, "ppt")
+    deck = _open(path)
+    height = int(deck.slide_height or 0) or 1
+    blocks: list[Block] = []
+    first_title = ""
+    for number, (slide, problem) in enumerate(_slides(deck, limits), start=1):
+        try:
+            if problem:
+                raise DocumentError(problem)
+            unwrap(slide._element)
+            title = _title(slide)
+            blocks += _read_slide(slide, number, title, height)
+            first_title = first_title or title
+        except DocumentError as error:
+            yield LoadFailure(path=f"{relative}: slide {number}", reason=error.rule)
+        except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
+            reason = f"the slide is damaged{because(error)}"
+            yield LoadFailure(path=f"{relative}: slide {number}", reason=reason)
+    if not blocks:
+        raise DocumentError("no text on any slide; if they are pictures, OCR them first")
+    described = ooxml.described(deck.core_properties)
+    named = described.get("title") or ""
+    if str(named).lower() in {"powerpoint presentation", "presentation"}:
+        named = described.pop("title") and ""
+    yield ParsedDocument(
+        document_id=relative,
+        source=relative,
+        title=str(named or first_title or PurePosixPath(relative).stem),
+        format="pptx",
+        blocks=blocks,
+        metadata=described | {"slides": len(deck.slides._sldIdLst)},
+    )
+
+
+def _open(path: Path) -> Any:  # noqa: ANN401
+
+    try:
+        opened = ooxml.opened(path)
+        return Presentation(str(opened) if isinstance(opened, Path) else opened)
+    except MemoryError:
+        raise
+    except Exception as error:  # damaged files raise anything
+        raise DocumentError(f"the PPTX is damaged{because(error)}") from error
+
+
+def _slides(deck: Any, limits: LoadLimits) -> Iterator[tuple[Any, str]]:  # noqa: ANN401
+    """Yield each slide, or why it is not read."""
+    ids = list(deck.slides._sldIdLst)
+    if len(ids) > limits.max_pages:
+        raise DocumentError(
+            f"the PPTX has {len(ids)} slides; the limit is {limits.max_pages} (ingest.max_pages);"
+            " split it or raise it"
+        )
+    for entry in ids:
+        try:
+            slide = deck.part.related_slide(entry.rId)
+        except (KeyError, AttributeError, ValueError, TypeError) as error:
+            yield None, f"the slide is missing in the file{because(error)}"
+            continue
+        hidden = slide._element.get("show") in ("0", "false")
+        yield slide, "a hidden slide is not read; show it to have it read" if hidden else ""
+
+
+def _title(slide: Any) -> str:  # noqa: ANN401
+    shape = slide.shapes.title
+    return " ".join(text_of(shape._element).split()) if shape is not None else ""
+
+
+def _read_slide(slide: Any, number: int, title: str, height: int) -> list[Block]:  # noqa: ANN401
+    outline = Outline(page=number)
+    outline.heading(1, f"Slide {number}")
+    outline.heading(2, title)
+    title_shape = slide.shapes.title
+    own = title_shape.shape_id if title_shape is not None else None
+    shapes = [shape for shape in slide.shapes if shape.shape_id != own]
+    _add_shapes(outline, shapes, height, 0)
+    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+        notes = slide.notes_slide.notes_text_frame.text
+        if notes.strip():
+            outline.heading(3, "Notes")
+            outline.prose(_lines(notes))
+    blocks = outline.finish()
+    # A slide without any words is no passage.
+    return [] if not title and [block.text for block in blocks] == [f"Slide {number}"] else blocks
+
+
+def _add_shapes(outline: Outline, shapes: Iterable[Shape], height: int, depth: int) -> None:
+    for shape in sorted(shapes, key=lambda shape: _place(shape, height)):
+        if hasattr(shape, "shapes"):
+            if depth < _MAX_DEPTH:
+                _add_shapes(outline, shape.shapes, height, depth + 1)
+        elif getattr(shape, "has_table", False):
+            outline.add(table_text(_rows(shape.table)), "table")
+        elif getattr(shape, "has_chart", False):
+            outline.add(table_text(chart_rows(shape.chart_part._element)), "table")
+        elif getattr(shape, "has_text_frame", False):
+            if not _is_furniture(shape):
+                outline.prose(_lines(text_of(shape._element)))
+        else:
+            outline.prose("\n".join(_diagram_texts(shape)) or picture_of(shape._element))
+
+
+def _place(shape: Shape, height: int) -> tuple[int, int]:
+    top, left = shape.top or 0, shape.left or 0
+    return round(top / (height * _SAME_LINE)), left
+
+
+def _is_furniture(shape: Shape) -> bool:
+    """Date, footer and number stand on every slide."""
+    return shape.is_placeholder and shape.placeholder_format.type in (
+        PP_PLACEHOLDER.DATE,
+        PP_PLACEHOLDER.FOOTER,
+        PP_PLACEHOLDER.SLIDE_NUMBER,
+    )
+
+
+def _lines(text: str) -> str:
+    lines = (" ".join(line.split()) for line in text.replace("\v", "\n").split("\n"))
+    return "\n".join(line for line in lines if line)
+
+
+def _rows(table: Any) -> list[list[str]]:  # noqa: ANN401
+    return [[text_of(cell._tc) for cell in row.cells if not cell.is_spanned] for row in table.rows]
+
+
+def _diagram_texts(shape: Shape) -> list[str]:
+    """Return the words of a SmartArt diagram, which stand in a part of their own."""
+    frame = next(shape._element.iter(_DIAGRAM), None)
+    if frame is None or not frame.get(_DIAGRAM_DATA):
+        return []
+    root = parse_xml(shape.part.related_part(frame.get(_DIAGRAM_DATA)).blob)
+    texts = (
+        "".join(run.text or "" for run in paragraph.iter(f"{_DRAWING}t"))
+        for paragraph in root.iter(f"{_DRAWING}p")
+    )
+    return [text for text in texts if text.strip()]

@@ -1,0 +1,133 @@
+"""RTF to paragraphs."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+
+from striprtf.striprtf import rtf_to_text
+
+from core.errors import DocumentError
+from ingest.loaders import metadata
+from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.text.plain_text import first_short_line, text_blocks
+from ingest.types import ParsedDocument
+
+_TOKEN = re.compile(rb"\\bin(\d*) ?|\\([a-zA-Z]{1,32})(-?\d*) ?|\\[^a-zA-Z]|[{}]|[^\\{}]+", re.S)
+_WANTED = re.compile(rb"\\(?:bin\d|footnote\b|pntext\b|shptxt\b)")
+_IGNORABLE = b"\\*"
+# Groups of text whose name makes a converter drop them, and what stands before that text instead.
+_OPENED = {
+    b"footnote": b"\\'01",
+    b"pntext": b"",
+    b"shp": b"",
+    b"shpinst": b"",
+    b"shptxt": b"\\par ",
+}
+_NOTE = re.compile(r"\s*\x01([^\x01\x02]*)\x02")
+
+
+def opened(raw: bytes) -> bytes:
+    """Return RTF whose notes and text boxes are plain groups, without binary data."""
+    if not _WANTED.search(raw):
+        return raw
+    kept: list[bytes] = []
+    notes: list[int] = []
+    depth = at = 0
+    while match := _TOKEN.match(raw, at):
+        at = match.end()
+        token, word = match.group(), match.group(2)
+        if token.startswith(b"\\bin") and match.group(1):
+            at += int(match.group(1)[:10])
+            continue
+        if token == b"{":
+            depth += 1
+        elif token == b"}":
+            if notes and notes[-1] == depth:
+                notes.pop()
+                kept.append(b"\\'02")
+            depth -= 1
+        elif word in _OPENED and not match.group(3):
+            if kept and kept[-1] == _IGNORABLE:
+                kept.pop()
+            if word == b"footnote":
+                notes.append(depth)
+            token = _OPENED[word]
+        kept.append(token)
+    return b"".join(kept) + raw[at:]
+
+
+def with_notes(text: str) -> str:
+    """Put the notes of converted text in brackets, each in one line behind what it is about."""
+    text = _NOTE.sub(lambda match: f" [{' '.join(match[1].split())}]", text)
+    return text.replace("\x01", " ").replace("\x02", " ")
+
+
+RTF_MAGIC = b"{\\rtf"
+_CODE_PAGE = re.compile(rb"\\ansicpg(\d+)")
+_INFO = re.compile(r"\{\\(title|author|keywords|subject)\s([^{}]*)\}")
+_EMBEDDED = re.compile(rb"\{\\\*?\\?(?:bin|objdata)\b[^{}]*\}")
+
+
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument]:
+    """Yield the one document of an RTF file of any code page."""
+    raw = path.read_bytes()
+    if not raw.lstrip().startswith(RTF_MAGIC):
+        raise DocumentError("no RTF: it does not begin with {\\rtf")
+    text, described = text_of(raw, limits)
+    if not text.strip():
+        raise DocumentError("no text found in it")
+    yield ParsedDocument(
+        document_id=relative,
+        source=relative,
+        title=str(described.get("title") or first_short_line(text) or PurePosixPath(relative).stem),
+        format="rtf",
+        blocks=text_blocks(text),
+        metadata=described,
+    )
+
+
+def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
+    """Return the text of RTF, a blank line after each paragraph, and its metadata."""
+    convert: Callable[[str, str, str], str] = rtf_to_text
+    # RTF is ASCII; bytes above it stand for the document's code page and are written as such.
+    source = _escaped(_EMBEDDED.sub(b"", opened(raw)))
+    if len(source) > limits.max_characters * 20:
+        raise DocumentError(
+            f"{len(source)} characters of RTF; the limit is 20 times {limits.max_characters}"
+            " (ingest.max_characters); split the file or raise it"
+        )
+    try:
+        text = convert(source, _code_page(raw), "replace")
+        found = {
+            name: convert("{\\rtf1 " + value + "}", _code_page(raw), "replace").strip()
+            for name, value in _INFO.findall(source)
+        }
+    except MemoryError:
+        raise
+    except Exception as error:  # damaged files raise anything
+        raise DocumentError(f"the RTF is damaged{because(error)}") from error
+    if author := found.pop("author", ""):
+        found["authors"] = author
+    # Emoji are written as two halves.
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    text = with_notes(text.replace("\r", "\n"))
+    lines = (line.strip() for line in text.split("\n"))
+    return "\n\n".join(line for line in lines if line), metadata.normalise(found)
+
+
+def _escaped(raw: bytes) -> str:
+    parts = re.split(rb"([\x80-\xff]+)", raw)
+    parts[1::2] = [b"".join(b"\\'%02x" % byte for byte in part) for part in parts[1::2]]
+    return b"".join(parts).decode("ascii")
+
+
+def _code_page(raw: bytes) -> str:
+    match = _CODE_PAGE.search(raw[:4096])
+    name = f"cp{int(match.group(1))}" if match else "cp1252"
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        return {"cp10007": "mac-cyrillic", "cp65001": "utf-8"}.get(name, "cp1252")

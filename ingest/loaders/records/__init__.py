@@ -1,0 +1,1 @@
+"""Rows and objects, each a record: CSV, JSON and JSON Lines."""

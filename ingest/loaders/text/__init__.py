@@ -1,0 +1,1 @@
+"""Text files: plain, Markdown, reStructuredText, notebooks, and the encodings they are in."""

@@ -1,0 +1,365 @@
+"""Markdown to blocks: headings are sections, fences code, tables tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+import yaml
+from markdown_it import MarkdownIt
+
+from ingest.clean import TAG_NAMES
+from ingest.loaders import metadata
+from ingest.loaders.outline import Outline, join_wrapped, table_text
+from ingest.loaders.text.restructured import add_restructured
+from ingest.types import ParsedDocument
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+
+
+# `{: .class}` and `{% raw %}` lines, `{* include *}`, `(label)=`, `+++`, `:option: value`.
+_NOISE = re.compile(
+    r"""\s*(?:
+      \{[*!%:].*\} | \{\{[<%].*[%>]\}\} | \([\w./:-]+\)=\s* | \+\+\+.* | :[\w-]+:(?:\s.*)? |
+      :{3,}\s*(?:\S+)?\s* | /{3,}\s*(?:end\s*)? |
+      (?:import|export)\s.+\sfrom\s+['"].+['"];?\s*
+    )""",
+    re.X,
+)
+_NOTE = re.compile(r"\s*/{3,}\s*[\w-]+\s*(?:\|\s*(?P<title>.*))?")
+_MYST = re.compile(r"\s*:{3,}\s*\{[\w:-]+\}\s*(?P<title>.*)")
+_ADMONITION = re.compile(r"""(\s*)(?:!!!|\?\?\?\+?|===)\s*[\w -]*(?:["'](?P<title>.*)["'])?\s*""")
+_HAS_ADMONITION = re.compile(r"^[ \t]*(?:!!!|\?\?\?\+?|===)[ \t]*[\w\"']", re.M)
+_HEADING_ATTRIBUTES = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
+_STARTS = frozenset("/:{(+ie \t!?=")
+_MAX_DEPTH = 4
+
+# MyST fences, ```{name} argument.
+DIRECTIVE = re.compile(r"\{([\w:-]+)\}\s*(.*)")
+CODE_DIRECTIVES = {"code", "code-cell", "code-block", "testcode", "doctest", "sourcecode"}
+PROSE_DIRECTIVES = {
+    "note", "tip", "hint", "warning", "caution", "danger", "error", "important", "attention",
+    "admonition", "seealso", "dropdown", "figure", "versionadded", "versionchanged", "deprecated",
+    "tab-item", "card", "epigraph", "margin", "sidebar", "details", "topic", "div", "container",
+    "grid", "grid-item", "grid-item-card", "tab-set",
+}  # fmt: skip
+OPTION_LINES = re.compile(r"\A(?:\s*:[\w-]+:.*\n?)+|\A---\n.*?\n---\n", re.S)
+
+
+def strip_lines(content: str) -> str:
+    """Remove generator lines from a paragraph; the title of a note stays."""
+    lines = content.split("\n")
+    if not any(line[:1] in _STARTS for line in lines):
+        return content
+    kept = []
+    for line in lines:
+        note = _NOTE.fullmatch(line) or _MYST.fullmatch(line) or _titled_admonition(line)
+        if note:
+            line = note.group("title") or ""
+        elif _NOISE.fullmatch(line):
+            continue
+        if line:
+            kept.append(line)
+    return "\n".join(kept)
+
+
+def strip_heading(content: str) -> str:
+    """Remove a heading's attribute list, `{ #id }`."""
+    return _HEADING_ATTRIBUTES.sub("", content) if content.endswith("}") else content
+
+
+def dedent_admonitions(text: str) -> str:
+    """Move the indented body of `!!! note` out, lest Markdown take it for code."""
+    if not _HAS_ADMONITION.search(text):
+        return text
+    lines = text.split("\n")
+    for _ in range(_MAX_DEPTH):
+        lines, changed = _dedent_once(lines)
+        if not changed:
+            break
+    return "\n".join(lines)
+
+
+def _titled_admonition(line: str) -> re.Match[str] | None:
+    return _ADMONITION.fullmatch(line) if _HAS_ADMONITION.match(line) else None
+
+
+def _dedent_once(lines: list[str]) -> tuple[list[str], bool]:
+    out: list[str] = []
+    body_indent: int | None = None
+    in_fence = changed = False
+    for line in lines:
+        stripped = line.lstrip()
+        indent = len(line) - len(stripped)
+        if body_indent is not None and stripped and indent < body_indent:
+            body_indent = None
+        if body_indent is not None:
+            if stripped:
+                line, changed = line[4:], True
+            out.append(line)
+            continue
+        if stripped.startswith(("```", "~~~")):
+            in_fence = not in_fence
+        if not in_fence and _titled_admonition(line):
+            body_indent = indent + 4
+            # The marker ends the paragraph, or it and the body would run together.
+            out.extend([line, ""])
+            continue
+        out.append(line)
+    return out, changed
+
+
+_ROLE = re.compile(r"\{[A-Za-z][\w:+-]*\}`([^`]+)`")
+_ROLE_TITLE = re.compile(r"(.+?)\s*<[^<>]+>")
+_ATTRIBUTES = re.compile(r"(?<=[)`*])\{\s*[.:#][^{}\n]*\}")
+# The constructs that need no parser: a code span, a link or image with plain text, emphasis.
+_SIMPLE = re.compile(
+    r"(?<!`)(`[^`\n]+`)(?!`)"
+    r"|(?<![\]\\])!?\[(`[^`\[\]\n]+`|[^\[\]`*_<>\\&!~\n]+)\]\([^()\s<>]*(?:\s+\"[^\"\n]*\")?\)"
+    r"|(?<![*\\])(\*{1,2})(?![\s*])([^*_`\[\]<>\\&!~\n]+)(?<!\s)\3(?!\*)"
+)
+# Only what the parser must see: an underscore inside a word never opens emphasis.
+_MARKUP = re.compile(r"[\[\]<>*`\\&~!]|(?<!\w)_|_(?!\w)")
+_LINE_EDGES = re.compile(r" *\n *")
+# "<lang>" in prose is a placeholder that a person must read, not a tag.
+_PLACEHOLDER = re.compile(r"<(?!(?:HTML)>)[a-z][\w-]*>".replace("HTML", TAG_NAMES), re.I)
+_IDENTIFIER = re.compile(r"[a-z_\d]+")
+_BREAK = re.compile(r"<br\b", re.I)
+_PERMALINKS = {"¶", "#", "🔗", "[source]", "source", ""}
+
+
+def plain(content: str, md: MarkdownIt, env: dict[str, Any]) -> str:
+    """Drop emphasis, link targets and tags from one inline stretch; code keeps its backticks."""
+    if "{" in content:
+        content = _ATTRIBUTES.sub("", _ROLE.sub(_role, content))
+    fast = _fast(content)
+    if fast:
+        return fast
+    tokens: list[Token] = []
+    md.inline.parse(content, md, env, tokens)
+    return _rendered(tokens)
+
+
+def _role(match: re.Match[str]) -> str:
+    """{ref}`the guide <target>` shows "the guide"; {func}`~jax.grad` shows the name."""
+    titled = _ROLE_TITLE.fullmatch(match.group(1))
+    return titled.group(1) if titled else f"`{match.group(1).lstrip('~!')}`"
+
+
+def _fast(content: str) -> str:
+    """Handle the common case without the inline parser, which is most of the cost; "" = cannot."""
+    if _MARKUP.search(content):
+        if _MARKUP.search(_SIMPLE.sub("", content)):
+            return ""
+        content = _SIMPLE.sub(_words, content)
+    return join_wrapped(_LINE_EDGES.sub("\n", content)) if "\n" in content else content
+
+
+def _words(match: re.Match[str]) -> str:
+    code, link, _, stressed = match.groups()
+    return code or stressed or ("" if link in _PERMALINKS else link)
+
+
+def _rendered(tokens: list[Token]) -> str:
+    parts: list[str] = []
+    link_starts: list[int] = []
+    strong_starts: list[int] = []
+    for token in tokens:
+        if token.type == "link_open":
+            link_starts.append(len(parts))
+        elif token.type == "link_close" and link_starts:
+            start = link_starts.pop()
+            if "".join(parts[start:]).strip() in _PERMALINKS:
+                del parts[start:]
+        elif token.type == "strong_open":
+            strong_starts.append(len(parts))
+        elif token.type == "strong_close" and strong_starts:
+            start = strong_starts.pop()
+            if token.markup == "__" and _IDENTIFIER.fullmatch("".join(parts[start:])):
+                parts[start:] = [f"__{''.join(parts[start:])}__"]  # __init__, not a bold "init"
+        elif token.type == "code_inline":
+            parts.append(f"`{token.content}`")
+        elif token.type == "image":
+            parts.append(_rendered(token.children or []))
+        elif token.type == "softbreak":
+            parts.append("\n")
+        elif token.type == "hardbreak" or (
+            token.type == "html_inline" and _BREAK.match(token.content)
+        ):
+            parts.append("\x00")  # survives the joining of wrapped lines
+        elif token.type != "html_inline" or _PLACEHOLDER.fullmatch(token.content):
+            parts.append(token.content)
+    return join_wrapped("".join(parts)).replace("\x00", "\n")
+
+
+_FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
+# Coloured terminal output in the FastAPI and Typer docs is written with tags inside the fence.
+_CONSOLE_TAGS = re.compile(r"</?(?:font|span|u|b|i)\b[^<>]*>")
+_MAX_NESTING = 3
+
+
+def parse(relative: str, text: str, *, format_name: str = "markdown") -> ParsedDocument:
+    """Parse a Markdown file; the title is the front matter's, the first heading or the stem."""
+    front, body = _split_front_matter(text)
+    outline = Outline()
+    add_markdown(outline, body)
+    blocks = outline.finish()
+    title = front.get("title") or outline.first_heading or PurePosixPath(relative).stem
+    return ParsedDocument(
+        document_id=relative,
+        source=relative,
+        title=str(title),
+        format=format_name,
+        blocks=blocks,
+        metadata=front,
+    )
+
+
+def load(relative: str, text: str) -> Iterator[ParsedDocument]:
+    """Yield the one document of a Markdown file."""
+    yield parse(relative, text)
+
+
+def add_markdown(outline: Outline, text: str, *, nesting: int = 0) -> None:
+    """Add the blocks of a piece of Markdown to an outline."""
+    env: dict[str, Any] = {}
+    md = _parser()
+    _Walk(outline, md, env, nesting).run(md.parse(dedent_admonitions(text), env))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    # Inline content is parsed only where `plain` needs it: that is two thirds of the cost.
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    return parser.disable(["inline", "text_join"])
+
+
+def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    match = _FRONT_MATTER.match(text[:20_000])
+    if not match:
+        return {}, text
+
+    try:
+        found = yaml.safe_load(match.group(1))
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}, text
+    if not isinstance(found, dict):
+        return {}, text
+    # Nested values are a tool's settings (jupytext, theme), not a description of the document.
+    return metadata.normalise(found), text[match.end() :]
+
+
+class _Walk:
+    """Turn the parser's flat token list into blocks."""
+
+    def __init__(self, outline: Outline, md: MarkdownIt, env: dict[str, Any], nesting: int) -> None:
+        self._outline = outline
+        self._md = md
+        self._env = env
+        self._nesting = nesting
+        self._ordered: list[bool] = []
+        self._marker = ""
+        self._heading: int | None = None
+        self._rows: list[list[str]] | None = None
+
+    def run(self, tokens: list[Token]) -> None:
+        for token in tokens:
+            handler = _HANDLERS.get(token.type)
+            if handler:
+                handler(self, token)
+
+    def inline(self, token: Token) -> None:
+        if self._heading is not None:
+            self._add_heading(token)
+        elif self._rows is not None:
+            self._rows[-1].append(self._plain(token.content))
+        elif content := strip_lines(token.content):
+            self._outline.prose(self._marker + self._plain(content), tight=bool(self._ordered))
+            self._marker = ""
+
+    def heading(self, token: Token) -> None:
+        self._heading = int(token.tag[1]) if token.type == "heading_open" else None
+
+    def table(self, token: Token) -> None:
+        if token.type == "table_open":
+            self._rows = []
+        elif token.type == "tr_open" and self._rows is not None:
+            self._rows.append([])
+        elif token.type == "table_close" and self._rows is not None:
+            rows, self._rows = self._rows, None
+            self._outline.add(table_text(rows), "table")
+
+    def list_item(self, token: Token) -> None:
+        if token.type in ("bullet_list_open", "ordered_list_open"):
+            self._ordered.append(token.type == "ordered_list_open")
+        elif token.type == "list_item_open":
+            self._marker = f"{token.info}. " if self._ordered[-1] else "- "
+        else:
+            self._ordered.pop()
+
+    def code(self, token: Token) -> None:
+        info = token.info.strip()
+        directive = DIRECTIVE.match(info)
+        if directive:
+            self._directive(directive.group(1), directive.group(2), token.content)
+            return
+        text = token.content.rstrip()
+        if info.startswith(("console", "bash", "shell")):
+            text = _CONSOLE_TAGS.sub("", text)
+        self._outline.add(text, "code")
+
+    def html(self, token: Token) -> None:
+        from ingest.loaders.web.html import add_html
+
+        add_html(self._outline, token.content)
+
+    def _add_heading(self, token: Token) -> None:
+        text = self._plain(strip_heading(token.content)).replace("`", "")
+        if self._ordered or token.level > 1:
+            self._outline.prose(self._marker + text)
+            self._marker = ""
+        else:
+            self._outline.heading(self._heading or 1, text)
+
+    def _directive(self, name: str, argument: str, content: str) -> None:
+        """Read a MyST directive; one that is neither prose nor code (toctree) holds no words."""
+        content = OPTION_LINES.sub("", content)
+        if name in PROSE_DIRECTIVES:
+            if argument and name not in {"figure", "margin", "sidebar"}:
+                self._outline.prose(self._plain(argument))
+            if self._nesting < _MAX_NESTING:
+                add_markdown(self._outline, content, nesting=self._nesting + 1)
+            else:
+                self._outline.prose(content)
+        elif name == "eval-rst":
+            add_restructured(self._outline, content)
+        elif name in CODE_DIRECTIVES or name == "math":
+            self._outline.add(content.rstrip(), "code")
+        elif name == "list-table":
+            self._outline.add(content.rstrip(), "table")
+
+    def _plain(self, content: str) -> str:
+        return plain(content, self._md, self._env)
+
+
+_HANDLERS = {
+    "inline": _Walk.inline,
+    "heading_open": _Walk.heading,
+    "heading_close": _Walk.heading,
+    "table_open": _Walk.table,
+    "tr_open": _Walk.table,
+    "table_close": _Walk.table,
+    "bullet_list_open": _Walk.list_item,
+    "ordered_list_open": _Walk.list_item,
+    "list_item_open": _Walk.list_item,
+    "bullet_list_close": _Walk.list_item,
+    "ordered_list_close": _Walk.list_item,
+    "fence": _Walk.code,
+    "code_block": _Walk.code,
+    "html_block": _Walk.html,
+}

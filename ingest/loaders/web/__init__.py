@@ -1,0 +1,1 @@
+"""HTML, XML and what is made of them: feeds, books, articles."""

@@ -1,0 +1,1 @@
+"""Parsers run in processes of their own, bounded in memory, time and rights."""

@@ -1,0 +1,380 @@
+"""Parse files in processes that can be killed without losing the run."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from core.errors import DocumentError
+from ingest.loaders.limits import LoadLimits
+from ingest.sandbox.confine import SCRATCH
+from ingest.types import LoadFailure, ParsedDocument
+
+_ROOT = Path(__file__).resolve().parents[2]
+_START_S = 30.0
+_CHUNK = 1 << 16
+_PIPE = 1 << 20
+_READY = b"ready"
+
+
+class ChildEndedError(Exception):
+    """The process ended before it had answered."""
+
+
+class ParserProcess:
+    """One parser process with a private folder for temporary files, removed at its end."""
+
+    def __init__(self) -> None:
+        """Start the process; it gets ready while the caller does something else."""
+        self.served = 0
+        self._ready = False
+        self._buffer = bytearray()
+        self._seen = 0
+        self._scratch = tempfile.mkdtemp(prefix=SCRATCH)
+        self._process = subprocess.Popen(
+            [sys.executable, "-B", "-m", "ingest.sandbox.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            cwd=_ROOT,
+            env=_environment(self._scratch),
+            # Ctrl-C is the parent's to handle.
+            start_new_session=True,
+        )
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._output, selectors.EVENT_READ)
+        _widen(self._output)
+
+    @property
+    def pid(self) -> int:
+        """Return the process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Tell whether the process runs."""
+        return self._process.poll() is None
+
+    def kill(self) -> None:
+        """Kill the process; a waiting reader notices that it has ended."""
+        self._process.kill()
+
+    def close(self) -> None:
+        """Kill the process, and remove what it wrote."""
+        self._selector.close()
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with suppress(OSError):
+                    pipe.close()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def send(self, job: dict[str, Any]) -> None:
+        """Give it a job; raise ChildEndedError when it is no more, DocumentError when it never was.
+
+        Importing is not the file's time: the process is waited for first.
+        """
+        assert self._process.stdin is not None
+        if not self._ready:
+            try:
+                self._ready = self.line(_START_S, _CHUNK) == _READY
+            except (TimeoutError, ChildEndedError):
+                pass
+            if not self._ready:
+                raise DocumentError("the parser process does not start; see `carrel doctor`")
+        try:
+            self._process.stdin.write(json.dumps(job).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError as error:
+            raise ChildEndedError from error
+        self.served += 1
+
+    def line(self, seconds: float, most: int) -> bytearray:
+        """Return the next line without its end.
+
+        Raises TimeoutError after `seconds`, ChildEndedError at the end of the stream or for a line
+        of more than `most` bytes.
+        """
+        deadline = time.monotonic() + seconds
+        while (end := self._buffer.find(b"\n", self._seen)) < 0:
+            self._seen = len(self._buffer)
+            if self._seen > most:
+                raise ChildEndedError
+            if not self._selector.select(max(0.0, deadline - time.monotonic())):
+                raise TimeoutError
+            chunk = os.read(self._output, _PIPE)
+            if not chunk:
+                raise ChildEndedError
+            self._buffer += chunk
+        self._seen = 0
+        if end + 1 < len(self._buffer):
+            found = self._buffer[:end]
+            del self._buffer[: end + 1]
+        else:  # a long line is not copied
+            found, self._buffer = self._buffer, bytearray()
+            del found[end:]
+        return found
+
+    def death(self) -> str:
+        """Say how the process ended, in words for a person."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=1)
+        code = self._process.returncode
+        if code == -getattr(signal, "SIGXCPU", 0):
+            return "parsing took more processor time than timeout_s allows; simplify the file"
+        how = f"signal {-code}" if code is not None and code < 0 else f"exit {code}"
+        return f"the parser crashed on this file ({how}); convert it to another format"
+
+    @property
+    def _output(self) -> int:
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
+
+
+def _environment(scratch: str) -> dict[str, str]:
+    """No keys or proxies: the process reads hostile files and needs neither."""
+    kept = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
+    given = {name: os.environ[name] for name in kept if name in os.environ}
+    # A thread pool's stacks would be counted as memory of the file.
+    return given | {"TMPDIR": scratch, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+def _widen(pipe: int) -> None:
+    """Let the process parse ahead of a parent that is busy with what it has."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE)
+    except (ImportError, AttributeError, OSError):
+        return
+
+
+_MB = 2**20
+# One document is JSON of at most max_characters; escapes, fields and metadata take some more.
+_BYTES_PER_CHARACTER = 6
+# All of a file's documents: fields are said twice, and short records have long names.
+_BYTES_PER_BYTE = 64
+
+
+class LostError(Exception):
+    """Say why the process is of no more use."""
+
+    def __init__(self, reason: str) -> None:
+        """Keep the reason, in words for a person."""
+        super().__init__(reason)
+        self.reason = reason
+
+
+class ParsedFile:
+    """Ask processes for the documents of a file.
+
+    `member` is the member of an archive that is being read, `after` the last one over which a
+    process died, `begun` whether the process at work has said anything.
+    """
+
+    def __init__(self, path: Path, relative: str, limits: LoadLimits) -> None:
+        """Look at the size of the file; raise OSError when it is not there."""
+        self.member = ""
+        self.after = ""
+        self.begun = False
+        self._limits = limits
+        self._path, self._relative = path, relative
+        self._longest = limits.max_characters * _BYTES_PER_CHARACTER + _MB
+        self._size = path.stat().st_size
+        self._most = self._longest + _BYTES_PER_BYTE * (self._size + limits.zip_total_mb * _MB)
+        self._received = 0
+        self._waited = 0.0
+        self._entered = 0.0
+
+    def answers(self, child: ParserProcess) -> Generator[ParsedDocument | LoadFailure, None, bool]:
+        """Yield documents and failures; return whether the process may take another file.
+
+        Raises LostError when the process died, DocumentError when the file took too much.
+        """
+        self.begun, self.member = False, ""
+        try:
+            child.send(self._job())
+            while (line := self._line(child)).startswith((b"{", b"A")):
+                self.begun = True
+                if line.startswith(b"A"):
+                    self.member, self._entered = json.loads(line[1:]), self._waited
+                    continue
+                kind = LoadFailure if line.startswith(b'{"path"') else ParsedDocument
+                yield kind.model_validate_json(line)
+        except ChildEndedError:
+            raise LostError(child.death()) from None
+        if line == b"M":
+            raise LostError(
+                f"parsing needs more than {self._limits.memory_mb} MB of memory (memory_mb)"
+            )
+        return line == b"E"
+
+    def _job(self) -> dict[str, Any]:
+        return {
+            "path": str(self._path.resolve()),
+            "relative": self._relative,
+            "limits": self._limits.model_dump(),
+            "longest": self._longest,
+            "after": self.after,
+        }
+
+    def _line(self, child: ParserProcess) -> bytearray:
+        """Wait for a line: only that time is the file's, not what the caller does in between."""
+        started = time.monotonic()
+        left = self._allowed() - self._waited
+        of_member = self._limits.timeout_s - (self._waited - self._entered)
+        try:
+            line = child.line(min(left, of_member) if self.member else left, self._longest + _MB)
+        except TimeoutError:
+            self._waited += time.monotonic() - started
+            if self.member and self._waited < self._allowed():
+                raise LostError(self._too_long(self._limits.timeout_s)) from None
+            raise DocumentError(self._too_long(self._allowed())) from None
+        self._waited += time.monotonic() - started
+        self._received += len(line)
+        if self._received > self._most:
+            raise DocumentError("the file gives more text than any file of its size could hold")
+        return line
+
+    def _too_long(self, seconds: float) -> str:
+        return (
+            f"parsing took longer than {seconds:g} s (ingest.parse_timeout_s); simplify the file or"
+            " raise it"
+        )
+
+    def _allowed(self) -> float:
+        """Each further max_file_mb of the file, or of what came of it, has the time of a file.
+
+        An archive has as much as if it were as large as one may be.
+        """
+        inside = self._limits.zip_total_mb * _MB if self.member else 0
+        work = int(max(self._size, self._received, inside))
+        return self._limits.timeout_s * (1 + work // int(self._limits.max_file_mb * _MB))
+
+
+class Sandbox:
+    """Keep warm parser processes for many files; a killed or crashed one is replaced.
+
+    Each thread that parses at the same time has a process of its own. Use as a context manager, or
+    call `close`.
+    """
+
+    def __init__(self) -> None:
+        """Start nothing yet."""
+        self._idle: list[ParserProcess] = []
+        self._busy: set[ParserProcess] = set()
+        self._ended = False
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Sandbox:
+        """Start a process, which gets ready while the caller does."""
+        self.warm()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Stop the processes."""
+        self.close()
+
+    def warm(self) -> None:
+        """Start a process unless one waits already."""
+        with self._lock:
+            if not self._idle:
+                self._idle.append(ParserProcess())
+
+    def close(self) -> None:
+        """Kill the processes that wait; the next file starts another."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for child in idle:
+            child.close()
+
+    def end(self) -> None:
+        """Kill the busy processes as well: their results are no longer needed."""
+        self._ended = True
+        with self._lock:
+            for child in self._busy:
+                child.kill()
+
+    def parse(
+        self, path: Path, relative: str, limits: LoadLimits
+    ) -> Iterator[ParsedDocument | LoadFailure]:
+        """Yield what a process makes of one file; raise DocumentError when it dies over it.
+
+        A process that had served other files is not believed when it runs out of memory or crashes
+        before it said anything: a fresh one tries again. One that dies over a member of an archive
+        costs that member: a fresh one goes on with the next.
+        """
+        file = ParsedFile(path, relative, limits)
+        child = self._take()
+        while True:
+            served = child.served
+            try:
+                yield from self._answers(file, child)
+                return
+            except LostError as lost:
+                if self._ended:
+                    return
+                if file.member and file.member != file.after:
+                    yield LoadFailure(path=file.member, reason=lost.reason)
+                    file.after = file.member
+                elif file.begun or not served:
+                    raise DocumentError(lost.reason) from None
+            child = ParserProcess()
+
+    def _answers(
+        self, file: ParsedFile, child: ParserProcess
+    ) -> Iterator[ParsedDocument | LoadFailure]:
+        goes_on = False
+        with self._lock:
+            self._busy.add(child)
+        try:
+            goes_on = yield from file.answers(child)
+        finally:
+            with self._lock:
+                self._busy.discard(child)
+            # What is left of an interrupted answer would be read as that of the next file.
+            if goes_on:
+                with self._lock:
+                    self._idle.append(child)
+            else:
+                child.close()
+
+    def _take(self) -> ParserProcess:
+        with self._lock:
+            child = self._idle.pop() if self._idle else None
+        if child is not None and not child.alive:
+            child.close()
+            child = None
+        return child or ParserProcess()
+
+
+_shared: dict[int, Sandbox] = {}
+
+
+def shared() -> Sandbox:
+    """Return this process's own sandbox, for callers that read a file now and then."""
+    box = _shared.get(os.getpid())
+    if box is None:
+        box = _shared[os.getpid()] = Sandbox()
+        atexit.register(box.close)
+    return box

@@ -1,0 +1,1 @@
+"""Languages: a folder each, with all that is known of it."""

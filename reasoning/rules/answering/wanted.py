@@ -1,0 +1,214 @@
+"""What a sub-question looks for: groups of equivalent words, weighed by how rare they are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from core.language.analysis import content_terms, query_terms, terms
+from core.language.cues import cues
+from core.language.inflection import readings
+from core.types import AnswerKind, Evidence, SubQuestion, TermWeights
+from models.embeddings import Embedder, Vectors
+from reasoning.rules.answering.headings import SECTIONS
+from reasoning.rules.decomposition.noun_phrase import is_plural
+from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.understanding.topic import entities, focus, topic
+from reasoning.rules.values.counting import counted_noun
+from reasoning.rules.values.fitting import wanted_noun
+from reasoning.rules.values.forms import form_asked, forms
+
+TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause
+ENTITY_WEIGHT = 1.5
+TOLD = 0.5  # the share of a question that a heading must say
+FORMED: tuple[AnswerKind, ...] = ("text", "number", "date")
+UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
+# Terms that are equivalent, terms that are nearly so, and what finding one of them is worth.
+Group = tuple[frozenset[str], frozenset[str], float]
+
+
+@dataclass(frozen=True)
+class QueryTerms:
+    """Hold what a sub-question looks for: groups of equivalent terms with their weights.
+
+    The first `own` groups are the sub-question's own words, the others its carried topic's;
+    `absent` is the share of the own words' weight that the whole collection never uses, and
+    `focus_absent` tells that the first thing the question names is among them. `subject` holds the
+    terms of the phrase the question is about ("the Acme payments API"), `said` all of its words,
+    and `text` is the question as written, with the topic it leaves out. `defines`, `enumerates`
+    and `howto` tell that it asks what something is, for several things, for a way to do something;
+    `form` is the form of number or date asked for ("version"), `counted` the terms of the noun
+    whose number is asked for.
+    """
+
+    groups: tuple[Group, ...]
+    own: int
+    absent: float
+    focus_absent: bool
+    entity_terms: tuple[frozenset[str], ...]
+    subject: frozenset[str]
+    said: frozenset[str]
+    vector: Vectors | None
+    language: str
+    wants: AnswerKind
+    text: str
+    defines: bool = False
+    enumerates: bool = False
+    howto: bool = False
+    form: str = ""
+    counted: frozenset[str] = frozenset()
+
+    @property
+    def total(self) -> float:
+        """Return the weight of everything that is looked for."""
+        return sum(weight for _, _, weight in self.groups)
+
+    def matched(self, said: frozenset[str]) -> set[int]:
+        """Return which words of the question itself are among these terms."""
+        own = enumerate(self.groups[: self.own])
+        return {number for number, (group, near, _) in own if (group | near) & said}
+
+    def is_told_in(self, item: Evidence) -> bool:
+        """Tell whether the section of evidence says how to do what is asked for, by its heading."""
+        if not (self.howto and item.section):
+            return False
+        above, _, last = item.section.rpartition(SECTIONS)
+        title = frozenset(terms(f"{item.title} {above}", item.language))
+        heading = frozenset(terms(last, item.language))
+        own = [
+            (bool((group | near) & heading), weight)
+            for group, near, weight in self.groups[: self.own]
+            if (group | near) & heading or not (group | near) & title
+        ]
+        told = sum(weight for said, weight in own if said)
+        return told > 0 and told >= TOLD * sum(weight for _, weight in own)
+
+    @property
+    def asked(self) -> frozenset[str]:
+        """Return every term that is looked for, synonyms left out."""
+        return frozenset(term for group, _, _ in self.groups for term in group)
+
+
+def analyse(
+    question: SubQuestion,
+    languages: frozenset[str],
+    weights: TermWeights,
+    embedder: Embedder | None,
+) -> QueryTerms:
+    """Analyse a sub-question under the languages of the evidence.
+
+    Its vector is left out where the embedder does not serve its language.
+    """
+    words = lexicon(question.language)
+    spoken = languages | {question.language}
+    own, carried = _own_and_carried(question, words, spoken)
+    rarity = weights(sorted({term for group in (*own, *carried) for term in group}))
+    names = tuple(
+        frozenset(terms(name, question.language)).union(*query_terms(name, spoken))
+        for name in entities(question.text, words)
+    )
+    # The words around a name belong to it: "payments" in "the Acme payments API".
+    asked = cues(question.language)
+    defines = asked.found("definition", question.text)
+    bare = _version_removed(question.text, question.language)
+    about = focus(bare, words) if defines else topic(bare, words)
+    subject = frozenset(content_terms(about, question.language))
+    named = {term for name in names for term in name} | (subject if names else frozenset())
+    groups: list[Group] = []
+    for group, share in [(g, 1.0) for g in own] + [(g, TOPIC_WEIGHT) for g in carried]:
+        weight = min(rarity[term] for term in group) * share
+        weight *= ENTITY_WEIGHT if group & named else 1.0
+        groups.append((group, _synonyms(group, words), weight))
+    noun, kind, form = asked_kind(question, words)
+    unused = weights([UNUSED_TERM])[UNUSED_TERM]
+    mine = groups[: len(own)]
+    absent = sum(w for group, _, w in mine if min(rarity[t] for t in group) >= unused)
+    counted = frozenset[str]() if form else counted_noun(question.text, words)
+    in_focus = content_terms(focus(question.text, words), question.language)
+    focus_weights = weights(in_focus).values() if in_focus else ()
+    return QueryTerms(
+        groups=tuple(groups),
+        own=len(own),
+        absent=absent / (sum(w for _, _, w in mine) or 1.0),
+        focus_absent=bool(focus_weights) and min(focus_weights) >= unused,
+        entity_terms=names,
+        subject=subject,
+        said=frozenset().union(*query_terms(question.text, spoken)),
+        vector=_vector(question, embedder),
+        language=question.language,
+        wants=kind,
+        text=f"{question.text} {question.about}".strip(),
+        defines=defines,
+        enumerates=asked.found("enumeration", question.text) or is_plural(noun, words),
+        howto=asked.found("code", question.text) or _asks_way(question, words),
+        form=form,
+        counted=counted | _synonyms(counted, words),
+    )
+
+
+def _asks_way(question: SubQuestion, lists: Lexicon) -> bool:
+    """Tell whether a question asks how to do something by an infinitive: "как вступить …"."""
+    how, dictionary = lists.any_of("asks_way"), lists.known.dictionary
+    words = [word.strip(',.?!«»"').casefold() for word in question.text.split()] if how else []
+    return any(
+        first in how
+        and any(
+            one.pos in ("INFN", "VERB") and one.form == then
+            for one in readings(then, dictionary)[:1]
+        )
+        for first, then in pairwise(words)
+    )
+
+
+def asked_kind(question: SubQuestion, words: Lexicon) -> tuple[str, AnswerKind, str]:
+    """Return the noun that a sub-question asks for, the kind of answer and the form of value."""
+    noun, kind = wanted_noun(question, words)
+    form = form_asked(question.text, question.language) if kind in FORMED else ""
+    return noun, (forms()[form].kind or kind) if form else kind, form
+
+
+def _own_and_carried(
+    question: SubQuestion, words: Lexicon, languages: frozenset[str]
+) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
+    """Return the word groups of the clause itself, and those of the topic it leaves out."""
+    own: list[frozenset[str]] = []
+    text = _version_removed(steering_removed(question.text, words), question.language)
+    if words.names_something(text):
+        own = query_terms(text, languages)
+    carried = [group for group in query_terms(question.about, languages) if group not in own]
+    if not own:
+        own, carried = carried, []
+    return own or query_terms(question.query, languages), carried
+
+
+def _vector(question: SubQuestion, embedder: Embedder | None) -> Vectors | None:
+    if embedder is None:
+        return None
+    if embedder.languages is not None and question.language not in embedder.languages:
+        return None
+    return embedder.embed_query(f"{question.text} {question.about}".strip())
+
+
+def _version_removed(text: str, language: str) -> str:
+    """Take out "version" beside a number: the search finds it by what documents declare."""
+    named = cues(language).alternatives("version")
+    return re.sub(rf"{named}(?=\W{{0,2}}\d)|(?<=\d)\s*{named}", " ", text, flags=re.IGNORECASE)
+
+
+def steering_removed(text: str, words: Lexicon) -> str:
+    """Take out the words that steer a question but name nothing it is about."""
+    for name in ("recommend", "recent", "filler"):
+        text = words.remove(name, text)
+    return text
+
+
+@lru_cache(maxsize=1024)
+def _synonyms(group: frozenset[str], words: Lexicon) -> frozenset[str]:
+    related: set[str] = set()
+    for synonyms in words.synonyms:
+        analysed = {term for word in synonyms for term in terms(word, words.language)}
+        if analysed & group:
+            related |= analysed
+    return frozenset(related - group)

@@ -1,0 +1,137 @@
+"""Patterns over the words of a question, written in word classes; the tables hold them as text.
+
+A pattern is a regular expression whose atoms are words: `of` is the word itself, `.` any word,
+`<role|work -past>` a word of one of these classes and of none behind a minus, `(noun: …)` a named
+group, and a word in capitals a part that the table of the language names. A class is a list of the
+lexicon, what word_classes.py says of a word, or `=of`, the word itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from languages.language import find_language
+from reasoning.rules.decomposition.phrases import Word, words_of
+from reasoning.rules.decomposition.word_classes import classes_of, han_words
+from reasoning.rules.lexicon import Lexicon
+
+_ATOM = re.compile(r"<([^<>]*)>|\((\w+):|([A-Z]{2,})|([^\W\d_A-Z][^\W_A-Z]*|(?<!\d),)|(\.)|\s+")
+_ANY = "\x01[^\x03]*\x03"
+
+
+class Row(NamedTuple):
+    """Hold one row: where it matches, what it asks first, and what it asks then."""
+
+    pattern: re.Pattern[str]
+    ask: str
+    then: str
+    given: Mapping[str, Any]
+
+
+class PatternTable(NamedTuple):
+    """The patterns of a language by section, and the word classes that they use."""
+
+    rows: Mapping[str, Sequence[Row]]
+    classes: frozenset[str]
+    templates: Mapping[str, str]
+
+
+class PatternMatch(NamedTuple):
+    """Where a pattern matched: the words of each of its groups, by position."""
+
+    row: Row
+    words: Sequence[Word]
+    places: Mapping[str, tuple[int, int]]
+
+    def group(self, name: str) -> Sequence[Word]:
+        """Return the words of a group, none where it did not take part."""
+        start, end = self.places.get(name, (0, 0))
+        return self.words[start:end]
+
+    def named(self, **names: str) -> PatternMatch:
+        """Return the same with groups called by other names, too."""
+        others = {name: self.places[group] for name, group in names.items()}
+        return self._replace(places={**self.places, **others})
+
+
+@lru_cache(maxsize=8)
+def table(language: str) -> PatternTable:
+    """Read the table of patterns of a language."""
+    raw = find_language(language).read("patterns")
+    used: set[str] = set()
+    rows = {
+        section: [_row(row, raw["parts"], used) for row in raw.get(section, ())]
+        for section in ("beside", "inside", "whole")
+    }
+    return PatternTable(rows, frozenset(used), raw.get("templates", {}))
+
+
+def _row(given: dict[str, Any], parts: Mapping[str, str], used: set[str]) -> Row:
+    pattern = re.compile(_expression(given["find"], parts, used))
+    return Row(pattern, given["ask"], given.get("then", ""), given)
+
+
+def _expression(source: str, parts: Mapping[str, str], used: set[str]) -> str:
+    def atom(match: re.Match[str]) -> str:
+        classes, group, part, word, any_word = match.groups()
+        if part:
+            return f"(?:{_expression(parts[part], parts, used)})"
+        if group:
+            return f"(?P<{group}>"
+        if word:
+            return f"(?:\x01{re.escape(word)}\x02[^\x03]*\x03)"
+        if any_word:
+            return f"(?:{_ANY})"
+        return "" if classes is None else _one_of(classes, used)
+
+    return _ATOM.sub(atom, source)
+
+
+def _one_of(classes: str, used: set[str]) -> str:
+    wanted, *barred = [piece.strip() for piece in classes.split(" -")]
+    if wanted.startswith("-"):
+        wanted, barred = "", [wanted[1:], *barred]
+    names = wanted.split("|") if wanted else []
+    barred = [name for name in barred if name]
+    used.update(names, barred)
+    ahead = f"(?=[^\x03]*,(?:{'|'.join(map(re.escape, names))}),)" if names else ""
+    if barred:
+        ahead += f"(?![^\x03]*,(?:{'|'.join(map(re.escape, barred))}),)"
+    return f"(?:\x01[^\x02\x03]*\x02{ahead}[^\x03]*\x03)"
+
+
+def find(text: str, section: str, lists: Lexicon) -> list[PatternMatch]:
+    """Return what the rows of a section match in a text, in the order of the rows."""
+    known = table(lists.language)
+    words = words_of(text) if lists.known.spaced else han_words(text, lists)
+    pieces: list[str] = []
+    starts: dict[int, int] = {}
+    at = 0
+    for place, word in enumerate(words):
+        starts[at] = place
+        classes = ",".join(sorted(classes_of(words, place, lists) & known.classes))
+        pieces.append(f"\x01{_bare(word.low)}\x02,{classes},\x03")
+        at += len(pieces[-1])
+    starts[at] = len(words)
+    line = "".join(pieces)
+    matches = ((row, row.pattern.match(line)) for row in known.rows[section])
+    return [
+        PatternMatch(
+            row,
+            words,
+            {
+                name: (starts[match.start(name)], starts[match.end(name)])
+                for name, said in match.groupdict().items()
+                if said is not None
+            },
+        )
+        for row, match in matches
+        if match is not None
+    ]
+
+
+def _bare(word: str) -> str:
+    return re.sub("[\x01-\x03]", " ", word)

@@ -1,0 +1,1 @@
+"""Questions over records: their fields, conditions, groups and answers."""

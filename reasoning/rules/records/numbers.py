@@ -1,0 +1,162 @@
+"""Numbers, years and dates, in words as well, as conditions on fields of records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from reasoning.rules.records.phrases import HAN, PhraseMatch, tables
+from reasoning.rules.records.reading import RecordReading, is_negated, nearest
+
+COMPARES = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "order gt": ">", "order lt": "<"}
+TURNED = {">": "<=", "<": ">=", ">=": "<", "<=": ">"}
+SIGNS = {"$": "", "€": "", "≥": ">=", "≤": "<="}
+YEAR = re.compile(r"1\d{3}|20\d{2}|2100")
+
+
+def read_numbers(reading: RecordReading) -> None:
+    """Make a condition of each number, on the field that it is of."""
+    schema = reading.schema
+    value: float | str
+    high: float | str | None
+    for place, one in enumerate(reading.said):
+        if place in reading.used or not one.is_a("number", "decade", "date"):
+            continue
+        if one.is_a("decade"):
+            name = next(iter(schema.dates), None)
+            value, op, high, marks = float(one.text), "<", float(one.text) + 10, list[int]()
+        else:
+            op, marks = _operator(reading, place)
+            value, high = _value(one), None
+            if op == "=" and _limits(reading, place, value):
+                continue
+            name = _field_of_number(reading, place, marks, value)
+            if op == "between":
+                last = nearest(reading, marks[-1], ("number", "date"))
+                op, high = "<=", _value(reading.said[last]) if last is not None else None
+                marks += [last] if last is not None else []
+        if name is None:
+            reading.sure = False
+            continue
+        if high is not None:
+            reading.add(place, name, ">=", value)
+        reading.add(place, name, op, value if high is None else high)
+        reading.used |= {place, *marks}
+
+
+def _operator(reading: RecordReading, place: int) -> tuple[str, list[int]]:
+    """Return how a number compares, and the places that say so; its field may stand between."""
+
+    def beside(kinds: Sequence[str], *, back: bool = False) -> int | None:
+        near = nearest(reading, place, kinds, back=back)
+        if near is None and (of := nearest(reading, place, ("field",), back=back)) is not None:
+            near = nearest(reading, of, kinds, back=back)
+        return None if near in reading.used else near
+
+    before = beside((*COMPARES, "between", "from", "sign"), back=True)
+    until, after = beside(("until",)), beside(tuple(COMPARES))
+    if until is not None and nearest(reading, until, ("number", "date")) == until + 1:
+        return "between", [until] if before is None else [before, until]
+    for near in (before, after):
+        one = reading.said[near] if near is not None else None
+        if one is None or near is None:
+            continue
+        text = one.text.casefold()
+        if near == before and one.is_a("from", "sign"):
+            return ">=" if one.is_a("from") else SIGNS.get(text, text) or "=", [near]
+        # "or more" follows its number, as any comparison may in Chinese.
+        late = text.startswith(tuple(f"{word} " for word in tables()["late"]))
+        fits = not late if near == before else late or one.is_a("ge") or HAN.search(text)
+        op = next((op for kind, op in COMPARES.items() if one.is_a(kind) and fits), None)
+        if op is not None:
+            of = nearest(reading, near, ("field",), back=True)  # "no release since 2023"
+            denied = is_negated(reading, near) or (of is not None and is_negated(reading, of))
+            return TURNED[op] if denied and near == before else op, [near]
+    return "=", []
+
+
+def _limits(reading: RecordReading, place: int, value: float | str) -> bool:
+    """Take a small number beside a superlative as how many are listed."""
+    if not isinstance(value, float) or not 0 < value <= 100 or not value.is_integer():
+        return False
+    orders = ("order most", "order least", "most", "least")
+    beside = [nearest(reading, place, orders), nearest(reading, place, orders, back=True)]
+    listed = nearest(reading, place, ("list",), back=True) is not None
+    if beside == [None, None] and not (listed and nearest(reading, place, ("table", "noun"))):
+        return False
+    reading.limit = int(value)
+    reading.used.add(place)
+    return True
+
+
+def _field_of_number(
+    reading: RecordReading, place: int, marks: Sequence[int], value: float | str
+) -> str | None:
+    schema, said = reading.schema, reading.said
+    dated = isinstance(value, str) or YEAR.fullmatch(f"{value:g}") is not None
+    for order in (m for p in marks for m in said[p].meanings if m.kind in ("order gt", "order lt")):
+        known = schema.orders(order.name)
+        if known and (dated or known[0] not in schema.dates):
+            return known[0]
+    starts = [place, *marks]
+    for start, back in ((min(starts), True), (max(starts), False), (place, False)):
+        near = nearest(reading, start, ("field", "hint"), back=back)
+        held = said[near] if near is not None else None
+        names = [m.name for kind in ("field", "hint") for m in (held.of(kind) if held else ())]
+        fitting = [n for n in names if (dated if n in schema.dates else schema.numeric(n))]
+        if fitting and near is not None:
+            reading.used.add(near)
+            return fitting[0]
+    if dated:
+        return next(iter([*(m.name for one in said for m in one.of("hint")), *schema.dates]), None)
+    numbers = [n for n in schema.fields
+               if schema.numeric(n) and schema.tells(n) and n not in schema.dates]  # fmt: skip
+    return schema.first(tables()["worth"], numbers) or (numbers[0] if len(numbers) == 1 else None)
+
+
+def _value(one: PhraseMatch) -> float | str:
+    """Return a date, or read a number: the comma of "1,000" and "4,5" sets off other things."""
+    if one.is_a("date"):
+        return one.text
+    text = one.of("number")[0].name
+    if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?", text):
+        return float(text.replace(",", ""))
+    try:
+        return float(text.replace(",", "."))
+    except ValueError:
+        return float(re.sub(r"\D", "", text))
+
+
+def with_iso_dates(text: str) -> str:
+    """Write dates and months of a year as ISO 8601 does: "15 марта 2024", "2024年3月"."""
+
+    def written(match: re.Match[str]) -> str:
+        if match["name"]:
+            month = next(n for n, names in _months().items() if match["name"].casefold() in names)
+        else:
+            month = int(match["han"])
+        day = match["before"] or match["after"] or match["handay"]
+        return f"{match['year'] or match['later'] or match['hanyear']}-{month:02d}" + (
+            f"-{int(day):02d}" if day else ""
+        )
+
+    return _dates().sub(written, text)
+
+
+@cache
+def _months() -> dict[int, frozenset[str]]:
+    return {number: frozenset(names) for number, names in tables()["months"].items()}
+
+
+@cache
+def _dates() -> re.Pattern[str]:
+    names = "|".join(sorted((n for one in _months().values() for n in one), key=len, reverse=True))
+    return re.compile(
+        rf"(?:(?P<before>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? )?\b(?P<name>{names})\.?"
+        r"(?: (?P<after>\d{1,2})(?:st|nd|rd|th)?\b)?(?:,? (?:of )?(?P<year>\d{4})\b"
+        # "between March and May 2025": the year of the second month is that of both.
+        rf"|(?=,? ?(?:[–—-]|\w+) ?(?:\d+ )?(?:{names})\.?(?: \d{{1,2}},?)? (?P<later>\d{{4}})\b))"
+        r"|(?P<hanyear>\d{4})年(?P<han>\d{1,2})月(?:份|(?P<handay>\d{1,2})[日号])?",
+        re.IGNORECASE,
+    )

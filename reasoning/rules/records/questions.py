@@ -1,0 +1,164 @@
+"""Read a question as a query over records: conditions, what is listed or counted, its order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from core.record_names import ANY_FIELD, find_title
+from core.tool_spec import ToolSpec
+from core.types import Call
+from reasoning.rules.records.aggregates import read_aggregates, read_orders
+from reasoning.rules.records.numbers import read_numbers, with_iso_dates
+from reasoning.rules.records.phrases import tables
+from reasoning.rules.records.reading import NEAR, RecordReading, has
+from reasoning.rules.records.schema import RecordSchema, schema_of
+from reasoning.rules.records.words import read_missing, read_unknown, read_values
+
+RECORDS = "query_records"
+LISTED = 10
+SUPERLATIVES = 5  # listed where several are asked for, and no number says how many
+GROUPS = 20
+SHOWN = 4  # fields beside a title
+MOST_GUESSES = 1  # names that a question beside prose leaves to be found in the records
+BINDING = ("not", "order most", "order least", "most", "least", "average")  # none is passed over
+WANT = ("list", "who", "when", "count")
+
+
+def record_calls(question: str, language: str, tools: Sequence[ToolSpec]) -> list[Call]:
+    """Return the calls that answer a question over records, none where it is no such question.
+
+    It is one when every word of it is explained by the schema of the records, or is looked for in
+    their values; beside prose, it must name the things that the records are of, or values that they
+    have. One call is of one file, and several are as good where the question means the things of
+    each.
+    """
+    found: list[tuple[int, list[Call]]] = []
+    for spec in tools:
+        if spec.base == RECORDS and spec.tables:
+            if spec.scoped:  # it knows its own source alone; a profile scopes tools for several
+                spec = spec.model_copy(update={"others": max(1, spec.others)})
+            if made := read(question, schema_of(spec)):
+                guesses = sum(one["op"] == "has" for one in made[0]["where"])
+                said = {"language": language}
+                found.append((guesses, [Call(tool=spec.name, arguments=a | said) for a in made]))
+    return min(found, key=lambda one: one[0], default=(0, []))[1]
+
+
+def read(question: str, schema: RecordSchema) -> list[dict[str, Any]]:
+    """Return the arguments of the queries that a question asks for, none where it asks for none.
+
+    Of several files those are meant that the question names, and that explain most of it.
+    """
+    question = with_iso_dates(question)
+    if not schema.files:
+        return []
+    named = named_files(RecordReading(schema.scan(question), schema))
+    if len({tuple(sorted(one.fields)) for one in schema.files}) == 1:
+        readings = [("", _read(question, schema))]
+    else:
+        files = named or [one.file for one in schema.files]
+        readings = [(file, _read(question, schema.alone(file))) for file in files]
+    known = [(found[0], found[1] | {"file": file}) for file, found in readings if found]
+    if schema.prose and not named:  # beside prose nothing but values that records have is sure
+        known = [one for one in known if not one[0] and _is_sure(one[1])]
+    best = min((unknown for unknown, _ in known), default=0)
+    return [arguments for unknown, arguments in known if unknown == best][: len(named) or 1]
+
+
+def _read(question: str, schema: RecordSchema) -> tuple[int, dict[str, Any]] | None:
+    """Return how much of the question the schema does not explain, and the arguments."""
+    reading = RecordReading(schema.scan(question), schema)
+    reading.named = bool(named_files(reading))
+    read_numbers(reading)
+    read_orders(reading)
+    read_values(reading)
+    read_missing(reading)
+    read_aggregates(reading)
+    unknown = read_unknown(reading, question)
+    _asked(reading)
+    guessed = sum(one["field"] == ANY_FIELD for one in reading.where)
+    arguments = _arguments(reading, unknown, guessed)
+    return None if arguments is None else (guessed + reading.passed_over, arguments)
+
+
+def _is_sure(arguments: dict[str, Any]) -> bool:
+    """Tell whether a query counts or lists what exact values of its records tell apart."""
+    where = [*arguments["where"], *arguments.get("among", ())]
+    return bool(where) and all(one["op"] == "=" and one["field"] != ANY_FIELD for one in where)
+
+
+def named_files(reading: RecordReading) -> list[str]:
+    """Return the files whose things the question names; their names are explained thereby."""
+    schema, named = reading.schema, list[list[str]]()
+    all_files = [one.file for one in schema.files]
+    for place, one in enumerate(reading.said):
+        if not one.is_a("table", "noun") or one.is_a("value", "flag"):
+            continue
+        own = [meaning.name for meaning in one.of("table")]
+        if schema.prose and not own and one.text.casefold() in tables()["generic"]:
+            continue
+        found = own or [f for noun in one.of("noun") for f in schema.of_noun(noun.name)]
+        known = [file for file in dict.fromkeys(found) if file in all_files]
+        asked = [m.name for m in one.of("field") if not schema.names(m.name)]
+        if known and (own or not asked):
+            named.append(known)
+            reading.used.add(place)
+    return min(named, key=len, default=[])
+
+
+def _asked(reading: RecordReading) -> None:
+    """Show the fields that are named and nothing else is made of."""
+    schema = reading.schema
+    people = tables()["people"]
+    for place, one in enumerate(reading.said):
+        if place not in reading.used and one.is_a("field") and not one.is_a("filler"):
+            names = [m.name for m in one.of("field")]
+            reading.shown += names[:1] if not set(names) & set(reading.shown) else []
+    person = schema.first(people) if has(reading, "who") and not reading.groups else None
+    if person and not {schema.canonical[name] for name in reading.shown} & set(people):
+        reading.shown.append(person)
+    if has(reading, "when") and schema.dates and not set(schema.dates) & set(reading.shown):
+        hints = [m.name for one in reading.said for m in one.of("hint")]
+        reading.shown.append([*hints, *schema.dates][0])
+
+
+def _arguments(reading: RecordReading, unknown: bool, guesses: int) -> dict[str, Any] | None:
+    schema = reading.schema
+    sure_of = any(one["op"] != "has" and one["field"] != ANY_FIELD for one in reading.where)
+    counted = reading.aggregate != "list" or reading.order is not None
+    listed = has(reading, *WANT)
+    noun = reading.named or (not schema.prose and has(reading, "noun"))
+    signal = counted or sure_of or (unknown and (noun or (listed and reading.shown)))
+    everything = listed and noun and not reading.shown and not unknown
+    left = [one for place, one in enumerate(reading.said) if place not in reading.used]
+    if (
+        not (reading.sure and (signal or everything) and (counted or listed or noun))
+        or has(reading, "how")
+        or any(one.is_a(*BINDING) for one in left)
+        or guesses > (MOST_GUESSES if schema.prose else NEAR)
+    ):
+        return None
+    where, among = reading.where, list[dict[str, Any]]()
+    if reading.aggregate == "share":
+        where, among = reading.shared()
+        if not where:
+            return None
+    arguments: dict[str, Any] = {"where": where, "aggregate": reading.aggregate}
+    if reading.groups is not None:
+        arguments |= {"by": reading.groups, "characters": reading.characters}
+    if reading.groups is not None or reading.adds is not None:
+        arguments |= {"field": reading.adds, "limit": reading.limit or GROUPS}
+    elif reading.order is not None:
+        plural = any(one.is_a("noun", "table") and one.text.endswith("s") for one in reading.said)
+        name, down = reading.order
+        arguments |= {"order_by": name, "descending": down}
+        arguments |= {"limit": reading.limit or (SUPERLATIVES if plural else 1)}
+        reading.shown = list(dict.fromkeys([*reading.shown, name]))
+    else:
+        arguments |= {"among": among, "limit": reading.limit or LISTED}
+    named = [name for name in schema.fields if schema.names(name)]
+    codes = [name for name in named if schema.is_code(name)]
+    if codes or find_title(schema.fields):  # else a record is called by its first name
+        named = codes
+    return arguments | {"show": [*named[:1], *reading.shown][:SHOWN]}

@@ -1,0 +1,245 @@
+"""The fields and files of records as questions name them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
+from itertools import islice
+from os.path import commonprefix
+
+from core.record_names import humanise
+from core.tool_spec import ToolSpec
+from core.types import FieldInfo
+from languages.language import known_languages
+from reasoning.rules.records.phrases import (
+    HAN,
+    Meaning,
+    PhraseMatch,
+    Phrases,
+    general_phrases,
+    is_common,
+    plurals,
+    tables,
+)
+
+_YEAR = re.compile(r"1\d{3}|20\d{2}|2100")
+_CODE = re.compile(r"[A-Z]{1,6}[-_/ ]?\d+")
+_SPOKEN = re.compile(rf"(.+) ({'|'.join(known_languages())})")
+_DATE = re.compile(r"\d{4}-\d{2}")
+MOST_WORDS = 5  # of a value that a question says
+GENERAL_KINDS = ("record", "book")  # records of any kind, and of works
+NAMES = ("title", "id")  # what a record is called, not what is known of it
+AKIN = "akin"  # the value of the meaning of a word that is like the name of a field
+SHARED = 4  # letters that "supply" and "supplier" must share, all but their endings
+DISTINCT = 0.9  # the share of records that have another value, where it is their name
+
+
+def canonical(name: str) -> str:
+    """Return what the field of a name is in every collection ("author"), "" where it is unknown.
+
+    The name as a whole decides, else its last known word: "customer_city" is a city.
+    """
+    return _canonical(label_of(name))
+
+
+@lru_cache(maxsize=4096)
+def _canonical(label: str) -> str:
+    names = _canonical_phrases()
+    label = label.rstrip("0123456789 ").casefold()  # "isbn13"
+    # As it stands before its inflections: "рік" is a year, and "років" an age.
+    exact = next((name for name, texts in tables()["fields"].items() if label in texts), "")
+    whole = [one for one in names.scan(label) if one.meanings]
+    return exact or (whole[-1].meanings[0].name if whole else "")
+
+
+@cache
+def _canonical_phrases() -> Phrases:
+    listed = [
+        (str(t), Meaning("field", name))
+        for name, texts in tables()["fields"].items()
+        for t in texts
+    ]
+    return Phrases([*listed, *plurals(listed)])
+
+
+def label_of(name: str) -> str:
+    """Return the name of a field in words: "metadata.num_pages" is "num pages"."""
+    return humanise(name.rsplit(".", 1)[-1])
+
+
+def stem_of(name: str) -> tuple[str, str]:
+    """Return the name of a field in words, and the language that ends it: "name_zh"."""
+    match = _SPOKEN.fullmatch(label := label_of(name))
+    return (match[1], match[2]) if match else (label, "")
+
+
+def file_words(file: str) -> str:
+    """Return the name of a file in words, without its folder and ending."""
+    return humanise(file.rsplit("/", 1)[-1].rsplit(".", 1)[0]).casefold()
+
+
+def is_date(info: FieldInfo) -> bool:
+    """Tell whether a field's values are years or dates."""
+    shown = info.examples[:20]
+    if info.type == "number":
+        dated = canonical(info.name) in tables()["dates"]
+        return dated and all(_YEAR.fullmatch(one) for one in shown)
+    return bool(shown) and all(_DATE.match(one) for one in shown)
+
+
+class RecordSchema:
+    """Hold the fields and tables of a record tool, with the phrases that name them."""
+
+    def __init__(self, spec: ToolSpec) -> None:
+        """Read the names and values that the tool knows."""
+        self.spec = spec
+        self.canonical = {info.name: canonical(info.name) for info in spec.fields}
+        self.fields = {info.name: info for info in spec.fields}
+        self.dates = [info.name for info in spec.fields if is_date(info)]
+        order = [*tables()["dates"], *self.canonical.values()]
+        self.dates.sort(key=lambda name: order.index(self.canonical[name]))
+        self.phrases = Phrases(self._named(), general_phrases())
+        telling = [name for name in self.fields if self.tells(name)]
+        self.files = [one for one in spec.tables if set(one.fields) & set(telling)]
+        # Passages that are kept as JSON lines have an id and a title, and are no records to count.
+        self.prose = spec.others + sum(t.records for t in spec.tables if t not in self.files)
+        self._alone: dict[str, RecordSchema] = {}
+
+    def alone(self, file: str) -> RecordSchema:
+        """Return the schema of the records of one file."""
+        if file not in self._alone:
+            table = next(one for one in self.files if one.file == file)
+            fields = [info for info in self.spec.fields if info.name in table.fields]
+            update = {"fields": fields, "tables": [table], "others": self.prose}
+            self._alone[file] = RecordSchema(self.spec.model_copy(update=update))
+        return self._alone[file]
+
+    def scan(self, text: str) -> list[PhraseMatch]:
+        """Cut a question into phrases; a word akin to a field's name stands for the field."""
+        said = self.phrases.scan(text)
+        return [one if one.meanings else self._guessed(one) for one in said]
+
+    def _guessed(self, one: PhraseMatch) -> PhraseMatch:
+        # Every sentence begins with a capital; elsewhere it is a name.
+        word = one.text if one.start else one.text[:1].lower() + one.text[1:]
+        if not word.islower() or HAN.search(word):
+            return one
+        near = []
+        for name in self.fields:
+            known = [str(t) for t in tables()["fields"].get(self.canonical[name], ())]
+            for label in (*label_of(name).casefold().split(), *(t for t in known if " " not in t)):
+                least = max(SHARED, min(len(label), len(word)) - 2)
+                if len(commonprefix([label, word])) >= least:
+                    near.append(Meaning("field", name, AKIN))
+        if not near and not self.prose:  # which has many words alike
+            near = [*self.phrases.corrected(word)]
+        return replace(one, meanings=tuple(dict.fromkeys(near)))
+
+    def named_values(self, text: str) -> list[dict[str, str]]:
+        """Return a condition for each field of which a text names a value."""
+        said = {m.name: m.value for one in self.scan(text) for m in one.of("value")}
+        return [{"field": name, "op": "contains", "value": said[name]} for name in said]
+
+    def names(self, name: str) -> bool:
+        """Tell whether a field names its records: a text that is another one in nearly each."""
+        info = self.fields[name]
+        return (
+            info.type == "text"
+            and name not in self.dates
+            and self.canonical[name] not in tables()["people"]
+            and info.values
+            >= DISTINCT * sum(one.records for one in self.files if name in one.fields)
+        )
+
+    def is_code(self, name: str) -> bool:
+        """Tell whether a field's values are codes that records are called by: "SUP-1042"."""
+        shown = self.fields[name].examples
+        return bool(shown) and all(_CODE.fullmatch(one) for one in shown)
+
+    def tells(self, name: str) -> bool:
+        """Tell whether a field says more of a record than what it is called."""
+        label = label_of(name)
+        return self.canonical[name] not in NAMES and not label.endswith("id") and label != "text"
+
+    def first(self, names: Iterable[str], among: Sequence[str] | None = None) -> str | None:
+        """Return the first field that is one of these in every collection's terms."""
+        held = self.fields if among is None else among
+        return next((f for name in names for f in held if self.canonical[f] == name), None)
+
+    def numeric(self, name: str) -> bool:
+        """Tell whether a field's values are numbers."""
+        return self.fields[name].type == "number"
+
+    def orders(self, name: str) -> list[str]:
+        """Return the fields that a superlative may order by."""
+        wanted = tables()["order_fields"][name]
+        found = [f for one in wanted for f in self.fields if self.canonical[f] == one]
+        found += self.dates if "date" in wanted else ()
+        return [f for f in found if self.numeric(f) or f in self.dates]
+
+    def of_noun(self, kind: str) -> list[str]:
+        """Return the files whose records a noun names, by their own name or by their fields."""
+        group = {word for text in tables()["tables"][kind] for word in (text, f"{text}s")}
+        made = {g for g, has in tables()["made_of"].items() if g in group for g in has}
+        return [
+            one.file
+            for one in self.files
+            if {*re.split(r"[\W_\d]+", file_words(one.file))} & group
+            or {self.canonical[name] for name in one.fields} & made
+        ]
+
+    def _named(self) -> Iterator[tuple[str, Meaning]]:
+        labels = {label_of(name) for name in self.fields}
+        for info in self.spec.fields:
+            meaning = Meaning("field", info.name)
+            known = self.canonical[info.name]
+            listed = [(label_of(info.name), meaning)]
+            listed += [(str(text), meaning) for text in tables()["fields"].get(known, ())]
+            if not known:  # "song" of an order, which is no field of every collection
+                kinds = [g for kind, g in tables()["tables"].items() if kind not in GENERAL_KINDS]
+                groups = [one for one in kinds if label_of(info.name) in one]
+                listed += [(t, meaning) for one in groups for t in one if t not in labels]
+            if info.name in self.dates:
+                hint = Meaning("hint", info.name)
+                listed += [(str(text), hint) for text in tables()["when"].get(known, ())]
+            held = {value.casefold() for value in info.examples}
+            if held and held <= {*tables()["flags"]}:
+                listed += [(text, Meaning("flag", info.name)) for text, _ in listed]
+            elif info.values <= len(info.examples) and known != "title":
+                listed += self._values(info, held)
+            yield from listed
+            yield from plurals(listed)
+        for one in self.spec.tables:
+            stem = file_words(one.file)
+            for text in (stem, *stem.split()):
+                if len(text) > 1:
+                    yield text, Meaning("table", one.file)
+                    yield re.sub(r"(?<=\w{3})s$", "", text), Meaning("table", one.file)
+
+    def _values(self, info: FieldInfo, held: set[str]) -> Iterator[tuple[str, Meaning]]:
+        for value in info.examples:
+            low = value.casefold()
+            if not 0 < len(low.split()) <= MOST_WORDS or low.replace(".", "").isdigit():
+                continue
+            meaning = Meaning("value", info.name, value)
+            if not is_common(low):
+                yield from [(low, meaning), (low.replace("_", " "), meaning)]
+            for group in tables()["values"].values():
+                if low in group:  # what is a value of its own stands for nothing else
+                    yield from ((t, meaning) for t in group if t == low or t not in held)
+
+
+_schemas: dict[tuple[object, ...], RecordSchema] = {}
+
+
+def schema_of(spec: ToolSpec) -> RecordSchema:
+    """Return the schema of a tool; made once for what its caller sees."""
+    seen = [(info.name, info.values, *info.examples) for info in spec.fields]
+    key = (spec.name, spec.others, *map(tuple, seen), *((t.file, t.records) for t in spec.tables))
+    if key not in _schemas:
+        for old in [*islice(_schemas, max(0, len(_schemas) - 15))]:
+            _schemas.pop(old, None)
+        _schemas[key] = RecordSchema(spec)
+    return _schemas[key]

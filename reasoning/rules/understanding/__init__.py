@@ -1,0 +1,1 @@
+"""How a question is understood: its clauses, what it is about, how sure its kind is."""

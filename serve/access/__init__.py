@@ -1,0 +1,1 @@
+"""Who may call, how often, from where, and what is recorded of it."""

@@ -1,0 +1,191 @@
+"""Who is calling: a key or a signed token becomes an AuthContext, and nothing else does."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import jwt
+from pydantic import ValidationError
+
+from core.auth import AuthContext, checked_sources
+from core.errors import CallerError, OperatorError
+from core.settings import Settings
+from core.versions import ANY
+from serve.errors import NotAuthenticated
+from stores.accounts.keys import PREFIX, Key, Keys
+
+REQUIRED = ["exp", "sub", "tenant"]
+SHORTEST_SECRET = 32  # bytes, RFC 7518 section 3.2
+INVALID = "the token is not valid here"
+
+
+class Tokens:
+    """Turn a signed token into its caller: `sub` the user, `tenant`, and `roles` as a list.
+
+    `allowed_sources`, a list of source patterns, and `version_policy` confine them further.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the key; raises OperatorError when it does not fit the algorithm."""
+        self._settings = settings
+        self._key = _verification_key(settings)
+
+    @property
+    def enabled(self) -> bool:
+        """Tell whether there is a key to check tokens with."""
+        return self._key is not None
+
+    def verified(self, token: str) -> AuthContext:
+        """Return the caller, or raise NotAuthenticated."""
+        if self._key is None:
+            raise NotAuthenticated(INVALID)
+        settings = self._settings
+        try:
+            claims: dict[str, Any] = jwt.decode(
+                token,
+                self._key,
+                algorithms=[settings.jwt.algorithm],
+                audience=settings.jwt.audience,
+                issuer=settings.jwt.issuer or None,
+                leeway=settings.jwt.leeway_seconds,
+                options={"require": REQUIRED},
+            )
+        except jwt.PyJWTError:
+            raise NotAuthenticated(INVALID, hint="ask for a new one") from None
+        return _caller(claims)
+
+
+def _caller(claims: dict[str, Any]) -> AuthContext:
+    roles, sources = claims.get("roles", []), claims.get("allowed_sources")
+    policy = claims.get("version_policy", ANY)
+    if not (_texts(roles) and isinstance(claims["tenant"], str)):
+        raise NotAuthenticated("a token names its tenant as a text and its roles as a list")
+    if not (sources is None or _texts(sources)) or not isinstance(policy, str):
+        rule = "a token names its allowed_sources as a list and its version_policy as a text"
+        raise NotAuthenticated(rule)
+    try:
+        return AuthContext(
+            tenant=claims["tenant"],
+            user=claims["sub"],
+            roles=frozenset(roles),
+            allowed_sources=None if sources is None else checked_sources(sources),
+            version_policy=policy,
+        )
+    except CallerError as error:
+        raise NotAuthenticated(error.rule) from None
+    except ValidationError:
+        raise NotAuthenticated("a version_policy has 1 to 64 characters") from None
+
+
+def _texts(given: object) -> bool:
+    return isinstance(given, list) and all(isinstance(one, str) for one in given)
+
+
+def _verification_key(settings: Settings) -> str | None:
+    secret, path = settings.jwt.key, settings.jwt.public_key
+    if secret is None and path is None:
+        return None
+    if not settings.jwt.audience:
+        raise OperatorError(
+            "signed tokens need an audience, or those of other services would be good here too",
+            hint="set CARREL_JWT__AUDIENCE",
+        )
+    symmetric = settings.jwt.algorithm == "HS256"
+    if symmetric != (path is None):
+        raise OperatorError(
+            "HS256 takes jwt.key, the other algorithms jwt.public_key",
+            value=settings.jwt.algorithm,
+            hint="set one of them, and jwt.algorithm",
+        )
+    if secret is not None and symmetric:
+        if len(secret.get_secret_value().encode()) < SHORTEST_SECRET:
+            raise OperatorError(f"jwt.key has at least {SHORTEST_SECRET} bytes")
+        return secret.get_secret_value()
+    assert path is not None  # as not symmetric
+    return _public_key(settings, path.expanduser())
+
+
+def _public_key(settings: Settings, path: Path) -> str:
+    try:
+        text: str = path.read_text(encoding="ascii")
+        jwt.get_algorithm_by_name(settings.jwt.algorithm).prepare_key(text)
+    except (OSError, ValueError, TypeError, jwt.PyJWTError) as error:
+        raise OperatorError(
+            f"jwt.public_key must be a PEM file of a key for {settings.jwt.algorithm}",
+            value=f"{path} ({error})",
+            hint="give the public key alone",
+        ) from None
+    if "PRIVATE" in text:
+        raise OperatorError("jwt.public_key holds a private key", hint="give the public key alone")
+    return text
+
+
+BEARER = re.compile(r"Bearer +([A-Za-z0-9._~+/=-]{1,4096})", re.ASCII | re.IGNORECASE)
+DEFAULT_TENANT = "default"
+ANONYMOUS = "local"
+
+
+@dataclass(frozen=True)
+class AuthenticatedCaller:
+    """A verified caller and how they were authenticated; `key` is None without an API key."""
+
+    auth: AuthContext
+    how: Literal["key", "token", "anonymous"]
+    key: Key | None = None
+
+
+class Authenticator:
+    """Verify API keys and signed tokens; callers without either are let in only as anonymous."""
+
+    def __init__(self, keys: Keys, settings: Settings, *, allow_anonymous: bool = False) -> None:
+        """Read the keys of signed tokens; raises OperatorError when they are unfit."""
+        self._keys = keys
+        self._tokens = Tokens(settings)
+        self._anonymous = AuthContext(
+            tenant=DEFAULT_TENANT,
+            user=ANONYMOUS,
+            roles=frozenset(settings.serve.anonymous_roles),
+        )
+        self.allow_anonymous = allow_anonymous
+
+    @property
+    def takes_tokens(self) -> bool:
+        """Tell whether signed tokens say who bears a name."""
+        return self._tokens.enabled
+
+    @property
+    def has_no_key(self) -> bool:
+        """Return whether no caller could get in: no key is valid, and no token is accepted."""
+        good = any(not key.revoked_at for key in self._keys.listed())
+        return not good and not self._tokens.enabled
+
+    def caller(self, header: str | None) -> AuthContext:
+        """Return who sends this `Authorization` header, or raise NotAuthenticated."""
+        return self.authenticate(header).auth
+
+    def authenticate(self, header: str | None) -> AuthenticatedCaller:
+        """Return who sends this `Authorization` header and with which key.
+
+        Raises NotAuthenticated. A wrong key is turned away also where anonymous callers are let in.
+        """
+        if header is None:
+            if self.allow_anonymous:
+                return AuthenticatedCaller(self._anonymous, "anonymous")
+            raise NotAuthenticated(
+                "a request needs a key",
+                hint="send `Authorization: Bearer KEY`; `carrel keys create` makes one",
+            )
+        match = BEARER.fullmatch(header.strip())
+        if match is None:
+            raise NotAuthenticated("the Authorization header is `Bearer KEY`")
+        if not match[1].startswith(PREFIX):
+            return AuthenticatedCaller(self._tokens.verified(match[1]), "token")
+        key = self._keys.verified(match[1])
+        if key is None:
+            raise NotAuthenticated(
+                "the key is unknown, expired or revoked", hint="`carrel keys create` makes one"
+            )
+        return AuthenticatedCaller(key.auth, "key", key)

@@ -1,0 +1,239 @@
+"""What each caller may use: questions, other requests, and tokens of the chat model."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+import json
+import math
+import sqlite3
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+
+from limits import RateLimitItemPerMinute
+from limits.errors import StorageError
+from limits.storage import MemoryStorage, RedisStorage
+from limits.strategies import MovingWindowRateLimiter
+
+from core.auth import AuthContext
+from core.cache.redis_store import RETRY_SECONDS
+from core.distribution import require_extra
+from core.errors import OperatorError
+from core.settings import Settings
+from core.trace import RunRecord, Step
+from serve.errors import LimitExceeded
+from serve.runs.watch import NullObserver, RunObserver
+from serve.telemetry.logs import log
+from stores.accounts.keys import Key
+from stores.accounts.spending import Spending
+
+PREFIX = "carrel-limits"
+
+
+class _Rate(RateLimitItemPerMinute):
+    """Count in one window whatever the limit, so that a changed one holds for what was done.
+
+    Its key names nobody. It is a digest without a secret, for servers of other data directories
+    count in the same window.
+    """
+
+    def key_for(self, *identifiers: bytes | str | float) -> str:
+        told = json.dumps([str(one) for one in identifiers], separators=(",", ":"))
+        return f"{self.namespace}/{hashlib.sha256(told.encode('ascii')).hexdigest()}"
+
+
+@dataclass(frozen=True)
+class RateLimitStatus:
+    """How much of a limit is left; `reset` is in seconds until the oldest no longer counts."""
+
+    allowed: bool
+    limit: int
+    remaining: int
+    reset: int
+
+
+class RateLimiter:
+    """Count by name and owner within the last minute, in memory and for several servers in Redis.
+
+    While Redis does not answer, each server counts alone; no caller is turned away for that.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        """Begin at zero, or where Redis is; raises OperatorError without its client library."""
+        self._memory = MovingWindowRateLimiter(MemoryStorage())
+        self._shared = _redis(settings) if settings.caching.redis_url else None
+        self._retry_seconds = RETRY_SECONDS
+        self._alone_until = 0.0
+
+    async def hit(self, name: str, owner: tuple[str, ...], limit: int) -> RateLimitStatus:
+        """Count one, unless that is more than `limit` in a minute, and say what is left."""
+        return await self._asked(_Rate(limit, namespace=name), owner, count=True)
+
+    async def look(self, name: str, owner: tuple[str, ...], limit: int) -> RateLimitStatus:
+        """Say what is left without counting."""
+        return await self._asked(_Rate(limit, namespace=name), owner, count=False)
+
+    async def _asked(self, item: _Rate, owner: tuple[str, ...], *, count: bool) -> RateLimitStatus:
+        if self._shared is not None and time.monotonic() >= self._alone_until:
+            try:
+                return await asyncio.to_thread(_standing, self._shared, item, owner, count=count)
+            except StorageError as error:
+                log.warning("Redis does not count requests, this server does: %s", error)
+                self._alone_until = time.monotonic() + self._retry_seconds
+        return _standing(self._memory, item, owner, count=count)
+
+
+def _standing(
+    limiter: MovingWindowRateLimiter, item: _Rate, owner: tuple[str, ...], *, count: bool
+) -> RateLimitStatus:
+    allowed = limiter.hit(item, *owner) if count else limiter.test(item, *owner)
+    stats = limiter.get_window_stats(item, *owner)
+    seconds = max(1, math.ceil(stats.reset_time - time.time()))
+    return RateLimitStatus(allowed, item.amount, max(0, stats.remaining), seconds)
+
+
+def _redis(settings: Settings) -> MovingWindowRateLimiter:
+    require_extra("redis", "limits in Redis", otherwise="unset CARREL_CACHING__REDIS_URL")
+    password = settings.caching.redis_password
+    url = settings.caching.redis_url
+    if url.startswith("unix:"):
+        url = f"redis+{url}"
+    secret = password.get_secret_value() if password else ""
+    storage = RedisStorage(
+        url,
+        wrap_exceptions=True,
+        key_prefix=PREFIX,
+        socket_timeout=settings.caching.redis_seconds,
+        socket_connect_timeout=settings.caching.redis_seconds,
+        password=secret,
+    )
+    return MovingWindowRateLimiter(storage)
+
+
+# Routes whose requests are counted as the questions they ask, not as requests.
+ASKING = frozenset({"/api/v1/chat", "/v1/chat/completions"}) | {
+    f"/agent{below}/{name}"
+    for below in ("", "/c/{config_hash}")
+    for name in ("invoke", "batch", "stream", "stream_log", "stream_events")
+}
+SITE_BITS = 64  # the part of an IPv6 address that one customer's machines share
+
+_key: ContextVar[Key | None] = ContextVar("key", default=None)
+
+
+class CallerLimits:
+    """Count what verified callers do, whichever address or key they use.
+
+    A key's own limits hold for the requests it is used for; the counts are the user's.
+    """
+
+    def __init__(self, settings: Settings, spending: Spending) -> None:
+        """Begin with the tokens that were used before."""
+        self.settings = settings
+        self._spending = spending
+        self._limiter = RateLimiter(settings)
+
+    async def enter(self, auth: AuthContext, key: Key | None, route: str) -> Mapping[str, str]:
+        """Count a request and return what its response says of the limit; raises LimitExceeded.
+
+        What is asked in this request is then counted by the limits of `key`.
+        """
+        _key.set(key)
+        owner = (auth.tenant, auth.user)
+        if route in ASKING:
+            limit = self._ask_rate()
+            if not limit:
+                return {}
+            before = await self._limiter.look("ask", owner, limit)
+            return headers_of(replace(before, remaining=max(0, before.remaining - 1)))
+        standing = await self._counted("request", owner, self.settings.serve.rate)
+        return headers_of(standing) if standing else {}
+
+    async def admit(self, auth: AuthContext) -> RunObserver:
+        """Count a question; raises LimitExceeded when the caller has asked or used too much."""
+        owner = (auth.tenant, auth.user)
+        key = _key.get()
+        own = key.tokens_per_day if key else None
+        allowed = self.settings.serve.tokens_per_day if own is None else own
+        if allowed and (wait := self._spending.seconds_until(*owner, allowed)):
+            standing = RateLimitStatus(allowed=False, limit=allowed, remaining=0, reset=wait)
+            rule = f"a caller uses at most {allowed} tokens of the chat model in 24 hours"
+            raise LimitExceeded(rule, headers_of(standing), retry_after=wait, of_tokens=True)
+        await self._counted("ask", owner, self._ask_rate())
+        return _Charge(self._spending, auth)
+
+    async def wrong_key(self, address: str) -> None:
+        """Count a wrong key; raises LimitExceeded when too many came from its address.
+
+        A right key is never counted, nor refused because of others: who tries wrong ones from the
+        same address must not keep it out. A key has 256 random bits, so what is slowed down here is
+        the noise, not the chance to guess one.
+        """
+        limit = self.settings.serve.wrong_keys
+        await self._counted("wrong", (_site(address),), limit, "an address sends", "wrong keys")
+
+    def _ask_rate(self) -> int:
+        key = _key.get()
+        own = key.rate if key else None
+        return self.settings.serve.ask_rate if own is None else own
+
+    async def _counted(
+        self,
+        name: str,
+        owner: tuple[str, ...],
+        limit: int,
+        who: str = "a caller sends",
+        what: str = "",
+    ) -> RateLimitStatus | None:
+        if not limit:
+            return None
+        standing = await self._limiter.hit(name, owner, limit)
+        if not standing.allowed:
+            noun = what or {"ask": "questions", "request": "requests"}[name]
+            rule = f"{who} at most {limit} {noun} in a minute"
+            raise LimitExceeded(rule, headers_of(standing), retry_after=standing.reset)
+        return standing
+
+
+class _Charge(NullObserver):
+    """Charge the tokens of one run to its caller when it ends, however it ends."""
+
+    def __init__(self, spending: Spending, auth: AuthContext) -> None:
+        self._spending = spending
+        self._auth = auth
+        self._tokens = 0
+
+    def on_step(self, step: Step) -> None:
+        """Add what a step used: a run that is cancelled later has used it all the same."""
+        self._tokens += sum(one.prompt_tokens + one.completion_tokens for one in step.calls)
+
+    def on_end(self, run: RunRecord | None) -> None:
+        """Keep the sum; where that cannot be written this process alone remembers it."""
+        if not self._tokens:
+            return
+        try:
+            self._spending.add(self._auth.tenant, self._auth.user, self._tokens)
+        except (sqlite3.OperationalError, OperatorError) as error:
+            log.error("spent tokens were not kept: %s", error)
+
+
+def headers_of(standing: RateLimitStatus) -> dict[str, str]:
+    """Return a standing as headers of a response."""
+    return {
+        "X-RateLimit-Limit": str(standing.limit),
+        "X-RateLimit-Remaining": str(standing.remaining),
+        "X-RateLimit-Reset": str(standing.reset),
+    }
+
+
+def _site(address: str) -> str:
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if parsed.version == 4:
+        return address
+    return str(ipaddress.ip_network((parsed, SITE_BITS), strict=False))

@@ -1,0 +1,1 @@
+"""Work beside requests: uploads, deletions, warming and self-checks."""

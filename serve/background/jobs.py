@@ -1,0 +1,301 @@
+"""Uploads and deletions at work in the background, one after the other; a restart resumes them."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from app.session import Session
+from core.auth import AuthContext, checked_name, checked_principal
+from core.errors import CallerError, CarrelError
+from core.settings import Settings
+from serve.background.uploads import (
+    UploadFiles,
+    checked_file_name,
+    ingest_upload,
+    tidy_after_deletion,
+)
+from serve.errors import Busy, NotFound, new_id
+from serve.failures import failure_of
+from serve.runs.pool import RETRY_SECONDS
+from serve.telemetry.logs import log
+from stores.runlog.jobs import JobRow, State
+
+JOBS_KEPT = 1000  # ended uploads and deletions of one tenant that stay listed
+JOB_ATTEMPTS = 2  # how often an upload may be at work when the server dies
+
+SHOWN = (
+    *("id", "kind", "user", "collection", "name", "bytes", "state", "error"),
+    *("documents", "chunks", "notes", "created_at", "updated_at"),
+)
+
+
+@dataclass(eq=False)
+class Job:
+    """Follow one job; `stage`, `done` and `total` are those of the ingest."""
+
+    row: JobRow
+    stage: str = ""
+    done: int = 0
+    total: int = 0
+    cancelled: bool = False
+
+    @property
+    def id(self) -> str:
+        """Return the id that its owner asks by."""
+        return self.row.id
+
+    @property
+    def name(self) -> str:
+        """Return the name of the file, empty for a deletion."""
+        return self.row.name
+
+    def describe(self) -> dict[str, Any]:
+        """Return the job as its owner sees it."""
+        shown = {name: getattr(self.row, name) for name in SHOWN}
+        shown |= {"roles": sorted(self.row.roles)}
+        return shown | {"stage": self.stage, "done": self.done, "total": self.total}
+
+
+class _Stopped(Exception):
+    """Say that the server stops, or that the job is cancelled; what was ingested stays."""
+
+
+class Jobs:
+    """Work on the open session, on one thread; every change of a job's state is kept."""
+
+    def __init__(self, session: Session, settings: Settings) -> None:
+        """Start no thread yet."""
+        self._session = session
+        self._settings = settings
+        self._keys = session.accounts.keys
+        self._rows = session.accounts.jobs(JOBS_KEPT)
+        self._files = UploadFiles(session.store.folder)
+        self._live: dict[str, Job] = {}
+        self._waiting: deque[Job] = deque()
+        self._changed = threading.Condition()
+        self._closing = False
+        self._thread: threading.Thread | None = None
+
+    def resume(self) -> None:
+        """Continue what the last server left, and delete unknown files.
+
+        Where rows of the catalogue are missing, their uploads may be all that is left of them.
+        """
+        if self._session.maintenance.condition.read_only:
+            return
+        left = self._rows.open()
+        self._files.discard_others(left)
+        for row in left:
+            if row.id in self._live:
+                continue
+            reason = self._lost(row)
+            if reason:
+                self._end(Job(row), "failed", reason)
+            else:
+                row.state = "waiting"
+                self._enqueue(Job(row))
+        if self._session.maintenance.pending_erasure() and not self._live:
+            self._enqueue(Job(JobRow(new_id(), "deletion", "", "", "", "")))
+
+    def use(self, settings: Settings) -> None:
+        """Keep to the limits of these settings from now on."""
+        self._settings = settings
+
+    def prepare(
+        self, auth: AuthContext, collection: str, name: str, roles: list[str], key: str = ""
+    ) -> tuple[Job, Path]:
+        """Return a job and the file that its upload is written to; raises for a name that is bad.
+
+        The file's folder is new and its own, so no name reaches another file. `key` is the id of
+        the caller's key, whose rights are looked up when the job is worked on.
+        """
+        self._session.maintenance.check_writable()
+        checked_name("collection", collection)
+        acl = frozenset(checked_principal(role) for role in roles)
+        file_name = checked_file_name(name)
+        with self._changed:
+            waiting = sum(
+                job.row.kind == "upload" and job.row.tenant == auth.tenant for job in self._waiting
+            )
+        if waiting >= self._settings.serve.jobs:
+            rule = f"at most {self._settings.serve.jobs} uploads of a tenant wait"
+            raise Busy(rule, retry_after=RETRY_SECONDS, of_caller=True)
+        row = JobRow(new_id(), "upload", auth.tenant, auth.user, collection, file_name, acl)
+        row.sent_by(auth, key)
+        return Job(row), self._files.make(row)
+
+    def start(self, job: Job) -> None:
+        """Ingest an upload whose file is written."""
+        job.row.bytes = self._files.path(job.row).stat().st_size
+        self._rows.save(job.row)
+        self._enqueue(job)
+
+    def after_deletion(self, auth: AuthContext, collection: str) -> Job:
+        """Tidy up, in the background, after a document that is deleted already.
+
+        The job does not name it: the list of jobs outlives the document.
+        """
+        row = JobRow(new_id(), "deletion", auth.tenant, auth.user, collection, "")
+        self._rows.save(row)
+        job = Job(row)
+        self._enqueue(job)
+        return job
+
+    def discard(self, job: Job) -> None:
+        """Delete what was written of an upload."""
+        self._files.discard(job.row)
+
+    def find(self, auth: AuthContext, job_id: str) -> Job:
+        """Return a job of this caller, or raise NotFound."""
+        with self._changed:
+            job = self._live.get(job_id)
+        row = job.row if job else self._rows.find(job_id)
+        own = row is not None and (row.tenant, row.user) == (auth.tenant, auth.user)
+        if row is None or not own or not row.is_open_to(auth):
+            raise NotFound("there is no such job of yours", value=job_id)
+        return job or Job(row)
+
+    def newest(self, auth: AuthContext, limit: int, *, everyone: bool = False) -> list[Job]:
+        """List the newest jobs of a caller, or with `everyone` of the tenant, the newest first."""
+        if everyone:
+            rows = self._rows.newest(auth.tenant, None, limit)
+        else:
+            known = self._rows.newest(auth.tenant, auth.user, -1)
+            rows = [row for row in known if row.is_open_to(auth)][:limit]
+        with self._changed:
+            return [self._live.get(row.id) or Job(row) for row in rows]
+
+    def cancel(self, auth: AuthContext, job_id: str) -> None:
+        """Stop an upload of this caller; one that has ended stays as it is."""
+        job = self.find(auth, job_id)
+        if job.row.kind != "upload":
+            return  # the document is gone already
+        with self._changed:
+            job.cancelled = True
+            if job not in self._waiting:
+                return  # at work: it notices between two pieces
+            self._waiting.remove(job)
+        self._end(job, "cancelled", "")
+
+    def close(self) -> None:
+        """Stop after the current piece of work; what is left is resumed by the next server."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _lost(self, row: JobRow) -> str:
+        if row.kind == "upload" and not self._files.whole(row):
+            return "the upload is no longer there; send it again"
+        if row.state == "running" and row.attempts >= JOB_ATTEMPTS:
+            return f"the server ended {row.attempts} times while it was at work on this"
+        return ""
+
+    def _enqueue(self, job: Job) -> None:
+        with self._changed:
+            self._live[job.row.id] = job
+            self._waiting.append(job)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="jobs", daemon=True)
+                self._thread.start()
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closing or self._waiting)
+                if self._closing:
+                    return
+                job = self._waiting.popleft()
+                job.row.state = "running"
+            job.row.attempts += 1
+            self._save(job)
+            try:
+                self._in_turn(job)
+                self._end(job, "done", "")
+            except CarrelError as error:
+                self._end(job, "failed", str(error))
+            except _Stopped:
+                self._stopped(job)
+            except Exception as error:
+                log.exception("unexpected", extra={"id": job.row.id})
+                failure = failure_of(error)
+                known = isinstance(failure.error, CarrelError)
+                said = failure.message if known else "something unexpected happened"
+                self._end(job, "failed", f"{said} (id {job.row.id})")
+
+    def _in_turn(self, job: Job) -> None:
+        """Work when no other work changes many documents, such as a command of the operator."""
+        progress = self._progress(job)
+        named = f"{job.row.kind} of {job.row.name}" if job.row.name else job.row.kind
+        # What it waits for may be another tenant's.
+        with self._session.maintenance.turn(named, lambda other: progress("waiting", 0, 0)):
+            self._work(job)
+
+    def _work(self, job: Job) -> None:
+        row = job.row
+        if row.kind == "upload":
+            path, progress = self._files.path(row), self._progress(job)
+            ingest_upload(self._session, row, path, progress, self._rights(row))
+            return
+        with self._changed:  # one of several deletions tidies up after all
+            later = any(other.row.kind == "deletion" for other in self._waiting)
+        if not later:
+            tidy_after_deletion(self._session, self._progress(job))
+
+    def _rights(self, row: JobRow) -> AuthContext:
+        """Return what the sender of an upload may do by now; raises CallerError for nothing.
+
+        A signed token, or the caller without a key, has the roles of then.
+        """
+        auth, key_id = row.sender()
+        if not key_id:
+            return auth
+        key = self._keys.good(key_id)
+        if key is None:
+            raise CallerError(
+                "the key that this was sent with is expired or revoked by now",
+                hint="send it again with another one",
+            )
+        return key.auth
+
+    def _stopped(self, job: Job) -> None:
+        if job.cancelled:
+            self._end(job, "cancelled", "")
+            return
+        job.row.state = "waiting"
+        job.row.attempts -= 1  # only those count that ended with the server
+        self._save(job)
+
+    def _end(self, job: Job, state: State, error: str) -> None:
+        job.row.error, job.row.state = error, state
+        self._files.discard(job.row)
+        with self._changed:  # with those whose end could not be kept on a full disk
+            live = list(self._live.values())
+        for one in [*(one for one in live if one.row.ended and one is not job), job]:
+            if self._save(one):
+                with self._changed:
+                    self._live.pop(one.row.id, None)
+
+    def _save(self, job: Job) -> bool:
+        try:
+            self._rows.save(job.row)
+        except sqlite3.Error:  # a full disk must not end the thread; the next start does it again
+            log.exception("unexpected", extra={"id": job.row.id})
+            return False
+        return True
+
+    def _progress(self, job: Job) -> Callable[[str, int, int], None]:
+        def note(stage: str, done: int, total: int) -> None:
+            if self._closing or job.cancelled:
+                raise _Stopped
+            job.stage, job.done, job.total = stage, done, total
+
+        return note

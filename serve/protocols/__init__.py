@@ -1,0 +1,1 @@
+"""Protocols of other clients: OpenAI and LangServe."""

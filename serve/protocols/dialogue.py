@@ -1,0 +1,83 @@
+"""Chat messages of any wire format as the turns of a dialogue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel, model_validator
+
+from reasoning.types import Turn
+from serve.types import RunEvent
+
+
+def storable(value: Any) -> Any:  # noqa: ANN401  # whatever JSON holds
+    """Return a JSON value whose texts can be written as UTF-8: JSON may hold half a character."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list):
+        return [storable(item) for item in value]
+    if isinstance(value, dict):
+        return {storable(key): storable(item) for key, item in value.items()}
+    return value
+
+
+class Storable(BaseModel):
+    """Be the body of a request, in texts that can be stored and sent."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _storable(cls, value: Any) -> Any:  # noqa: ANN401
+        try:
+            return storable(value)
+        except RecursionError:
+            raise ValueError("nested too deeply") from None
+
+
+class Utterance(NamedTuple):
+    """One message of a dialogue, and who wrote it."""
+
+    by: Literal["user", "assistant"]
+    text: str
+
+
+def turns_of(messages: Iterable[Utterance]) -> tuple[Turn, ...]:
+    """Pair each question with the answer that follows it; what has no pair is left out."""
+    turns: list[Turn] = []
+    waiting = ""
+    for message in messages:
+        if message.by == "user":
+            waiting = message.text
+        elif waiting:
+            turns.append(Turn(waiting, message.text))
+            waiting = ""
+    return tuple(turns)
+
+
+class AnswerText:
+    """Turn the events of a run into pieces of text that only ever go on."""
+
+    def __init__(self) -> None:
+        """Begin with nothing shown."""
+        self.shown = ""
+
+    def piece(self, event: RunEvent) -> str:
+        """Return what a sentence adds; drafts are not shown, since nothing has checked them."""
+        if event.kind != "sentence":
+            return ""
+        text = str(event.data.get("text", ""))
+        self.shown += text
+        return text
+
+    def rest(self, answer: str) -> str:
+        """Return what the final answer adds to what was shown.
+
+        An answer that is not what began to be shown (the run stopped while it was written) follows
+        whole, after an empty line: what was sent cannot be taken back.
+        """
+        if answer.startswith(self.shown):
+            added = answer[len(self.shown) :]
+        else:
+            added = f"\n\n{answer}"
+        self.shown += added
+        return added

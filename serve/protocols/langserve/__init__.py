@@ -1,0 +1,1 @@
+"""The HTTP convention of LangServe over the agent."""

@@ -1,0 +1,220 @@
+"""What LangServe's routes take and give, as JSON schemas of the agent."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, cast
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from core.types import Claim, Evidence, FrozenModel
+from graph.context import PipelineName
+from serve.protocols.dialogue import Storable, Utterance, turns_of
+from serve.types import Question
+
+DEFAULT_COLLECTION = "default"
+
+
+class TextPart(BaseModel):
+    """Hold one piece of a message that comes in pieces."""
+
+    type: Literal["text"]
+    text: str
+
+
+class LangChainMessage(BaseModel):
+    """Hold one chat message, as LangChain serializes it or as {"role", "content"}.
+
+    What neither person nor agent said (system, tool and function messages) is ignored.
+    """
+
+    type: str = ""
+    role: str = ""
+    content: str | list[str | TextPart]
+
+    @property
+    def text(self) -> str:
+        """Return the text of all parts."""
+        if isinstance(self.content, str):
+            return self.content
+        return "".join(part if isinstance(part, str) else part.text for part in self.content)
+
+    def said(self) -> Utterance | None:
+        """Return what a person or the agent said, else None."""
+        kind = (self.role or self.type).lower()
+        if kind in ("human", "user", "humanmessagechunk"):
+            return Utterance("user", self.text)
+        if kind in ("ai", "assistant", "aimessagechunk"):
+            return Utterance("assistant", self.text)
+        return None
+
+
+class AgentInput(BaseModel):
+    """Hold a question; `messages` are the dialogue before it, oldest first."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = Field(description="What is asked.")
+    collection: str | None = Field(
+        default=None, description="Collection that is asked; unset: default."
+    )
+    messages: list[LangChainMessage] | None = Field(
+        default=None, description="The dialogue before the question."
+    )
+
+
+class Configurable(BaseModel):
+    """Hold what a client may configure; who asks is no part of it, other keys are ignored."""
+
+    collection: str | None = Field(
+        default=None, description="Collection asked when the input names none."
+    )
+    pipeline: PipelineName | None = Field(default=None, description="How the question is answered.")
+
+
+class AgentConfig(BaseModel):
+    """Hold the part of a RunnableConfig that is used; other keys are ignored."""
+
+    configurable: Configurable = Configurable()
+
+    def over(self, below: AgentConfig) -> AgentConfig:
+        """Return this configuration, with what it leaves open taken from another."""
+        own = self.configurable.model_dump(exclude_none=True)
+        return AgentConfig(configurable=below.configurable.model_copy(update=own))
+
+
+def question_of(given: AgentInput, config: AgentConfig) -> Question:
+    """Return the question as the runner takes it."""
+    said = [message.said() for message in given.messages or []]
+    return Question(
+        text=given.question,
+        collection=given.collection or config.configurable.collection or DEFAULT_COLLECTION,
+        history=turns_of(one for one in said if one is not None),
+        pipeline=config.configurable.pipeline or "auto",
+    )
+
+
+FoundEvidence = cast(
+    type[BaseModel],
+    create_model(
+        "FoundEvidence",
+        __base__=FrozenModel,
+        __doc__=Evidence.__doc__,
+        **cast(
+            Any,
+            {
+                name: (field.annotation, field)
+                for name, field in Evidence.model_fields.items()
+                if name != "document_key"
+            },
+        ),
+    ),
+)
+
+
+class RunUsage(FrozenModel):
+    """Count what the run took; `ms` is its time in milliseconds."""
+
+    steps: int
+    tool_calls: int
+    tokens: int
+    model_calls: int
+    model_tokens: int
+    degraded: int
+    cost: float
+    ms: float
+
+
+class AgentOutput(FrozenModel):
+    """Hold the answer or the refusal, as `carrel ask --json` prints it.
+
+    `cached` is there when it is the answer to the same question a short while before.
+    """
+
+    run_id: str
+    answer: str
+    claims: list[Claim]
+    refused: bool
+    stop_reason: str
+    evidence: list[FoundEvidence]  # type: ignore[valid-type]  # made from Evidence above
+    usage: RunUsage
+    plan: dict[str, Any]
+    missing: list[str]
+    warnings: list[str]
+    clarification: dict[str, Any] | None = Field(
+        None, description="Always null here: only a conversation can be asked back."
+    )
+    cached: bool = False
+
+
+Kwargs = Annotated[dict[str, Any], Field(description="Accepted and ignored.")]
+
+
+class InvokeRequest(Storable):
+    """Ask one question."""
+
+    input: AgentInput
+    config: AgentConfig | None = None
+    kwargs: Kwargs = {}
+
+
+class BatchRequest(Storable):
+    """Ask several questions, with one configuration for all or one for each."""
+
+    inputs: list[AgentInput]
+    config: AgentConfig | list[AgentConfig] | None = None
+    kwargs: Kwargs = {}
+
+
+class FilteredRequest(InvokeRequest):
+    """Ask one question and choose which runs within its run are reported."""
+
+    include_names: list[str] | None = None
+    include_types: list[str] | None = None
+    include_tags: list[str] | None = None
+    exclude_names: list[str] | None = None
+    exclude_types: list[str] | None = None
+    exclude_tags: list[str] | None = None
+
+    def filters(self) -> dict[str, list[str] | None]:
+        """Return the choices by LangChain's names."""
+        return self.model_dump(
+            include={
+                *("include_names", "include_types", "include_tags"),
+                *("exclude_names", "exclude_types", "exclude_tags"),
+            }
+        )
+
+
+class InvokeMetadata(BaseModel):
+    """Name the request; the run itself is named by the output's `run_id`."""
+
+    run_id: UUID
+    feedback_tokens: list[dict[str, Any]] = []
+
+
+class InvokeResponse(BaseModel):
+    """Answer one question."""
+
+    output: AgentOutput
+    metadata: InvokeMetadata
+
+
+class BatchMetadata(BaseModel):
+    """Name the requests of a batch, in its order."""
+
+    responses: list[InvokeMetadata]
+    run_ids: list[UUID]
+
+
+class BatchResponse(BaseModel):
+    """Answer several questions, in their order."""
+
+    output: list[AgentOutput]
+    metadata: BatchMetadata
+
+
+class FailureDetail(BaseModel):
+    """Say what went wrong: a line, or a list of the fields that are wrong."""
+
+    detail: str | list[dict[str, Any]]

@@ -1,0 +1,203 @@
+"""What OpenAI clients send, and the question in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+from fastapi import Header
+from pydantic import BaseModel, ConfigDict, Field, StrictBool
+
+from core.auth import AuthContext
+from core.types import Clarification
+from reasoning.clarifying import clarification_text
+from serve.protocols.dialogue import Storable, Utterance, turns_of
+from serve.protocols.openai.errors import OpenAIError
+from serve.protocols.openai.sources import escaped
+from serve.types import Question
+
+MODEL = "carrel"
+DEFAULT_COLLECTION = "default"
+FOOTER = re.compile(r"\n\n---\n(?:- \[\d+\] [^\n]*(?:\n|$))+$")
+
+
+class ContentPart(BaseModel):
+    """Hold one piece of a message; only pieces of text can be answered."""
+
+    type: str
+    text: str | None = None
+
+
+class ChatMessage(BaseModel):
+    """Hold one message; what is said by system, developer and tools is ignored."""
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[ContentPart] | None = None
+
+
+class StreamOptions(BaseModel):
+    """Say what a stream holds beside the answer."""
+
+    include_usage: StrictBool = False
+
+
+class CarrelOptions(BaseModel):
+    """Hold what only Carrel knows: `sources` ends the answer with its sources.
+
+    `events` "open-webui" adds that page's own events to a stream: each step, and each source with
+    its passage.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    sources: StrictBool | None = None
+    events: Literal["open-webui"] | None = None
+
+
+class ChatCompletionRequest(Storable):
+    """Ask a question as a chat; what steers how a model samples is accepted and ignored."""
+
+    model: str
+    messages: list[ChatMessage] = Field(min_length=1)
+    stream: StrictBool | None = None
+    stream_options: StreamOptions | None = None
+    tools: list[Any] | None = None
+    functions: list[Any] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    function_call: str | dict[str, Any] | None = None
+    response_format: dict[str, Any] | None = None
+    n: int | None = Field(None, ge=1, description="Ignored: there is one answer.")
+    temperature: float | None = Field(None, description="Ignored.")
+    top_p: float | None = Field(None, description="Ignored.")
+    max_tokens: int | None = Field(None, description="Ignored.")
+    max_completion_tokens: int | None = Field(None, description="Ignored.")
+    stop: str | list[str] | None = Field(None, description="Ignored.")
+    seed: int | None = Field(None, description="Ignored.")
+    user: str | None = Field(None, description="Ignored: the key says who asks.")
+    carrel: CarrelOptions = Field(default_factory=CarrelOptions)
+
+    @property
+    def with_usage(self) -> bool:
+        """Tell whether a stream ends with what the run took."""
+        return self.stream_options is not None and self.stream_options.include_usage
+
+
+def model_ids(collections: Sequence[str]) -> list[str]:
+    """Return the models of a caller: one for each collection, after the plain one."""
+    return [MODEL, *(f"{MODEL}:{name}" for name in collections)]
+
+
+def collection_of(model: str, collections: Sequence[str]) -> str:
+    """Return the collection that a model asks; raises OpenAIError 404 when there is none.
+
+    The plain model asks the collection "default", or the only one there is.
+    """
+    kind, _, name = model.partition(":")
+    if model == MODEL:
+        name = collections[0] if len(collections) == 1 else DEFAULT_COLLECTION
+    if kind != MODEL or name not in collections:
+        known = ", ".join(model_ids(collections))
+        raise OpenAIError(
+            404,
+            f"The model must exist and you must have access to it. Yours are: {known}.",
+            param="model",
+            code="model_not_found",
+        )
+    return name
+
+
+def question_of(request: ChatCompletionRequest, collections: Sequence[str]) -> Question:
+    """Return the last message of the user as the question, what was said before as history."""
+    _refuse_tools(request)
+    collection = collection_of(request.model, collections)
+    said: list[Utterance] = []
+    asked = -1
+    for place, message in enumerate(request.messages):
+        if message.role == "user":
+            asked = len(said)
+            said.append(Utterance("user", _text(message, place)))
+        elif message.role == "assistant":
+            said.append(Utterance("assistant", FOOTER.sub("", _text(message, place))))
+    if asked < 0:
+        raise OpenAIError(
+            400, "messages must hold a message of the user, which is the question", "messages"
+        )
+    return Question(text=said[asked].text, collection=collection, history=turns_of(said[:asked]))
+
+
+def _text(message: ChatMessage, place: int) -> str:
+    if not isinstance(message.content, list):
+        return message.content or ""
+    texts = []
+    for index, part in enumerate(message.content):
+        if message.role == "user" and (part.type != "text" or part.text is None):
+            raise OpenAIError(
+                400,
+                f"Only parts of type 'text' with a 'text' can be answered, not {part.type!r:.40}",
+                f"messages.{place}.content.{index}",
+            )
+        texts.append(part.text or "")
+    return "\n".join(texts)
+
+
+def _refuse_tools(request: ChatCompletionRequest) -> None:
+    """Refuse what would promise an answer of a form that none has here."""
+    wanted = {
+        "tools": bool(request.tools),
+        "functions": bool(request.functions),
+        "tool_choice": request.tool_choice not in (None, "none", "auto"),
+        "function_call": request.function_call not in (None, "none", "auto"),
+    }
+    for name, given in wanted.items():
+        if given:
+            raise OpenAIError(
+                400,
+                f"{name} is not supported: the agent uses its own tools. Leave it out.",
+                name,
+                "unsupported_parameter",
+            )
+    form = (request.response_format or {}).get("type", "text")
+    if form != "text":
+        raise OpenAIError(
+            400,
+            "response_format is not supported: answers are text. Leave it out.",
+            "response_format",
+            "unsupported_parameter",
+        )
+
+
+CONVERSATION_HEADER = "X-Carrel-Conversation"
+NEW = "new"
+Begin = Callable[[AuthContext, str], str]
+ConversationHeader = Annotated[
+    str | None,
+    Header(
+        alias=CONVERSATION_HEADER,
+        pattern=r"^[0-9A-Za-z_-]{1,64}$",
+        description='Id of a conversation of the caller, or "new"; the response names it. Then the'
+        " last message alone is read, and the answer may be a clarifying question.",
+    ),
+]
+
+
+def continued(question: Question, model: str, conversation: str) -> Question:
+    """Return the question as the next one of a conversation, which has its own history.
+
+    The plain model asks the conversation's collection; one that names another is refused there.
+    """
+    collection = "" if model == MODEL else question.collection
+    return replace(
+        question, collection=collection, history=(), conversation=conversation, clarify=True
+    )
+
+
+def told(result: dict[str, Any]) -> dict[str, Any]:
+    """Return a result whose answer is what it asks back, if it does, with harmless Markdown."""
+    asks: Mapping[str, Any] | None = result.get("clarification")
+    if asks is None:
+        return result
+    options = [escaped(option) for option in asks["options"]]
+    text = clarification_text(Clarification(question=escaped(asks["question"]), options=options))
+    return {**result, "answer": text}

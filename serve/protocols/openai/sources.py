@@ -1,0 +1,170 @@
+"""The sources of an answer: where its marks stand, and what they point to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from core.citations import place_of
+
+WEB = ("http://", "https://")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Hold one cited passage under the number that marks it in the answer, from 1.
+
+    `url` is the document's own web address where its metadata has one, else its source.
+    """
+
+    number: int
+    chunk_id: str
+    title: str
+    url: str
+    place: str
+    date: str
+    quote: str
+    text: str
+    page: int | None
+    score: float
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Say where a mark stands in a text: text[start:end] == "[number]"."""
+
+    number: int
+    start: int
+    end: int
+
+
+def sources_of(result: Mapping[str, Any]) -> list[Source]:
+    """Return the cited passages of a result, in the order of their numbers."""
+    evidence = {item["chunk_id"]: item for item in result["evidence"]}
+    found: dict[str, Source] = {}
+    for claim in result["claims"]:
+        for citation in claim["citations"]:
+            chunk = citation["chunk_id"]
+            if chunk not in found:
+                found[chunk] = _source(len(found) + 1, citation, evidence.get(chunk, {}))
+    return list(found.values())
+
+
+def _source(number: int, citation: Mapping[str, Any], item: Mapping[str, Any]) -> Source:
+    page = item.get("page")
+    return Source(
+        number=number,
+        chunk_id=citation["chunk_id"],
+        title=item.get("title") or citation["source"],
+        url=_url(item.get("metadata") or {}) or citation["source"],
+        place=place_of(item.get("section") or "", page),
+        date=item.get("updated_at") or "",
+        quote=citation["quote"],
+        text=item.get("text") or citation["quote"],
+        page=page,
+        score=float(item.get("score") or 0.0),
+    )
+
+
+def _url(metadata: Mapping[str, Any]) -> str:
+    """Return a document's web address; any other scheme may be a script."""
+    url = metadata.get("url")
+    return url if isinstance(url, str) and url.lower().startswith(WEB) else ""
+
+
+def marks_of(text: str, result: Mapping[str, Any], sources: Sequence[Source]) -> list[Mark]:
+    """Find the marks of the claims in a text that holds the answer, in its order.
+
+    A claim is looked for with its marks, so that "[1]" in a sentence of a document is none; `text`
+    is the answer as `unloaded` shows it.
+    """
+    numbers = {source.chunk_id: source.number for source in sources}
+    marks: list[Mark] = []
+    seen: dict[str, int] = {}  # where the next claim of the same words may begin
+    for claim in result["claims"]:
+        cited = dict.fromkeys(numbers[one["chunk_id"]] for one in claim["citations"])
+        shown = [f"[{number}]" for number in cited]
+        said = unloaded(claim["text"])
+        whole = f"{said} {''.join(shown)}"
+        at = text.find(whole, seen.get(whole, 0))
+        if at < 0:
+            continue
+        seen[whole] = at + len(whole)
+        start = at + len(said) + 1
+        for number, mark in zip(cited, shown, strict=True):
+            marks.append(Mark(number, start, start + len(mark)))
+            start += len(mark)
+    return sorted(marks, key=lambda mark: mark.start)
+
+
+def url_citations(marks: Sequence[Mark], sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """Return the marks as OpenAI's annotations; indices count characters (code points)."""
+    by_number = {source.number: source for source in sources}
+    return [
+        {
+            "type": "url_citation",
+            "url_citation": {
+                "start_index": mark.start,
+                "end_index": mark.end,
+                "title": by_number[mark.number].title,
+                "url": by_number[mark.number].url,
+            },
+        }
+        for mark in marks
+    ]
+
+
+def search_results(sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """Return the sources as Perplexity's search results."""
+    return [
+        {
+            "title": source.title,
+            "url": source.url,
+            "date": source.date or None,
+            "snippet": source.quote,
+        }
+        for source in sources
+    ]
+
+
+def footer(sources: Sequence[Source]) -> str:
+    """Return a Markdown list of the sources, for clients that show nothing but the text."""
+    lines = []
+    for source in sources:
+        title = escaped(source.title)
+        if source.url.lower().startswith(WEB):
+            title = f"[{title}](<{source.url.translate(UNLINKED)}>)"
+        where = [part for part in (escaped(source.place), _shown_url(source)) if part]
+        lines.append(f"- [{source.number}] {' · '.join([title, *where])}")
+    return "\n\n---\n" + "\n".join(lines) if lines else ""
+
+
+UNLINKED = {ord(character): None for character in "<>\r\n"}
+SPECIAL = {ord(character): f"\\{character}" for character in "\\`*_[]<>"}
+
+
+LOADS = re.compile(r"(?<=!)\[|(\\*)<(?=[A-Za-z!?/])")
+
+
+def unloaded(text: str) -> str:
+    """Return text in which a client that draws Markdown finds no image and no HTML.
+
+    Such a client would fetch an image as soon as it is shown, from wherever a document says.
+    """
+    # A backslash that is there already would make ours a character like any other.
+    return LOADS.sub(
+        lambda m: f"{m[0][:-1]}{'' if len(m[1] or '') % 2 else chr(92)}{m[0][-1]}", text
+    )
+
+
+def escaped(text: str) -> str:
+    """Return text of a document on one line, without any meaning in Markdown."""
+    return " ".join(text.split()).translate(SPECIAL)
+
+
+def _shown_url(source: Source) -> str:
+    if source.url == source.title or source.url.lower().startswith(WEB):
+        return ""
+    return escaped(source.url)

@@ -1,0 +1,1 @@
+"""Runs of questions: on worker threads, followed, finished and cancelled."""

@@ -1,0 +1,311 @@
+"""Runs of questions for the event loop: on worker threads, bounded, fair, and cancellable."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import TypeVar, cast
+
+from app.session import Session
+from core.auth import AuthContext
+from core.settings import Settings
+from core.streaming import StreamEvent
+from core.time_limit import TimeLimit, limited_time
+from core.trace import RunRecord, Step
+from models.chat.types import ModelCancelled
+from serve.errors import Busy
+from serve.runs.finished import Finished
+from serve.runs.pool import RETRY_SECONDS, FairPool, Owner, PoolLimits, Ticket
+from serve.runs.watch import Claims, RunObservers, Watchers
+from serve.types import Question, RunEvent
+
+CANCEL_SECONDS = 5  # that questions have to notice that they are cancelled
+
+Post = Callable[[object], None]
+
+
+def discard(event: object) -> None:
+    """Ignore an event: for runs that no client follows."""
+
+
+@dataclass(frozen=True)
+class Listener:
+    """Who is sent the events of a run: a client, who may give up, and the observers."""
+
+    gave_up: threading.Event
+    observers: RunObservers
+    post: Post = discard
+
+    def step(self, step: Step) -> None:
+        """Tell the client of a step."""
+        self.post(RunEvent("step", step.model_dump(mode="json")))
+
+    def text(self, event: StreamEvent) -> None:
+        """Tell the client of a piece of the answer."""
+        if self.post is not discard:
+            self.observers.on_first_text()
+        self.post(RunEvent(event.kind, {"text": event.text}))
+
+
+class Asker:
+    """Run questions over one session until `stopping` is set."""
+
+    def __init__(self, session: Session, settings: Settings, stopping: threading.Event) -> None:
+        """Remember no answers until `finished` is given."""
+        self._session = session
+        self._settings = settings
+        self._stopping = stopping
+        self.finished: Finished | None = None
+
+    def use(self, settings: Settings) -> None:
+        """Keep to these settings from now on."""
+        self._settings = settings
+
+    def ask(self, question: Question, auth: AuthContext, listener: Listener) -> RunRecord:
+        """Return the finished run, or the one that has answered the same; raises a CarrelError."""
+        run: RunRecord | None = None
+        try:
+            self._check(listener)
+            finished = self.finished
+            asked = finished.asked(question, auth) if finished else None
+            run = finished.known(asked, auth) if finished else None
+            if run is not None:
+                for step in run.trail:
+                    listener.observers.on_step(
+                        step.model_copy(update={"calls": []})
+                    )  # nothing is spent
+                    listener.step(step)
+                return run
+            run = self._run(question, auth, listener)
+            if finished is not None:
+                finished.ended(asked, run)
+            return run
+        except ModelCancelled:
+            if not listener.gave_up.is_set():  # the server stops; the caller is still there
+                again = RETRY_SECONDS
+                raise Busy("the server is stopping", retry_after=again) from None
+            raise
+        finally:
+            listener.observers.on_end(run)
+
+    def _run(self, question: Question, auth: AuthContext, listener: Listener) -> RunRecord:
+        def on_step(step: Step) -> None:
+            listener.observers.on_step(step)
+            self._check(listener)
+            listener.step(step)
+
+        return self._session.ask(
+            question.text,
+            auth,
+            question.collection,
+            pipeline=question.pipeline,
+            history=question.history,
+            conversation=question.conversation,
+            clarify=question.clarify,
+            where=question.where,
+            on_step=on_step,
+            on_stream=listener.text,
+            cancelled=lambda: self._cancelled(listener),
+        )
+
+    def _cancelled(self, listener: Listener) -> bool:
+        return listener.gave_up.is_set() or self._stopping.is_set()
+
+    def _check(self, listener: Listener) -> None:
+        if self._cancelled(listener):
+            raise ModelCancelled("the caller gave up while the run was at work")
+
+
+THREADS_PER_PROCESSOR = 2  # most of a question is spent in code that runs side by side
+
+T = TypeVar("T")
+
+
+def nothing() -> None:
+    """Give nothing back."""
+
+
+class SessionRunner:
+    """Run questions, and short work such as searches, over one session.
+
+    Both have their own threads, so that a search does not wait for questions of a slow model.
+    """
+
+    def __init__(
+        self, session: Session, settings: Settings, watchers: Watchers | None = None
+    ) -> None:
+        """Start no thread yet; `watchers` let questions begin and follow them."""
+        self.condition = session.maintenance.condition
+        self._watchers = watchers or Watchers()
+        self._settings = settings
+        self._stopping = threading.Event()
+        self.claims = Claims()
+        self.asker = Asker(session, settings, self._stopping)
+        self.asks = FairPool("ask", _limits(settings, ask_threads(session, settings)))
+        self.searches = FairPool("search", _limits(settings, settings.serve.search_threads))
+
+    def use(self, settings: Settings) -> None:
+        """Keep to the limits of these settings from now on; the number of threads stays."""
+        self._settings = settings
+        self.asker.use(settings)
+        for pool in (self.asks, self.searches):
+            pool.use(_limits(settings, pool.threads))
+
+    async def run(self, question: Question, auth: AuthContext) -> RunRecord:
+        """Return the finished run; raises a CarrelError, `Busy` when too many wait.
+
+        When the task is cancelled the run is too.
+        """
+        gave_up = threading.Event()
+        notes = await self._watchers.admit(auth)
+
+        def ask() -> RunRecord:
+            return self.asker.ask(question, auth, Listener(gave_up, notes))
+
+        return await self._awaited(self.asks, auth, ask, gave_up, self._claimed(question, auth))
+
+    async def stream(self, question: Question, auth: AuthContext) -> AsyncIterator[RunEvent]:
+        """Yield what happens; closing the iterator cancels the run and frees its slot."""
+        gave_up = threading.Event()
+        events: asyncio.Queue[object] = asyncio.Queue()
+        post = _poster(asyncio.get_running_loop(), events)
+        notes = await self._watchers.admit(auth)
+        give_back = self._claimed(question, auth)
+
+        def work() -> None:
+            ended: object
+            try:
+                run = self.asker.ask(question, auth, Listener(gave_up, notes, post))
+                ended = RunEvent("result", run.result)
+            except BaseException as error:  # crosses to the loop, which raises it
+                ended = error
+            give_back()
+            post(ended)
+
+        ticket = self._submitted(self.asks, auth, work, post, give_back)
+        try:
+            while True:
+                event = await events.get()
+                if isinstance(event, BaseException):
+                    raise event
+                yield cast(RunEvent, event)
+                if cast(RunEvent, event).kind == "result":
+                    return
+        finally:
+            gave_up.set()
+            if self.asks.withdraw(ticket):
+                give_back()
+
+    async def do(self, auth: AuthContext, work: Callable[[], T]) -> T:
+        """Do short work for a caller on a thread and return its result; raises `Busy`.
+
+        What it reads takes no longer than a question may.
+        """
+
+        def timed() -> T:
+            with limited_time(TimeLimit(time.monotonic() + self._settings.budget.seconds)):
+                return work()
+
+        return await self._awaited(self.searches, auth, timed, threading.Event())
+
+    async def stop(self) -> None:
+        """Turn new work away, cancel what runs, and wait for the threads as long as allowed."""
+        self._stopping.set()
+        for pool in (self.asks, self.searches):
+            pool.close()
+        seconds = CANCEL_SECONDS
+        await asyncio.to_thread(self.asks.join, seconds)
+        await asyncio.to_thread(self.searches.join, seconds)
+
+    async def _awaited(
+        self,
+        pool: FairPool,
+        auth: AuthContext,
+        make: Callable[[], T],
+        gave_up: threading.Event,
+        give_back: Callable[[], None] = nothing,
+    ) -> T:
+        done: asyncio.Queue[object] = asyncio.Queue()
+        post = _poster(asyncio.get_running_loop(), done)
+
+        def work() -> None:
+            ended: object
+            try:
+                ended = (make(),)
+            except BaseException as error:
+                ended = error
+            give_back()
+            post(ended)
+
+        ticket = self._submitted(pool, auth, work, post, give_back)
+        try:
+            result = await done.get()
+        finally:
+            gave_up.set()
+            if pool.withdraw(ticket):
+                give_back()
+        if isinstance(result, BaseException):
+            raise result
+        return cast(tuple[T], result)[0]
+
+    def _claimed(self, question: Question, auth: AuthContext) -> Callable[[], None]:
+        """Claim the question's conversation; return what gives it back when the run has ended."""
+        if not question.conversation:
+            return nothing
+        return self.claims.take(auth, question.conversation)
+
+    def _submitted(
+        self,
+        pool: FairPool,
+        auth: AuthContext,
+        work: Callable[[], None],
+        post: Post,
+        give_back: Callable[[], None],
+    ) -> Ticket:
+        def dropped(error: Busy) -> None:
+            give_back()
+            post(error)
+
+        try:
+            return pool.submit(_owner(auth), work, dropped)
+        except BaseException:
+            give_back()
+            raise
+
+
+def ask_threads(session: Session, settings: Settings) -> int:
+    """Return how many questions are worked on at once."""
+    if settings.serve.threads:
+        return settings.serve.threads
+    slots = session.chat.capabilities.slots if session.chat is not None else 0
+    return max(slots, THREADS_PER_PROCESSOR * (os.cpu_count() or 1))
+
+
+def _limits(settings: Settings, threads: int) -> PoolLimits:
+    return PoolLimits(
+        threads=threads,
+        per_caller=min(threads, settings.serve.caller_threads),
+        per_caller_shared=min(settings.serve.caller_threads, settings.serve.shared_threads),
+        waiting=settings.serve.waiting,
+        waiting_per_caller=settings.serve.caller_waiting,
+        retry_after=RETRY_SECONDS,
+    )
+
+
+def _owner(auth: AuthContext) -> Owner:
+    return auth.tenant, auth.user
+
+
+def _poster(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[object]) -> Post:
+    """Return how a thread hands something to the loop without waiting for it."""
+
+    def post(event: object) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(queue.put_nowait, event)
+
+    return post

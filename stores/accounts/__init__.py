@@ -1,0 +1,1 @@
+"""Callers and what they did: keys, the audit log, tokens spent."""

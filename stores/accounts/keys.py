@@ -1,0 +1,238 @@
+"""Keys of callers: made once, shown once, kept as a hash, good until they expire or are revoked."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import hmac
+import json
+import re
+import secrets
+import sqlite3
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from core.auth import AuthContext, checked_sources
+from core.errors import CallerError, PolicyError
+from core.versions import ANY
+from stores.sqlite.database import Database
+from stores.sqlite.sums import KEY as SOUND
+from stores.sqlite.sums import sign_key
+
+PREFIX = "carrel_"
+FACTS = ("user", "roles", "sources", "version_policy")
+SECRET_BYTES = 32
+KEY = re.compile(PREFIX + r"([0-9a-f]{12})_[0-9a-f]{64}", re.ASCII)
+# A name that somebody has used, or that documents are open to.
+_USED = f"""SELECT {
+    " OR ".join(
+        f"EXISTS (SELECT 1 FROM {table} WHERE tenant = :tenant AND user = :user)"
+        for table in ("api_keys", "runs", "conversations", "feedback", "jobs", "spending")
+    )
+} OR EXISTS (SELECT 1 FROM document_acl a JOIN documents d ON d.id = a.document
+              WHERE a.principal = 'user:' || :user AND d.tenant = :tenant)"""
+NOBODY = "0" * 64  # what a key without a row is compared with, so that it takes as long
+
+OPERATOR = (
+    "leave the name out or give another; the operator can make it with `carrel keys create --user`"
+)
+DAMAGED = "a key is damaged in the catalogue and not accepted; `carrel doctor` names it"
+
+Now = Callable[[], datetime.datetime]
+
+
+def utc_now() -> datetime.datetime:
+    """Return the time of now."""
+    return datetime.datetime.now(datetime.UTC)
+
+
+@dataclass(frozen=True)
+class Key:
+    """Describe a key; times are ISO 8601 in UTC, empty for never.
+
+    `rate` (questions a minute) and `tokens_per_day` are its own limits, 0 for none, None where the
+    settings say it.
+    """
+
+    id: str
+    auth: AuthContext
+    created_at: str
+    expires_at: str = ""
+    revoked_at: str = ""
+    rate: int | None = None
+    tokens_per_day: int | None = None
+
+    def describe(self) -> dict[str, object]:
+        """Return the key as it is listed; its secret is kept nowhere."""
+        return {
+            "id": self.id,
+            "tenant": self.auth.tenant,
+            "user": self.auth.user,
+            "roles": sorted(self.auth.roles),
+            "sources": _sources(self.auth),
+            "version_policy": self.auth.version_policy,
+            "created_at": self.created_at,
+            "expires_at": self.expires_at or None,
+            "revoked_at": self.revoked_at or None,
+            "rate": self.rate,
+            "tokens_per_day": self.tokens_per_day,
+        }
+
+    def facts(self) -> dict[str, object]:
+        """Return what the audit log says of a key that is made or revoked."""
+        told = {name: value for name, value in self.describe().items() if name in FACTS}
+        return {"key": self.id, **told, "expires_at": self.expires_at}
+
+
+class Keys:
+    """Make, find, list and revoke keys; changes hold at once, also for a server that runs."""
+
+    def __init__(self, database: Database, now: Now = utc_now) -> None:
+        """Use the catalogue's file."""
+        self._database = database
+        self._now = now
+
+    def create(
+        self,
+        tenant: str,
+        *,
+        user: str = "",
+        roles: frozenset[str] = frozenset(),
+        sources: Sequence[str] | None = None,
+        version_policy: str = ANY,
+        days: int = 0,
+        rate: int | None = None,
+        tokens_per_day: int | None = None,
+        unused: bool = False,
+    ) -> tuple[str, Key]:
+        """Return a new key and its description; without `days` it does not expire.
+
+        It is confined to `sources` (shell patterns, None for all) and to a version policy (see
+        AuthContext). Without a name its user is the key's own, so that two keys do not read each
+        other's runs. With `unused` the name must be one that nobody has used; raises PolicyError.
+        """
+        key_id = secrets.token_hex(6)
+        auth = AuthContext(
+            tenant=tenant,
+            user=user or f"key.{key_id}",
+            roles=roles,
+            allowed_sources=None if sources is None else checked_sources(sources),
+            version_policy=version_policy,
+        )
+        now = self._now()
+        try:
+            expires = _text(now + datetime.timedelta(days=days)) if days else ""
+        except OverflowError:
+            raise CallerError(
+                "a key expires before the year 10000", value=f"{days} days", hint="give fewer days"
+            ) from None
+        text = f"{PREFIX}{key_id}_{secrets.token_hex(SECRET_BYTES)}"
+        key = Key(key_id, auth, _text(now), expires, rate=rate, tokens_per_day=tokens_per_day)
+        with self._database.write() as connection:
+            named = {"tenant": tenant, "user": auth.user}
+            if unused and connection.execute(_USED, named).fetchone()[0]:
+                raise PolicyError(
+                    "a key for a name that was used before reads what was asked under it",
+                    value=user,
+                    hint=OPERATOR,
+                )
+            connection.execute(
+                "INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, '', ?, ?, NULL, ?)",
+                (
+                    *(key_id, _digest(text), tenant, auth.user),
+                    *(json.dumps(sorted(roles)), key.created_at, expires, rate, tokens_per_day),
+                    _scope(auth),
+                ),
+            )
+            sign_key(connection, key_id)
+        return text, key
+
+    def verified(self, text: str) -> Key | None:
+        """Return the key of this text, None when it is unknown, expired or revoked."""
+        match = KEY.fullmatch(text)
+        row = self._row(match[1]) if match is not None else None
+        good = hmac.compare_digest(_digest(text), row["digest"] if row is not None else NOBODY)
+        return self._good(row) if good else None
+
+    def good(self, key_id: str) -> Key | None:
+        """Return the key of this id, None when it is unknown, expired or revoked."""
+        return self._good(self._row(key_id))
+
+    def _row(self, key_id: str) -> sqlite3.Row | None:
+        query = f"SELECT k.*, k.sum IS {SOUND} AS sound FROM api_keys k WHERE k.id = ?"
+        row: sqlite3.Row | None = self._database.read().execute(query, (key_id,)).fetchone()
+        return row
+
+    def _good(self, row: sqlite3.Row | None) -> Key | None:
+        if row is None or row["revoked_at"]:
+            return None
+        if not row["sound"]:  # its roles may be others than it was given
+            self._database.condition.report(f"key {row['id']}", DAMAGED)
+            return None
+        if row["expires_at"] and row["expires_at"] <= _text(self._now()):
+            return None
+        return _key(row)
+
+    def listed(self, tenant: str = "") -> list[Key]:
+        """List the keys of one tenant, or all, the oldest first."""
+        rows = self._database.read().execute(
+            "SELECT * FROM api_keys WHERE :t = '' OR tenant = :t ORDER BY created_at, id",
+            {"t": tenant},
+        )
+        return [_key(row) for row in rows]
+
+    def revoke(self, key_id: str) -> Key:
+        """Revoke a key for good and return it; once revoked, the first time stays."""
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at = ''",
+                (_text(self._now()), key_id),
+            )
+            sign_key(connection, key_id)
+            row = connection.execute("SELECT * FROM api_keys WHERE id = ?", (key_id,)).fetchone()
+        if row is None:
+            raise CallerError(
+                "a key is named by its id",
+                value=None if key_id.startswith(PREFIX) else key_id,  # a key pasted by mistake
+                hint="`carrel keys list` shows the ids",
+            )
+        return _key(row)
+
+
+def _text(moment: datetime.datetime) -> str:
+    return moment.astimezone(datetime.UTC).isoformat(timespec="milliseconds")
+
+
+def _digest(text: str) -> str:
+    # The secret is 256 random bits: nothing can be guessed, so a slow hash would only cost time.
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def _sources(auth: AuthContext) -> list[str] | None:
+    return None if auth.allowed_sources is None else list(auth.allowed_sources)
+
+
+def _scope(auth: AuthContext) -> str | None:
+    """Return to what a key is confined as it is kept, None for nothing."""
+    if auth.allowed_sources is None and auth.version_policy == ANY:
+        return None
+    scope = {"allowed_sources": auth.allowed_sources, "version_policy": auth.version_policy}
+    return json.dumps(scope, ensure_ascii=False)
+
+
+def _key(row: sqlite3.Row) -> Key:
+    auth = AuthContext(
+        tenant=row["tenant"],
+        user=row["user"],
+        roles=frozenset(json.loads(row["roles"])),
+        **json.loads(row["scope"] or "{}"),
+    )
+    return Key(
+        row["id"],
+        auth,
+        row["created_at"],
+        row["expires_at"],
+        row["revoked_at"],
+        row["rate"],
+        row["tokens_per_day"],
+    )

@@ -1,0 +1,110 @@
+"""Which search index a data directory has, as its catalogue records it."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from core.errors import CallerError, OperatorError
+from core.settings import Settings
+from stores.index.folders import ALL_FOLDERS, CHROMA, FOLDERS
+from stores.sqlite.database import Database
+
+INDEX, INDEX_ID = "index", "index_id"  # in `meta`
+
+
+@dataclass(frozen=True)
+class IndexPlace:
+    """Say which index it is, on which server if any, and what sets it apart there."""
+
+    name: str
+    url: str = ""
+    key: str = ""
+
+    @property
+    def record(self) -> str:
+        """Return what the catalogue says of it."""
+        return f"{self.name} {self.url}".strip()
+
+
+def wanted_place(settings: Settings, recorded: str = "") -> IndexPlace:
+    """Return the index that settings ask for; what they leave open is as recorded.
+
+    Raises CallerError for an unknown index or an address that is none.
+    """
+    name, _, url = recorded.partition(" ")
+    given = settings.given()
+    wanted = settings.index if "index" in given or not name else name
+    if wanted not in FOLDERS:
+        raise CallerError("unknown index", value=wanted, hint=f"there are {', '.join(FOLDERS)}")
+    if "chroma.url" in given or wanted != name:
+        url = settings.chroma.url.rstrip("/")
+    parts = urlsplit(url)
+    if url and (parts.scheme not in ("http", "https") or not parts.hostname or parts.username):
+        raise CallerError(
+            "chroma.url must be the address of a Chroma server",
+            value=parts.hostname or url,
+            hint="such as http://localhost:8000, without a name or password",
+        )
+    return IndexPlace(wanted, url if wanted == CHROMA else "")
+
+
+def place_of(database: Database, settings: Settings) -> IndexPlace:
+    """Return the index of a data directory; a new one gets what the settings say.
+
+    Raises OperatorError where they say another than the directory has.
+    """
+    kept = recorded_place(database)
+    if kept is None and not database.condition.read_only:
+        with database.write() as connection:
+            return _recorded(connection, wanted_place(settings))
+    return checked_place(kept, settings)
+
+
+def checked_place(kept: IndexPlace | None, settings: Settings) -> IndexPlace:
+    """Return the place that is kept, or what settings ask for; raise where they disagree."""
+    wanted = wanted_place(settings, kept.record if kept else "")
+    if kept is not None and wanted.record != kept.record:
+        raise OperatorError(
+            f"this data directory has the search index '{kept.record}'",
+            value=f"asked for '{wanted.record}'",
+            hint=f"`carrel reindex --index {wanted.name}` makes that one, or leave `index` and"
+            " `chroma.url` unset",
+        )
+    return kept or wanted
+
+
+def recorded_place(database: Database) -> IndexPlace | None:
+    """Return the index that the catalogue records, None before it does."""
+    rows = database.read().execute(
+        "SELECT key, value FROM meta WHERE key IN (?, ?)", (INDEX, INDEX_ID)
+    )
+    kept = dict(rows.fetchall())
+    if INDEX not in kept:
+        return None
+    name, _, url = kept[INDEX].partition(" ")
+    return IndexPlace(name, url, kept.get(INDEX_ID, ""))
+
+
+def switch_place(database: Database, folder: Path, wanted: IndexPlace) -> None:
+    """Record another index, which has still to be made, and remove the files of the one before."""
+    with database.write() as connection:
+        for table in ("segments", "dead_chunks", "indexed_vectors"):
+            connection.execute(f"DELETE FROM {table}")
+        _recorded(connection, wanted)
+    for name in ALL_FOLDERS:
+        shutil.rmtree(folder / name, ignore_errors=True)
+        if (folder / name).is_symlink() or (folder / name).is_file():
+            (folder / name).unlink()
+
+
+def _recorded(connection: sqlite3.Connection, wanted: IndexPlace) -> IndexPlace:
+    place = IndexPlace(wanted.name, wanted.url, secrets.token_hex(6))
+    connection.executemany(
+        "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(INDEX, place.record), (INDEX_ID, place.key)]
+    )
+    return place

@@ -1,0 +1,1 @@
+"""Damage, loss and wear of a data directory: found, reported and repaired."""

@@ -1,0 +1,607 @@
+"""What the rooms above ask of the stores, whatever keeps it: nothing here knows a database."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection as AbstractCollection
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from core.auth import AuthContext
+    from core.filters import Filter
+    from core.profile import Profile
+    from core.settings import Settings
+    from core.trace import RunRecord
+    from core.types import Evidence, FieldInfo
+    from stores.accounts.audit import AuditLog
+    from stores.accounts.keys import Keys
+    from stores.accounts.spending import Spending
+    from stores.backup.manifest import BackupManifest
+    from stores.erasure.documents import Gone
+    from stores.erasure.erase import Step
+    from stores.erasure.pending import Pending
+    from stores.integrity.condition import Defects
+    from stores.lock import OwnerLock
+    from stores.runlog.conversations import Conversation, KeptTurn
+    from stores.runlog.feedback import Rating
+    from stores.runlog.jobs import JobRows
+    from stores.sqlite.batches import Changes
+    from stores.sqlite.books import BookKeys, TextKeys
+    from stores.sqlite.catalogue import Collection
+    from stores.sqlite.duplicates import Fingerprint
+    from stores.sqlite.embeddings import Vector
+    from stores.sqlite.journal import JournalEntry, LeftOutRow, Stage
+    from stores.sqlite.listing import DocumentName
+    from stores.sqlite.quality import QualityCounts
+    from stores.sqlite.record_conditions import Condition
+    from stores.sqlite.records import Description, Groups
+    from stores.sqlite.rows import DocumentRow, FileRow
+    from stores.sqlite.sums import Damage
+    from stores.sqlite.write_access import WriteAccess
+    from stores.sqlite.writer import UnembeddedChunk
+
+
+class Catalogue(Protocol):
+    """What exists and what a caller may see of it; ids of rows are opaque numbers."""
+
+    def index_version(self) -> int:
+        """Return the number that grows with every change of the index."""
+
+    def collections(self, tenant: str | None = None) -> list[Collection]:
+        """List the collections of one tenant, or all of them."""
+
+    def collection(self, tenant: str, name: str) -> Collection:
+        """Return one collection, or say which ones the tenant has; for the operator alone."""
+
+    def visible_collection(self, auth: AuthContext, name: str) -> Collection:
+        """Return a collection in which the caller may see a document."""
+
+    def collections_named(self, auth: AuthContext, names: str) -> list[Collection]:
+        """Return the collections of a question, each as `visible_collection` does."""
+
+    def visible_collections(self, auth: AuthContext) -> list[Collection]:
+        """List the collections in which the caller may see a document."""
+
+    def visible_documents(
+        self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
+    ) -> set[int]:
+        """Return the row ids of all documents the caller may see."""
+
+    def evidence(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        chunk_ids: Sequence[str],
+        sources: Sequence[str] = (),
+    ) -> dict[str, Evidence]:
+        """Return the chunks of these ids that the caller may see, by id; others are left out."""
+
+    def neighbours(
+        self, auth: AuthContext, collection_id: int, chunk_id: str, reach: int
+    ) -> list[Evidence]:
+        """Return a chunk and up to `reach` chunks on either side, in reading order."""
+
+    def first_chunks(
+        self, auth: AuthContext, collection_id: int, documents: Iterable[int]
+    ) -> dict[int, Evidence]:
+        """Return the first chunk of each document row id the caller may see."""
+
+    def cards(self, auth: AuthContext, collection_id: int, keys: list[str]) -> list[Evidence]:
+        """Return what the documents of these keys say of themselves: the records among them."""
+
+    def full_texts(self, auth: AuthContext, collection_id: int, chunk_id: str) -> list[Evidence]:
+        """Return the first chunk of each full text of the book that a record's chunk belongs to."""
+
+    def books_of_texts(
+        self, auth: AuthContext, collection_id: int, keys: Iterable[str]
+    ) -> dict[str, dict[str, Any]]:
+        """Return the book of each text that has one, by the text's document key."""
+
+    def texts_of_book(
+        self, auth: AuthContext, collection_id: int, key: str
+    ) -> list[dict[str, Any]]:
+        """List the full texts of a record (by its document key) that the caller may see."""
+
+    def languages(self, collection_id: int) -> frozenset[str]:
+        """Return the languages of a collection's documents."""
+
+    def inverse_frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, float]:
+        """Return log(1 + N/(1 + df)) of each term over the collection's chunks."""
+
+    def list_collections(self, auth: AuthContext) -> list[dict[str, Any]]:
+        """List the collections in which the caller may see a document, with the number of those."""
+
+    def count_documents(self, auth: AuthContext, collection: Collection) -> int:
+        """Return how many documents of a collection the caller may see."""
+
+    def list_documents(
+        self, auth: AuthContext, collection: Collection, *, after: str = "", limit: int = -1
+    ) -> list[dict[str, Any]]:
+        """List up to `limit` documents the caller may see whose id comes after `after`."""
+
+    def measure_collection(self, auth: AuthContext, collection: Collection) -> tuple[int, str]:
+        """Return how many chunks the caller may see, and when the last document came in."""
+
+    def describe_document(
+        self, auth: AuthContext, collection: Collection, document_id: str
+    ) -> dict[str, Any] | None:
+        """Return one document the caller may see, None where there is no such one."""
+
+    def list_passages(
+        self, auth: AuthContext, collection: Collection, document_id: str, first: int, last: int
+    ) -> list[dict[str, Any]]:
+        """List the chunks `first` to `last` of a document the caller may see, in reading order."""
+
+    def document_names(self, auth: AuthContext, collection_id: int) -> list[DocumentName]:
+        """Return what the documents a caller may see are called, in the order of their sources."""
+
+    def chunk_ids(self, documents: Sequence[int]) -> list[str]:
+        """Return the ids of the chunks of documents, by row ids, whose text is running text."""
+
+    def check_fields(
+        self, auth: AuthContext, collections: Sequence[Collection], where: Sequence[Filter]
+    ) -> None:
+        """Raise CallerError for a field that no document has which the caller may see."""
+
+    def find_records(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        where: Sequence[Condition],
+        *,
+        most: bool = False,
+        order_by: str | None,
+        descending: bool,
+        limit: int,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> tuple[list[int], int]:
+        """Return the document row ids that meet every condition, and how many there are in all."""
+
+    def group_records(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        where: Sequence[Condition],
+        field: str,
+        *,
+        adds: str | None = None,
+        average: bool = False,
+        characters: int = 0,
+        limit: int,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> Groups:
+        """Count the records that meet every condition by the values of a field, most first."""
+
+    def total_of_records(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        where: Sequence[Condition],
+        field: str,
+        *,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> tuple[float, float, int] | None:
+        """Return sum, mean and number of a field's numbers, None where there is no number."""
+
+    def records_having(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        words: str,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> list[tuple[str, bool]]:
+        """Return the fields with all these words in one value, and whether one is just them."""
+
+    def records_called(
+        self, auth: AuthContext, collection_id: int, words: str, sources: Sequence[str] = ()
+    ) -> list[str]:
+        """Return the keys of documents whose title has all these words, shortest title first."""
+
+    def records_sounding(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        name: str,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> list[tuple[str, str]]:
+        """Return fields with values of another script that sound like a name, as (field, value)."""
+
+    def fields_of_records(
+        self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
+    ) -> list[FieldInfo]:
+        """Describe the fields of the records the caller may see, with example values."""
+
+    def describe_records(
+        self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
+    ) -> Description:
+        """Describe the records the caller may see."""
+
+    def field_names(self, collection_id: int, auth: AuthContext | None = None) -> set[str]:
+        """Return the names of all fields of a collection that a writer may see, None for all."""
+
+    def known_fields(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        names: AbstractCollection[str],
+        sources: Sequence[str] = (),
+    ) -> set[str]:
+        """Return those of these names that a field has which the caller may see."""
+
+
+class Intake(Protocol):
+    """What ingest reads and writes: collections, files, documents, vectors, and its journal."""
+
+    def open_collection(self, tenant: str, name: str, profile: Profile | None) -> Collection:
+        """Return the collection, making it when missing; a given profile replaces the stored."""
+
+    def drop_collection_if_empty(self, collection: Collection) -> None:
+        """Take back a collection into which nothing could be ingested."""
+
+    def find_file(self, collection: Collection, relative: str) -> FileRow | None:
+        """Return what is known of one file."""
+
+    def name_for(self, collection: Collection, name: str, access: WriteAccess) -> str:
+        """Return the name under which a file is kept that its writer calls `name`."""
+
+    def id_for(self, collection: Collection, file: str, name: str, access: WriteAccess) -> str:
+        """Return the id under which a document of a file is kept that its writer calls `name`."""
+
+    def original_name(self, collection: Collection, relative: str) -> str:
+        """Return what its writer calls a file."""
+
+    def files_with_fingerprint(self, collection: Collection, fingerprint: str) -> list[FileRow]:
+        """Return the files of the same bytes, read under the same settings, by name."""
+
+    def file_names(self, collection: Collection) -> Iterator[str]:
+        """Yield the names of all files, also of those that an interrupted run began."""
+
+    def forget_files(
+        self, collection: Collection, relatives: Iterable[str], access: WriteAccess = ...
+    ) -> int:
+        """Remove files with all their documents; return how many documents went."""
+
+    def document_hash(self, collection: Collection, document_id: str) -> tuple[str, str] | None:
+        """Return (file, content hash) of one document."""
+
+    def document_hashes(self, collection: Collection) -> dict[str, tuple[str, str]]:
+        """Return (file, content hash) of each document by document id."""
+
+    def count_in_files(
+        self, collection: Collection, given: Callable[[str], bool]
+    ) -> tuple[int, int]:
+        """Count the documents and chunks that the files of these names amount to."""
+
+    def stored_documents(self, collection_id: int, file: str) -> Iterator[DocumentRow]:
+        """Yield the documents of a file by id, a page at a time; they may be removed meanwhile."""
+
+    def count_vectors(self, model: str) -> int:
+        """Count the chunks of all collections that have a vector of this model."""
+
+    def reach_stage(
+        self, collection_id: int, stage: Stage, entries: Iterable[JournalEntry]
+    ) -> None:
+        """Note in one transaction that these documents have reached a stage."""
+
+    def unverified_documents(self, collection_id: int, limit: int, after: str = "") -> list[str]:
+        """Return ids of documents that are to be read back, in order, those after one of them."""
+
+    def mark_verified(self, collection_id: int, documents: Iterable[str]) -> None:
+        """Let documents that were read back leave the set."""
+
+    def pending_documents(self) -> list[dict[str, Any]]:
+        """Count the documents that are not verified, by collection, file and stage."""
+
+    def missing_vectors(self, model: str, hashes: Iterable[str]) -> set[str]:
+        """Return which text hashes have no vector of this model yet."""
+
+    def write_vectors(
+        self,
+        collection_id: int,
+        model: str,
+        vectors: Mapping[str, Vector],
+        sentences: Mapping[str, Vector],
+        entries: Iterable[JournalEntry],
+    ) -> None:
+        """Keep the vectors of a batch before its documents: they took longest to make."""
+
+    def store_vectors(
+        self,
+        model: str,
+        vectors: Mapping[str, Vector],
+        sentences: Mapping[str, Vector] | None = None,
+    ) -> None:
+        """Keep vectors by text hash, and those of their sentences; searches see them at once."""
+
+    def write_batch(self, collection: Collection, changes: Changes, access: WriteAccess) -> None:
+        """Write documents with their full text, and what became of their files."""
+
+    def sweep_vectors(self) -> int:
+        """Drop vectors that no chunk has where there may be some; return of how many texts."""
+
+    def count_unembedded(self, model: str, collection_id: int | None, *, sentences: bool) -> int:
+        """Count the texts of chunks without a vector of a model, of one collection or of all."""
+
+    def unembedded(
+        self, model: str, collection_id: int | None, batch: int, *, sentences: bool
+    ) -> Iterator[list[UnembeddedChunk]]:
+        """Yield these chunks, `batch` at a time; their vectors may be stored meanwhile."""
+
+    def list_left_out(
+        self, collection: Collection, file: str | None = None, limit: int = -1
+    ) -> Iterator[LeftOutRow]:
+        """Yield up to `limit` rows of a collection or of one file, by file and source."""
+
+    def number_duplicates(self, collection: Collection, make: Fingerprint) -> int:
+        """Fingerprint new chunks, and number equal ones; return how many rows changed."""
+
+    def clear_duplicates(self, collection: Collection) -> int:
+        """Delete the fingerprints of a collection; return how many there were."""
+
+    def count_duplicates(
+        self, collection: Collection, auth: AuthContext | None = None
+    ) -> tuple[int, int]:
+        """Count the repeated annotations and passages: those that are not the first."""
+
+    def link_books(self, collection: Collection, text_keys: TextKeys, book_keys: BookKeys) -> int:
+        """Link the texts of a collection again by their keys; return how many rows changed."""
+
+    def clear_books(self, collection: Collection) -> int:
+        """Forget all links of a collection; return how many there were."""
+
+    def arrangement(self, collection: Collection) -> str:
+        """Return what `note_arrangement` noted last, "" before."""
+
+    def note_arrangement(self, collection: Collection, mark: str, *, changed: bool) -> None:
+        """Note under which rules, at which index version, a collection is arranged."""
+
+    def rebuild_words(self, progress: Callable[[str, int, int], None]) -> int:
+        """Rebuild the full text of all collections; return the number of chunks."""
+
+
+class RunLog(Protocol):
+    """Runs, conversations, and opinions on them; each is found by its own user alone."""
+
+    def save(self, run: RunRecord, auth: AuthContext | None = None) -> bool:
+        """Keep a finished run, without the text of documents that were deleted meanwhile."""
+
+    def load(self, auth: AuthContext, run_id: str) -> RunRecord:
+        """Return a run by its id, an unambiguous beginning of it, or "last"."""
+
+    def newest(self, auth: AuthContext, limit: int) -> list[RunRecord]:
+        """List the newest runs of a user, each with how it ended and nothing that it found."""
+
+    def create_conversation(self, tenant: str, user: str, collection: str) -> Conversation:
+        """Begin a conversation under an id that nobody can guess."""
+
+    def load_conversation(self, auth: AuthContext, name: str) -> Conversation:
+        """Return a conversation by its whole id; raises AbsentError, OperatorError for damage."""
+
+    def newest_conversations(
+        self, auth: AuthContext, limit: int, before: str = ""
+    ) -> list[Conversation]:
+        """List conversations, last used first; `before` is the id of the last one seen."""
+
+    def is_closed(self, auth: AuthContext, conversation: Conversation) -> bool:
+        """Tell whether the caller may not see now what its turns rest on."""
+
+    def turns(self, auth: AuthContext, conversation: Conversation) -> list[dict[str, Any]]:
+        """Return the turns, oldest first, each with what its run answered."""
+
+    def rename_conversation(self, conversation: Conversation, title: str) -> None:
+        """Give a conversation another title."""
+
+    def save_turn(
+        self,
+        conversation: Conversation,
+        turn: KeptTurn,
+        checkpoint_id: str,
+        *,
+        title: str,
+        waiting: bool = False,
+    ) -> None:
+        """Keep a turn, or what became of it, and the state that the next one goes on from."""
+
+    def count_runs(self, conversation: Conversation) -> int:
+        """Count the runs that go when the conversation is deleted."""
+
+    def delete_conversation(self, conversation: Conversation) -> None:
+        """Delete a conversation with its turns and their runs, for good."""
+
+    def save_feedback(
+        self, tenant: str, user: str, run_id: str, rating: Rating, comment: str
+    ) -> None:
+        """Keep an opinion on a run, which the caller has checked to be the user's own."""
+
+    def export_feedback(
+        self, auth: AuthContext, *, everyone: bool = False
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the opinions of a caller, or of the whole tenant, with their questions."""
+
+
+class Accounts(Protocol):
+    """Who may ask and what they did: keys, tokens spent, jobs, and the audit log."""
+
+    keys: Keys
+    spending: Spending
+
+    def jobs(self, kept: int) -> JobRows:
+        """Return the jobs, of which the last `kept` that ended are kept."""
+
+    def audit(self, settings: Settings) -> AuditLog:
+        """Return the audit log, signed and named as these settings say."""
+
+    def staying_rows(self, tenant: str | None) -> tuple[int, int]:
+        """Count the audit rows that stay when a tenant is erased, and those with a question."""
+
+
+class Maintenance(Protocol):
+    """What keeps a data directory sound: turns, checks, repairs, erasure, backups."""
+
+    condition: Defects
+    lock: OwnerLock
+    repaired: list[str]
+    on_change: list[Callable[[], object]]
+
+    def explained(self) -> AbstractContextManager[None]:
+        """Turn the database errors of a block into one that says what the operator must do."""
+
+    def check_writable(self) -> None:
+        """Raise OperatorError where writing would make things worse: malformed, or rows lost."""
+
+    def turn(self, work: str, waiting: Callable[[str], None]) -> AbstractContextManager[None]:
+        """Hold the directory for a long work of this name."""
+
+    def changing(self) -> AbstractContextManager[object]:
+        """Hold the directory for work that changes many documents, waiting as long as it takes."""
+
+    def finish_check(self) -> None:
+        """Do the full check that was put off at the opening; answers go on beside it."""
+
+    def check_again(self) -> list[str]:
+        """Check all of it while it is in use; repair what is derived; return the problems."""
+
+    def check_sample(self) -> list[str]:
+        """Ask every collection for a sample; rebuild what does not find it; return the problems."""
+
+    def check_rows(self) -> Damage:
+        """Check the sums of all rows, keep damaged documents out of sight, and return them."""
+
+    def clear_repairs(self) -> None:
+        """Forget what was said of repairs and changes that are done and checked by now."""
+
+    @property
+    def checking(self) -> bool:
+        """Tell whether the full check has still to end."""
+
+    def examine(self) -> dict[str, Any]:
+        """Compare the derived indexes with the record, and report; see `health.examine`."""
+
+    def accept_loss(self, settings: Settings) -> list[str]:
+        """Go on without rows that are missing, noted in the audit log; return what was done."""
+
+    def back_up(
+        self,
+        target: Path,
+        progress: Callable[[str, int, int], None],
+        *,
+        key: bytes | None = None,
+        force: bool = False,
+        min_free_mb: int = 0,
+    ) -> BackupManifest:
+        """Back up into one file, which is there whole or not at all; sealed with a `key`."""
+
+    def quality_counts(
+        self, collection: Collection, examples: int
+    ) -> AbstractContextManager[QualityCounts]:
+        """Give what a report on a collection counts, of one moment, with so many examples."""
+
+    def drop_damaged_vectors(self) -> int:
+        """Delete the vectors that are damaged, so that they are made again; return how many."""
+
+    def read_damaged_again(self) -> int:
+        """Let the next ingest read the files of damaged documents; return how many these are."""
+
+    def fulltext_problem(self, collection: Collection) -> str:
+        """Say how the full text of a collection differs from its chunks, "" for not at all."""
+
+    def rebuild_fulltext(
+        self, collection: Collection, progress: Callable[[int, int], None] | None = None
+    ) -> int:
+        """Rebuild the full text of a collection, and return the number of its chunks."""
+
+    def remove_orphans(self) -> list[str]:
+        """Remove what lies in the directory and belongs to nothing; return their names."""
+
+    def missing(self, collection_id: int, documents: Sequence[str]) -> dict[str, str]:
+        """Read documents back from every index; say by id what each lacks that is not complete."""
+
+    def index_words_again(self, collection_id: int, documents: Sequence[str]) -> None:
+        """Write the full text of documents once more."""
+
+    def erase(self, auth: AuthContext, collection: Collection, document_id: str) -> bool:
+        """Delete the document that a caller is shown under this id; return False for none."""
+
+    def named_document(self, collection: Collection, name: str) -> Gone:
+        """Return the document of this id, source, file or key; raises AbsentError."""
+
+    def documents_of(self, collection: Collection, patterns: Sequence[str]) -> list[Gone]:
+        """Return the documents whose file or source fits any of the patterns (shell globs)."""
+
+    def forget(
+        self,
+        collection: Collection,
+        documents: Sequence[Gone],
+        *,
+        keep_out: bool = False,
+        access: WriteAccess = ...,
+    ) -> Counter[str]:
+        """Delete documents and their traces; return what was deleted, by kind."""
+
+    def would_forget(self, collection: Collection, documents: Sequence[Gone]) -> Counter[str]:
+        """Return what the operator's `forget` would delete, by kind, and delete nothing."""
+
+    def would_forget_tenant(self, tenant: str) -> Counter[str]:
+        """Return what `forget_tenant` would delete, by kind, and delete nothing."""
+
+    def forget_tenant(self, tenant: str) -> Counter[str]:
+        """Delete everything of a tenant but its rows in the audit log; return what, by kind."""
+
+    def keeps_out(self, key: str) -> bool:
+        """Tell whether the document of this key was forgotten with `keep_out`."""
+
+    def let_in(self, key: str) -> bool:
+        """Let a document be ingested again; return whether it was kept out."""
+
+    def tenants(self) -> list[str]:
+        """List the tenants that have anything."""
+
+    def pending_erasure(self) -> Pending | None:
+        """Return what `tidy` has to finish, None for nothing."""
+
+    def tidy(self, step: Step = ...) -> bool:
+        """Take deleted text out of all derived files; return whether there was anything to do."""
+
+
+class Record(Protocol):
+    """Everything that is kept, without the indexes made from it."""
+
+    @property
+    def catalogue(self) -> Catalogue:
+        """Return what exists and what a caller may see."""
+
+    @property
+    def intake(self) -> Intake:
+        """Return what ingest reads and writes."""
+
+    @property
+    def runs(self) -> RunLog:
+        """Return runs and conversations."""
+
+    @property
+    def accounts(self) -> Accounts:
+        """Return who may ask and what they did."""
+
+    @property
+    def folder(self) -> Path:
+        """Return the data directory."""
+
+    def warnings(self) -> list[str]:
+        """Return what callers should know of damage."""
+
+    def unfinished_erasure(self) -> str:
+        """Say what an erasure has left to do, "" for nothing."""
+
+    def index(self, settings: Settings) -> str:
+        """Return the search index that the directory has, with its server; "" before it has one.
+
+        Raises a CarrelError where the settings say another.
+        """

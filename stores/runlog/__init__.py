@@ -1,0 +1,1 @@
+"""What questions leave behind: runs, conversations, opinions, jobs."""

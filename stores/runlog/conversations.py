@@ -1,0 +1,293 @@
+"""Conversations: who owns each, its turns, and what it waits for."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sqlite3
+import uuid
+from dataclasses import dataclass, replace
+from typing import Any
+
+from core.auth import AuthContext
+from core.errors import AbsentError, OperatorError
+from core.types import Clarification
+from stores.erasure.redaction import HIDDEN, withheld_note
+from stores.runlog.history import KEPT, Closed, closed_runs, kept, last_turn
+from stores.runlog.runs import DAMAGED as RUNS_DAMAGED
+from stores.sqlite.database import Database
+from stores.sqlite.sums import CONVERSATION, RUN, TURN, sign
+
+THREADS = "conversations.sqlite3"  # what the graph knows of them, beside the catalogue
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Hold the run that asked back: its id, the question it was asked, and what it asks."""
+
+    run_id: str
+    question: str
+    clarification: Clarification
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Hold one conversation of one user; `checkpoint_id` is the state it goes on from, "" none."""
+
+    id: str
+    tenant: str
+    user: str
+    collection: str
+    title: str
+    created_at: str
+    updated_at: str
+    checkpoint_id: str
+    waiting: Waiting | None
+    turns: int
+
+    def describe(self) -> dict[str, Any]:
+        """Return what its owner may know of it."""
+        return {
+            "conversation_id": self.id,
+            "title": self.title,
+            "collection": self.collection,
+            "created_at": self.created_at,
+            "updated_at": self.updated_at,
+            "turns": self.turns,
+        }
+
+
+@dataclass(frozen=True)
+class KeptTurn:
+    """Hold a turn to be kept: its run, what was asked, and what was asked back and replied."""
+
+    run_id: str
+    question: str
+    clarification: Clarification | None = None
+    reply: str = ""
+
+
+OWN = "FROM conversations v WHERE v.tenant = :tenant AND v.user = :user"
+COLUMNS = f"""v.*, (SELECT count(*) FROM conversation_turns t WHERE t.conversation = v.id) AS turns
+    {OWN} AND v.sum IS {CONVERSATION}"""
+OF_TURNS = """FROM runs WHERE tenant = :tenant AND user = :user AND run_id IN
+    (SELECT run_id FROM conversation_turns WHERE conversation = :id)"""
+# Counted in answers and in health; `carrel doctor` says what to do.
+DAMAGED = (
+    "records conversations",
+    "conversations or their turns are damaged and withheld; run `carrel doctor`",
+)
+
+
+class Conversations:
+    """Keep and find conversations; each is found only by the user who began it.
+
+    What its reader may not see now of its runs is left out; what people typed stays.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Use the catalogue's file."""
+        self._database = database
+
+    def create_conversation(self, tenant: str, user: str, collection: str) -> Conversation:
+        """Begin a conversation under an id that nobody can guess."""
+        name, now = uuid.uuid4().hex, _now()
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT INTO conversations VALUES (?, ?, ?, ?, '', ?, ?, '', '', NULL)",
+                (name, tenant, user, collection, now, now),
+            )
+            sign(connection, "conversations", "v.id = ?", name)
+        return self.load_conversation(AuthContext(tenant=tenant, user=user), name)
+
+    def load_conversation(self, auth: AuthContext, name: str) -> Conversation:
+        """Return a conversation by its whole id; raises AbsentError, OperatorError for damage."""
+        given = {"tenant": auth.tenant, "user": auth.user, "id": name}
+        reader = self._database.read()
+        row = reader.execute(f"SELECT {COLUMNS} AND v.id = :id", given).fetchone()
+        if row is None:
+            if reader.execute(f"SELECT 1 {OWN} AND v.id = :id", given).fetchone():
+                self._database.condition.report(*DAMAGED)
+                raise OperatorError(
+                    "this conversation is damaged in the catalogue",
+                    value=name,
+                    hint="restore a backup, or begin another",
+                )
+            raise AbsentError("there is no such conversation of yours", value=name)
+        return self._shown(auth, _conversation(row))
+
+    def newest_conversations(
+        self, auth: AuthContext, limit: int, before: str = ""
+    ) -> list[Conversation]:
+        """List conversations, last used first; `before` is the id of the last one seen."""
+        given: dict[str, Any] = {"tenant": auth.tenant, "user": auth.user, "limit": limit}
+        damaged = f"SELECT 1 {OWN} AND v.sum IS NOT {CONVERSATION} LIMIT 1"
+        if self._database.read().execute(damaged, given).fetchone():
+            self._database.condition.report(*DAMAGED)
+        condition = ""
+        if before:
+            last = self.load_conversation(auth, before)
+            given |= {"time": last.updated_at, "id": last.id}
+            condition = "AND (v.updated_at, v.id) < (:time, :id)"
+        rows = self._database.read().execute(
+            f"SELECT {COLUMNS} {condition} ORDER BY v.updated_at DESC, v.id DESC LIMIT :limit",
+            given,
+        )
+        return [self._shown(auth, _conversation(row)) for row in rows]
+
+    def _shown(self, auth: AuthContext, conversation: Conversation) -> Conversation:
+        waiting = conversation.waiting
+        if waiting is None or not self.is_closed(auth, conversation):
+            return conversation
+        asks = Clarification(question=withheld_note(0))
+        return replace(conversation, waiting=replace(waiting, clarification=asks))
+
+    def is_closed(self, auth: AuthContext, conversation: Conversation) -> bool:
+        """Tell whether the caller may not see now what its turns rest on."""
+        reader = self._database.read()
+        return bool(closed_runs(reader, auth, last_turn(reader, conversation.id)))
+
+    def turns(self, auth: AuthContext, conversation: Conversation) -> list[dict[str, Any]]:
+        """Return the turns, oldest first, each with what its run answered.
+
+        Damaged ones are left out, and answers whose run is damaged.
+        """
+        rows = (
+            self._database.read()
+            .execute(
+                f"""SELECT t.run_id, t.question, t.created_at, t.clarification, t.reply, {KEPT},
+                   coalesce(json_extract(r.result, '$.answer'), '') AS answer,
+                   json_extract(r.result, '$.refused') AS refused,
+                   coalesce(json_extract(r.result, '$.stop_reason'), '') AS stop_reason
+               FROM conversation_turns t LEFT JOIN runs r
+                   ON r.run_id = t.run_id AND r.tenant = :tenant AND r.user = :user
+                       AND r.sum IS {RUN}
+               WHERE t.conversation = :id AND t.sum IS {TURN} ORDER BY t.id""",
+                {"id": conversation.id, "tenant": conversation.tenant, "user": conversation.user},
+            )
+            .fetchall()
+        )
+        if len(rows) < conversation.turns:
+            self._database.condition.report(*DAMAGED)
+        if any(row["refused"] is None for row in rows):
+            self._missing_runs(conversation.id)
+        turns = [
+            {
+                "run_id": row["run_id"],
+                "question": row["question"],
+                "answer": row["answer"],
+                "refused": bool(row["refused"]),
+                "stop_reason": row["stop_reason"],
+                "created_at": row["created_at"],
+                "clarification": json.loads(row["clarification"] or "null"),
+                "reply": row["reply"],
+            }
+            for row in rows
+        ]
+        runs = [kept(row) for row in rows if row["refused"] is not None]
+        closed = closed_runs(self._database.read(), auth, runs)
+        for turn in turns:
+            if turn["run_id"] in closed:
+                self._hide(turn, closed[turn["run_id"]])
+        return turns
+
+    def _hide(self, turn: dict[str, Any], closed: Closed) -> None:
+        """Take out of a turn what is closed; a reply may be a title that was offered."""
+        query = "SELECT result FROM runs WHERE run_id = ?"
+        row = self._database.read().execute(query, (turn["run_id"],)).fetchone()
+        turn["answer"] = closed.answer(json.loads(row["result"]))
+        if turn["clarification"] is not None:
+            turn["clarification"] = {"question": withheld_note(0), "options": []}
+            turn["reply"] = HIDDEN if turn["reply"] else ""
+
+    def _missing_runs(self, name: str) -> None:
+        """Tell runs of a conversation that are damaged from those that are gone."""
+        query = f"""SELECT 1 FROM conversation_turns t JOIN runs r ON r.run_id = t.run_id
+            WHERE t.conversation = ? AND r.sum IS NOT {RUN} LIMIT 1"""
+        if self._database.read().execute(query, (name,)).fetchone():
+            self._database.condition.report(*RUNS_DAMAGED)
+
+    def rename_conversation(self, conversation: Conversation, title: str) -> None:
+        """Give a conversation another title."""
+        with self._database.write() as connection:
+            connection.execute(
+                "UPDATE conversations SET title = ? WHERE id = ?", (title, conversation.id)
+            )
+            sign(connection, "conversations", "v.id = ?", conversation.id)
+
+    def save_turn(
+        self,
+        conversation: Conversation,
+        turn: KeptTurn,
+        checkpoint_id: str,
+        *,
+        title: str,
+        waiting: bool = False,
+    ) -> None:
+        """Keep a turn, or what became of it, and the state that the next one goes on from.
+
+        `title` is given to a conversation that has none; `waiting` says that the turn asks back.
+        """
+        asks = turn.clarification.model_dump() if turn.clarification else None
+        shown = "" if asks is None else json.dumps(asks, ensure_ascii=False)
+        open_run = {"run_id": turn.run_id, "question": turn.question, "clarification": asks}
+        held = json.dumps(open_run, ensure_ascii=False) if waiting else ""
+        now = _now()
+        with self._database.write() as connection:
+            connection.execute(
+                """INSERT INTO conversation_turns
+                       (conversation, run_id, question, created_at, clarification, reply)
+                   VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (conversation, run_id) DO UPDATE
+                   SET clarification = excluded.clarification, reply = excluded.reply""",
+                (conversation.id, turn.run_id, turn.question, now, shown, turn.reply),
+            )
+            connection.execute(
+                """UPDATE conversations SET updated_at = ?, checkpoint_id = ?, waiting = ?,
+                       title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ?""",
+                (now, checkpoint_id, held, title, conversation.id),
+            )
+            which = "(t.conversation, t.run_id) = (?, ?)"
+            sign(connection, "conversation_turns", which, conversation.id, turn.run_id)
+            sign(connection, "conversations", "v.id = ?", conversation.id)
+
+    def count_runs(self, conversation: Conversation) -> int:
+        """Count the runs that go when the conversation is deleted."""
+        query = f"SELECT count(*) {OF_TURNS}"
+        return int(self._database.read().execute(query, _owned(conversation)).fetchone()[0])
+
+    def delete_conversation(self, conversation: Conversation) -> None:
+        """Delete a conversation with its turns and their runs; nothing of them stays in the file.
+
+        What readers thought of the runs stays, without question and answer.
+        """
+        with self._database.write() as connection:
+            connection.execute(f"DELETE {OF_TURNS}", _owned(conversation))
+            connection.execute("DELETE FROM conversations WHERE id = ?", (conversation.id,))
+        self._database.checkpoint()
+
+
+def _owned(conversation: Conversation) -> dict[str, str]:
+    return {"tenant": conversation.tenant, "user": conversation.user, "id": conversation.id}
+
+
+def _conversation(row: sqlite3.Row) -> Conversation:
+    waiting = json.loads(row["waiting"]) if row["waiting"] else None
+    if waiting is not None:
+        asks = Clarification.model_validate(waiting.pop("clarification"))
+        waiting = Waiting(**waiting, clarification=asks)
+    return Conversation(
+        id=row["id"],
+        tenant=row["tenant"],
+        user=row["user"],
+        collection=row["collection"],
+        title=row["title"],
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        checkpoint_id=row["checkpoint_id"],
+        waiting=waiting,
+        turns=row["turns"],
+    )
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,243 @@
+"""Which passages of stored runs are closed to who reads them now, by one query for many runs.
+
+A passage is open when its document is open to the reader now, as the permission filter says, and
+the version of it that was read was open to somebody with the reader's rights. With each run is kept
+what the second takes: who could read each document of its passages when it ended.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+from core.auth import AuthContext
+from core.question import names_of
+from core.record_names import ROW
+from stores.erasure.redaction import ERASED, listed_by, withhold
+from stores.sqlite.permissions import permission_filter
+from stores.sqlite.sums import LINK, RUN
+
+ASKED = ("roles", "allowed_sources", "version_policy")  # of the rights that a run was asked with
+BOOK = "book:"  # before the id of a passage that has the title and authors of its book with it
+
+# What `kept` reads of sound runs r, beside their id.
+KEPT = "r.collection, json_extract(r.result, '$.access') AS access"
+
+_CHUNKS = """json_each(:names) n CROSS JOIN chunks c ON c.chunk_id = n.value
+    CROSS JOIN documents d ON d.id = c.document"""
+_BOOKS = f"""json_each(:names) n
+    CROSS JOIN chunks c ON c.chunk_id = substr(n.value, {len(BOOK) + 1})
+    CROSS JOIN book_texts b ON b.text = c.document AND b.sum IS {LINK}
+    CROSS JOIN documents d ON d.id = b.book"""
+_HERE = "d.collection_id IN (SELECT value FROM json_each(:collections))"
+
+Document = tuple[str, list[str] | None, str]  # key, who could read it (None: all), version
+
+
+class Kept(NamedTuple):
+    """Hold a stored run with who could read its documents."""
+
+    run_id: str
+    collection: str
+    access: dict[str, Any]
+
+
+class Closed(NamedTuple):
+    """Hold what a reader may not see of a run: ids of its passages, and whether of those before.
+
+    `before` says that earlier turns of its conversation rest on any, which its texts may repeat.
+    """
+
+    names: frozenset[str]
+    before: bool
+
+    def hide(self, result: dict[str, Any], trail: list[dict[str, Any]]) -> None:
+        """Take it out of a run, in place."""
+        items = result.get("evidence", [])
+        own = {item["evidence_id"] for item in items if self.names & set(_names_of(item))}
+        rests = self.before or bool(self.names)
+        withhold(result, trail, own | self.names, rests=rests)
+
+    def answer(self, result: dict[str, Any]) -> str:
+        """Return what stays of a run's answer; the result is changed."""
+        self.hide(result, [])
+        return str(result.get("answer", ""))
+
+
+def kept(row: sqlite3.Row) -> Kept:
+    """Return a run from a row with its id and the columns of KEPT."""
+    return Kept(row["run_id"], row["collection"], json.loads(row["access"]))
+
+
+def access_of(
+    connection: sqlite3.Connection,
+    tenant: str,
+    collection: str,
+    result: dict[str, Any],
+    trail: list[dict[str, Any]],
+) -> dict[str, Any]:
+    """Return who can read the documents of a run's passages at this moment.
+
+    `documents` are [key, principals or None for all, version], None for one that was erased; `of`
+    has the place of a passage's; `before` are those of the turns before it.
+    """
+    access = _named(result, trail)
+    numbers = collection_ids(connection, tenant, collection)
+    given = {"names": _json(access["of"]), "collections": json.dumps(numbers)}
+    columns = """d.key, d.is_open, d.version, (SELECT json_group_array(a.principal)
+        FROM document_acl a WHERE a.document = d.id) AS principals"""
+    places: dict[str, int] = {}
+    for row in connection.execute(
+        f"""SELECT c.chunk_id AS name, {columns} FROM {_CHUNKS} WHERE {_HERE}
+            UNION ALL SELECT n.value, {columns} FROM {_BOOKS} WHERE {_HERE}""",
+        given,
+    ):
+        if row["key"] not in places:
+            places[row["key"]] = len(places)
+            principals = None if row["is_open"] else json.loads(row["principals"])
+            access["documents"].append([row["key"], principals, row["version"]])
+        access["of"][row["name"]] = places[row["key"]]
+    for run in last_turn(connection, result.get("conversation_id", "")):
+        for one in (*run.access["documents"], *run.access["before"]):
+            if one is not None and one not in access["before"]:
+                access["before"].append(one)
+    return access
+
+
+def forget_documents(access: dict[str, Any], keys: Collection[str]) -> bool:
+    """Take erased documents out of who could read what, in place; return whether any was there."""
+    known = [*access["documents"], *access["before"]]
+    if not any(one is not None and one[0] in keys for one in known):
+        return False
+    access["documents"] = [
+        None if one is None or one[0] in keys else one for one in access["documents"]
+    ]
+    gone = {place for place, one in enumerate(access["documents"]) if one is None}
+    access["of"] = {name: place for name, place in access["of"].items() if place not in gone}
+    access["before"] = [one for one in access["before"] if one[0] not in keys]
+    return True
+
+
+def closed_runs(
+    connection: sqlite3.Connection, auth: AuthContext, runs: Iterable[Kept]
+) -> dict[str, Closed]:
+    """Return what is closed to a caller of sound runs of their tenant, for runs where any is."""
+    known = list(runs)
+    opened = _opened(connection, auth, known)
+    found: dict[str, Closed] = {}
+    for run_id, collection, access in known:
+        documents, now = access["documents"], opened[collection]
+        names = frozenset(
+            name
+            for name, place in access["of"].items()
+            if not (name in now if place is None else _is_open(auth, documents[place], now))
+        )
+        before = not all(_is_open(auth, one, now) for one in access["before"])
+        if names or before or not _covers(auth, access["asked"]):
+            found[run_id] = Closed(names, before)
+    return found
+
+
+def last_turn(connection: sqlite3.Connection, talk: str) -> list[Kept]:
+    """Return the last sound run of a conversation, which speaks for those before it too."""
+    query = "SELECT run_id FROM conversation_turns WHERE conversation = ? ORDER BY id DESC"
+    for (run_id,) in connection.execute(query, (talk,)).fetchall() if talk else ():
+        one = f"SELECT r.run_id, {KEPT} FROM runs r WHERE r.run_id = ? AND r.sum IS {RUN}"
+        if row := connection.execute(one, (run_id,)).fetchone():
+            return [kept(row)]
+    return []
+
+
+def _named(result: dict[str, Any], trail: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the access of a run whose passages are named and whose documents are not known."""
+    items = [
+        *result.get("evidence", []),
+        *(one for claim in result.get("claims", []) for one in claim.get("citations", [])),
+    ]
+    erased = {one["evidence_id"] for one in items if one.get("document_id") == ERASED}
+    names = {name for item in items for name in _names_of(item)}
+    names |= {slot["evidence_id"] for slot in (result.get("plan") or {}).get("slots", [])}
+    names |= {name for step in trail for name, _ in step.get("evidence", [])}
+    asked: list[dict[str, Any]] = []
+    for step in trail:
+        rights = {name: step["auth_filter"].get(name) for name in ASKED if step.get("auth_filter")}
+        asked += [rights] if rights and rights not in asked else []
+    counts = {one["evidence_id"] for one in items if one.get("kind") == ROW}
+    passages = dict.fromkeys(sorted(names - erased - counts))
+    return {"asked": asked, "documents": [], "of": passages, "before": []}
+
+
+def _names_of(item: dict[str, Any]) -> list[str]:
+    """Return the passages that a piece of evidence rests on: of a count, those that it lists."""
+    if item.get("kind") == ROW:
+        return listed_by(item)
+    name = item["evidence_id"]
+    return [name, f"{BOOK}{name}"] if (item.get("metadata") or {}).get("book") else [name]
+
+
+def _opened(
+    connection: sqlite3.Connection, auth: AuthContext, runs: Iterable[Kept]
+) -> dict[str, set[str]]:
+    """Return by collection the keys, and the names whose key is not known, that are open now."""
+    keys: dict[str, set[str]] = defaultdict(set)
+    names: dict[str, set[str]] = defaultdict(set)
+    for _, collection, access in runs:
+        documents = (*access["documents"], *access["before"])
+        keys[collection] |= {one[0] for one in documents if one is not None}
+        names[collection] |= {name for name, place in access["of"].items() if place is None}
+    opened: dict[str, set[str]] = {}
+    for collection in keys:
+        opened[collection] = set()
+        for number in collection_ids(connection, auth.tenant, collection):
+            condition, given = permission_filter(auth, number)
+            rows = connection.execute(
+                f"""SELECT d.key FROM json_each(:keys) k CROSS JOIN documents d ON d.key = k.value
+                    WHERE {condition}
+                    UNION ALL SELECT c.chunk_id FROM {_CHUNKS} WHERE {condition}
+                    UNION ALL SELECT n.value FROM {_BOOKS} WHERE {condition}""",
+                {**given, "keys": _json(keys[collection]), "names": _json(names[collection])},
+            )
+            opened[collection] |= {row[0] for row in rows}
+    return opened
+
+
+def _is_open(auth: AuthContext, document: Document, opened: set[str]) -> bool:
+    """Tell whether a document is open now, and its version of then was."""
+    key, principals, version = document
+    if key not in opened or (principals is not None and auth.principals.isdisjoint(principals)):
+        return False
+    return version in ("", auth.asked_version) or not auth.asked_version
+
+
+def _covers(auth: AuthContext, asked: list[dict[str, Any]]) -> bool:
+    """Tell whether a caller has the rights that a run was asked with, of which its trail may tell.
+
+    A search notes counts and values of more documents than it returns. The operator may read them:
+    the files are theirs.
+    """
+    if auth.operator:
+        return True
+    now = auth.describe()
+    return all(
+        auth.roles.issuperset(one["roles"] or ())
+        and now["allowed_sources"] in (None, one["allowed_sources"])
+        and now["version_policy"] in ("any", one["version_policy"])
+        for one in asked
+    )
+
+
+def collection_ids(connection: sqlite3.Connection, tenant: str, names: str) -> list[int]:
+    """Return the row ids of the collections of a run that are still there."""
+    rows = connection.execute(
+        """SELECT id FROM collections WHERE tenant = ?
+           AND name IN (SELECT value FROM json_each(?)) ORDER BY id""",
+        (tenant, _json(names_of(names))),
+    )
+    return [int(row[0]) for row in rows]
+
+
+def _json(values: Iterable[str]) -> str:
+    return json.dumps(sorted(values))

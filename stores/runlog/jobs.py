@@ -1,0 +1,157 @@
+"""Uploads and deletions: running ones survive a restart, ended ones stay listed."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from core.auth import AuthContext
+from stores.sqlite.database import Database
+from stores.sqlite.sums import JOB, sign
+
+Kind = Literal["upload", "deletion"]
+State = Literal["waiting", "running", "done", "failed", "cancelled"]
+OPEN: tuple[State, ...] = ("waiting", "running")
+COLUMNS = (
+    *("id", "kind", "tenant", "user", "collection", "name", "roles", "bytes", "state", "error"),
+    *("attempts", "documents", "chunks", "notes", "caller"),
+)
+
+
+# A damaged job is none: the roles of its document may be others than it was given.
+SOUND = f"j.sum IS {JOB}"
+
+
+@dataclass(eq=False)
+class JobRow:
+    """Hold one job; `name` is the upload's file name, "" for a deletion and for what was erased.
+
+    `roles` are who may read an uploaded document, empty for the whole tenant; `bytes` its size;
+    `attempts` counts how often it was begun; `caller` is who sent an upload (see `sender`).
+    Times are ISO 8601 in UTC.
+    """
+
+    id: str
+    kind: Kind
+    tenant: str
+    user: str
+    collection: str
+    name: str
+    roles: frozenset[str] = frozenset()
+    bytes: int = 0
+    state: State = "waiting"
+    error: str = ""
+    attempts: int = 0
+    documents: int = 0
+    chunks: int = 0
+    notes: list[str] = field(default_factory=list)
+    caller: str = ""
+    created_at: str = ""
+    updated_at: str = ""
+
+    def sent_by(self, auth: AuthContext, key: str) -> None:
+        """Note who sent it, and with which key, "" for another proof."""
+        self.caller = json.dumps({"auth": auth.model_dump(mode="json"), "key": key})
+
+    def sender(self) -> tuple[AuthContext, str]:
+        """Return who sent an upload, and the id of their key, "" for none."""
+        found: dict[str, Any] = json.loads(self.caller)
+        return AuthContext.model_validate(found["auth"]), str(found["key"])
+
+    def is_open_to(self, auth: AuthContext) -> bool:
+        """Tell whether somebody has the roles it was sent with: its name may be of what is closed.
+
+        A deletion names nothing.
+        """
+        return self.kind == "deletion" or auth.roles >= self.sender()[0].roles
+
+    @property
+    def ended(self) -> bool:
+        """Tell whether nothing more will happen to it."""
+        return self.state not in OPEN
+
+
+class JobRows:
+    """Keep and find jobs; of a tenant's ended ones only the newest `kept` stay."""
+
+    def __init__(self, database: Database, *, kept: int) -> None:
+        """Use the catalogue's file."""
+        self._database = database
+        self._kept = kept
+
+    def save(self, row: JobRow) -> None:
+        """Insert a job, or write what has become of it; its times are filled in.
+
+        One that was erased meanwhile does not come back.
+        """
+        values = [_stored(getattr(row, name)) for name in COLUMNS]
+        marks = ", ".join("?" * len(COLUMNS))
+        changed = ", ".join(
+            f"{name} = excluded.{name}"
+            for name in (
+                *("bytes", "state", "error", "attempts", "documents", "chunks", "notes"),
+                "updated_at",
+            )
+        )
+        with self._database.write() as connection:
+            known = "SELECT 1 FROM jobs WHERE id = ?"
+            if row.created_at and connection.execute(known, (row.id,)).fetchone() is None:
+                return
+            times = connection.execute(
+                f"""INSERT INTO jobs ({", ".join(COLUMNS)}, created_at, updated_at)
+                    VALUES ({marks}, strftime('%Y-%m-%dT%H:%M:%fZ'),
+                            strftime('%Y-%m-%dT%H:%M:%fZ'))
+                    ON CONFLICT (id) DO UPDATE SET {changed} RETURNING created_at, updated_at""",
+                values,
+            ).fetchone()
+            row.created_at, row.updated_at = times
+            sign(connection, "jobs", "j.id = ?", row.id)
+            if row.ended:
+                self._forget_oldest(connection, row.tenant)
+
+    def find(self, job_id: str) -> JobRow | None:
+        """Return the job of this id, None when there is none."""
+        rows = self._database.read().execute(
+            f"SELECT * FROM jobs j WHERE id = ? AND {SOUND}", (job_id,)
+        )
+        return next(map(_row, rows), None)
+
+    def newest(self, tenant: str, user: str | None, limit: int) -> list[JobRow]:
+        """List the newest jobs of a user, or of the whole tenant, the newest first."""
+        rows = self._database.read().execute(
+            f"SELECT * FROM jobs j WHERE tenant = :t AND (:u IS NULL OR user = :u) AND {SOUND}"
+            " ORDER BY number DESC LIMIT :limit",
+            {"t": tenant, "u": user, "limit": limit},
+        )
+        return [_row(row) for row in rows]
+
+    def open(self) -> list[JobRow]:
+        """List what waits or was at work when the last server ended, the oldest first."""
+        rows = self._database.read().execute(
+            "SELECT * FROM jobs j WHERE state IN ('waiting', 'running')"
+            f" AND {SOUND} ORDER BY number"
+        )
+        return [_row(row) for row in rows]
+
+    def _forget_oldest(self, connection: sqlite3.Connection, tenant: str) -> None:
+        connection.execute(
+            """DELETE FROM jobs WHERE number IN (
+                   SELECT number FROM jobs WHERE tenant = ? AND state NOT IN ('waiting', 'running')
+                   ORDER BY number DESC LIMIT -1 OFFSET ?)""",
+            (tenant, self._kept),
+        )
+
+
+def _stored(value: object) -> Any:  # noqa: ANN401 - whatever SQLite takes
+    if isinstance(value, frozenset):
+        value = sorted(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
+
+
+def _row(row: sqlite3.Row) -> JobRow:
+    values = {name: row[name] for name in (*COLUMNS, "created_at", "updated_at")}
+    values["roles"] = frozenset(json.loads(values["roles"]))
+    values["notes"] = json.loads(values["notes"])
+    return JobRow(**values)

@@ -1,0 +1,1 @@
+"""The record of everything, in one SQLite file: schema, reading, writing, permissions."""

@@ -1,0 +1,144 @@
+"""Duplicate passages: which chunks of a collection have equal fingerprints, and in what order.
+
+Nothing is taken out of the catalogue or of an index. A search hides, of the equal chunks that its
+caller may see, all but the first by document id, so that one who may see only the second finds it;
+and when the first is deleted or changed, the next one takes its place without any work.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from core.auth import AuthContext
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.database import Database
+from stores.sqlite.permissions import Parameters, permission_filter
+
+if TYPE_CHECKING:
+    from stores.segments.types import Integers
+
+BATCH = 1000
+EQUAL = "SELECT print FROM chunk_prints WHERE collection_id = :c GROUP BY print HAVING count(*) > 1"
+
+# Makes the fingerprint of a chunk's kind and text: equal for texts that say the same.
+Fingerprint = Callable[[str, str], bytes]
+
+
+class Duplicates:
+    """Keep fingerprints of chunks, and number those that are equal."""
+
+    def __init__(self, database: Database) -> None:
+        """Use the catalogue's `database`."""
+        self._database = database
+
+    def number_duplicates(self, collection: Collection, make: Fingerprint) -> int:
+        """Fingerprint new chunks, and number equal ones; return how many rows changed.
+
+        Records have no fingerprint: each is an entry of its own, whatever it says.
+        """
+        for rows in self._unprinted(collection.id):
+            with self._database.write() as connection:
+                connection.executemany(
+                    "INSERT OR REPLACE INTO chunk_prints VALUES (?, ?, ?, 0)",
+                    [(row[0], collection.id, make(row[1], row[2])) for row in rows],
+                )
+        with self._database.write() as connection:
+            return _number(connection, collection.id)
+
+    def clear_duplicates(self, collection: Collection) -> int:
+        """Delete the fingerprints of a collection; return how many there were."""
+        known = "SELECT 1 FROM chunk_prints WHERE collection_id = ? LIMIT 1"
+        if not self._database.read().execute(known, (collection.id,)).fetchone():
+            return 0
+        with self._database.write() as connection:
+            query = "DELETE FROM chunk_prints WHERE collection_id = ?"
+            return connection.execute(query, (collection.id,)).rowcount
+
+    def count_duplicates(
+        self, collection: Collection, auth: AuthContext | None = None
+    ) -> tuple[int, int]:
+        """Count the repeated annotations and passages: those that are not the first.
+
+        With `auth` only what this caller may see counts.
+        """
+        visible = "1"
+        parameters: Parameters = {"p_collection": collection.id}
+        if auth is not None:
+            visible, parameters = permission_filter(auth, collection.id)
+        row = (
+            self._database.read()
+            .execute(
+                f"""SELECT coalesce(sum(kind = 'annotation'), 0), count(*) FROM (
+                        SELECT c.kind, row_number() OVER (
+                            PARTITION BY p.print ORDER BY p.place) AS place
+                        FROM chunk_prints p JOIN chunks c ON c.id = p.chunk
+                        JOIN documents d ON d.id = c.document
+                        WHERE p.collection_id = :p_collection AND p.place > 0 AND {visible})
+                    WHERE place > 1""",
+                parameters,
+            )
+            .fetchone()
+        )
+        return int(row[0]), int(row[1]) - int(row[0])
+
+    def _unprinted(self, collection_id: int) -> Iterator[list[Any]]:
+        last = 0
+        while True:
+            rows = (
+                self._database.read()
+                .execute(
+                    """SELECT c.id, c.kind, c.text FROM chunks c
+                       LEFT JOIN chunk_prints p ON p.chunk = c.id
+                       WHERE c.collection_id = ? AND c.id > ? AND p.chunk IS NULL
+                       AND c.kind <> 'record' ORDER BY c.id LIMIT ?""",
+                    (collection_id, last, BATCH),
+                )
+                .fetchall()
+            )
+            if not rows:
+                return
+            last = rows[-1][0]
+            yield rows
+
+
+def _number(connection: sqlite3.Connection, collection_id: int) -> int:
+    """Number equal fingerprints by document id and place in it; return the rows changed."""
+    before = connection.total_changes  # a statement that begins with WITH has no row count
+    connection.execute(
+        f"""UPDATE chunk_prints SET place = 0
+            WHERE collection_id = :c AND place > 0 AND print NOT IN ({EQUAL})""",
+        {"c": collection_id},
+    )
+    connection.execute(
+        f"""WITH ranked AS (
+                SELECT p.chunk, row_number() OVER (
+                    PARTITION BY p.print ORDER BY d.document_id, c.ordinal) AS place
+                FROM chunk_prints p JOIN chunks c ON c.id = p.chunk
+                JOIN documents d ON d.id = c.document
+                WHERE p.collection_id = :c AND p.print IN ({EQUAL}))
+            UPDATE chunk_prints SET place = ranked.place FROM ranked
+            WHERE ranked.chunk = chunk_prints.chunk AND chunk_prints.place <> ranked.place""",
+        {"c": collection_id},
+    )
+    return connection.total_changes - before
+
+
+def equal_chunks(
+    connection: sqlite3.Connection, collection_id: int
+) -> tuple[Integers, Integers] | None:
+    """Return the row ids of chunks that have equals, first ones first, and a number per group."""
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    rows = cursor.execute(
+        """SELECT chunk, dense_rank() OVER (ORDER BY print) FROM chunk_prints
+           WHERE collection_id = ? AND place > 0 ORDER BY print, place""",
+        (collection_id,),
+    ).fetchall()
+    if not rows:
+        return None
+    pairs = np.array(rows, dtype=np.int64).reshape(len(rows), 2)
+    return pairs[:, 0], pairs[:, 1]

@@ -1,0 +1,174 @@
+"""BM25 through SQLite FTS5: one table of analysed terms per collection.
+
+A table per collection keeps another tenant's words out of the statistics as well as out of the
+results. The tables are derived and can be rebuilt from the chunks.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection as AbstractCollection
+from collections.abc import Iterable, Sequence
+from math import log
+
+from core.auth import AuthContext
+from core.language.analysis import terms
+from stores.sqlite.database import Database
+from stores.sqlite.permissions import permission_filter
+
+# Punctuation inside analysed terms (code identifiers, versions) must not split them again.
+TOKENIZER = "unicode61 remove_diacritics 0 tokenchars ''.-_+#@/:&$%*~^=<>!?|\\''"
+
+SHADOWS = ("data", "idx", "content", "docsize", "config")  # the tables behind an FTS5 table
+
+
+def table(collection_id: int) -> str:
+    """Return the table name of a collection; the id is a number from the catalogue."""
+    return f"fts_{int(collection_id)}"
+
+
+def create_table(connection: sqlite3.Connection, collection_id: int) -> None:
+    """Create the tables of a collection when they are missing."""
+    name = table(collection_id)
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {name} USING fts5"
+        f"(title, keywords, section, body, tokenize = '{TOKENIZER}')"
+    )
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {name}_terms USING fts5vocab({name}, row)"
+    )
+
+
+def drop_table(connection: sqlite3.Connection, collection_id: int) -> None:
+    """Drop the tables of a collection, also those that are too damaged to be opened."""
+    name = table(collection_id)
+    try:
+        connection.execute(f"DROP TABLE IF EXISTS {name}_terms")
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+    except sqlite3.DatabaseError:
+        # SQLite opens a virtual table to drop it, so take it out of the schema by hand.
+        connection.execute("PRAGMA writable_schema=ON")
+        connection.execute(
+            "DELETE FROM sqlite_schema WHERE name IN (?, ?)", (name, f"{name}_terms")
+        )
+        connection.execute("PRAGMA writable_schema=RESET")
+        for part in SHADOWS:
+            connection.execute(f"DROP TABLE IF EXISTS {name}_{part}")
+
+
+def insert(
+    connection: sqlite3.Connection,
+    collection_id: int,
+    rowid: int,
+    parts: Sequence[str],
+    language: str,
+) -> None:
+    """Index one chunk: `parts` are title, keywords, section and body."""
+    analysed = [" ".join(terms(part, language)) for part in parts]
+    connection.execute(
+        f"INSERT INTO {table(collection_id)} (rowid, title, keywords, section, body)"
+        " VALUES (?, ?, ?, ?, ?)",
+        (rowid, *analysed),
+    )
+
+
+def delete(connection: sqlite3.Connection, collection_id: int, rowids: Iterable[int]) -> None:
+    """Forget chunks by row id."""
+    connection.executemany(
+        f"DELETE FROM {table(collection_id)} WHERE rowid = ?", [(rowid,) for rowid in rowids]
+    )
+
+
+def match_expression(query: Sequence[AbstractCollection[str]]) -> str:
+    """Return an FTS5 expression that matches any of the terms; every term is quoted."""
+    # An expression ends at its first NUL, and no term that was indexed has one.
+    alternatives = dict.fromkeys(
+        term for group in query for term in sorted(group) if "\x00" not in term
+    )
+    return " OR ".join('"' + term.replace('"', '""') + '"' for term in alternatives)
+
+
+class FullText:
+    """Search the analysed terms under a caller's permissions."""
+
+    def __init__(self, database: Database, weights: tuple[float, float, float]) -> None:
+        """Weigh title, keywords and section against the body's 1."""
+        self._database = database
+        self._weights = weights
+
+    def search(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        query: Sequence[AbstractCollection[str]],
+        limit: int,
+        sources: Sequence[str] = (),
+    ) -> list[tuple[str, float]]:
+        """Return (chunk id, BM25 score) pairs, best first; a higher score is better."""
+        expression = match_expression(query)
+        if not expression:
+            return []
+        condition, parameters = permission_filter(auth, collection_id, sources, sums=False)
+        name = table(collection_id)
+        rows = self._database.read().execute(
+            f"""SELECT c.chunk_id, bm25({name}, :w1, :w2, :w3, 1.0) AS score
+                FROM {name} JOIN chunks c ON c.id = {name}.rowid
+                JOIN documents d ON d.id = c.document
+                WHERE {name} MATCH :expression AND {condition}
+                ORDER BY score, c.chunk_id LIMIT :limit""",
+            {
+                **parameters,
+                "expression": expression,
+                "limit": limit,
+                "w1": self._weights[0],
+                "w2": self._weights[1],
+                "w3": self._weights[2],
+            },
+        )
+        return [(row[0], -row[1]) for row in rows]
+
+    def scores(
+        self,
+        connection: sqlite3.Connection,
+        collection_id: int,
+        query: Sequence[AbstractCollection[str]],
+    ) -> list[tuple[int, float]]:
+        """Return (row id, BM25 score) of every chunk that matches, whoever may see it."""
+        expression = match_expression(query)
+        if not expression:
+            return []
+        name = table(collection_id)
+        cursor = connection.cursor()
+        cursor.row_factory = None
+        return cursor.execute(
+            f"SELECT rowid, -bm25({name}, ?, ?, ?, 1.0) FROM {name} WHERE {name} MATCH ?",
+            (*self._weights, expression),
+        ).fetchall()
+
+    def rows(self, collection_id: int) -> int:
+        """Count the indexed chunks of a collection."""
+        row = self._database.read().execute(f"SELECT count(*) FROM {table(collection_id)}")
+        return int(row.fetchone()[0])
+
+    def frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, int]:
+        """Return how many chunks of the collection contain each term."""
+        connection = self._database.read()
+        query = f"SELECT doc FROM {table(collection_id)}_terms WHERE term = ?"
+        found = {}
+        for term in dict.fromkeys(wanted):
+            row = connection.execute(query, (term,)).fetchone()
+            found[term] = int(row[0]) if row else 0
+        return found
+
+    def inverse_frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, float]:
+        """Return log(1 + N/(1 + df)) of each term over the collection's chunks.
+
+        A term that no chunk contains weighs most.
+        """
+        total = (
+            self._database.read()
+            .execute("SELECT count(*) FROM chunks WHERE collection_id = ?", (collection_id,))
+            .fetchone()[0]
+        )
+        counts = self.frequencies(collection_id, wanted)
+        return {term: log(1 + total / (1 + count)) for term, count in counts.items()}

@@ -1,0 +1,142 @@
+"""The record of everything in one SQLite file: what answers behind the ports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+
+from core.settings import Settings
+from stores.accounts.audit import AuditLog, staying_rows
+from stores.accounts.keys import Keys
+from stores.accounts.spending import Spending
+from stores.erasure import pending as erasures
+from stores.folder import CATALOGUE, data_folder
+from stores.index.place import checked_place, recorded_place
+from stores.runlog.conversations import Conversations
+from stores.runlog.feedback import FeedbackNotes
+from stores.runlog.jobs import JobRows
+from stores.runlog.runs import Runs
+from stores.segments.recipe import KEYWORDS_WEIGHT, SECTION_WEIGHT, TITLE_WEIGHT
+from stores.sqlite.batches import Batches
+from stores.sqlite.books import Books
+from stores.sqlite.catalogue import VisiblePassages
+from stores.sqlite.database import Database, explained
+from stores.sqlite.duplicates import Duplicates
+from stores.sqlite.files import Files
+from stores.sqlite.fulltext import FullText
+from stores.sqlite.fulltext_rebuild import rebuild_fulltext
+from stores.sqlite.journal import Journal, LeftOut
+from stores.sqlite.listing import Listing
+from stores.sqlite.records import Records
+from stores.sqlite.writer import Writer
+
+
+class SqliteCatalogue(Listing, Records):
+    """Answer what exists and what a caller may see."""
+
+    def __init__(self, database: Database, fulltext: FullText, settings: Settings) -> None:
+        """Read from `database`; `fulltext` knows how rare words are."""
+        Listing.__init__(self, database)
+        Records.__init__(
+            self,
+            database,
+            timeout_s=settings.retrieval.sql_timeout_s,
+            most_fields=settings.ingest.max_collection_fields,
+        )
+        self._fulltext = fulltext
+
+    def inverse_frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, float]:
+        """Return log(1 + N/(1 + df)) of each term over the collection's chunks.
+
+        A term that no chunk contains weighs most.
+        """
+        return self._fulltext.inverse_frequencies(collection_id, wanted)
+
+
+class SqliteIntake(Writer, Files, Journal, Batches, Duplicates, Books, LeftOut):
+    """Keep what ingest reads and writes."""
+
+    def __init__(self, database: Database) -> None:
+        """Use the catalogue's `database`."""
+        self._database = database
+
+    def rebuild_words(self, progress: Callable[[str, int, int], None]) -> int:
+        """Rebuild the full text of all collections; return the number of chunks."""
+        return sum(
+            rebuild_fulltext(self._database, one.id, partial(progress, f"text {one.name}"))
+            for one in VisiblePassages(self._database).collections()
+        )
+
+
+class SqliteRunLog(Runs, Conversations, FeedbackNotes):
+    """Keep runs, conversations, and what readers thought of them."""
+
+    def __init__(self, database: Database) -> None:
+        """Use the catalogue's `database`."""
+        self._database = database
+
+
+class SqliteAccounts:
+    """Keep who may ask and what they did: keys, tokens spent, jobs, and the audit log."""
+
+    def __init__(self, database: Database) -> None:
+        """Use the catalogue's `database`."""
+        self._database = database
+        self.keys = Keys(database)
+        self.spending = Spending(database)
+
+    def jobs(self, kept: int) -> JobRows:
+        """Return the jobs, of which the last `kept` that ended are kept."""
+        return JobRows(self._database, kept=kept)
+
+    def audit(self, settings: Settings) -> AuditLog:
+        """Return the audit log, signed and named as these settings say."""
+        return AuditLog(self._database, settings)
+
+    def staying_rows(self, tenant: str | None) -> tuple[int, int]:
+        """Count the audit rows that stay when a tenant is erased, and those with a question."""
+        return staying_rows(self._database.read(), tenant)
+
+
+class SqliteRecord:
+    """Everything that one catalogue file keeps, by topic."""
+
+    def __init__(self, database: Database, settings: Settings) -> None:
+        """Use an open `database`."""
+        weights = (TITLE_WEIGHT, KEYWORDS_WEIGHT, SECTION_WEIGHT)
+        self._database = database
+        self.folder = database.path.parent
+        self.fulltext = FullText(database, weights)
+        self.catalogue = SqliteCatalogue(database, self.fulltext, settings)
+        self.intake = SqliteIntake(database)
+        self.runs = SqliteRunLog(database)
+        self.accounts = SqliteAccounts(database)
+
+    def warnings(self) -> list[str]:
+        """Return what callers should know of damage."""
+        return self._database.condition.warnings()
+
+    def unfinished_erasure(self) -> str:
+        """Say what an erasure has left to do, "" for nothing."""
+        left = erasures.pending(self._database)
+        return left.problem if left else ""
+
+    def index(self, settings: Settings) -> str:
+        """Return the search index that the directory has; raises where settings say another."""
+        kept = recorded_place(self._database)
+        wanted = checked_place(kept, settings)
+        return wanted.record if kept else ""
+
+    @property
+    def lost(self) -> str:
+        """Say which rows are missing, "" for none."""
+        return self._database.condition.lost
+
+
+@contextmanager
+def opened_record(settings: Settings) -> Iterator[SqliteRecord]:
+    """Open the record alone, without the indexes made from it, in a directory that is owned."""
+    path = data_folder(settings) / CATALOGUE
+    with explained(path), closing(Database(path)) as database:
+        yield SqliteRecord(database, settings)

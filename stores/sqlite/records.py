@@ -1,0 +1,474 @@
+"""Queries over record fields: structured in, caged SQL out.
+
+The caller's permissions are part of every statement, the connection is read-only, an authorizer
+allows reads of the named tables alone, and what takes too long is ended.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Collection as AbstractCollection
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from core.auth import AuthContext
+from core.filters import Filter
+from core.time_limit import TimeLimit, limited_time
+from core.types import FieldInfo, RecordTable
+from stores.sqlite.database import Database
+from stores.sqlite.permissions import (
+    FAMILY,
+    KNOWN,
+    MATCHES,
+    MEETS,
+    ORDER,
+    SOUND,
+    Parameters,
+    permission_filter,
+)
+from stores.sqlite.record_conditions import HAS_WORDS, Condition, clause, sounds_like, words_test
+from stores.sqlite.sums import FUNCTION
+
+READABLE = {"documents", "document_acl", "record_fields", "quarantine"}
+WINDOWS = {"row_number", "dense_rank", "sum"}
+FUNCTIONS = {"count", "min", "max", "glob", "instr", "length", MATCHES} | WINDOWS
+FUNCTIONS |= {MEETS, FAMILY, ORDER, "coalesce", KNOWN, SOUND, FUNCTION}  # of sums
+FUNCTIONS |= {"avg", "substr", HAS_WORDS}
+MOST_TABLES = 50  # more files are no tables that a question would name
+LONGEST_NAME = 100  # of a field that a condition can name
+EXAMPLES = 200
+# Of all fields together, so that neither a description nor choosing by it takes long.
+ALL_EXAMPLES = 20_000
+LONGEST_EXAMPLE = 300  # no question says more of a value
+LONGEST_SOUND, MOST_SOUNDS = 60, 50_000  # of values that may be names
+MOST_CALLED = 20  # works of one title: more are shown by no answer
+REMEMBERED = 64  # descriptions of fields, each of one collection as some callers see it
+
+
+class DescriptionKey(NamedTuple):
+    """Name a description: the state of a collection, and all that decides what is seen of it.
+
+    Of a caller's principals only those count that any access list names, so callers who see the
+    same share one.
+    """
+
+    collection_id: int
+    state: tuple[int, ...]
+    tenant: str
+    principals: frozenset[str]
+    allowed: tuple[str, ...] | None
+    version: str
+    where: tuple[Filter, ...]
+    sources: tuple[str, ...]
+
+
+class Groups(NamedTuple):
+    """Hold the number of each value of a field, most first, and how many values there are."""
+
+    counts: list[tuple[str, float]]
+    values: int
+
+
+class Description(NamedTuple):
+    """Describe the records a caller may see: their fields, their files, and what is none."""
+
+    fields: list[FieldInfo]
+    tables: list[RecordTable]
+    others: int
+
+
+class Records:
+    """Query the fields of the records a caller may see."""
+
+    def __init__(self, database: Database, *, timeout_s: float, most_fields: int) -> None:
+        """Give each query at most `timeout_s` seconds; describe up to `most_fields` fields."""
+        self._database = database
+        self._timeout_s = timeout_s
+        self._most_fields = most_fields
+        self._described: dict[DescriptionKey, Description] = {}
+        self._states: dict[int, tuple[int, tuple[int, ...], frozenset[str]]] = {}
+        self._describing = threading.Lock()
+
+    def find_records(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        where: Sequence[Condition],
+        *,
+        most: bool = False,
+        order_by: str | None,
+        descending: bool,
+        limit: int,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> tuple[list[int], int]:
+        """Return the document row ids that meet every condition, and how many there are in all.
+
+        With `most`, records that meet at least one condition count, those that meet more first.
+        `file` confines them to one; those without the field they are ordered by come last.
+        """
+        body, parameters = _body(auth, collection_id, where, sources, file, most=most)
+        conditions = [clause(condition, n, parameters) for n, condition in enumerate(where)]
+        order = "d.id"
+        if order_by is not None:
+            parameters["order_field"] = order_by
+            best = "max" if descending else "min"
+            field = "FROM record_fields o WHERE o.document = d.id AND o.name = :order_field"
+            way = "DESC" if descending else "ASC"
+            order = (
+                f"(SELECT {best}(o.number) {field}) {way} NULLS LAST,"
+                f" (SELECT {best}(o.folded) {field}) {way} NULLS LAST, d.id"
+            )
+        if most and len(conditions) > 1:
+            met = " + ".join(f"({condition})" for condition in conditions)
+            order = f"({met}) DESC, {order}"
+        self._database.look_at_sums(collection_id)
+        with self._caged() as connection:
+            total = connection.execute(f"SELECT count(*) {body}", parameters).fetchone()[0]
+            rows = connection.execute(
+                f"SELECT d.id {body} ORDER BY {order} LIMIT :row_limit",
+                {**parameters, "row_limit": limit},
+            ).fetchall()
+        return [row[0] for row in rows], int(total)
+
+    def group_records(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        where: Sequence[Condition],
+        field: str,
+        *,
+        adds: str | None = None,
+        average: bool = False,
+        characters: int = 0,
+        limit: int,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> Groups:
+        """Count the records that meet every condition by the values of a field, most first.
+
+        With `characters`, values that begin alike are one: those of a date of one year have 4.
+        With `adds`, the sum or the average of that field's numbers takes the place of the count.
+        """
+        body, parameters = _body(auth, collection_id, where, sources, file)
+        parameters |= {"group_field": field, "row_limit": limit}
+        number, more = "count(DISTINCT d.id)", ""
+        if adds is not None:
+            parameters["adds"] = adds
+            number = f"{'avg' if average else 'sum'}(a.number)"
+            more = " JOIN record_fields a ON a.document = d.id AND a.name = :adds"
+        value = f"substr(g.value, 1, {characters:d})" if characters else "g.value"
+        folded = value.replace("value", "folded")
+        grouped = f"""SELECT min({value}) AS shown, {number} AS n
+            {body.replace("WHERE", f"JOIN record_fields g ON g.document = d.id{more} WHERE", 1)}
+            AND g.name = :group_field GROUP BY {folded}"""
+        self._database.look_at_sums(collection_id)
+        with self._caged() as connection:
+            values = connection.execute(f"SELECT count(*) FROM ({grouped})", parameters).fetchone()
+            rows = connection.execute(
+                f"{grouped} ORDER BY n DESC, shown LIMIT :row_limit", parameters
+            ).fetchall()
+        return Groups([(row["shown"], row["n"]) for row in rows], int(values[0]))
+
+    def total_of_records(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        where: Sequence[Condition],
+        field: str,
+        *,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> tuple[float, float, int] | None:
+        """Return sum, mean and number of a field's numbers, None where there is no number."""
+        body, parameters = _body(auth, collection_id, where, sources, file)
+        query = f"""SELECT sum(g.number), avg(g.number), count(g.number)
+            {body.replace("WHERE", "JOIN record_fields g ON g.document = d.id WHERE", 1)}
+            AND g.name = :sum_field"""
+        self._database.look_at_sums(collection_id)
+        with self._caged() as connection:
+            found = connection.execute(query, {**parameters, "sum_field": field}).fetchone()
+        return (float(found[0]), float(found[1]), int(found[2])) if found[2] else None
+
+    def records_having(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        words: str,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> list[tuple[str, bool]]:
+        """Return the fields that have all these words in one value, and whether one is just them.
+
+        Such fields come first, then those of most records.
+        """
+        body, parameters = _body(auth, collection_id, [], sources, file)
+        test = words_test(words, "w_words", parameters)
+        parameters["w_whole"] = words.casefold()
+        query = f"""SELECT f.name, max(f.folded = :w_whole) AS whole, count(DISTINCT d.id) AS n
+            {body.replace("WHERE", "JOIN record_fields f ON f.document = d.id WHERE", 1)}
+            AND {test} GROUP BY f.name ORDER BY whole DESC, n DESC, f.name"""
+        with self._caged() as connection:
+            found = connection.execute(query, parameters).fetchall()
+        return [(row["name"], bool(row["whole"])) for row in found]
+
+    def records_called(
+        self, auth: AuthContext, collection_id: int, words: str, sources: Sequence[str] = ()
+    ) -> list[str]:
+        """Return the keys of documents whose title has all these words, shortest title first.
+
+        Where no title has them, of the one document that has them for the value of a field.
+        """
+        visible, parameters = permission_filter(auth, collection_id, sources)
+        parameters |= {"words": words, "whole": words.casefold(), "most": MOST_CALLED}
+        self._database.look_at_sums(collection_id)
+        named = f"""SELECT d.key FROM documents d WHERE {visible} AND {HAS_WORDS}(d.title, :words)
+            ORDER BY length(d.title), d.id LIMIT :most"""
+        held = f"""SELECT DISTINCT d.key FROM record_fields f JOIN documents d ON d.id = f.document
+            WHERE f.folded = :whole AND {visible} LIMIT 2"""
+        with self._caged() as connection:
+            keys = [row[0] for row in connection.execute(named, parameters)]
+            alone = [] if keys else [row[0] for row in connection.execute(held, parameters)]
+        return keys or alone * (len(alone) == 1)
+
+    def records_sounding(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        name: str,
+        sources: Sequence[str] = (),
+        file: str = "",
+    ) -> list[tuple[str, str]]:
+        """Return fields with values of another script that sound like a name, as (field, value)."""
+        body, parameters = _body(auth, collection_id, [], sources, file)
+        parameters |= {"longest": LONGEST_SOUND, "most": MOST_SOUNDS}
+        query = f"""SELECT DISTINCT f.name, f.value
+            {body.replace("WHERE", "JOIN record_fields f ON f.document = d.id WHERE", 1)}
+            AND f.number IS NULL AND length(f.value) <= :longest LIMIT :most"""
+        with self._caged() as connection:
+            found = connection.execute(query, parameters).fetchall()
+        return [(row["name"], row["value"]) for row in found if sounds_like(row["value"], name)]
+
+    def fields_of_records(
+        self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
+    ) -> list[FieldInfo]:
+        """Describe the fields of the records the caller may see, with example values."""
+        return list(self.describe_records(auth, collection_id, sources).fields)
+
+    def describe_records(
+        self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
+    ) -> Description:
+        """Describe the records the caller may see.
+
+        Of more fields than are described the most frequent are. It is done once for all who see the
+        same, as long as the collection does not change; the caller's time alone ends it.
+        """
+        key = self._key(auth, collection_id, tuple(sources))
+        with self._describing:
+            known = self._described.pop(key, None)
+            if known is not None:
+                self._described[key] = known  # the last to be forgotten
+        if known is None:
+            known = self._describe(auth, collection_id, sources)
+            now = (collection_id, key.state)
+            with self._describing:
+                kept = [
+                    old
+                    for old in self._described
+                    if old[:2] == now or old.collection_id != collection_id
+                ]
+                self._described = {old: self._described[old] for old in kept[1 - REMEMBERED :]}
+                self._described[key] = known
+        return known
+
+    def field_names(self, collection_id: int, auth: AuthContext | None = None) -> set[str]:
+        """Return the names of all fields of a collection that a writer may see, None for all.
+
+        Of all, each is one look into an index, however many records have it.
+        """
+        if auth is not None:
+            visible, parameters = permission_filter(auth, collection_id, with_damaged=True)
+            found = self._database.read().execute(
+                f"""SELECT DISTINCT f.name FROM record_fields f
+                    WHERE f.document IN (SELECT d.id FROM documents d WHERE {visible})""",
+                parameters,
+            )
+            return {row[0] for row in found}
+        rows = self._database.read().execute(
+            """WITH RECURSIVE one(name) AS (
+                 SELECT min(name) FROM record_fields WHERE collection_id = :id
+                 UNION ALL
+                 SELECT (SELECT min(name) FROM record_fields
+                         WHERE collection_id = :id AND name > one.name)
+                 FROM one WHERE one.name IS NOT NULL)
+               SELECT name FROM one WHERE name IS NOT NULL""",
+            {"id": collection_id},
+        )
+        return {row[0] for row in rows}
+
+    def known_fields(
+        self,
+        auth: AuthContext,
+        collection_id: int,
+        names: AbstractCollection[str],
+        sources: Sequence[str] = (),
+    ) -> set[str]:
+        """Return those of these names that a field has which the caller may see."""
+        visible, parameters = permission_filter(auth, collection_id, sources)
+        with self._caged() as connection:
+            query = (
+                "SELECT 1 FROM record_fields f JOIN documents d ON d.id = f.document"
+                f" WHERE f.collection_id = :p_collection AND f.name = :name AND {visible} LIMIT 1"
+            )
+            return {
+                name
+                for name in names
+                if connection.execute(query, {**parameters, "name": name}).fetchone()
+            }
+
+    def _key(
+        self, auth: AuthContext, collection_id: int, sources: tuple[str, ...]
+    ) -> DescriptionKey:
+        connection = self._database.read()
+        version = connection.execute("SELECT value FROM meta WHERE key = 'index_version'")
+        now = int(version.fetchone()[0])
+        known = self._states.get(collection_id)
+        if known is None or known[0] != now:
+            rows = connection.execute("SELECT DISTINCT principal FROM document_acl")
+            principals = frozenset(row[0] for row in rows)
+            state = connection.execute(_STATE, (collection_id,)).fetchone()
+            known = self._states[collection_id] = now, tuple(state), principals
+        return DescriptionKey(
+            collection_id,
+            known[1],
+            auth.tenant,
+            auth.principals & known[2],
+            auth.allowed_sources,
+            auth.version_policy,
+            auth.where,
+            sources,
+        )
+
+    def _describe(
+        self, auth: AuthContext, collection_id: int, sources: Sequence[str]
+    ) -> Description:
+        visible, parameters = permission_filter(auth, collection_id, sources)
+        parameters |= {"most": self._most_fields, "examples": EXAMPLES, "long": LONGEST_NAME}
+        parameters |= {"longest": LONGEST_EXAMPLE, "tables": MOST_TABLES}
+        found: dict[str, list[sqlite3.Row]] = {"field": [], "file": [], "held": []}
+        with self._caged(limited=False) as connection:
+            for row in connection.execute(_DESCRIPTION.format(visible=visible), parameters):
+                found[row["kind"]].append(row)
+        rows, files = found["field"], found["file"]
+        examples: dict[str, list[str]] = {}
+        for row in rows:
+            examples.setdefault(row["name"], [])
+            if row["shown"]:
+                examples[row["name"]].append(row["value"])
+        each = max(1, ALL_EXAMPLES // max(1, len(examples)))
+        fields = [
+            FieldInfo(
+                name=row["name"],
+                type="number" if row["is_number"] else "text",
+                values=row["n"],
+                examples=examples[row["name"]][:each],
+            )
+            for row in rows
+            if row["place"] == 1
+        ]
+        held: dict[str, list[str]] = {}
+        for row in found["held"]:
+            held.setdefault(row["name"], []).append(row["value"])
+        counts = {row["name"]: row["n"] for row in files if row["shown"]}
+        tables = [
+            RecordTable(file=file, records=counts[file], fields=names)
+            for file, names in held.items()
+        ]
+        if len(counts) > MOST_TABLES:
+            everything = [info.name for info in fields]
+            tables = [RecordTable(file="", records=sum(counts.values()), fields=everything)]
+        return Description(fields, tables, sum(row["n"] for row in files if not row["shown"]))
+
+    @contextmanager
+    def _caged(self, *, limited: bool = True) -> Iterator[sqlite3.Connection]:
+        connection = self._database.read()
+        limit = TimeLimit()
+        if limited:
+            limit = TimeLimit(
+                time.monotonic() + self._timeout_s,
+                f"a record query may take {self._timeout_s:g} s (retrieval.sql_timeout_s)",
+                "narrow it, or raise the setting",
+            )
+        connection.set_authorizer(_authorize)
+        try:
+            with limited_time(limit):
+                yield connection
+        finally:
+            connection.set_authorizer(None)
+
+
+# No row id is used twice, so these tell any two states of a collection apart.
+_STATE = """SELECT count(*), max(id), (SELECT count(*) FROM quarantine),
+    (SELECT max(document) FROM quarantine) FROM documents WHERE collection_id = ?"""
+
+# The fields that most records have, by name, each with its first values in order, long ones last
+# and not shown; the files, `shown` being whether of records; and, of few files, the fields of each.
+# Who may see a document is asked once for all, not for each of its fields.
+_DESCRIPTION = """
+WITH seen AS MATERIALIZED (SELECT d.id, d.file, d.is_record FROM documents d WHERE {visible})
+SELECT 'field' AS kind, name, place, value, shown, n, is_number FROM (
+  SELECT *, dense_rank() OVER (ORDER BY rows DESC, name) AS field FROM (
+    SELECT name, value, length(value) <= :longest AS shown,
+      row_number() OVER (PARTITION BY name ORDER BY length(value) > :longest, value) AS place,
+      count(*) OVER (PARTITION BY name) AS n,
+      sum(rows) OVER (PARTITION BY name) AS rows,
+      sum(rows) OVER (PARTITION BY name) = sum(numbers) OVER (PARTITION BY name) AS is_number
+    FROM (
+      SELECT f.name, f.value, count(*) AS rows, count(f.number) AS numbers
+      FROM record_fields f
+      WHERE f.document IN (SELECT id FROM seen) AND length(f.name) <= :long
+      GROUP BY f.name, f.value))
+  WHERE place <= :examples)
+WHERE field <= :most
+UNION ALL SELECT 'file', file, 0, '', is_record, count(*), 0 FROM seen GROUP BY file, is_record
+UNION ALL SELECT 'held', s.file, min(f.rowid), f.name, 1, 0, 0
+  FROM seen s JOIN record_fields f ON f.document = s.id
+  WHERE s.is_record = 1
+    AND (SELECT count(DISTINCT file) FROM seen WHERE is_record = 1) <= :tables
+  GROUP BY s.file, f.name
+ORDER BY kind, name, place"""
+
+
+def _body(
+    auth: AuthContext,
+    collection_id: int,
+    where: Sequence[Condition],
+    sources: Sequence[str],
+    file: str,
+    *,
+    most: bool = False,
+) -> tuple[str, Parameters]:
+    """Return what follows the columns of a query over the records that meet the conditions."""
+    visible, parameters = permission_filter(auth, collection_id, sources)
+    conditions = [clause(condition, n, parameters) for n, condition in enumerate(where)]
+    joined = (" OR " if most else " AND ").join(conditions)
+    clauses = [visible, "d.is_record = 1", *([f"({joined})"] if conditions else [])]
+    if file:
+        parameters["in_file"] = file
+        clauses.append("d.file = :in_file")
+    return f"FROM documents d WHERE {' AND '.join(clauses)}", parameters
+
+
+def _authorize(
+    action: int, first: str | None, second: str | None, database: str | None, source: str | None
+) -> int:
+    if action == sqlite3.SQLITE_SELECT:
+        return sqlite3.SQLITE_OK
+    if action == sqlite3.SQLITE_READ and first in READABLE:
+        return sqlite3.SQLITE_OK
+    if action == sqlite3.SQLITE_FUNCTION and second in FUNCTIONS:
+        return sqlite3.SQLITE_OK
+    return sqlite3.SQLITE_DENY

@@ -1,0 +1,243 @@
+"""Check sums of the rows of the truth: SQLite does not notice a changed byte inside a value.
+
+The sums are computed by SQLite itself through `row_sum`, from what is stored, so that a writer only
+has to call one of the `sign_…` functions after its last change of a row. Aliases in the SQL: d
+documents, c chunks, e embeddings, s sentence_vectors, o collections, k api_keys.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+FUNCTION = "row_sum"
+
+
+def row_sum(*values: bytes | str | int | float | None) -> int:
+    """Return the CRC-32 of values with their types and lengths."""
+    parts = []
+    for value in values:
+        if value is None:
+            parts.append(b"n")
+        elif isinstance(value, int):
+            parts.append(b"i%d;" % value)
+        elif isinstance(value, float):
+            parts.append(b"f" + struct.pack("<d", value))
+        else:
+            data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
+            parts += (b"b%d:" % len(data), data)
+    return zlib.crc32(b"".join(parts))
+
+
+def register(connection: sqlite3.Connection) -> None:
+    """Let SQL on this connection use `row_sum`."""
+    connection.create_function(FUNCTION, -1, row_sum, deterministic=True)
+
+
+def sum_of(alias: str, texts: str, others: str = "", *more: str) -> str:
+    """Return the SQL of a row's sum; texts go as bytes, for a damaged one may be no text."""
+    columns = [f"CAST({alias}.{name} AS BLOB)" for name in texts.split()]
+    columns += [f"{alias}.{name}" for name in others.split()]
+    return f"{FUNCTION}({', '.join([*columns, *more])})"
+
+
+# Sums of sums, as rows that belong to a document have no order of their own.
+_ACL_ROW, _FIELD_ROW = (
+    sum_of("a", "principal"),
+    sum_of("f", "name value folded", "collection_id number"),
+)
+_ACL = f"(SELECT coalesce(sum({_ACL_ROW}), 0) FROM document_acl a WHERE a.document = d.id)"
+_FIELDS = f"(SELECT coalesce(sum({_FIELD_ROW}), 0) FROM record_fields f WHERE f.document = d.id)"
+DOCUMENT = sum_of(
+    "d",
+    "key tenant document_id file source title format language version updated_at content_hash"
+    " metadata",
+    "collection_id is_record is_open",
+    _ACL,
+    _FIELDS,
+)
+CHUNK = sum_of(
+    "c",
+    "chunk_id text kind section content_hash context",
+    "document collection_id ordinal page tokens",
+)
+VECTOR = sum_of("e", "content_hash model", "vector")
+SENTENCES = sum_of("s", "content_hash model", "vectors")
+COLLECTION = sum_of("o", "tenant name profile", "id")
+KEY = sum_of(
+    "k",
+    "id digest tenant user roles created_at expires_at revoked_at scope",
+    "rate tokens_per_day",
+)
+
+# What is read in place of the column: NULL where the row is not what was written.
+SOUND_VECTOR = f"CASE WHEN e.sum = {VECTOR} THEN e.vector END"
+SOUND_SENTENCES = f"CASE WHEN s.sum = {SENTENCES} THEN s.vectors END"
+# 1 for what may become evidence, else 0; d is what `compared_once` gives.
+SOUND_CHUNK = f"(c.sum IS {CHUNK} AND d.whole)"
+
+
+def compared_once(which: str) -> str:
+    """Return the SQL of a WITH whose d are the documents that `which` says, with `whole`.
+
+    However many chunks are read of a document, its many fields are compared with its sum once.
+    """
+    return (
+        f"WITH d AS MATERIALIZED (SELECT d.*, d.sum IS {DOCUMENT} AS whole"
+        f" FROM documents d WHERE {which})"
+    )
+
+
+def sign_documents(connection: sqlite3.Connection, documents: Iterable[int]) -> None:
+    """Sign documents by row id, with their access lists, fields and chunks."""
+    rows = [(row_id,) for row_id in documents]
+    connection.executemany(f"UPDATE documents AS d SET sum = {DOCUMENT} WHERE d.id = ?", rows)
+    connection.executemany(f"UPDATE chunks AS c SET sum = {CHUNK} WHERE c.document = ?", rows)
+
+
+def sign_chunk(connection: sqlite3.Connection, row_id: int) -> None:
+    """Sign one chunk by row id, after a change of its own columns alone."""
+    connection.execute(f"UPDATE chunks AS c SET sum = {CHUNK} WHERE c.id = ?", (row_id,))
+
+
+def sign_collection(connection: sqlite3.Connection, collection_id: int) -> None:
+    """Sign a collection's row."""
+    connection.execute(
+        f"UPDATE collections AS o SET sum = {COLLECTION} WHERE o.id = ?", (collection_id,)
+    )
+
+
+def sign_key(connection: sqlite3.Connection, key_id: str) -> None:
+    """Sign the row of a caller's key."""
+    connection.execute(f"UPDATE api_keys AS k SET sum = {KEY} WHERE k.id = ?", (key_id,))
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Hold the rows that are not what was written: documents by row id, others by their names.
+
+    `vectors` are text hashes and models, of texts and of sentences alike; `records` are counts of
+    what `stores.sums_records` looks after, by table.
+    """
+
+    documents: dict[int, str] = field(default_factory=dict)
+    chunks: list[str] = field(default_factory=list)
+    vectors: set[tuple[str, str]] = field(default_factory=set)
+    collections: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    records: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def any(self) -> bool:
+        """Tell whether any row is damaged."""
+        return self != Damage()
+
+
+def find_damage(connection: sqlite3.Connection) -> Damage:
+    """Compare every row with its sum; about 0.1 s for 10,000 chunks."""
+
+    def names(query: str) -> list[tuple[str, ...]]:
+        cursor = connection.cursor()
+        cursor.row_factory = None
+        rows = cursor.execute(query).fetchall()
+        return [tuple(_text(value) for value in row) for row in rows]
+
+    documents = names(
+        f"SELECT d.id, CAST(d.document_id AS BLOB) FROM documents d WHERE d.sum IS NOT {DOCUMENT}"
+    )
+    vectors = names(
+        "SELECT CAST(e.content_hash AS BLOB), CAST(e.model AS BLOB) FROM embeddings e"
+        f" WHERE e.sum IS NOT {VECTOR}"
+    )
+    vectors += names(
+        "SELECT CAST(s.content_hash AS BLOB), CAST(s.model AS BLOB) FROM sentence_vectors s"
+        f" WHERE s.sum IS NOT {SENTENCES}"
+    )
+    return Damage(
+        documents={int(row_id): name for row_id, name in documents},
+        chunks=[
+            one
+            for (one,) in names(
+                f"SELECT CAST(c.chunk_id AS BLOB) FROM chunks c WHERE c.sum IS NOT {CHUNK}"
+            )
+        ],
+        vectors={(key, model) for key, model in vectors},
+        collections=[
+            one
+            for (one,) in names(
+                f"SELECT CAST(o.name AS BLOB) FROM collections o WHERE o.sum IS NOT {COLLECTION}"
+            )
+        ],
+        keys=[
+            one
+            for (one,) in names(
+                f"SELECT CAST(k.id AS BLOB) FROM api_keys k WHERE k.sum IS NOT {KEY}"
+            )
+        ],
+    )
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+RUN = sum_of(
+    "r", "run_id tenant user collection question pipeline created_at result trail", "index_version"
+)
+OPINION = sum_of("n", "run_id tenant user rating comment created_at", "id")
+CONVERSATION = sum_of(
+    "v", "id tenant user collection title created_at updated_at checkpoint_id waiting"
+)
+TURN = sum_of("t", "conversation run_id question created_at clarification reply", "id")
+JOB = sum_of(
+    "j",
+    "id kind tenant user collection name roles state error notes caller created_at updated_at",
+    "number bytes attempts documents chunks",
+)
+FILE = sum_of("f", "relative path fingerprint failures", "collection_id")
+LINK = sum_of("b", "rule", "text book collection_id")
+ALIAS = sum_of("k", "kind stored alias", "collection_id")
+
+SUMS = {
+    "runs": ("r", RUN),
+    "feedback": ("n", OPINION),
+    "conversations": ("v", CONVERSATION),
+    "conversation_turns": ("t", TURN),
+    "jobs": ("j", JOB),
+    "files": ("f", FILE),
+    "book_texts": ("b", LINK),
+    "aliases": ("k", ALIAS),
+}
+# What nobody can say of whom it speaks, once it is damaged.
+TRACES = ("runs", "feedback", "conversation_turns", "conversations", "jobs")
+# What the next ingest makes again.
+DERIVED = ("files", "book_texts", "aliases")
+
+
+def sign(connection: sqlite3.Connection, table: str, where: str, *values: object) -> None:
+    """Sign the rows of a table that `where` says, after the last change of them."""
+    alias, own = SUMS[table]
+    connection.execute(f"UPDATE {table} AS {alias} SET sum = {own} WHERE {where}", values)
+
+
+def find_damaged_records(connection: sqlite3.Connection) -> dict[str, int]:
+    """Count the damaged rows by table; tables without any are left out."""
+    found = {}
+    for table, (alias, own) in SUMS.items():
+        query = f"SELECT count(*) FROM {table} AS {alias} WHERE {alias}.sum IS NOT {own}"
+        if count := int(connection.execute(query).fetchone()[0]):
+            found[table] = count
+    return found
+
+
+def drop_damaged(connection: sqlite3.Connection, *tables: str) -> int:
+    """Delete the damaged rows of these tables within a transaction; return how many."""
+    dropped = 0
+    for table in tables:
+        alias, own = SUMS[table]
+        query = f"DELETE FROM {table} AS {alias} WHERE {alias}.sum IS NOT {own}"
+        dropped += connection.execute(query).rowcount
+    return dropped

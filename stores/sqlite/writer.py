@@ -1,0 +1,345 @@
+"""Change the truth: documents with their chunks, in one transaction a batch.
+
+A search index reads what is new from here, so that an interruption anywhere is made good by the
+next run.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from core.faults import fault
+from core.profile import Profile
+from stores.id_secret import SECRET
+from stores.sqlite import fulltext, sums
+from stores.sqlite.aliases import GIVEN_ID, add_alias
+from stores.sqlite.catalogue import Collection, damaged_collection
+from stores.sqlite.database import Database
+from stores.sqlite.embeddings import Vector, known_hashes, store_sentences, store_vectors
+from stores.sqlite.rows import ChunkRow, DocumentRow
+from stores.sqlite.sums import sign
+from stores.sqlite.write_access import OPERATOR, WriteAccess
+
+TABLES = ("collections", "documents", "chunks")
+
+
+def next_id(table: str) -> str:
+    """Return the SQL of the next row id of one of `TABLES`; a trigger notes what was used."""
+    assert table in TABLES
+    return f"(SELECT value + 1 FROM meta WHERE key = 'last_{table}')"
+
+
+_UNEMBEDDED = """FROM chunks c JOIN documents d ON d.id = c.document
+    WHERE c.id > :last AND (:collection IS NULL OR c.collection_id = :collection)
+    AND (NOT EXISTS (SELECT 1 FROM embeddings e
+        WHERE e.content_hash = c.content_hash AND e.model = :model)
+    OR (:sentences AND NOT EXISTS (SELECT 1 FROM sentence_vectors s
+        WHERE s.content_hash = c.content_hash AND s.model = :model)))"""
+
+
+class UnembeddedChunk(NamedTuple):
+    """Hold what a chunk without a vector is embedded with; `document_id` is as its writer gave."""
+
+    content_hash: str
+    title: str
+    section: str
+    text: str
+    context: str
+    language: str
+    document_id: str
+    metadata: dict[str, Any]
+    ordinal: int
+
+
+class Writer:
+    """Write documents and collections."""
+
+    def __init__(self, database: Database) -> None:
+        """Write to `database`."""
+        self._database = database
+
+    def open_collection(self, tenant: str, name: str, profile: Profile | None) -> Collection:
+        """Return the collection, making it when missing; a given profile replaces the stored."""
+        with self._database.write() as connection:
+            stored = connection.execute(
+                f"""SELECT o.profile, o.sum IS {sums.COLLECTION} AS sound FROM collections o
+                    WHERE o.tenant = ? AND o.name = ?""",
+                (tenant, name),
+            ).fetchone()
+            if profile is None:
+                if stored and not stored["sound"]:
+                    raise damaged_collection(name)
+                profile = (
+                    Profile.model_validate_json(stored[0]) if stored else Profile(name="default")
+                )
+            connection.execute(
+                f"""INSERT INTO collections (id, tenant, name, profile, created_at)
+                   VALUES ({next_id("collections")}, ?, ?, ?, datetime('now'))
+                   ON CONFLICT (tenant, name) DO UPDATE SET profile = excluded.profile""",
+                (tenant, name, profile.model_dump_json()),
+            )
+            row = connection.execute(
+                f"SELECT id, {SECRET} FROM collections WHERE tenant = ? AND name = ?",
+                (tenant, name),
+            ).fetchone()
+            sums.sign_collection(connection, row[0])
+            fulltext.create_table(connection, row[0])
+        return Collection(row[0], tenant, name, profile, row[1])
+
+    def drop_collection_if_empty(self, collection: Collection) -> None:
+        """Take back a collection into which nothing could be ingested."""
+        with self._database.write() as connection:
+            count = connection.execute(
+                "SELECT count(*) FROM documents WHERE collection_id = ?", (collection.id,)
+            ).fetchone()[0]
+            if not count:
+                connection.execute("DELETE FROM files WHERE collection_id = ?", (collection.id,))
+                connection.execute("DELETE FROM collections WHERE id = ?", (collection.id,))
+                fulltext.drop_table(connection, collection.id)
+
+    def missing_vectors(self, model: str, hashes: Iterable[str]) -> set[str]:
+        """Return which text hashes have no vector of this model yet."""
+        wanted = set(hashes)
+        return wanted - known_hashes(self._database.read(), model, wanted)
+
+    def store_vectors(
+        self,
+        model: str,
+        vectors: Mapping[str, Vector],
+        sentences: Mapping[str, Vector] | None = None,
+    ) -> None:
+        """Keep vectors by text hash, and those of their sentences; searches see them at once."""
+        with self._database.write() as connection:
+            store_vectors(connection, model, vectors)
+            store_sentences(connection, model, sentences or {})
+            bump(connection)
+
+    def count_unembedded(self, model: str, collection_id: int | None, *, sentences: bool) -> int:
+        """Count the texts of chunks without a vector of a model, of one collection or of all.
+
+        With `sentences` those count too that have no vectors of their sentences.
+        """
+        bound = {"last": 0, "collection": collection_id, "model": model, "sentences": sentences}
+        query = f"SELECT count(DISTINCT c.content_hash) {_UNEMBEDDED}"
+        return int(self._database.read().execute(query, bound).fetchone()[0])
+
+    def unembedded(
+        self, model: str, collection_id: int | None, batch: int, *, sentences: bool
+    ) -> Iterator[list[UnembeddedChunk]]:
+        """Yield these chunks, `batch` at a time; their vectors may be stored meanwhile."""
+        bound = {"collection": collection_id, "model": model, "sentences": sentences, "last": 0}
+        query = f"""SELECT c.id, c.content_hash, d.title, c.section, c.text, c.context, d.language,
+            {GIVEN_ID} AS document_id, d.metadata, c.ordinal
+            {_UNEMBEDDED} ORDER BY c.id LIMIT :batch"""
+        while rows := self._database.read().execute(query, {**bound, "batch": batch}).fetchall():
+            yield [UnembeddedChunk._make((*row[1:8], json.loads(row[8]), row[9])) for row in rows]
+            bound["last"] = rows[-1]["id"]
+
+    def count_vectors(self, model: str) -> int:
+        """Count the chunks of all collections that have a vector of this model."""
+        query = """SELECT count(*) FROM chunks c JOIN embeddings e
+            ON e.content_hash = c.content_hash AND e.model = ?"""
+        return int(self._database.read().execute(query, (model,)).fetchone()[0])
+
+    def arrangement(self, collection: Collection) -> str:
+        """Return what `note_arrangement` noted last, "" before."""
+        query = "SELECT value FROM meta WHERE key = ?"
+        row = self._database.read().execute(query, (f"arranged_{collection.id}",)).fetchone()
+        return str(row[0]) if row else ""
+
+    def note_arrangement(self, collection: Collection, mark: str, *, changed: bool) -> None:
+        """Note under which rules, at which index version, a collection is arranged.
+
+        What has `changed` raises that version.
+        """
+        with self._database.write() as connection:
+            if changed:
+                bump(connection)
+            connection.execute(
+                """INSERT OR REPLACE INTO meta
+                   SELECT ?, value || ':' || ? FROM meta WHERE key = 'index_version'""",
+                (f"arranged_{collection.id}", mark),
+            )
+
+    def write_documents(
+        self,
+        collection: Collection,
+        documents: Sequence[DocumentRow],
+        model: str,
+        vectors: Mapping[str, Vector],
+        sentences: Mapping[str, Vector] | None = None,
+        access: WriteAccess = OPERATOR,
+    ) -> None:
+        """Insert or replace documents with everything that belongs to them."""
+        if not documents and not vectors:
+            return
+        with self._database.write() as connection:
+            store_vectors(connection, model, vectors)
+            store_sentences(connection, model, sentences or {})
+            for document in documents:
+                replace_document(connection, collection, document, access)
+            bump(connection)
+
+    def sweep_vectors(self) -> int:
+        """Drop vectors that no chunk has where there may be some; return of how many texts.
+
+        Not while an ingest is between the vectors of a batch and its documents.
+        """
+        noted = (
+            self._database.read().execute("SELECT value FROM meta WHERE key = 'unswept'").fetchone()
+        )
+        if noted[0] == "0":
+            return 0
+        dropped = 0
+        with self._database.write() as connection:
+            for table in ("embeddings", "sentence_vectors"):
+                cursor = connection.execute(
+                    f"""DELETE FROM {table} WHERE NOT EXISTS
+                        (SELECT 1 FROM chunks c WHERE c.content_hash = {table}.content_hash)"""
+                )
+                dropped = max(dropped, cursor.rowcount)
+            connection.execute("UPDATE meta SET value = '0' WHERE key = 'unswept'")
+            fault("sweep.before")
+        fault("sweep.after")
+        return dropped
+
+
+def bump(connection: sqlite3.Connection) -> None:
+    """Raise the index version, which every cache of results holds with what it keeps."""
+    connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
+
+
+def replace_document(
+    connection: sqlite3.Connection,
+    collection: Collection,
+    document: DocumentRow,
+    access: WriteAccess,
+) -> None:
+    """Insert a document with all its rows in place of the one that has its id.
+
+    Raises InUseError when that is one that the writer may not change.
+    """
+    row = connection.execute(
+        "SELECT id, file FROM documents WHERE collection_id = ? AND document_id = ?",
+        (collection.id, document.document_id),
+    ).fetchone()
+    if row is not None:
+        remove_document(connection, collection.id, row["id"], access)
+        if row["file"] != document.file:  # which is not unchanged when it comes again
+            of_file = (collection.id, row["file"])
+            query = "UPDATE files SET fingerprint = '' WHERE collection_id = ? AND relative = ?"
+            connection.execute(query, of_file)
+            sign(connection, "files", "f.collection_id = ? AND f.relative = ?", *of_file)
+    _insert(connection, collection, document)
+
+
+def remove_document(
+    connection: sqlite3.Connection, collection_id: int, row_id: int | None, access: WriteAccess
+) -> None:
+    """Remove a document with all its rows.
+
+    Raises InUseError for one that the writer may not change.
+    """
+    if row_id is None:
+        return
+    access.check_document(connection, collection_id, row_id)
+    chunks = connection.execute("SELECT id FROM chunks WHERE document = ?", (row_id,)).fetchall()
+    fulltext.delete(connection, collection_id, [row["id"] for row in chunks])
+    connection.execute("DELETE FROM documents WHERE id = ?", (row_id,))  # cascades
+    connection.execute("UPDATE meta SET value = '1' WHERE key = 'unswept' AND value != '1'")
+
+
+def _insert(connection: sqlite3.Connection, collection: Collection, document: DocumentRow) -> None:
+    cursor = connection.execute(
+        f"""INSERT INTO documents (id, key, collection_id, tenant, document_id, file, source, title,
+           format, language, is_record, is_open, version, updated_at, content_hash, metadata,
+           body_hash, indexed_at) VALUES ({next_id("documents")},
+           ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))""",
+        (
+            document.key,
+            collection.id,
+            collection.tenant,
+            document.document_id,
+            document.file,
+            document.source,
+            document.title,
+            document.format,
+            document.language,
+            int(document.is_record),
+            int(not document.acl),
+            document.version,
+            document.updated_at,
+            document.content_hash,
+            json.dumps(document.metadata, ensure_ascii=False),
+            document.body_hash,
+        ),
+    )
+    row_id = cursor.lastrowid
+    assert row_id is not None  # an INSERT always has one
+    connection.executemany(
+        "INSERT INTO document_acl VALUES (?, ?)", [(row_id, role) for role in document.acl]
+    )
+    connection.executemany(
+        "INSERT INTO record_fields VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (row_id, collection.id, name, value, value.casefold(), number)
+            for name, value, number in document.fields
+        ],
+    )
+    keywords = keyword_text(json.dumps(document.metadata, ensure_ascii=False))
+    for chunk in document.chunks:
+        rowid = _insert_chunk(connection, collection.id, row_id, chunk)
+        body = searched_text(chunk.text, chunk.context)
+        parts = (document.title, keywords, chunk.section, body)
+        fulltext.insert(connection, collection.id, rowid, parts, document.language)
+    sums.sign_documents(connection, [row_id])
+    if document.alias:
+        add_alias(connection, collection.id, "document", document.document_id, document.alias)
+
+
+def _insert_chunk(
+    connection: sqlite3.Connection, collection_id: int, document: int, chunk: ChunkRow
+) -> int:
+    """Insert a chunk and return the row id."""
+    cursor = connection.execute(
+        f"""INSERT INTO chunks (id, chunk_id, document, collection_id, ordinal, text, kind, section,
+           page, tokens, content_hash, context)
+           VALUES ({next_id("chunks")}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
+        (
+            chunk.chunk_id,
+            document,
+            collection_id,
+            chunk.ordinal,
+            chunk.text,
+            chunk.kind,
+            chunk.section,
+            chunk.page,
+            chunk.tokens,
+            chunk.content_hash,
+            chunk.context,
+        ),
+    )
+    rowid = cursor.lastrowid
+    assert rowid is not None  # an INSERT always has one
+    return rowid
+
+
+def searched_text(text: str, context: str) -> str:
+    """Return what full text indexes as the body of a chunk: its own text twice, its context once.
+
+    BM25 sums frequencies over columns, so a neighbour's word counts half as much as its own.
+    """
+    return f"{text}\n{text}\n{context}" if context else text
+
+
+def keyword_text(metadata: str) -> str:
+    """Return the keywords and authors of a document's metadata, given as JSON."""
+    loaded: dict[str, Any] = json.loads(metadata)
+    values: list[str] = []
+    for name in ("keywords", "authors"):
+        value = loaded.get(name)
+        values += value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    return " ".join(str(value) for value in values)

@@ -1,0 +1,403 @@
+"""Contract of SearchIndex: every search index of the registry answers alike, for every caller."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import numpy as np
+import pytest
+from fakes import FakeEmbedder, document, remove, write
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.auth import AuthContext
+from core.errors import CallerError, OperatorError
+from core.settings import Settings
+from stores.index.folders import ALL_FOLDERS, FOLDERS
+from stores.index.port import IndexUnavailableError
+from stores.index.registry import VECTORS, switch_index
+from stores.segments.types import Candidates
+from stores.sqlite.catalogue import Collection
+from stores.store import Store, parts
+
+SERVER = "chroma server"
+KINDS = [*VECTORS, SERVER]
+ROLES = ["red", "blue"]
+ANN = AuthContext(tenant="acme", user="ann")
+RED = AuthContext(tenant="acme", user="red", roles=frozenset({"red"}))
+BOTH = AuthContext(tenant="acme", user="both", roles=frozenset(ROLES))
+Opener = Callable[..., Store]
+
+
+@pytest.fixture(scope="session")
+def chroma_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Run a Chroma server for all tests of the session."""
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    folder = tmp_path_factory.mktemp("chroma-server")
+    command = [str(Path(sys.executable).with_name("chroma")), "run", "--host", "127.0.0.1"]
+    server = subprocess.Popen(
+        [*command, "--port", str(port), "--path", str(folder)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(300):
+            try:
+                urlopen(f"{url}/api/v2/heartbeat", timeout=5).close()
+                break
+            except (URLError, OSError):
+                assert server.poll() is None
+                time.sleep(0.2)
+        yield url
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def values(kind: str, request: pytest.FixtureRequest) -> dict[str, object]:
+    """Return the settings that choose an index; its files are made from the tenth chunk on."""
+    low = {"segment_min_rows": 10, "vector_batch": 7, "segment_rebuild_min_rows": 0}
+    if kind == SERVER:
+        url = request.getfixturevalue("chroma_url")
+        return {"index": "chroma", "chroma_url": url, "chroma_timeout_s": 60, **low}
+    return {"index": kind, **low}
+
+
+@pytest.fixture
+def indexed(open_store: Opener, values: dict[str, object]) -> Store:
+    return open_store(**values)
+
+
+@pytest.fixture
+def main(indexed: Store) -> Collection:
+    return indexed.intake.open_collection("acme", "main", None)
+
+
+def search(
+    store: Store,
+    collection: Collection,
+    text: str,
+    auth: AuthContext = ANN,
+    pool: int = 5,
+    **scope: object,
+) -> Candidates:
+    vector = FakeEmbedder().embed_query(text)
+    return store.search.candidates(auth, collection.id, terms=[], vector=vector, pool=pool, **scope)
+
+
+def names(store: Store, found: Candidates) -> set[str]:
+    """Return the documents of what was found; each has one chunk."""
+    query = "SELECT d.document_id FROM chunks c JOIN documents d ON d.id = c.document"
+    reader = parts(store).database.read()
+    return {
+        reader.execute(f"{query} WHERE c.chunk_id = ?", (key,)).fetchone()[0]
+        for key in found.chunk_ids
+    }
+
+
+def fill(store: Store, collection: Collection, count: int, first: int = 0) -> None:
+    rows = [document(collection, f"d{n}", f"word{n} common") for n in range(first, first + count)]
+    write(store, collection, rows, FakeEmbedder())
+    store.search.write_new(collection.id)
+
+
+def test_new_rows_are_found_before_and_after_they_are_indexed(
+    indexed: Store, main: Collection
+) -> None:
+    embedder = FakeEmbedder()
+    write(indexed, main, [document(main, "first", "harbour")], embedder)
+    assert names(indexed, search(indexed, main, "harbour")) == {"first"}
+    fill(indexed, main, 30)
+    indexed.search.refresh(main)
+    write(indexed, main, [document(main, "last", "lighthouse")], embedder)
+    for text, name in (("lighthouse", "last"), ("harbour", "first"), ("word7 common", "d7")):
+        found = search(indexed, main, text, pool=1)
+        assert (names(indexed, found), found.notes) == ({name}, ())
+        assert found.cosine is not None
+        assert found.cosine[0] == pytest.approx(1.0, abs=1e-5)
+    assert indexed.search.problems([main]) == []
+
+
+def test_nothing_forgotten_is_found(indexed: Store, main: Collection) -> None:
+    fill(indexed, main, 30)
+    indexed.search.refresh(main)
+    remove(indexed, main, ["d7"])
+    assert "d7" not in names(indexed, search(indexed, main, "word7 common", pool=30))
+    indexed.search.refresh(main)
+    assert "d7" not in names(indexed, search(indexed, main, "word7 common", pool=30))
+    assert indexed.search.problems([main]) == []
+    remove(indexed, main, [f"d{n}" for n in range(30)])
+    indexed.search.erase(main)
+    assert search(indexed, main, "word1 common").chunk_ids == []
+    indexed.search.remove(main.id)
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    rights=st.lists(st.lists(st.sampled_from(ROLES), unique=True), min_size=1, max_size=25),
+    gone=st.sets(st.integers(0, 24), max_size=6),
+    settled=st.booleans(),
+    pool=st.sampled_from([1, 3, 40]),
+)
+def test_nobody_finds_what_they_may_not_see(
+    indexed: Store, rights: list[list[str]], gone: set[int], settled: bool, pool: int
+) -> None:
+    number = len(indexed.catalogue.collections())
+    made = indexed.intake.open_collection("acme", f"c{number}", None)
+    rows = [
+        document(made, f"{number}-{n}", f"{number} text {n}", acl=acl)
+        for n, acl in enumerate(rights)
+    ]
+    write(indexed, made, rows, FakeEmbedder())
+    if settled:
+        indexed.search.refresh(made)
+    else:
+        indexed.search.write_new(made.id)
+    remove(indexed, made, [f"{number}-{n}" for n in gone])
+    for auth in (ANN, RED, BOTH, AuthContext(tenant="rival", user="ann")):
+        may = {
+            f"{number}-{n}"
+            for n, acl in enumerate(rights)
+            if n not in gone and auth.tenant == "acme" and (not acl or auth.roles & frozenset(acl))
+        }
+        found = search(indexed, made, f"{number} text 3", auth, pool)
+        assert names(indexed, found) <= may
+        assert len(found.chunk_ids) == min(pool, len(may))
+        assert found.visible == len(may)
+
+
+def test_a_search_keeps_to_its_scope(indexed: Store, main: Collection) -> None:
+    fill(indexed, main, 30)
+    indexed.search.refresh(main)
+    found = search(indexed, main, "word7 common", pool=3, sources=["d1*"])
+    assert all(name.startswith("d1") for name in names(indexed, found))
+    assert len(found.chunk_ids) == 3
+    assert search(indexed, main, "word7 common", kinds=["table"]).chunk_ids == []
+
+
+def test_recall_beside_the_exact_answer(
+    open_store: Opener, values: dict[str, object], kind: str
+) -> None:
+    store = open_store(**values)
+    collection = store.intake.open_collection("acme", "pool", None)
+    rows = [document(collection, f"d{n}", f"{n} {n % 7} {n % 11}") for n in range(300)]
+    write(store, collection, rows, FakeEmbedder())
+    store.search.refresh(collection)
+    texts = {row.document_id: row.chunks[0].text for row in rows}
+    vectors = FakeEmbedder().embed_documents(list(texts.values()))
+    hits = 0
+    for number in range(10):
+        question = f"{number} {number % 3}"
+        cosines = vectors @ FakeEmbedder().embed_query(question)
+        least = np.sort(cosines)[-10]
+        found = search(store, collection, question, pool=10)
+        assert found.cosine is not None and len(found.chunk_ids) == 10
+        hits += int((found.cosine >= least - 1e-5).sum())
+        assert found.mean == pytest.approx(float(cosines.mean()), abs=0.01)
+    assert hits >= (100 if kind == "memmap" else 95)
+
+
+def test_words_vectors_and_links_answer(indexed: Store, main: Collection) -> None:
+    fill(indexed, main, 30)
+    indexed.search.refresh(main)
+    found = indexed.search.candidates(ANN, main.id, terms=[{"word7"}], vector=None, pool=3)
+    assert names(indexed, found) == {"d7"}
+    [vector] = indexed.search.vectors(main.id, found.chunk_ids)
+    assert vector == pytest.approx(FakeEmbedder().embed_query("word7 common"), abs=1e-6)
+    assert indexed.search.languages(main.id) == {"en"}
+    assert indexed.search.models(main.id) == ("fake",)
+    assert indexed.search.shares(main.id, ["common"]) == {"common": pytest.approx(1.0)}
+    assert indexed.search.idf(main.id, ["word7"])["word7"] > 1
+    links = indexed.search.links(
+        ANN, main.id, names=[("common",)], words=[{"word7"}], seeds=found.chunk_ids, limit=5
+    )
+    assert links is not None
+
+
+def test_an_index_survives_closing(
+    open_store: Opener, values: dict[str, object], indexed: Store, main: Collection
+) -> None:
+    fill(indexed, main, 30)
+    indexed.search.refresh(main)
+    indexed.close()
+    again = open_store(**values)
+    assert names(again, search(again, main, "word7 common", pool=1)) == {"d7"}
+    assert again.maintenance.examine()["problems"] == []
+
+
+def test_only_what_is_chosen_is_written(
+    indexed: Store, main: Collection, values: dict[str, object]
+) -> None:
+    fill(indexed, main, 30)
+    indexed.search.refresh(main)
+    there = {name for name in ALL_FOLDERS if (indexed.folder / name).exists()}
+    expected = set(FOLDERS[str(values["index"])])
+    assert there == (expected - {"chroma"} if "chroma_url" in values else expected)
+
+
+def test_a_lost_index_is_named_and_made_again(
+    indexed: Store, main: Collection, kind: str, values: dict[str, object]
+) -> None:
+    fill(indexed, main, 30)
+    indexed.search.refresh(main)
+    tracked = parts(indexed).search._tracked
+    if tracked is None:
+        [segment] = (indexed.folder / "segments" / str(main.id)).iterdir()
+        (segment / "vectors").write_bytes(b"")
+    else:
+        key = next(iter(tracked.index.rows(main.id)))
+        tracked.index.delete(main.id, [key])
+    [problem] = indexed.search.problems([main])
+    assert "carrel reindex" in problem
+    found = search(indexed, main, "word7 common", pool=30)
+    assert len(found.chunk_ids) == 30  # what the index lacks is looked for in the catalogue
+    indexed.search.rebuild(main)
+    assert indexed.search.problems([main]) == []
+
+
+def test_another_index_is_refused_until_it_was_switched(
+    open_store: Opener, values: dict[str, object], indexed: Store, main: Collection
+) -> None:
+    fill(indexed, main, 30)
+    indexed.search.refresh(main)
+    indexed.close()
+    other = "chroma" if values["index"] == "memmap" else "memmap"
+    with pytest.raises(OperatorError, match=f"carrel reindex --index {other}"):
+        open_store(**values | {"index": other})
+    assert switch_index(Settings(data=indexed.folder, **values | {"index": other})) == ""
+    again = open_store(segment_min_rows=10)  # what is not set is as the directory records
+    assert names(again, search(again, main, "word7 common", pool=1)) == {"d7"}
+    again.search.rebuild(main)
+    assert {name for name in ALL_FOLDERS if (again.folder / name).exists()} <= set(FOLDERS[other])
+    assert again.maintenance.examine()["problems"] == []
+
+
+def test_an_unknown_index_is_one_line(open_store: Opener) -> None:
+    with pytest.raises(CallerError, match=r"unknown index: .?faiss.?\. There are memmap, chroma"):
+        open_store(index="faiss")
+    with pytest.raises(CallerError, match="chroma.url must be the address"):
+        open_store(index="chroma", chroma_url="nowhere")
+
+
+@pytest.fixture
+def silent_server() -> Iterator[str]:
+    """Take connections and never answer."""
+    with closing(socket.socket()) as held:
+        held.bind(("127.0.0.1", 0))
+        held.listen(20)
+        yield f"http://127.0.0.1:{held.getsockname()[1]}"
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_server_that_is_away_or_slow_loses_nothing(
+    open_store: Opener, silent_server: str, away: bool
+) -> None:
+    url = "http://127.0.0.1:9" if away else silent_server
+    store = open_store(index="chroma", chroma_url=url, chroma_timeout_s=1, segment_min_rows=10)
+    collection = store.intake.open_collection("acme", "main", None)
+    rows = [document(collection, f"d{n}", f"word{n} common") for n in range(30)]
+    write(store, collection, rows, FakeEmbedder())
+    began = time.monotonic()
+    with pytest.raises(OperatorError, match=r"Chroma server must answer in time.*--index memmap"):
+        store.search.refresh(collection)
+    assert time.monotonic() - began < 20
+    assert names(store, search(store, collection, "word7 common", pool=1)) == {"d7"}
+    [problem] = store.search.problems([collection])
+    assert "\n" not in problem and url in problem
+
+
+def test_a_server_that_hides_rows_is_seen_through(open_store: Opener, chroma_url: str) -> None:
+    store = open_store(index="chroma", chroma_url=chroma_url, chroma_timeout_s=60)
+    collection = store.intake.open_collection("acme", "main", None)
+    fill(store, collection, 30)
+    tracked = parts(store).search._tracked
+    assert tracked is not None
+    tracked.index.drop(collection.id)
+    found = search(store, collection, "word7 common", pool=1)
+    assert names(store, found) == {"d7"}
+    assert "the vector index gave 1 too few" in found.notes[0]
+    assert any("gave 1 too few" in one for one in store.warnings())
+    store.search.refresh(collection)
+    assert search(store, collection, "word7 common", pool=1).notes == ()
+    assert store.warnings() == []
+
+
+def test_a_rebuild_that_fails_does_not_unlearn_what_is_there(
+    open_store: Opener, chroma_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(index="chroma", chroma_url=chroma_url, chroma_timeout_s=60)
+    collection = store.intake.open_collection("acme", "main", None)
+    fill(store, collection, 30)
+    tracked = parts(store).search._tracked
+    assert tracked is not None
+
+    def away(collection_id: int) -> None:
+        raise IndexUnavailableError("the Chroma server must answer in time")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tracked.index, "drop", away)
+        with pytest.raises(IndexUnavailableError):
+            tracked.rebuild(collection.id)
+    assert store.search.problems([collection]) == []
+
+
+def _garbage(folder: Path) -> None:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            path.write_bytes(np.random.default_rng(2).bytes(max(500, path.stat().st_size)))
+
+
+def _a_file(folder: Path) -> None:
+    shutil.rmtree(folder)
+    folder.write_text("not a folder")
+
+
+@pytest.mark.parametrize("damage", [shutil.rmtree, _garbage, _a_file])
+@pytest.mark.parametrize("crash", [False, True])
+def test_a_damaged_folder_of_chroma_is_made_again(
+    open_store: Opener, damage: Callable[[Path], None], crash: bool
+) -> None:
+    store = open_store(index="chroma", segment_min_rows=10)
+    collection = store.intake.open_collection("acme", "main", None)
+    fill(store, collection, 30)
+    store.search.refresh(collection)
+    store.close()
+    damage(store.folder / "chroma")
+    if crash:
+        (store.folder / "seal.json").unlink()
+    again = open_store(segment_min_rows=10)
+    found = search(again, collection, "word7 common", pool=1)
+    assert (names(again, found), found.notes) == ({"d7"}, ())
+    assert any("search" in line and "main" in line for line in again.maintenance.repaired)
+    again.maintenance.clear_repairs()
+    assert again.maintenance.examine()["problems"] == []
+
+
+def test_nothing_of_chroma_is_loaded_where_it_is_not_chosen(tmp_path: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from core.settings import Settings;"
+        "from stores.store import Store;"
+        f"store = Store(Settings(data=Path({str(tmp_path / 'data')!r})), 'fake', create=True);"
+        "store.maintenance.examine(); store.close();"
+        "print([name for name in sys.modules if name.startswith(('chroma', 'langchain_chroma'))])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
