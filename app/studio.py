@@ -21,8 +21,7 @@ from core.settings import Settings, load_settings
 from graph.build import Node, build_graph
 from graph.context import Context
 from graph.reading import STANDS_FOR
-from graph.state import State, Update
-from graph.state_types import state_serializer
+from graph.state import State, Update, state_serializer
 from nodes.understand import asked_in, question_and_history, understand
 
 if TYPE_CHECKING:

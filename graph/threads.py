@@ -19,7 +19,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from core.errors import OperatorError
-from graph.state_types import state_serializer
+from graph.state import state_serializer
 from stores.runlog.conversations import THREADS
 from stores.sqlite.database import damaged
 

@@ -16,8 +16,8 @@ from retrievers.channels import (
     ask_channels,
 )
 from retrievers.expansion import expand
+from retrievers.fusion import Ranked, rank_candidates
 from retrievers.links import follow_links
-from retrievers.ranking import Ranked, rank_candidates
 from retrievers.rerank import NOT_RERANKED, UNSERVED
 from retrievers.stages import CHOOSING, RANKING, run_stages, switched, traced
 from retrievers.types import Index, Query, RetrievalResult, Searched

@@ -25,7 +25,7 @@ from core.language.analysis import terms
 from core.language.entities import MAX_CHARACTERS, MAX_WORDS, entities
 from core.settings import Settings
 from core.types import Evidence
-from retrievers.ranking import Ranked
+from retrievers.fusion import Ranked
 from retrievers.types import Searched
 from stores.segments.links import Links, Name
 from stores.segments.types import Booleans, Floats

@@ -23,8 +23,7 @@ from core.settings import Settings
 from core.types import Plan, SubQuestion
 from graph.build import NODES, build_graph
 from graph.context import Context
-from graph.state import State, Update, state_keys
-from graph.state_types import state_serializer
+from graph.state import State, Update, state_keys, state_serializer
 from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import RulesReasoner

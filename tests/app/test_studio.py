@@ -29,8 +29,7 @@ from core.registers import Register
 from core.settings import Settings, load_settings
 from core.types import Answer, Clarification, Evidence, Plan, Understanding
 from graph.build import build_graph
-from graph.state import State
-from graph.state_types import STATE_TYPES
+from graph.state import STATE_TYPES, State
 from nodes.understand import cleared
 from stores.lock import OwnerLock
 from stores.store import Store

@@ -16,7 +16,7 @@ from core.auth import AuthContext
 from core.errors import OperatorError
 from core.settings import Settings, load_settings
 from core.trace import RunRecord
-from graph.state_types import state_serializer
+from graph.state import state_serializer
 from stores.runlog.conversations import THREADS
 from stores.store import Store, parts
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.types import Evidence
-from graph.ranking import Ranking, SearchKind, ranked_evidence
+from graph.record import Ranking, SearchKind, ranked_evidence
 
 NAMES = "abcdefgh"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.settings import Settings
 from retrievers.channels import SENTENCE, TEXT, VECTOR
-from retrievers.ranking import rank_candidates
+from retrievers.fusion import rank_candidates
 
 SETTINGS = Settings()
 BOTH = {VECTOR: 10, TEXT: 10}
