@@ -20,8 +20,8 @@ from benchmarks.attack_disk_child import Tally, carrel
 from benchmarks.attack_disk_faults import Ground, canonical_of
 from benchmarks.truth import differences
 from core.errors import OperatorError
-from stores.backup.manifest import CATALOGUE, MANIFEST, PARTS
-from stores.backup.unpack import unpack
+from stores.backup.archive import unpack
+from stores.backup.format import CATALOGUE, MANIFEST, PARTS
 
 MAX_GB = 0.05
 HEAD = 16 + 16 + 7

@@ -227,7 +227,7 @@ def unpacked(place: Path) -> list[str]:
     """Check that the backup at a place is whole."""
 
     def unpack_it() -> int:
-        from stores.backup.unpack import unpack
+        from stores.backup.archive import unpack
 
         folder = place / "unpacked"
         shutil.rmtree(folder, ignore_errors=True)

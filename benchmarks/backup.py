@@ -32,8 +32,7 @@ import numpy as np
 from benchmarks.erasure_corpus import word
 from core.settings import Settings
 from models.loading import open_embedder
-from stores.backup.pack import make_backup
-from stores.backup.unpack import unpack
+from stores.backup.archive import make_backup, unpack
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.rows import ChunkRow, DocumentRow
 from stores.store import Store

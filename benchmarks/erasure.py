@@ -29,7 +29,7 @@ from benchmarks.erasure_corpus import Marked, fillers, holding, marked, vectors_
 from core.auth import AuthContext
 from core.settings import Settings
 from ingest.pipeline import Pipeline
-from stores.owner import read_owner
+from stores.lock import read_owner
 from stores.store import parts
 
 KINDS = ("document", "source", "tenant")

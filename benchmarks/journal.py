@@ -17,7 +17,7 @@ from unittest import mock
 from benchmarks.ingest_corpus import InstantEmbedder, write_copies
 from core.settings import load_settings
 from ingest.pipeline import Pipeline
-from stores.sqlite.journal import Journal
+from stores.sqlite.files import Journal
 from stores.store import Store
 
 

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from core.profile import Profile
 from ingest.enrich import chunk_id
-from stores.id_secret import SECRET
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.rows import document_key
+from stores.sqlite.schema import SECRET
 
 CATALOGUE = "catalogue.sqlite3"
 LEFT_OUT = {

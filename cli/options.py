@@ -37,8 +37,7 @@ from core.errors import CallerError, CarrelError
 from core.question import joined_names
 from core.settings import PATHS, Settings, known_values, load_settings
 from stores.folder import CATALOGUE, private_files
-from stores.lock import OwnerLock, locked
-from stores.owner import OwnedError
+from stores.lock import OwnedError, OwnerLock, locked
 from stores.sqlite.database import damaged
 from stores.sqlite.implementation import opened_record
 

@@ -16,7 +16,7 @@ from typing import Any
 from core.auth import AuthContext
 from core.settings import Settings
 from stores.ports import Intake
-from stores.sqlite.books import FILE, ID, ISBN, TITLE, Key
+from stores.sqlite.arrangement import FILE, ID, ISBN, TITLE, Key
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
 

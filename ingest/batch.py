@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ingest.summary import ReadFile
 from ingest.types import ParsedDocument
 from ingest.vectors import Embedded
-from stores.sqlite.journal import JournalEntry
+from stores.sqlite.files import JournalEntry
 from stores.sqlite.rows import DocumentRow
 
 

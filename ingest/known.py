@@ -11,8 +11,8 @@ from ingest.discover import SourceFile
 from ingest.loaders.formats import suffix_of
 from stores.ports import Intake
 from stores.sqlite.catalogue import Collection
+from stores.sqlite.permissions import OPERATOR, WriteAccess
 from stores.sqlite.rows import FileRow
-from stores.sqlite.write_access import OPERATOR, WriteAccess
 
 
 class RunIndex:

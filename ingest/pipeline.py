@@ -33,7 +33,7 @@ from ingest.vectors import embed_missing, recover
 from models.digest import OTHER_MODEL, of_another_model
 from models.embeddings import Embedder, Vectors
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.write_access import OPERATOR, WriteAccess
+from stores.sqlite.permissions import OPERATOR, WriteAccess
 from stores.store import Store
 
 FORMAT_VERSION = 7  # raise it when loaders, cleaning or splitting change what is stored

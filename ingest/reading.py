@@ -15,7 +15,7 @@ from ingest.summary import ReadFile, left_out_of
 from ingest.types import LoadFailure
 from ingest.usable import IngestContext, Usable, load_limits
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.journal import LeftOutRow
+from stores.sqlite.files import LeftOutRow
 from stores.sqlite.rows import DocumentRow, FileRow, document_key
 
 HEADINGS = " › "  # stands between the headings of a section

@@ -17,7 +17,7 @@ from ingest.types import LoadFailure
 from ingest.usable import IngestContext
 from ingest.vectors import Embedded, EmbeddingInput, passage_vectors, verify_documents
 from models.embeddings import Embedder
-from stores.sqlite.batches import Changes, FinishedFile
+from stores.sqlite.files import Changes, FinishedFile
 from stores.sqlite.rows import DocumentRow, FileRow
 
 AT_ONCE = 3000  # characters: less than a second of the model on two cores

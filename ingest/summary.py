@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ingest.discover import SourceFile
 from ingest.types import LoadFailure
-from stores.sqlite.journal import LeftOutRow
+from stores.sqlite.files import LeftOutRow
 
 
 @dataclass

@@ -25,9 +25,9 @@ from ingest.types import Block, LoadFailure, ParsedDocument
 from languages.language import find_language
 from stores.ports import Catalogue, Intake, Maintenance
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.journal import LeftOutRow
+from stores.sqlite.files import LeftOutRow
+from stores.sqlite.permissions import OPERATOR, WriteAccess
 from stores.sqlite.rows import document_key
-from stores.sqlite.write_access import OPERATOR, WriteAccess
 from stores.store import Store
 
 

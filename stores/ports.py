@@ -17,30 +17,26 @@ if TYPE_CHECKING:
     from core.trace import RunRecord
     from core.types import Evidence, FieldInfo
     from stores.accounts.audit import AuditLog
-    from stores.accounts.keys import Keys
-    from stores.accounts.spending import Spending
-    from stores.backup.manifest import BackupManifest
+    from stores.accounts.keys import Keys, Spending
+    from stores.backup.format import BackupManifest
     from stores.erasure.documents import Gone
-    from stores.erasure.erase import Step
-    from stores.erasure.pending import Pending
+    from stores.erasure.erase import Pending, Step
     from stores.integrity.condition import Defects
     from stores.lock import OwnerLock
     from stores.runlog.conversations import Conversation, KeptTurn
-    from stores.runlog.feedback import Rating
     from stores.runlog.jobs import JobRows
-    from stores.sqlite.batches import Changes
-    from stores.sqlite.books import BookKeys, TextKeys
+    from stores.runlog.runs import Rating
+    from stores.sqlite.arrangement import BookKeys, Fingerprint, TextKeys
     from stores.sqlite.catalogue import Collection
-    from stores.sqlite.duplicates import Fingerprint
     from stores.sqlite.embeddings import Vector
-    from stores.sqlite.journal import JournalEntry, LeftOutRow, Stage
+    from stores.sqlite.files import Changes, JournalEntry, LeftOutRow, Stage
     from stores.sqlite.listing import DocumentName
+    from stores.sqlite.permissions import WriteAccess
     from stores.sqlite.quality import QualityCounts
     from stores.sqlite.record_conditions import Condition
     from stores.sqlite.records import Description, Groups
     from stores.sqlite.rows import DocumentRow, FileRow
     from stores.sqlite.sums import Damage
-    from stores.sqlite.write_access import WriteAccess
     from stores.sqlite.writer import UnembeddedChunk
 
 

@@ -33,7 +33,7 @@ from core.profile import Profile
 from core.settings import PREFIX, Settings
 from retrievers.types import Index
 from serve.telemetry.logs import LOGGERS
-from stores import id_secret
+from stores.sqlite import schema
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
@@ -70,7 +70,7 @@ def no_user_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def ids_that_repeat(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give all data directories made in this process one secret: their ids can be compared."""
-    monkeypatch.setattr(id_secret, "new_secret", lambda: "5" * 2 * id_secret.SECRET_BYTES)
+    monkeypatch.setattr(schema, "new_secret", lambda: "5" * 2 * schema.SECRET_BYTES)
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from core.environment import PREFIX, default_data, variables
 from core.settings_file import VARIABLE
 from serve.operator.frames import FrameError
 from stores.folder import whole
-from stores.owner import OwnedError, is_of, read_owner
+from stores.lock import OwnedError, is_of, read_owner
 
 
 def refuse_second(data: Path | None, file: str | None = None, port: int = 0) -> None:

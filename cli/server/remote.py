@@ -18,7 +18,7 @@ from cli.terminal.output import fail, stderr, stdout
 from core.environment import PREFIX
 from core.settings_file import VARIABLE
 from serve.operator.frames import LOOPBACK, Channel, Frame, FrameError, enter
-from stores.owner import OwnedError, Owner
+from stores.lock import OwnedError, Owner
 
 SERVER_GONE = 4
 INTERRUPTED = 130

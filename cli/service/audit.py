@@ -22,8 +22,8 @@ from core.errors import CallerError
 from core.settings import Settings
 from stores.accounts.audit import AuditEntry, AuditLog, Kind
 from stores.accounts.audit_chain import Head
-from stores.accounts.keys_access import opened_catalogue
 from stores.ports import Accounts
+from stores.sqlite.implementation import opened_catalogue
 
 BROKEN = 1
 HEAD = re.compile(r"([1-9][0-9]{0,17}):([0-9a-f]{64})", re.ASCII)

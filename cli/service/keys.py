@@ -15,8 +15,8 @@ from cli.terminal.output import print_json, stderr, stdout, warn
 from core.auth import checked_name
 from core.settings import Settings
 from stores.accounts.keys import Key
-from stores.accounts.keys_access import opened_catalogue
 from stores.ports import Accounts
+from stores.sqlite.implementation import opened_catalogue
 
 app = typer.Typer(help="Make, list and revoke the keys of callers of `carrel serve`.")
 

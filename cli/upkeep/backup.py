@@ -12,8 +12,7 @@ from cli.arguments import Data, Json, named_path
 from cli.options import opened, settings_from
 from cli.terminal.output import print_json, stdout
 from cli.terminal.progress import ByteBars
-from stores.backup.manifest import BackupManifest
-from stores.backup.sealing import read_key
+from stores.backup.format import BackupManifest, read_key
 
 KeyFile = Annotated[
     Path | None,

@@ -21,8 +21,8 @@ from cli.upkeep.backup import KeyFile, describe
 from core.errors import OperatorError
 from core.settings import Settings
 from ingest.repair import rebuild
-from stores.backup.sealing import read_key
-from stores.backup.unpack import unpack
+from stores.backup.archive import unpack
+from stores.backup.format import read_key
 from stores.lock import OwnerLock
 from stores.segments.files import sync_folder
 from stores.sqlite.implementation import opened_record

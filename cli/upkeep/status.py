@@ -27,7 +27,7 @@ from core.errors import CarrelError
 from core.settings import Settings
 from models.chat.faults import NoConnection
 from models.chat.probe import served_model
-from stores.owner import read_owner
+from stores.lock import read_owner
 from stores.ports import Record
 
 TITLE = 70

@@ -27,8 +27,7 @@ from core.trace import RunRecord, Step
 from serve.errors import LimitExceeded
 from serve.runs.watch import NullObserver, RunObserver
 from serve.telemetry.logs import log
-from stores.accounts.keys import Key
-from stores.accounts.spending import Spending
+from stores.accounts.keys import Key, Spending
 
 PREFIX = "carrel-limits"
 

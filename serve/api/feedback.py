@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from serve.api.runs import own_run
 from serve.api.shapes import EXPORTED
 from serve.depends import Caller, Parts
-from stores.runlog.feedback import Rating
+from stores.runlog.runs import Rating
 
 router = APIRouter(prefix="/api/v1", tags=["feedback"])
 

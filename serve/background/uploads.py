@@ -14,7 +14,7 @@ from ingest.loaders.formats import format_of, refusal
 from ingest.pipeline import Pipeline
 from stores.erasure.erase import UPLOADS
 from stores.runlog.jobs import JobRow
-from stores.sqlite.write_access import WriteAccess
+from stores.sqlite.permissions import WriteAccess
 
 NAME_BYTES = 200
 UNSEEN = (

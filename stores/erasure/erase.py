@@ -11,29 +11,95 @@ import shutil
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.auth import AuthContext
-from stores.erasure import pending as notes
 from stores.erasure.documents import COLUMNS, Gone, erase_documents, forget_vectors
-from stores.erasure.pending import Pending
 from stores.erasure.traces import redact_traces
 from stores.runlog.conversations import THREADS
 from stores.sqlite import fulltext
-from stores.sqlite.aliases import is_shown_as, shown_id
 from stores.sqlite.catalogue import Collection, VisiblePassages
-from stores.sqlite.compaction import compact
+from stores.sqlite.connections import compact
 from stores.sqlite.database import Database
-from stores.sqlite.permissions import permission_filter
+from stores.sqlite.permissions import (
+    OPERATOR,
+    WriteAccess,
+    is_shown_as,
+    permission_filter,
+    shown_id,
+)
 from stores.sqlite.rows import document_key
-from stores.sqlite.write_access import OPERATOR, WriteAccess
 from stores.sqlite.writer import Writer, bump
 
 if TYPE_CHECKING:
     from stores.segments.search import SegmentSearch
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Say what is left: which rows, of which collections, since when, of how many documents."""
+
+    rows: tuple[int, ...]
+    collections: frozenset[int]
+    documents: int
+    since: str
+
+    @property
+    def problem(self) -> str:
+        """Return the message to the operator."""
+        return (
+            f"an erasure is not finished (since {self.since}, {self.documents} documents): their"
+            " text may still lie in derived files; run `carrel forget`, which finishes it"
+        )
+
+
+def note_erasure(
+    connection: sqlite3.Connection, collections: Iterable[int], documents: int
+) -> None:
+    """Note an erasure within the transaction that changes the truth; without one, collection 0."""
+    for number, collection_id in enumerate(list(collections) or [0]):
+        connection.execute(
+            "INSERT INTO erasures (collection_id, documents, at) VALUES (?, ?, datetime('now'))",
+            (collection_id, 0 if number else documents),
+        )
+
+
+def pending(database: Database) -> Pending | None:
+    """Return what is left to be finished, None for nothing."""
+    rows = database.read().execute("SELECT * FROM erasures ORDER BY id").fetchall()
+    if not rows:
+        return None
+    return Pending(
+        rows=tuple(row["id"] for row in rows),
+        collections=frozenset(row["collection_id"] for row in rows),
+        documents=sum(row["documents"] for row in rows),
+        since=rows[0]["at"],
+    )
+
+
+def finish_erasure(database: Database, done: Pending) -> None:
+    """Note that these are finished."""
+    with database.write() as connection:
+        connection.executemany("DELETE FROM erasures WHERE id = ?", [(row,) for row in done.rows])
+
+
+def leftovers(database: Database, kind: str) -> list[str]:
+    """Return the ids of threads, or of uploads, that are still to be deleted."""
+    rows = database.read().execute("SELECT name FROM erasure_leftovers WHERE kind = ?", (kind,))
+    return [row[0] for row in rows]
+
+
+def forget_leftovers(database: Database, kind: str, names: Iterable[str]) -> None:
+    """Note that these are deleted."""
+    with database.write() as connection:
+        connection.executemany(
+            "DELETE FROM erasure_leftovers WHERE kind = ? AND name = ?",
+            [(kind, name) for name in names],
+        )
 
 
 OWN = ("runs", "feedback", "jobs", "spending", "api_keys", "conversations")  # by their tenant
@@ -181,7 +247,7 @@ class Erasure:
                         for one in left
                     ],
                 )
-            notes.note(connection, [collection.id], len(left))
+            note_erasure(connection, [collection.id], len(left))
             bump(connection)
         self._changed()
         return counts
@@ -202,7 +268,7 @@ class Erasure:
             counts, collections = erase_tenant(connection, tenant)
             if not sum(counts.values()):
                 return Counter()
-            notes.note(connection, collections, counts["documents"])
+            note_erasure(connection, collections, counts["documents"])
             bump(connection)
         self._changed()
         return counts
@@ -223,7 +289,7 @@ class Erasure:
 
     def pending_erasure(self) -> Pending | None:
         """Return what `tidy` has to finish, None for nothing."""
-        return notes.pending(self._database)
+        return pending(self._database)
 
     def tidy(self, step: Step = unwatched) -> bool:
         """Take deleted text out of all derived files; return whether there was anything to do.
@@ -244,7 +310,7 @@ class Erasure:
             step("catalogue")
             self._changed()
             self._database.compact(self._wait_s)
-            notes.finish(self._database, left)
+            finish_erasure(self._database, left)
             self._database.empty_log(self._wait_s)
             return True
 
@@ -253,13 +319,13 @@ class Erasure:
             forget()
 
     def _delete_leftovers(self) -> None:
-        threads = notes.leftovers(self._database, "thread")
+        threads = leftovers(self._database, "thread")
         delete_threads(self._folder / THREADS, threads, self._wait_s)
-        notes.deleted(self._database, "thread", threads)
-        uploads = notes.leftovers(self._database, "upload")
+        forget_leftovers(self._database, "thread", threads)
+        uploads = leftovers(self._database, "upload")
         for name in uploads:
             shutil.rmtree(self._folder / UPLOADS / name, ignore_errors=True)
-        notes.deleted(self._database, "upload", uploads)
+        forget_leftovers(self._database, "upload", uploads)
 
     def _drop_empty(self, collections: frozenset[int]) -> None:
         writer = Writer(self._database)

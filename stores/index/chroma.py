@@ -30,7 +30,7 @@ from langchain_core.documents import Document
 from core.errors import OperatorError
 from stores.index.port import IndexUnavailableError, VectorRow, VectorScope
 from stores.segments.types import Floats
-from stores.sqlite.compaction import compact
+from stores.sqlite.connections import compact
 
 T = TypeVar("T")
 FOLDER = "chroma"

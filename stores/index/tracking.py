@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 
 from stores.index.port import IndexUnavailableError, VectorIndex, VectorRow, VectorScope
-from stores.segments.masks import Selection
-from stores.segments.ranking import nearest
+from stores.segments.channels import nearest
 from stores.segments.truth import snapshot, tuples
 from stores.segments.types import Floats, Integers, Progress
-from stores.segments.view import CollectionView
+from stores.segments.view import CollectionView, Selection
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database
 from stores.sqlite.sums import SOUND_VECTOR, VECTOR

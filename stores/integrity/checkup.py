@@ -24,12 +24,12 @@ from stores.integrity.part_checks import PartChecks
 from stores.integrity.selfcheck import self_check
 from stores.runlog.conversations import THREADS
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.fulltext_rebuild import rebuild_fulltext
+from stores.sqlite.fulltext import rebuild_fulltext
 from stores.sqlite.writer import bump
 
 if TYPE_CHECKING:
     from core.settings import Settings
-    from stores.parts import StoreParts
+    from stores.store import StoreParts
 
 
 CATALOGUE = "catalogue.sqlite3"

@@ -20,7 +20,7 @@ from stores.sqlite.sums import COLLECTION, DOCUMENT, KEY
 from stores.sqlite.writer import bump
 
 if TYPE_CHECKING:
-    from stores.parts import StoreParts
+    from stores.store import StoreParts
 
 UNDER_WAY = "the data directory is still being checked: what is damaged may be missing from answers"
 MENDED = (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from core.errors import OperatorError
 from stores.segments.truth import snapshot
-from stores.sqlite.cursors import Connection
+from stores.sqlite.connections import Connection
 from stores.sqlite.database import Database
 from stores.sqlite.fulltext import table
 from stores.sqlite.sums import Damage

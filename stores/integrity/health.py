@@ -25,7 +25,7 @@ from stores.runlog.conversations import THREADS
 from stores.sqlite.catalogue import Collection
 
 if TYPE_CHECKING:
-    from stores.parts import StoreParts
+    from stores.store import StoreParts
 
 
 # SQLite 3.7.0 to 3.51.2 can lose a commit when two connections write at one moment in WAL mode.

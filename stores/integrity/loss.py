@@ -13,7 +13,7 @@ from stores.index.folders import ALL_FOLDERS
 from stores.sqlite.database import LOST_LOG, Database
 
 if TYPE_CHECKING:
-    from stores.parts import StoreParts
+    from stores.store import StoreParts
 
 SEGMENT = re.compile(r"([0-9]{12})-[0-9a-f]{8}", re.ASCII)
 UNDONE = (

@@ -17,12 +17,12 @@ from stores.integrity.findings import (
 from stores.runlog.conversations import THREADS
 from stores.segments.views import segment_fallback
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.fulltext_rebuild import rebuild_fulltext
+from stores.sqlite.fulltext import rebuild_fulltext
 from stores.sqlite.sums import Damage, find_damage, find_damaged_records
 from stores.sqlite.writer import bump
 
 if TYPE_CHECKING:
-    from stores.parts import StoreParts
+    from stores.store import StoreParts
 
 
 WORDS = (

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from stores.sqlite import fulltext
 from stores.sqlite.catalogue import MAX_VARIABLES
 from stores.sqlite.database import Database
+from stores.sqlite.fulltext import keyword_text, searched_text
 from stores.sqlite.sums import CHUNK, DERIVED, DOCUMENT, SENTENCES, VECTOR, drop_damaged, sign
-from stores.sqlite.writer import bump, keyword_text, searched_text
+from stores.sqlite.writer import bump
 
 
 class Verifier:

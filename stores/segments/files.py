@@ -18,7 +18,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from stores.segments.postings import Postings, SortedTerms
-from stores.segments.sentences import SentenceVectors
+from stores.segments.rows import SentenceVectors
 from stores.segments.types import IndexedRows, Stored
 
 

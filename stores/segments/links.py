@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from stores.segments.masks import Selection
 from stores.segments.types import Booleans, Floats, Integers
-from stores.segments.view import CollectionView
+from stores.segments.view import CollectionView, Selection
 
 # A name in more than this share of the chunks links nothing; searched with those of
 # retrievers/links.py.

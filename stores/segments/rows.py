@@ -1,18 +1,70 @@
-"""Collect rows of the truth into the arrays of a part, in memory or in files."""
+"""Collect rows of the truth into the arrays of a part: words, vectors, and vectors of sentences."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from stores.segments.postings import Formula, Postings, TermCounts
-from stores.segments.recipe import Columns
-from stores.segments.sentences import SentenceVectors, sentence_rows
-from stores.segments.truth import read_rows
-from stores.segments.types import Booleans, Floats, IndexedRows, Stored
+from stores.segments.postings import Columns, Formula, Postings, TermCounts
+from stores.segments.truth import read_rows, tuples, vectors_by_row
+from stores.segments.types import Booleans, Floats, IndexedRows, Integers, Stored
+from stores.sqlite.database import Database
+
+
+@dataclass(frozen=True)
+class SentenceVectors:
+    """Hold int8 vectors of shape (m, dimension), row by row of the part.
+
+    The sentences of row i are those from `ends[i - 1]` (0 for the first row) to `ends[i]`; their
+    scale does not matter, since `norms` are kept.
+    """
+
+    values: Integers
+    norms: Floats
+    ends: Integers
+
+    def best(self, rows: Integers, vector: Floats) -> Floats:
+        """Return the best cosine over the sentences of each row, NaN where it has none."""
+        found = np.full(len(rows), np.nan, dtype=np.float32)
+        ends = self.ends[rows]
+        starts = np.where(rows > 0, self.ends[rows - 1], 0)
+        counts = ends - starts
+        some = np.flatnonzero(counts)
+        if not len(some):
+            return found
+        counts, starts = counts[some], starts[some]
+        firsts = np.cumsum(counts) - counts
+        places = np.arange(counts.sum()) + np.repeat(starts - firsts, counts)
+        cosines = self.values[places].astype(np.float32) @ vector / self.norms[places]
+        found[some] = np.maximum.reduceat(cosines, firsts)
+        return found
+
+    def rows(self, row: int) -> Floats:
+        """Return the unit vectors of the sentences of one row, shape (m, dimension)."""
+        held = slice(int(self.ends[row - 1]) if row else 0, int(self.ends[row]))
+        units = self.values[held].astype(np.float32) / self.norms[held, None]
+        return np.asarray(units)
+
+
+def sentence_rows(
+    blobs: Sequence[bytes | None], dimension: int
+) -> tuple[Integers, Floats, Integers]:
+    """Return vectors (m, dimension), their norms and how many each blob holds.
+
+    A blob that is not a whole number of vectors holds none; a vector without direction has norm 1.
+    """
+    good = [b if b and dimension and not len(b) % dimension else b"" for b in blobs]
+    joined = np.frombuffer(b"".join(good), dtype=np.int8)
+    values = joined.reshape(-1, dimension) if dimension else joined.reshape(0, 0)
+    wide = values.astype(np.float32)
+    norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    norms[norms == 0] = 1
+    counts = np.array([len(b) // dimension if dimension else 0 for b in good], dtype=np.int64)
+    return values, norms.astype(np.float32), counts
 
 
 class Sink(Protocol):
@@ -172,3 +224,29 @@ def vector_rows(blobs: Sequence[bytes | None], dimension: int) -> tuple[Floats, 
     whole = b"".join(b for b, good in zip(blobs, has, strict=True) if b and good)
     vectors[has] = np.frombuffer(whole, dtype="<f4").reshape(-1, dimension)
     return vectors, np.asarray(np.isfinite(vectors).all(axis=1))
+
+
+class StoredVectors:
+    """Stand in the place of an array of vectors, shape (rows, dimension)."""
+
+    def __init__(self, database: Database, model: str, ids: Integers) -> None:
+        """Read vectors of `model` of the rows whose ids these are, ascending."""
+        self._database = database
+        self._model = model
+        self._ids = ids
+        query = "SELECT dimension FROM embedders WHERE model = ?"
+        known = tuples(database.read(), query, (model,))
+        self.shape = (len(ids), int(known[0][0]) if known else 0)
+
+    def __getitem__(self, rows: Integers) -> Floats:
+        """Return the vectors of rows in any order, NaN where one has none."""
+        ids = self._ids[rows]
+        found = vectors_by_row(self._database.read(), self._model, np.unique(ids))
+        vectors = np.full((len(ids), self.shape[1]), np.nan, dtype=np.float32)
+        if found:
+            have = np.array([row for row, _ in found], dtype=np.int64)
+            read, _ = vector_rows([blob for _, blob in found], self.shape[1])
+            places = np.searchsorted(have, ids).clip(max=len(have) - 1)
+            there = have[places] == ids
+            vectors[there] = read[places[there]]
+        return vectors

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from stores.segments.postings import Postings
-    from stores.segments.sentences import SentenceVectors
+    from stores.segments.rows import SentenceVectors
 
     Floats = NDArray[np.floating[Any]]
     Integers = NDArray[np.integer[Any]]

@@ -16,12 +16,11 @@ from core.errors import CallerError, CarrelError, OperatorError
 from core.profile import Profile
 from core.question import names_of
 from core.types import Evidence
-from stores.id_secret import SECRET
 from stores.integrity.condition import ROWS_LOST
 from stores.sqlite import sums
-from stores.sqlite.aliases import shown_id
 from stores.sqlite.database import Database
-from stores.sqlite.permissions import Parameters, permission_filter
+from stores.sqlite.permissions import Parameters, permission_filter, shown_id
+from stores.sqlite.schema import SECRET
 from stores.sqlite.sums import LINK
 
 MAX_VARIABLES = 500

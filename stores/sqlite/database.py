@@ -15,8 +15,7 @@ from core.errors import DiskFullError, OperatorError
 from core.language.held_words import has_words
 from stores.integrity.condition import ROWS_LOST, Defects
 from stores.integrity.witness import KEY, NAME, Witness
-from stores.sqlite.compaction import compact, empty_log
-from stores.sqlite.cursors import Connection
+from stores.sqlite.connections import Connection, compact, empty_log
 from stores.sqlite.permissions import HAS_SUM, KNOWN, SOUND, register_permissions
 from stores.sqlite.record_conditions import HAS_WORDS
 from stores.sqlite.schema import check_format, make_schema

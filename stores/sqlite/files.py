@@ -1,22 +1,357 @@
-"""The table of files: which were ingested, with what result, and which documents are theirs."""
+"""What an ingest has made of files: its batches, its journal, and the table of files.
+
+A document is parsed, chunked, embedded and indexed; when it has been read back from every index
+it is verified and leaves the journal. What is in `documents` and not there is verified.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 from core.faults import fault
-from stores.sqlite.aliases import alias_of
-from stores.sqlite.batches import FinishedFile, drop_documents, finish_file, forget_file
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database
+from stores.sqlite.embeddings import Vector, store_sentences, store_vectors
+from stores.sqlite.permissions import OPERATOR, WriteAccess, add_alias, alias_of
 from stores.sqlite.rows import ChunkRow, DocumentRow, FileRow
-from stores.sqlite.sums import FILE
-from stores.sqlite.write_access import OPERATOR, WriteAccess
-from stores.sqlite.writer import bump
+from stores.sqlite.sums import FILE, sign
+from stores.sqlite.writer import bump, remove_document, replace_document
+
+Stage = Literal["parsed", "chunked", "embedded", "indexed"]
+
+
+class JournalEntry(NamedTuple):
+    """Name a document on its way; `chunks` is how many it must have, 0 while unknown."""
+
+    document_id: str
+    file: str
+    chunks: int = 0
+
+
+class Journal:
+    """Note stages that change nothing else."""
+
+    def __init__(self, database: Database) -> None:
+        """Use the catalogue's `database`."""
+        self._database = database
+
+    def reach_stage(
+        self, collection_id: int, stage: Stage, entries: Iterable[JournalEntry]
+    ) -> None:
+        """Note in one transaction that these documents have reached a stage."""
+        entries = list(entries)
+        if not entries:
+            return
+        with self._database.write() as connection:
+            note(connection, collection_id, stage, entries)
+            fault(f"{stage}.before")
+        fault(f"{stage}.after")
+
+    def unverified_documents(self, collection_id: int, limit: int, after: str = "") -> list[str]:
+        """Return ids of documents that are to be read back, in order, those after one of them."""
+        rows = self._database.read().execute(
+            """SELECT document_id FROM journal WHERE collection_id = ? AND stage = 'indexed'
+               AND document_id > ? ORDER BY document_id LIMIT ?""",
+            (collection_id, after, limit),
+        )
+        return [row[0] for row in rows]
+
+    def mark_verified(self, collection_id: int, documents: Iterable[str]) -> None:
+        """Let documents that were read back leave the set."""
+        documents = list(documents)
+        if not documents:
+            return
+        with self._database.write() as connection:
+            connection.executemany(
+                """DELETE FROM journal
+                   WHERE collection_id = ? AND document_id = ? AND stage = 'indexed'""",
+                [(collection_id, document_id) for document_id in documents],
+            )
+            fault("verified.before")
+        fault("verified.after")
+
+    def pending_documents(self) -> list[dict[str, Any]]:
+        """Count the documents that are not verified, by collection, file and stage."""
+        rows = self._database.read().execute(
+            """SELECT c.tenant, c.name AS collection, j.file, j.stage, count(*) AS documents
+               FROM journal j JOIN collections c ON c.id = j.collection_id
+               GROUP BY c.tenant, c.name, j.file, j.stage
+               ORDER BY c.tenant, c.name, j.file, j.stage"""
+        )
+        return [dict(row) for row in rows]
+
+
+def note(
+    connection: sqlite3.Connection,
+    collection_id: int,
+    stage: Stage,
+    entries: Iterable[JournalEntry],
+) -> None:
+    """Note within a transaction that documents have reached a stage."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?)",
+        [(collection_id, one.document_id, one.file, stage, one.chunks) for one in entries],
+    )
+
+
+def forget_unfinished(connection: sqlite3.Connection, collection_id: int, file: str) -> None:
+    """Take documents out that never became rows, since their file no longer has them."""
+    connection.execute(
+        "DELETE FROM journal WHERE collection_id = ? AND file = ? AND stage != 'indexed'",
+        (collection_id, file),
+    )
+
+
+@dataclass(frozen=True)
+class LeftOutRow:
+    """Name one text that was left out; `source` is what a person is shown."""
+
+    file: str
+    source: str
+    document_id: str
+    reason: str
+
+
+class LeftOut:
+    """List what was left out."""
+
+    def __init__(self, database: Database) -> None:
+        """Use the catalogue's `database`."""
+        self._database = database
+
+    def list_left_out(
+        self, collection: Collection, file: str | None = None, limit: int = -1
+    ) -> Iterator[LeftOutRow]:
+        """Yield up to `limit` rows of a collection or of one file, by file and source."""
+        rows = self._database.read().execute(
+            """SELECT file, source, document_id, reason FROM left_out
+               WHERE collection_id = :c AND (:f IS NULL OR file = :f)
+               ORDER BY file, source LIMIT :n""",
+            {"c": collection.id, "f": file, "n": limit},
+        )
+        for row in rows:
+            yield LeftOutRow(*row)
+
+    def count_left_out(self, collection: Collection) -> int:
+        """Count what was left out of a collection."""
+        query = "SELECT count(*) FROM left_out WHERE collection_id = ?"
+        return int(self._database.read().execute(query, (collection.id,)).fetchone()[0])
+
+
+def replace_left_out(
+    connection: sqlite3.Connection, collection_id: int, file: str, rows: Sequence[LeftOutRow]
+) -> None:
+    """Note within a transaction what was left out of a file; what was noted before goes."""
+    connection.execute(
+        "DELETE FROM left_out WHERE collection_id = ? AND file = ?", (collection_id, file)
+    )
+    connection.executemany(
+        "INSERT OR REPLACE INTO left_out VALUES (?, ?, ?, ?, ?)",
+        [(collection_id, file, row.source, row.document_id, row.reason) for row in rows],
+    )
+
 
 PAGE = 500
+
+
+@dataclass
+class FinishedFile:
+    """Hold a file that has been read to its end.
+
+    `holds` tells whether a document is in it; `previous` is the name it had before a rename;
+    `left_out` are texts of it that were left out.
+    """
+
+    file: FileRow
+    holds: Callable[[str], bool]
+    previous: str = ""
+    left_out: Sequence[LeftOutRow] = ()
+
+
+@dataclass
+class Changes:
+    """Hold what one transaction changes.
+
+    `paths` are the places of the files that `documents` come from, by name, and `aliases` what
+    their writer calls them, where that is another name; `moved` are the places of unchanged files;
+    `replaced` are ids of documents that others stand for now; `left_out` is what was left out of
+    each file that was read to its end.
+    """
+
+    documents: Sequence[DocumentRow] = ()
+    paths: Mapping[str, str] = field(default_factory=dict)
+    finished: Sequence[FinishedFile] = ()
+    moved: Mapping[str, str] = field(default_factory=dict)
+    replaced: Sequence[str] = ()
+    left_out: Mapping[str, Sequence[LeftOutRow]] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+
+    def files(self) -> set[str]:
+        """Return the names of all files that it changes."""
+        ended = {one.file.relative for one in self.finished}
+        before = {one.previous for one in self.finished if one.previous}
+        return {*self.paths, *self.moved, *self.left_out, *ended, *before}
+
+
+class Batches:
+    """Write batches of an ingest."""
+
+    def __init__(self, database: Database) -> None:
+        """Write to `database`."""
+        self._database = database
+
+    def write_vectors(
+        self,
+        collection_id: int,
+        model: str,
+        vectors: Mapping[str, Vector],
+        sentences: Mapping[str, Vector],
+        entries: Iterable[JournalEntry],
+    ) -> None:
+        """Keep the vectors of a batch before its documents: they took longest to make."""
+        with self._database.write() as connection:
+            store_vectors(connection, model, vectors)
+            store_sentences(connection, model, sentences)
+            note(connection, collection_id, "embedded", entries)
+            if vectors:
+                unswept(connection)
+            fault("embedded.before")
+        fault("embedded.after")
+
+    def write_batch(self, collection: Collection, changes: Changes, access: WriteAccess) -> None:
+        """Write documents with their full text, and what became of their files.
+
+        Raises InUseError, and changes nothing, when the writer may not change one of them.
+        """
+        with self._database.write() as connection:
+            changed = bool(changes.documents)
+            for name in changes.files():
+                access.check_file(connection, collection.id, name)
+            for name, path in changes.paths.items():
+                _begin(connection, collection.id, name, path)
+                if name in changes.aliases:
+                    add_alias(connection, collection.id, "file", name, changes.aliases[name])
+            for document_id in changes.replaced:
+                _remove(connection, collection.id, document_id, access)
+            for document in changes.documents:
+                replace_document(connection, collection, document, access)
+            entries = [
+                JournalEntry(row.document_id, row.file, len(row.chunks))
+                for row in changes.documents
+            ]
+            note(connection, collection.id, "indexed", entries)
+            for finished in changes.finished:
+                changed |= finish_file(connection, collection.id, finished, access)
+            for name, rows in changes.left_out.items():
+                replace_left_out(connection, collection.id, name, rows)
+            connection.executemany(
+                "UPDATE files SET path = ? WHERE collection_id = ? AND relative = ?",
+                [(path, collection.id, name) for name, path in changes.moved.items()],
+            )
+            for name in changes.moved:
+                _sign_file(connection, collection.id, name)
+            if changed:
+                bump(connection)
+            fault("indexed.before")
+            if any(finished.previous for finished in changes.finished):
+                fault("rename.before")
+        fault("indexed.after")
+        if any(finished.previous for finished in changes.finished):
+            fault("rename.after")
+
+
+def unswept(connection: sqlite3.Connection) -> None:
+    """Note that there may be vectors of texts that no chunk has."""
+    connection.execute("UPDATE meta SET value = '1' WHERE key = 'unswept' AND value != '1'")
+
+
+def _begin(connection: sqlite3.Connection, collection_id: int, name: str, path: str) -> None:
+    """Note that the documents of a file are no longer those of its fingerprint."""
+    connection.execute(
+        """INSERT INTO files VALUES (?, ?, ?, '', '[]', NULL)
+           ON CONFLICT (collection_id, relative)
+           DO UPDATE SET fingerprint = '', path = excluded.path""",
+        (collection_id, name, path),
+    )
+    _sign_file(connection, collection_id, name)
+
+
+def _remove(
+    connection: sqlite3.Connection, collection_id: int, document_id: str, access: WriteAccess
+) -> None:
+    row = connection.execute(
+        "SELECT id FROM documents WHERE collection_id = ? AND document_id = ?",
+        (collection_id, document_id),
+    ).fetchone()
+    remove_document(connection, collection_id, row["id"] if row else None, access)
+
+
+def finish_file(
+    connection: sqlite3.Connection, collection_id: int, finished: FinishedFile, access: WriteAccess
+) -> bool:
+    """Note a file as done; return whether documents went that it no longer contains."""
+    file = finished.file
+    gone = drop_documents(connection, collection_id, file.relative, finished.holds, access)
+    if finished.previous:
+        old = finished.previous
+        gone += drop_documents(connection, collection_id, old, lambda _: False, access)
+        forget_file(connection, collection_id, old)
+    forget_unfinished(connection, collection_id, file.relative)
+    replace_left_out(connection, collection_id, file.relative, finished.left_out)
+    connection.execute(
+        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, NULL)",
+        (
+            collection_id,
+            file.relative,
+            file.path,
+            file.fingerprint,
+            json.dumps(file.failures, ensure_ascii=False),
+        ),
+    )
+    _sign_file(connection, collection_id, file.relative)
+    if file.alias:
+        add_alias(connection, collection_id, "file", file.relative, file.alias)
+    return bool(gone)
+
+
+def _sign_file(connection: sqlite3.Connection, collection_id: int, relative: str) -> None:
+    sign(connection, "files", "f.collection_id = ? AND f.relative = ?", collection_id, relative)
+
+
+def drop_documents(
+    connection: sqlite3.Connection,
+    collection_id: int,
+    file: str,
+    keeps: Callable[[str], bool],
+    access: WriteAccess,
+) -> int:
+    """Remove the documents of a file but those that it keeps; return how many went."""
+    gone, last = 0, 0
+    while rows := connection.execute(
+        """SELECT id, document_id FROM documents
+           WHERE collection_id = ? AND file = ? AND id > ? ORDER BY id LIMIT ?""",
+        (collection_id, file, last, PAGE),
+    ).fetchall():
+        last = rows[-1]["id"]
+        for row in rows:
+            if not keeps(row["document_id"]):
+                remove_document(connection, collection_id, row["id"], access)
+                gone += 1
+    return gone
+
+
+def forget_file(connection: sqlite3.Connection, collection_id: int, relative: str) -> None:
+    """Remove what is known of a file that has no documents left."""
+    forget_unfinished(connection, collection_id, relative)
+    connection.execute(
+        "DELETE FROM files WHERE collection_id = ? AND relative = ?", (collection_id, relative)
+    )
+
+
 DOCUMENTS = 100  # read at once
 SOUND = f"f.sum IS {FILE}"  # of a damaged row nothing is known: the file is read again
 

@@ -6,10 +6,12 @@ results. The tables are derived and can be rebuilt from the chunks.
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Collection as AbstractCollection
-from collections.abc import Iterable, Sequence
 from math import log
+from typing import Any
 
 from core.auth import AuthContext
 from core.language.analysis import terms
@@ -172,3 +174,63 @@ class FullText:
         )
         counts = self.frequencies(collection_id, wanted)
         return {term: log(1 + total / (1 + count)) for term, count in counts.items()}
+
+
+def searched_text(text: str, context: str) -> str:
+    """Return what full text indexes as the body of a chunk: its own text twice, its context once.
+
+    BM25 sums frequencies over columns, so a neighbour's word counts half as much as its own.
+    """
+    return f"{text}\n{text}\n{context}" if context else text
+
+
+def keyword_text(metadata: str) -> str:
+    """Return the keywords and authors of a document's metadata, given as JSON."""
+    loaded: dict[str, Any] = json.loads(metadata)
+    values: list[str] = []
+    for name in ("keywords", "authors"):
+        value = loaded.get(name)
+        values += value if isinstance(value, list) else [value] if isinstance(value, str) else []
+    return " ".join(str(value) for value in values)
+
+
+CHUNKS = """SELECT c.id, c.section, c.text, c.context, d.title, d.language, d.metadata
+    FROM chunks c JOIN documents d ON d.id = c.document
+    WHERE c.collection_id = ? ORDER BY c.id"""
+STEP = 100  # chunks between two words of progress
+
+
+def rebuild_fulltext(
+    database: Database, collection_id: int, progress: Callable[[int, int], None] | None = None
+) -> int:
+    """Drop the index, write it in one transaction, and return the number of chunks."""
+    with database.write() as connection:
+        drop_table(connection, collection_id)
+        create_table(connection, collection_id)
+        connection.text_factory = _decoded  # a damaged text may be none
+        try:
+            chunks = connection.execute(CHUNKS, (collection_id,)).fetchall()
+        finally:
+            connection.text_factory = str
+        for done, chunk in enumerate(chunks, start=1):
+            parts = (
+                chunk["title"],
+                _keywords(chunk["metadata"]),
+                chunk["section"],
+                searched_text(chunk["text"], chunk["context"]),
+            )
+            insert(connection, collection_id, chunk["id"], parts, chunk["language"])
+            if progress is not None and (done % STEP == 0 or done == len(chunks)):
+                progress(done, len(chunks))
+    return len(chunks)
+
+
+def _decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _keywords(metadata: str) -> str:
+    try:
+        return keyword_text(metadata)
+    except (ValueError, AttributeError):  # damaged, and withheld
+        return ""

@@ -5,30 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
+from pathlib import Path
 
+from core.errors import DataLockedError
 from core.settings import Settings
 from stores.accounts.audit import AuditLog, staying_rows
-from stores.accounts.keys import Keys
-from stores.accounts.spending import Spending
-from stores.erasure import pending as erasures
-from stores.folder import CATALOGUE, data_folder
+from stores.accounts.keys import Keys, Spending
+from stores.erasure.erase import pending
+from stores.folder import CATALOGUE, check_folder, data_folder, make_private, private_files
 from stores.index.place import checked_place, recorded_place
+from stores.integrity.file_manifest import (
+    SEAL_MB,
+    FileManifest,
+    open_file_manifest,
+    write_file_manifest,
+)
+from stores.lock import OwnerLock
 from stores.runlog.conversations import Conversations
-from stores.runlog.feedback import FeedbackNotes
 from stores.runlog.jobs import JobRows
-from stores.runlog.runs import Runs
-from stores.segments.recipe import KEYWORDS_WEIGHT, SECTION_WEIGHT, TITLE_WEIGHT
-from stores.sqlite.batches import Batches
-from stores.sqlite.books import Books
+from stores.runlog.runs import FeedbackNotes, Runs
+from stores.segments.postings import KEYWORDS_WEIGHT, SECTION_WEIGHT, TITLE_WEIGHT
+from stores.sqlite.arrangement import Books, Duplicates
 from stores.sqlite.catalogue import VisiblePassages
 from stores.sqlite.database import Database, explained
-from stores.sqlite.duplicates import Duplicates
-from stores.sqlite.files import Files
-from stores.sqlite.fulltext import FullText
-from stores.sqlite.fulltext_rebuild import rebuild_fulltext
-from stores.sqlite.journal import Journal, LeftOut
+from stores.sqlite.files import Batches, Files, Journal, LeftOut
+from stores.sqlite.fulltext import FullText, rebuild_fulltext
 from stores.sqlite.listing import Listing
 from stores.sqlite.records import Records
+from stores.sqlite.schema import FORMAT, format_of
 from stores.sqlite.writer import Writer
 
 
@@ -119,7 +123,7 @@ class SqliteRecord:
 
     def unfinished_erasure(self) -> str:
         """Say what an erasure has left to do, "" for nothing."""
-        left = erasures.pending(self._database)
+        left = pending(self._database)
         return left.problem if left else ""
 
     def index(self, settings: Settings) -> str:
@@ -140,3 +144,36 @@ def opened_record(settings: Settings) -> Iterator[SqliteRecord]:
     path = data_folder(settings) / CATALOGUE
     with explained(path), closing(Database(path)) as database:
         yield SqliteRecord(database, settings)
+
+
+@contextmanager
+def opened_catalogue(
+    folder: Path, *, create: bool = False, insecure: bool = False
+) -> Iterator[SqliteRecord]:
+    """Open the catalogue to change only what several processes may change.
+
+    SQLite lets two processes write one table; what only the owner may touch is left alone. What
+    others can read is closed as by the owner, with `insecure` not (`make_private`).
+    """
+    folder = folder.expanduser().absolute()
+    check_folder(folder, create=create)
+    catalogue = folder / CATALOGUE
+    lock = OwnerLock(folder, wait_s=0)
+    seal = FileManifest(folder, most_mb=SEAL_MB)
+    report = None
+    try:
+        lock.acquire()
+    except DataLockedError:
+        if format_of(catalogue) != FORMAT:  # its owner has not made it yet
+            raise
+    with private_files():
+        try:
+            if lock.held:
+                make_private(folder, insecure=insecure)
+                report = open_file_manifest(seal, folder)
+            with explained(catalogue), closing(Database(catalogue)) as database:
+                yield SqliteRecord(database, Settings(data=folder))
+        finally:
+            if report is not None and report.state in ("equal", "new"):
+                write_file_manifest(seal, report.left_out)
+            lock.release()

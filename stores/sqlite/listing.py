@@ -9,9 +9,8 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.filters import GENERAL, Filter
 from stores.sqlite import sums
-from stores.sqlite.aliases import is_shown_as, shown_id
 from stores.sqlite.catalogue import Collection, VisiblePassages
-from stores.sqlite.permissions import permission_filter
+from stores.sqlite.permissions import is_shown_as, permission_filter, shown_id
 
 COLUMNS = """d.source, d.title, d.format, d.language, d.version, d.updated_at, d.indexed_at,
     d.is_record, (SELECT count(*) FROM chunks c WHERE c.document = d.id) AS chunks"""

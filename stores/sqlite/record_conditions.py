@@ -17,7 +17,7 @@ from core.language.words import languages_of
 from core.types import FrozenModel
 from stores.sqlite.permissions import Parameters
 
-HAS_WORDS = "has_words"  # registered by stores.database
+HAS_WORDS = "has_words"  # registered by stores.sqlite.database
 MISSING = "missing"
 Operator = Literal["=", "!=", "contains", "has", "<", "<=", ">", ">=", "missing"]
 # A date as ISO 8601 writes it, or its beginning: such texts compare as dates do.

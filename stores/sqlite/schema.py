@@ -1,30 +1,31 @@
-"""The schema of the catalogue, and the number of its format.
+"""The schema of the catalogue, the number of its format, and the secret of its ids.
 
 There are no steps from one format to another: a directory or a backup of any other is refused and
-left as it is. The number is SQLite's `user_version`, which is written with the tables.
+left as it is. The number is SQLite's `user_version`, which is written with the tables. Without the
+secret, ids would tell who compares them which names are taken by what they may not see.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from secrets import token_hex
 
 from core.errors import OperatorError
-from stores import id_secret
 
 FORMAT = 2  # raise it when the tables change, or what stands in them; earlier ones had 0 or 1
 _MAGIC = b"SQLite format 3\x00"
 _PLACE = slice(60, 64)  # of `user_version` in the file
 
 # Counters and marks of the whole directory. Unless `unswept` is 0, vectors may be there that no
-# text has (`stores.sweep`).
+# text has (`Writer.sweep_vectors`).
 META = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     """INSERT INTO meta VALUES ('index_version', '0'), ('unswept', '1'),
         ('last_collections', '0'), ('last_documents', '0'), ('last_chunks', '0')""",
 )
 
-# Each `sum` is the row's check sum (`stores.sums`, `stores.sums_records`).
+# Each `sum` is the row's check sum (`stores.sqlite.sums`).
 DOCUMENTS = (
     """CREATE TABLE collections (
         id INTEGER PRIMARY KEY, tenant TEXT NOT NULL, name TEXT NOT NULL,
@@ -281,7 +282,7 @@ def _is_empty(connection: sqlite3.Connection) -> bool:
 def _create(connection: sqlite3.Connection) -> None:
     for statement in SCHEMA:
         connection.execute(statement)
-    secret = (id_secret.ID_SECRET, id_secret.new_secret())
+    secret = (ID_SECRET, new_secret())
     connection.execute("INSERT INTO meta VALUES (?, ?)", secret)
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
@@ -322,3 +323,13 @@ def other_format(what: str, found: int, where: str) -> OperatorError:
         hint="nothing was changed; make a new data directory from your files:"
         " `carrel ingest PATH --data DIRECTORY`",
     )
+
+
+ID_SECRET = "id_secret"  # in `meta`; goes into every key of a document and every id of a chunk
+SECRET_BYTES = 16
+SECRET = f"(SELECT value FROM meta WHERE key = '{ID_SECRET}')"  # SQL
+
+
+def new_secret() -> str:
+    """Return a random secret, in hexadecimal."""
+    return token_hex(SECRET_BYTES)

@@ -120,7 +120,7 @@ class Damage:
     """Hold the rows that are not what was written: documents by row id, others by their names.
 
     `vectors` are text hashes and models, of texts and of sentences alike; `records` are counts of
-    what `stores.sums_records` looks after, by table.
+    damaged rows of `SUMS`, by table.
     """
 
     documents: dict[int, str] = field(default_factory=dict)

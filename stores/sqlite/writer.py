@@ -13,15 +13,14 @@ from typing import Any, NamedTuple
 
 from core.faults import fault
 from core.profile import Profile
-from stores.id_secret import SECRET
 from stores.sqlite import fulltext, sums
-from stores.sqlite.aliases import GIVEN_ID, add_alias
 from stores.sqlite.catalogue import Collection, damaged_collection
 from stores.sqlite.database import Database
 from stores.sqlite.embeddings import Vector, known_hashes, store_sentences, store_vectors
+from stores.sqlite.permissions import GIVEN_ID, OPERATOR, WriteAccess, add_alias
 from stores.sqlite.rows import ChunkRow, DocumentRow
+from stores.sqlite.schema import SECRET
 from stores.sqlite.sums import sign
-from stores.sqlite.write_access import OPERATOR, WriteAccess
 
 TABLES = ("collections", "documents", "chunks")
 
@@ -289,10 +288,10 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
             for name, value, number in document.fields
         ],
     )
-    keywords = keyword_text(json.dumps(document.metadata, ensure_ascii=False))
+    keywords = fulltext.keyword_text(json.dumps(document.metadata, ensure_ascii=False))
     for chunk in document.chunks:
         rowid = _insert_chunk(connection, collection.id, row_id, chunk)
-        body = searched_text(chunk.text, chunk.context)
+        body = fulltext.searched_text(chunk.text, chunk.context)
         parts = (document.title, keywords, chunk.section, body)
         fulltext.insert(connection, collection.id, rowid, parts, document.language)
     sums.sign_documents(connection, [row_id])
@@ -325,21 +324,3 @@ def _insert_chunk(
     rowid = cursor.lastrowid
     assert rowid is not None  # an INSERT always has one
     return rowid
-
-
-def searched_text(text: str, context: str) -> str:
-    """Return what full text indexes as the body of a chunk: its own text twice, its context once.
-
-    BM25 sums frequencies over columns, so a neighbour's word counts half as much as its own.
-    """
-    return f"{text}\n{text}\n{context}" if context else text
-
-
-def keyword_text(metadata: str) -> str:
-    """Return the keywords and authors of a document's metadata, given as JSON."""
-    loaded: dict[str, Any] = json.loads(metadata)
-    values: list[str] = []
-    for name in ("keywords", "authors"):
-        value = loaded.get(name)
-        values += value if isinstance(value, list) else [value] if isinstance(value, str) else []
-    return " ".join(str(value) for value in values)

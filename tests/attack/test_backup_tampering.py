@@ -12,9 +12,8 @@ import pytest
 from fakes import FakeEmbedder, document, write
 
 from core.errors import OperatorError
-from stores.backup.manifest import CATALOGUE
-from stores.backup.pack import make_backup
-from stores.backup.unpack import unpack
+from stores.backup.archive import make_backup, unpack
+from stores.backup.format import CATALOGUE
 from stores.sqlite.catalogue import Collection
 from stores.store import Store, parts
 

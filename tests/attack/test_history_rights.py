@@ -46,7 +46,7 @@ from serve.app_state import make_app_state
 from serve.runs.finished import Finished
 from serve.types import Question
 from stores.accounts.keys import Keys
-from stores.erasure.targets import named_document
+from stores.erasure.documents import named_document
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.rows import DocumentRow
 from stores.sqlite.sums import sign

@@ -11,10 +11,10 @@ from fakes import FakeEmbedder
 
 from core.settings import Settings
 from ingest.pipeline import Pipeline
-from stores import id_secret
+from stores.sqlite import schema
 from stores.store import Store
 
-NEW_SECRET = id_secret.new_secret  # of the product, before a fixture sets another
+NEW_SECRET = schema.new_secret  # of the product, before a fixture sets another
 Ids = Callable[[Path], list[tuple[object, ...]]]
 
 
@@ -26,7 +26,7 @@ def ids(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Ids:
     """Ingest one and the same file into a data directory and return its key and chunk id."""
-    monkeypatch.setattr(id_secret, "new_secret", NEW_SECRET)
+    monkeypatch.setattr(schema, "new_secret", NEW_SECRET)
     (tmp_path / "note.txt").write_text("A harmless note about the garden.", encoding="utf-8")
 
     def ingested(data: Path) -> list[tuple[object, ...]]:

@@ -44,17 +44,15 @@ from serve.app_state import make_app_state
 from serve.background.jobs import Jobs
 from serve.background.uploads import UNSEEN
 from stores.accounts.keys import Keys
-from stores.backup.pack import make_backup
-from stores.backup.unpack import unpack
+from stores.backup.archive import make_backup, unpack
+from stores.erasure.documents import named_document
 from stores.erasure.redaction import ERASED
-from stores.erasure.targets import named_document
 from stores.runlog.jobs import JobRow, JobRows
-from stores.sqlite.batches import Changes
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database
-from stores.sqlite.journal import JournalEntry, LeftOutRow
+from stores.sqlite.files import Changes, JournalEntry, LeftOutRow
 from stores.sqlite.listing import Listing
-from stores.sqlite.write_access import WriteAccess
+from stores.sqlite.permissions import WriteAccess
 from stores.store import Store
 
 EXAMPLES = int(os.environ.get("WRITING_EXAMPLES", "3"))

@@ -11,8 +11,8 @@ from commands import DOCUMENTS, HEIGHT, Carrel, built_library, copied, in_proces
 
 import cli.upkeep.restore
 from core.errors import OperatorError
-from stores.backup import snapshot
-from stores.backup.manifest import facts_of
+from stores.backup import archive
+from stores.backup.format import facts_of
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_a_backup_of_an_earlier_format_is_refused(
     carrel: Carrel, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(snapshot, "facts_of", lambda copied: {**facts_of(copied), "format": 1})
+        patch.setattr(archive, "facts_of", lambda copied: {**facts_of(copied), "format": 1})
         carrel("backup", tmp_path / "b", data=data)
     there = tmp_path / "there"
     carrel("restore", tmp_path / "b", data=there).failed(4, "backup has an earlier format")

@@ -19,8 +19,7 @@ from cli.lazy import LazyCommand
 from cli.server.preflight import data_meant, refuse_second
 from core.settings import Settings
 from serve.operator.control import Control
-from stores.lock import OwnerLock
-from stores.owner import OWNER_FILE, OwnedError
+from stores.lock import OWNER_FILE, OwnedError, OwnerLock
 from stores.sqlite.database import Database
 
 URL = "http://127.0.0.1:8123"

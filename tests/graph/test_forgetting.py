@@ -15,8 +15,8 @@ from core.auth import AuthContext
 from core.profile import Profile
 from core.settings import load_settings
 from core.trace import Step
+from stores.erasure.documents import named_document
 from stores.erasure.redaction import NOTICE
-from stores.erasure.targets import named_document
 from stores.store import parts
 
 ANN = AuthContext(tenant="default", user="ann")

@@ -20,7 +20,7 @@ from ingest.pipeline import Pipeline
 from ingest.summary import Summary
 from ingest.vectors import recover
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.journal import JournalEntry
+from stores.sqlite.files import JournalEntry
 from stores.store import Store, parts
 
 VALUES = {"ingest_batch": 2, "vector_batch": 3, "segment_min_rows": 5, "chunk_size": 200,

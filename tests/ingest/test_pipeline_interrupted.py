@@ -25,10 +25,11 @@ sys.path.insert(0, "tests")
 from fakes import FakeEmbedder
 from core.settings import Settings
 from ingest.pipeline import Pipeline
-from stores import id_secret, store
+from stores import store
+from stores.sqlite import schema
 from stores.sqlite import database
 
-id_secret.new_secret = lambda: "5" * 32  # as in conftest.py: ids can be compared
+schema.new_secret = lambda: "5" * 32  # as in conftest.py: ids can be compared
 data, corpus, kind, number = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 left = number
 

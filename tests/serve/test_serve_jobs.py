@@ -172,10 +172,10 @@ def test_an_empty_upload_is_refused(served: Served, uploads: Path) -> None:
 
 
 def test_an_erasure_that_was_left_is_finished_at_the_start(jobs: Jobs, session: Session) -> None:
-    from stores.erasure.pending import note
+    from stores.erasure.erase import note_erasure
 
     with parts(session.store).database.write() as connection:
-        note(connection, [], 1)
+        note_erasure(connection, [], 1)
     assert session.store.maintenance.pending_erasure()
     jobs.resume()
     eventually(lambda: session.store.maintenance.pending_erasure() is None)

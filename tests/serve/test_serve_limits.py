@@ -24,8 +24,7 @@ from serve.errors import LimitExceeded
 from serve.protocols.langserve import agent
 from serve.runs.runner import SessionRunner
 from serve.runs.watch import Watchers
-from stores.accounts.keys import Keys
-from stores.accounts.spending import Spending
+from stores.accounts.keys import Keys, Spending
 from stores.store import parts
 
 QUESTION = {"question": "How high is the flame of a candle?", "collection": "guide"}

@@ -18,12 +18,17 @@ from hypothesis import strategies as st
 from tiers import examples
 
 from core.errors import InUseError, OperatorError
-from stores.backup import pack
-from stores.backup.manifest import CATALOGUE, MANIFEST, BackupManifest
-from stores.backup.pack import make_backup
-from stores.backup.sealing import BLOCK, SealedReader, SealingWriter, read_key
-from stores.backup.snapshot import placed
-from stores.backup.unpack import unpack
+from stores.backup import archive
+from stores.backup.archive import make_backup, placed, unpack
+from stores.backup.format import (
+    BLOCK,
+    CATALOGUE,
+    MANIFEST,
+    BackupManifest,
+    SealedReader,
+    SealingWriter,
+    read_key,
+)
 from stores.runlog.conversations import THREADS
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.schema import FORMAT
@@ -309,9 +314,9 @@ def test_a_target_or_key_that_does_not_do_is_named(
         read_key(tmp_path / "there")
     with pytest.raises(OperatorError, match="key file must be readable"):
         read_key(tmp_path / "none")
-    with pack.BACKING_UP, pytest.raises(InUseError, match="one backup at a time"):
+    with archive.BACKING_UP, pytest.raises(InUseError, match="one backup at a time"):
         backup_of(filled, tmp_path / "b")
-    monkeypatch.setattr(pack.tarfile, "open", _full)
+    monkeypatch.setattr(archive.tarfile, "open", _full)
     with pytest.raises(OperatorError, match="could not be written"):
         make_backup(store_parts(filled).database, tmp_path / "there", quiet, force=True)
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["there"]

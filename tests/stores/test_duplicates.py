@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from core.auth import AuthContext
 from ingest.arrange import print_of
-from stores.segments.masks import hide_repeats
+from stores.segments.view import hide_repeats
 from stores.sqlite.catalogue import Collection
 from stores.store import Store, parts
 

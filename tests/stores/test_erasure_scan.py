@@ -18,8 +18,8 @@ from core.profile import Profile
 from core.trace import ModelCall, RunRecord, Step
 from core.types import Clarification
 from stores.accounts.keys import Keys
+from stores.erasure.documents import documents_of, named_document
 from stores.erasure.redaction import ERASED
-from stores.erasure.targets import documents_of, named_document
 from stores.runlog.conversations import THREADS, KeptTurn
 from stores.runlog.jobs import JobRow, JobRows
 from stores.sqlite.catalogue import Collection

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from stores.ingesting import Ingesting
+from stores.lock import Ingesting
 
 
 def test_one_after_the_other_and_who_waits_is_told_of_whom() -> None:

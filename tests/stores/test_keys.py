@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from core.errors import CallerError, DataLockedError
 from stores.accounts.keys import Keys
-from stores.accounts.keys_access import opened_catalogue
 from stores.folder import CATALOGUE
 from stores.lock import OwnerLock
+from stores.sqlite.implementation import opened_catalogue
 from stores.store import Store, parts
 
 START = datetime.datetime(2030, 5, 1, 12, tzinfo=datetime.UTC)

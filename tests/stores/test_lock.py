@@ -20,8 +20,7 @@ import pytest
 from core.errors import DataLockedError
 from core.settings import Settings
 from stores.folder import check_folder, open_to_others
-from stores.lock import OwnerLock
-from stores.owner import OwnedError, read_owner, this_process, write_owner
+from stores.lock import OwnedError, OwnerLock, read_owner, this_process, write_owner
 from stores.store import Store, parts
 
 ROOT = Path(__file__).resolve().parents[2]

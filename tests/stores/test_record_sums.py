@@ -17,8 +17,8 @@ from stores.integrity.findings import damage_problems, threads_problem
 from stores.integrity.verify import read_anew
 from stores.runlog.conversations import KeptTurn
 from stores.runlog.jobs import JobRow, JobRows
-from stores.sqlite.aliases import add_alias
 from stores.sqlite.catalogue import Collection
+from stores.sqlite.permissions import add_alias
 from stores.sqlite.rows import FileRow
 from stores.sqlite.sums import SUMS, find_damaged_records
 from stores.store import Store, parts

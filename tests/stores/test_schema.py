@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from core.errors import OperatorError
-from stores.accounts.keys_access import opened_catalogue
 from stores.folder import CATALOGUE
-from stores.id_secret import ID_SECRET
 from stores.sqlite import schema as made
 from stores.sqlite.database import Database
-from stores.sqlite.schema import FORMAT, SCHEMA, format_of, make_schema
+from stores.sqlite.implementation import opened_catalogue
+from stores.sqlite.schema import FORMAT, ID_SECRET, SCHEMA, format_of, make_schema
 from stores.store import Store
 
 TABLES = {

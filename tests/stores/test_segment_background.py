@@ -10,7 +10,7 @@ from fakes import FakeEmbedder, document, remove, write
 
 from core.auth import AuthContext
 from stores.segments import build
-from stores.segments.background import Background
+from stores.segments.build import Background
 from stores.sqlite.catalogue import Collection
 from stores.store import Store, parts
 

@@ -11,7 +11,7 @@ from fakes import FakeEmbedder, document, remove, write
 
 from core.auth import AuthContext
 from core.errors import OperatorError
-from stores.segments import build, files, recipe
+from stores.segments import build, files, postings
 from stores.segments.files import MANIFEST, NAMES
 from stores.segments.types import Candidates
 from stores.sqlite.catalogue import Collection
@@ -144,7 +144,7 @@ def test_a_segment_of_other_weights_is_not_used(
     constant: str,
 ) -> None:
     expected = ids(store, collection)
-    monkeypatch.setattr(recipe, constant, 1.0 if constant != "BM25_B" else 0.5)
+    monkeypatch.setattr(postings, constant, 1.0 if constant != "BM25_B" else 0.5)
     store = reopened(store, open_store)
     found = search(store, collection)
     assert (found.source, set(found.chunk_ids)) == ("index", expected)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.analysis import terms
-from stores.segments import recipe
+from stores.segments import postings
 from stores.segments.postings import Formula, SortedTerms, TermCounts, encoded
 from stores.sqlite.catalogue import Collection
 from stores.store import Store, parts
@@ -99,8 +99,8 @@ def test_words_that_nothing_contains_find_nothing(
 def test_titles_and_keywords_count_by_their_weight(
     open_store, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recipe, "TITLE_WEIGHT", 4.4)
-    monkeypatch.setattr(recipe, "KEYWORDS_WEIGHT", 0.4)
+    monkeypatch.setattr(postings, "TITLE_WEIGHT", 4.4)
+    monkeypatch.setattr(postings, "KEYWORDS_WEIGHT", 0.4)
     store = open_store(segment_min_rows=1)
     collection = store.intake.open_collection("acme", "main", None)
     plain = document(collection, "plain", "harbour harbour harbour harbour rope tide")

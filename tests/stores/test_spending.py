@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stores.accounts.spending import HOUR, HOURS, Spending
+from stores.accounts.keys import HOUR, HOURS, Spending
 from stores.sqlite.database import Database
 
 ANN, BOB = ("acme", "ann"), ("acme", "bob")

@@ -8,8 +8,8 @@ from fakes import FakeEmbedder, document, remove, write
 from core.auth import AuthContext
 from core.profile import Profile
 from stores.sqlite.catalogue import Collection
+from stores.sqlite.fulltext import keyword_text
 from stores.sqlite.rows import FileRow
-from stores.sqlite.writer import keyword_text
 from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme")

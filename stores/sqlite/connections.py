@@ -1,0 +1,141 @@
+"""Connections that end with the caller's time, and files rewritten without what was deleted.
+
+Errors are those of SQLite, also where damage asks for all memory, or is no text any more.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from core.errors import OperatorError
+from core.time_limit import current_limit
+
+# Between two looks at the clock: a look takes the interpreter's lock, which other threads want.
+# Of what is asked here, so many take 1 to 20 ms.
+STEPS = 20_000
+NOT_SQLITE = (MemoryError, UnicodeDecodeError)
+
+
+class Connection(sqlite3.Connection):
+    """A connection whose cursors are the ones below; a `limited` one ends with the caller's time.
+
+    A writer is not limited: what was begun to be written is written.
+    """
+
+    limited = False
+    _watched = False
+
+    def cursor(self, factory: Any = None) -> Any:  # noqa: ANN401 - as in sqlite3
+        """Return a new cursor."""
+        return super().cursor(factory or Cursor)
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:  # noqa: ANN401
+        """Run a statement in a cursor of its own."""
+        cursor: Cursor = self.cursor()
+        return cursor.execute(sql, parameters)
+
+    def look_at_time(self) -> None:
+        """Have SQLite look at the clock where there is a limit; raises TimeUpError after it."""
+        if not self.limited:
+            return
+        limit = current_limit()
+        if limit.is_up():
+            raise limit.error()
+        watched = limit.until < math.inf
+        if watched is not self._watched:
+            self.set_progress_handler(_time_is_up if watched else None, STEPS)
+            self._watched = watched
+
+
+class Cursor(sqlite3.Cursor):
+    """A cursor that raises TimeUpError at the end of the caller's time, else errors of SQLite.
+
+    A random length in FTS5's blocks is a MemoryError, and a flipped bit of the schema, which SQLite
+    quotes, a UnicodeDecodeError.
+    """
+
+    def execute(self, sql: str, parameters: Any = (), /) -> Cursor:  # noqa: ANN401
+        """Run a statement."""
+        if isinstance(self.connection, Connection):
+            self.connection.look_at_time()
+        with _explained(sql):
+            super().execute(sql, parameters)
+        return self
+
+    def fetchone(self) -> Any:  # noqa: ANN401
+        """Return the next row or None."""
+        with _explained("the next row"):
+            return super().fetchone()
+
+    def fetchmany(self, size: int | None = 1) -> list[Any]:
+        """Return the next `size` rows, fewer at the end."""
+        with _explained("the next rows"):
+            return super().fetchmany(size)
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows that are left."""
+        with _explained("the next rows"):
+            return super().fetchall()
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override] # sqlite3 returns itself
+        """Yield the rows that are left."""
+        with _explained("the next rows"):
+            yield from iter(super().fetchone, None)
+
+
+def _time_is_up() -> bool:
+    return current_limit().is_up()
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    try:
+        yield
+    except NOT_SQLITE as error:
+        raise _damaged(" ".join(what.split()), error) from error
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
+            raise
+        raise current_limit().error() from None
+
+
+def _damaged(what: str, error: Exception) -> sqlite3.DatabaseError:
+    if isinstance(error, MemoryError):
+        return sqlite3.DatabaseError(f"no memory is large enough for: {what}")
+    return sqlite3.DatabaseError(f"what is damaged is no text any more ({error}): {what}")
+
+
+POLL_S = 0.02
+
+
+def compact(connection: sqlite3.Connection, path: Path, wait_s: float) -> None:
+    """Rewrite the file and move its log into it, waiting up to `wait_s` for readers.
+
+    A page that was split keeps copies of rows that moved away, and `secure_delete` does not know of
+    them: only writing all pages again leaves nothing. Takes up to twice the file's size on disk.
+    Raises OperatorError when a reader holds the log for longer.
+    """
+    connection.execute("VACUUM")
+    empty_log(connection, path, wait_s)
+
+
+def empty_log(connection: sqlite3.Connection, path: Path, wait_s: float) -> None:
+    """Move the log into the file and cut it to nothing; raises OperatorError when it stays."""
+    until = time.monotonic() + wait_s
+    while True:
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if not busy:
+            return
+        if time.monotonic() >= until:
+            raise OperatorError(
+                "a reader holds the log of the database, where deleted text may still lie",
+                value=str(path),
+                hint="it is tried again with the next deletion, start, or `carrel forget`",
+            )
+        time.sleep(POLL_S)
