@@ -1,8 +1,9 @@
 """Time searches by vector with each search index, and count what they find of the exact answer.
 
-python -m benchmarks.search_index [--rows 5000 25000] [--index memmap chroma] [--queries 50].
-Vectors are made up: 384 numbers around 200 centres; questions lie near one of them. A caller who
-sees every chunk asks, and one who sees a tenth. Compare only figures of one run.
+python -m benchmarks.search_index [--rows 5000 25000] [--index memmap chroma] [--queries 50]
+[--url URL of a Chroma server, to measure that as well]. Vectors are made up: 384 numbers around 200
+centres; questions lie near one of them. A caller who sees every chunk asks, and one who sees a
+tenth. Compare only figures of one run.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ def near(draw: np.random.Generator, centres: Any, count: int) -> Any:
     return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
 
-def measure(index: str, rows: int, queries: int) -> dict[str, Any]:
+def measure(index: str, rows: int, queries: int, url: str = "") -> dict[str, Any]:
     """Fill a store, bring its index up to date, and ask."""
     draw = np.random.default_rng(rows)
     centres = near(draw, np.zeros((1, DIMENSION)), CENTRES)
     vectors, asked = near(draw, centres, rows), near(draw, centres, queries)
-    report: dict[str, Any] = {"index": index, "rows": rows}
+    report: dict[str, Any] = {"index": index, "url": url, "rows": rows}
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(data=Path(folder), index=index)
+        settings = Settings(data=Path(folder), index=index, chroma_url=url, chroma_timeout_s=60)
         with Store(settings, MODEL, create=True) as store:
             mine = store.intake.open_collection("acme", "main", None)
             for start in range(0, rows, BATCH):
@@ -86,10 +87,14 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[5000, 25_000])
     parser.add_argument("--index", nargs="+", default=["memmap", "chroma"])
     parser.add_argument("--queries", type=int, default=50)
+    parser.add_argument("--url", help="of a Chroma server")
     given = parser.parse_args()
+    places = [(index, "") for index in given.index] + [
+        ("chroma", url) for url in [given.url] if url
+    ]
     for rows in given.rows:
-        for index in given.index:
-            print(json.dumps(measure(index, rows, given.queries)), flush=True)
+        for index, url in places:
+            print(json.dumps(measure(index, rows, given.queries, url)), flush=True)
 
 
 if __name__ == "__main__":
