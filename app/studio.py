@@ -112,7 +112,11 @@ def checked(state: State, settings: Settings) -> State:
         return state  # the run goes on with a reply
     asked = asked_in(state, question_and_history(messages)[0])
     text = checked_question(asked, settings)
-    return state if text == asked else {**state, "question": text}
+    if text == asked:
+        return state
+    if messages and messages[-1].text == asked:  # it is the question, and not another one
+        messages = [*messages[:-1], messages[-1].model_copy(update={"content": text})]
+    return {**state, "question": text, "messages": messages}
 
 
 def resumed(state: State, now: float) -> State:

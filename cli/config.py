@@ -16,6 +16,7 @@ from core.live import LIVE
 from core.profile import load_profile
 from core.settings import FIELDS, GROUPS, load_settings, setting_of, variable_of
 from core.settings_file import VARIABLE
+from stores.index.place import recorded_settings
 
 
 def config(
@@ -34,6 +35,9 @@ def config(
     loaded = load_profile(profile).settings if profile else None
     settings, origins = load_settings({**flags_from(data, changes), "serve.mode": mode}, loaded)
     values = settings.shown()
+    for name, recorded in recorded_settings(settings).items():
+        if values[name] != recorded:
+            values[name], origins[name] = recorded, "directory"
     rows: dict[str, dict[str, Any]] = {
         name: {
             "value": values[name],

@@ -126,7 +126,7 @@ FIXED = frozenset(
         "audit_login_minutes audit_linger_ms conversation_title_chars clarification_options "
         "clarification_option_chars langserve_batch langserve_batch_at_once "
         "langserve_config_chars weight_entities text_cutoff_alone query2doc_distance "
-        "hyde_distance"
+        "hyde_distance llm_grader"
     ).split()
 )
 QUIET = frozenset({"llm_url"})  # variables whose flat names stay

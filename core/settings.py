@@ -46,7 +46,7 @@ from core.settings_file import file_values, mode_values
 
 ANSWER_SHARE = 0.15  # of a run's budget is kept for the answer
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
-Origin = Literal["flag", "environment", "file", "profile", "mode", "default"]
+Origin = Literal["flag", "environment", "file", "profile", "mode", "directory", "default"]
 
 
 class Settings(BaseSettings):
@@ -374,7 +374,7 @@ def _setting_error(
     where: str = origins.get(name, "profile")
     where = {"environment": _given_by(name), "file": "settings file"}.get(where, where)
     value = merged.get(name)
-    if name in SECRETS:
+    if name in SECRETS or name not in FIELDS:  # which may be a secret, misspelt
         value = None
     elif isinstance(value, str):
         value = PASSWORD.sub("//…@", value)

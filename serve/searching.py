@@ -40,7 +40,7 @@ def searched(
     query: str,
     collection: str,
     name: SearchName,
-    k: int,
+    k: int | None,
     where: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return up to `k` passages, best first, as {"results": […], "warnings": […]}."""
@@ -58,14 +58,18 @@ def find_passages(
     query: str,
     collection: str,
     name: SearchName,
-    k: int,
+    k: int | None,
     where: Sequence[str] = (),
 ) -> ToolResult:
-    """Return up to `k` passages, best first, with what the search noted and did."""
+    """Return up to `k` passages, best first, with what the search noted and did.
+
+    `retrieval.top_k` says how many where `k` does not.
+    """
     text = checked_question(query, session.settings)
     deadline = time.monotonic() + session.settings.budget.seconds
     with limited_time(TimeLimit(deadline)):
         tools = session.tools(auth, collection, where)
+        k = k or tools.settings.retrieval.top_k
         arguments: dict[str, Any] = {"query": text, "limit": k}
         if TOOLS[name] == "search":
             arguments["links"] = name == "linked" or tools.settings.links.channel

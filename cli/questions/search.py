@@ -25,7 +25,12 @@ def search(
     pipeline: Annotated[
         str, typer.Option("--pipeline", help="hybrid, linked, vector, keyword or classic.")
     ] = "hybrid",
-    k: Annotated[int, typer.Option("-k", min=1, max=100, help="Results.")] = 10,
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k", min=1, max=100, help="Results; retrieval.top_k without it.", show_default=False
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Find passages, best first."""

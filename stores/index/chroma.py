@@ -25,9 +25,9 @@ import chromadb
 from chromadb.api.shared_system_client import SharedSystemClient
 from chromadb.config import Settings
 from langchain_chroma import Chroma
-from langchain_core.documents import Document
 
-from core.errors import OperatorError
+from core.errors import CarrelError
+from core.time_limit import current_limit
 from stores.index.port import IndexUnavailableError, VectorRow, VectorScope
 from stores.segments.types import Floats
 from stores.sqlite.connections import compact
@@ -110,14 +110,13 @@ class ChromaVectors:
         asked = vector.tolist()
         for where in _filters(scope):
 
-            def ask(where: Any = where) -> list[tuple[Document, float]]:  # noqa: ANN401
-                chroma = self._chroma(collection_id)
-                return chroma.similarity_search_by_vector_with_relevance_scores(
-                    asked, limit, filter=where
-                )
+            def ask(where: Any = where) -> list[tuple[float, int]]:  # noqa: ANN401
+                hits = self._chroma(
+                    collection_id
+                ).similarity_search_by_vector_with_relevance_scores(asked, limit, filter=where)
+                return [(float(gap), int(hit.metadata["row"])) for hit, gap in hits]
 
-            hits = self._call(ask)
-            found += [(gap, int(hit.metadata["row"])) for hit, gap in hits]
+            found += self._call(ask)
         return [row for _, row in sorted(found)[:limit]]
 
     def count(self, collection_id: int) -> int:
@@ -130,27 +129,27 @@ class ChromaVectors:
         while True:
             start = len(found)
 
-            def read(start: int = start) -> dict[str, Any]:
+            def read(start: int = start) -> dict[str, int]:
                 chroma = self._chroma(collection_id)
-                return chroma.get(limit=PAGE, offset=start, include=["metadatas"])
+                page = chroma.get(limit=PAGE, offset=start, include=["metadatas"])
+                kept = zip(page["ids"], page["metadatas"], strict=True)
+                return {str(key): int(meta["row"]) for key, meta in kept}
 
-            page = self._call(read)
-            kept = zip(page["ids"], page["metadatas"], strict=True)
-            found |= {key: int(meta["row"]) for key, meta in kept}
+            found |= self._call(read)
             if len(found) == start:
                 return found
 
     def drop(self, collection_id: int) -> None:
-        """Remove a collection with everything that was in it; all of them where files are torn."""
+        """Remove a collection, of earlier models too; all of them where files are torn."""
         if self._damage():
             self.clear()
             return
-        self._call(lambda: self._drop([self._name(collection_id)]), writes=True)
+        self._call(lambda: self._drop(f"{self._prefix}{collection_id}-"), writes=True)
 
     def clear(self) -> None:
         """Remove all collections of this data directory."""
         if self.server:
-            self._call(lambda: self._drop(self._names()), writes=True)
+            self._call(lambda: self._drop(self._prefix), writes=True)
             return
         self.close()
         self.torn, self._doubted = "", False
@@ -185,16 +184,12 @@ class ChromaVectors:
     def _name(self, collection_id: int) -> str:
         return f"{self._prefix}{collection_id}-{self._model}"
 
-    def _names(self) -> list[str]:
-        every = (one.name for one in self._connected().list_collections())
-        return [name for name in every if name.startswith(self._prefix)]
-
-    def _drop(self, names: Sequence[str]) -> None:
+    def _drop(self, beginning: str) -> None:
+        """Remove all collections whose names begin so."""
         self._opened = {}
-        there = self._names()
-        for name in names:
-            if name in there:
-                self._connected().delete_collection(name)
+        for one in self._connected().list_collections():
+            if one.name.startswith(beginning):
+                self._connected().delete_collection(one.name)
 
     def _chroma(self, collection_id: int, vectors: Any = None) -> Chroma:  # noqa: ANN401
         """Return the LangChain store of a collection, a new one where it is to be written to."""
@@ -241,7 +236,7 @@ class ChromaVectors:
         """Ask Chroma; whatever it raises becomes one line that says what to do."""
         try:
             return self._in_time(ask) if self.server else ask()
-        except (OperatorError, KeyboardInterrupt, SystemExit):
+        except (CarrelError, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # Chroma's Rust part raises what is no Exception
             self.close()
@@ -253,7 +248,10 @@ class ChromaVectors:
             raise _damaged(f"{type(error).__name__}: {error}") from None
 
     def _in_time(self, ask: Callable[[], T]) -> T:
-        """Ask on a thread of its own: Chroma's client waits for ever."""
+        """Ask on a thread of its own, until the caller's time is up: Chroma's client waits on."""
+        caller = current_limit()
+        if caller.is_up():
+            raise caller.error()
         if time.monotonic() < self._rests_until:
             raise self._away(f"it did not within {self._timeout_s:g} s a moment ago")
         done: list[T] = []
@@ -267,12 +265,15 @@ class ChromaVectors:
 
         thread = threading.Thread(target=run, name="chroma", daemon=True)
         thread.start()
-        thread.join(self._timeout_s)
+        left = caller.until - time.monotonic()
+        thread.join(max(0.0, min(self._timeout_s, left)))
         if thread.is_alive():
             client, self._opened, self._client = self._client, {}, None
             self._lock = threading.RLock()
             if client is not None:
                 _close(client)  # which ends the request as well
+            if left < self._timeout_s:
+                raise caller.error()
             self._rests_until = time.monotonic() + REST_S
             raise self._away(f"it did not within {self._timeout_s:g} s")
         if failed:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import secrets
 import shutil
 import sqlite3
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
+from stores.folder import CATALOGUE, data_folder
 from stores.index.folders import ALL_FOLDERS, CHROMA, FOLDERS
 from stores.sqlite.database import Database
 
@@ -80,14 +82,32 @@ def checked_place(kept: IndexPlace | None, settings: Settings) -> IndexPlace:
 
 def recorded_place(database: Database) -> IndexPlace | None:
     """Return the index that the catalogue records, None before it does."""
-    rows = database.read().execute(
-        "SELECT key, value FROM meta WHERE key IN (?, ?)", (INDEX, INDEX_ID)
-    )
+    return _place_in(database.read())
+
+
+def _place_in(connection: sqlite3.Connection) -> IndexPlace | None:
+    rows = connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (INDEX, INDEX_ID))
     kept = dict(rows.fetchall())
     if INDEX not in kept:
         return None
     name, _, url = kept[INDEX].partition(" ")
     return IndexPlace(name, url, kept.get(INDEX_ID, ""))
+
+
+def recorded_settings(settings: Settings) -> dict[str, str]:
+    """Return the settings that the data directory decides where nobody gave them.
+
+    Nothing is written or waited for, as nobody need own the directory: it is as last checkpointed.
+    """
+    catalogue = data_folder(settings) / CATALOGUE
+    with suppress(sqlite3.Error):
+        uri = f"{catalogue.as_uri()}?mode=ro&immutable=1"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            place = _place_in(connection)
+        if place is not None:
+            found = {"index": place.name, "chroma.url": place.url}
+            return {key: one for key, one in found.items() if key not in settings.given()}
+    return {}
 
 
 def switch_place(database: Database, folder: Path, wanted: IndexPlace) -> None:

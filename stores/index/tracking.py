@@ -142,7 +142,7 @@ class TrackedVectors:
             lacking = min(pool, len(inside)) - len(found)
             note = f"the vector index gave {lacking} too few" if lacking > 0 else ""
         except IndexUnavailableError as error:
-            note = str(error)
+            note = error.rule  # whoever asks reads it: no address of a server
         self.trouble = note
         if note:
             return nearest(view, every, vector, pool), f"all vectors were compared: {note}"

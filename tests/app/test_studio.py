@@ -126,6 +126,12 @@ def test_question_among_the_messages_is_not_repeated(data: Path) -> None:
     assert [message.type for message in result["messages"]] == ["human", "ai"]
 
 
+def test_a_question_that_is_cleaned_is_not_repeated(data: Path) -> None:
+    result = ask("  Who maintains the refund API?\n")
+    assert "Payments Gateway" in result["messages"][-1].text
+    assert [message.type for message in result["messages"]] == ["human", "ai"]
+
+
 def test_roles_come_from_the_settings(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask("What is the vault code?")["answer"].refused
     desk.close()

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 from commands import FILES, HEIGHT, Carrel, Done, built_library, in_process, write_files
 
+from core.settings import Settings
+from stores.store import Store
+
 NOT_THERE = "Who won the sailing regatta in Lisbon in 1974?"
 
 
@@ -229,6 +232,31 @@ def test_config_says_where_values_come_from(
     table = carrel("config", "--set", "retrieval.text_k=12", "--data", tmp_path / "elsewhere")
     assert "text_k" in table.out and "flag" in table.out
     assert "CARREL_TOPK" in table.err
+
+
+def test_config_shows_the_index_that_the_directory_has(
+    carrel: Carrel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = {"index": "chroma", "chroma.url": "http://127.0.0.1:9"}
+    data = tmp_path / "own"
+    with Store(Settings(data=data, **chosen), "fake", create=True):
+        pass
+
+    def shown() -> dict[str, tuple[str, str]]:
+        rows = carrel("config", "--json", data=data).json["settings"]
+        return {name: (rows[name]["value"], rows[name]["origin"]) for name in chosen}
+
+    assert shown() == {name: (value, "directory") for name, value in chosen.items()}
+    monkeypatch.setenv("CARREL_INDEX", "memmap")
+    assert shown()["index"] == ("memmap", "environment")
+
+
+def test_search_gives_as_many_passages_as_the_setting_says(library: Path, carrel: Carrel) -> None:
+    def count(*more: str) -> int:
+        given = ("search", "the", "--json", "--set", "retrieval.top_k=2", *more)
+        return len(carrel(*given, data=library).json["results"])
+
+    assert (count(), count("-k", "3")) == (2, 3)
 
 
 def test_files_of_the_corpus_keep_their_description(library: Path, carrel: Carrel) -> None:

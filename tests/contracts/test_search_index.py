@@ -22,8 +22,10 @@ from hypothesis import strategies as st
 from core.auth import AuthContext
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
+from core.time_limit import TimeLimit, TimeUpError, limited_time
+from stores.index.chroma import ChromaVectors
 from stores.index.folders import ALL_FOLDERS, FOLDERS
-from stores.index.port import IndexUnavailableError
+from stores.index.port import IndexUnavailableError, VectorIndex, VectorScope
 from stores.index.registry import VECTORS, switch_index
 from stores.segments.types import Candidates
 from stores.sqlite.catalogue import Collection
@@ -306,6 +308,79 @@ def silent_server() -> Iterator[str]:
         yield f"http://127.0.0.1:{held.getsockname()[1]}"
 
 
+def test_an_erasure_takes_vectors_of_earlier_models_too(
+    open_store: Opener, values: dict[str, object], kind: str
+) -> None:
+    if kind == "memmap":  # one folder has the vectors of one model
+        return
+    before = open_store(**values)
+    main = before.intake.open_collection("acme", "main", None)
+    fill(before, main, 12)
+    before.close()
+    later = FakeEmbedder(model_id="later")
+    with Store(Settings(data=before.folder, **values), later.model_id) as store:
+        rows = [document(main, f"d{n}", f"word{n} common") for n in range(12)]
+        write(store, main, rows, later)
+        store.search.refresh(main)
+        tracked = parts(store).search._tracked
+        assert tracked is not None and isinstance(tracked.index, ChromaVectors)
+        assert (len(_in_chroma(tracked.index, main)), tracked.index.count(main.id)) == (2, 12)
+        store.search.erase(main)
+        assert (len(_in_chroma(tracked.index, main)), tracked.index.count(main.id)) == (1, 12)
+        assert store.search.problems([main]) == []
+
+
+def _in_chroma(index: ChromaVectors, collection: Collection) -> list[str]:
+    """Return the names of what Chroma has of a collection, of every model."""
+    beginning = f"{index._prefix}{collection.id}-"
+    there = (one.name for one in index._connected().list_collections())
+    return [name for name in there if name.startswith(beginning)]
+
+
+def _not_ours(store: Store, collection: Collection) -> VectorIndex:
+    """Write vectors into a collection as another program would."""
+    tracked = parts(store).search._tracked
+    assert tracked is not None and isinstance(tracked.index, ChromaVectors)
+    given = tracked.index._chroma(collection.id)._collection
+    vector = FakeEmbedder().embed_query("harbour").tolist()
+    given.add(ids=["theirs"], embeddings=[vector], documents=["harbour"], metadatas=[{"x": "y"}])
+    return tracked.index
+
+
+def test_a_reply_that_is_not_ours_is_one_clear_line(
+    open_store: Opener, values: dict[str, object], kind: str
+) -> None:
+    if kind == "memmap":
+        return
+    store = open_store(**values)
+    collection = store.intake.open_collection("acme", "main", None)
+    index = _not_ours(store, collection)
+    vector = FakeEmbedder().embed_query("harbour")
+    for ask in (
+        lambda: index.search(collection.id, vector, 3, VectorScope()),
+        lambda: index.rows(collection.id),
+    ):
+        with pytest.raises(IndexUnavailableError, match=r"row.*carrel reindex") as caught:
+            ask()
+        assert "\n" not in str(caught.value)
+    fill(store, collection, 30)
+    assert names(store, search(store, collection, "word7 common", pool=1)) == {"d7"}
+
+
+def test_a_server_gets_no_longer_than_its_caller(open_store: Opener, silent_server: str) -> None:
+    store = open_store(index="chroma", chroma_url=silent_server, chroma_timeout_s=60)
+    collection = store.intake.open_collection("acme", "main", None)
+    tracked = parts(store).search._tracked
+    assert tracked is not None
+    began = time.monotonic()
+    with (
+        limited_time(TimeLimit(began + 0.5, "the time of this test is used up")),
+        pytest.raises(TimeUpError, match="the time of this test is used up"),
+    ):
+        tracked.index.count(collection.id)
+    assert time.monotonic() - began < 20
+
+
 @pytest.mark.parametrize("away", [False, True])
 def test_a_server_that_is_away_or_slow_loses_nothing(
     open_store: Opener, silent_server: str, away: bool
@@ -338,6 +413,24 @@ def test_a_server_that_hides_rows_is_seen_through(open_store: Opener, chroma_url
     store.search.refresh(collection)
     assert search(store, collection, "word7 common", pool=1).notes == ()
     assert store.warnings() == []
+
+
+def test_whoever_asks_is_not_told_where_the_server_is(
+    open_store: Opener, chroma_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(index="chroma", chroma_url=chroma_url, chroma_timeout_s=60)
+    collection = store.intake.open_collection("acme", "main", None)
+    fill(store, collection, 30)
+    tracked = parts(store).search._tracked
+    assert tracked is not None
+
+    def away(*arguments: object) -> list[int]:
+        raise IndexUnavailableError("the Chroma server must answer in time", value=chroma_url)
+
+    monkeypatch.setattr(tracked.index, "search", away)
+    found = search(store, collection, "word7 common", pool=1)
+    note = "all vectors were compared: the Chroma server must answer in time"
+    assert (found.notes, store.warnings()) == ((note,), [note])
 
 
 def test_a_rebuild_that_fails_does_not_unlearn_what_is_there(

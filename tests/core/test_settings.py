@@ -167,6 +167,13 @@ def test_blanks_around_a_key_do_not_count() -> None:
     assert key.get_secret_value() == "abc"
 
 
+def test_the_value_of_a_misspelt_setting_is_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PREFIX + "LLM", '{"kye": "sk-4711"}')
+    with pytest.raises(CallerError, match=r"llm\.kye") as caught:
+        load_settings()
+    assert "4711" not in str(caught.value)
+
+
 @pytest.fixture
 def _nothing_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(old_names, "_noted", set())
@@ -185,7 +192,7 @@ def test_an_old_name_is_read_with_one_note(
     monkeypatch.setenv(PREFIX + "TOP_K", "4")
     monkeypatch.setenv(PREFIX + "AUDIT", "off")
     path = tmp_path / "old.yaml"
-    path.write_text("pool: 50\ntop_k: 9\nrrf_constant: 30\n", encoding="utf-8")
+    path.write_text("pool: 50\ntop_k: 9\nrrf_constant: 30\nllm_grader: true\n", encoding="utf-8")
     for _ in range(2):
         settings, origins = load_settings(known_values({"text_k": "6"}, "--set"), file=str(path))
     found = settings.retrieval
@@ -194,9 +201,10 @@ def test_an_old_name_is_read_with_one_note(
     told = capsys.readouterr()
     assert told.out == ""
     notes = told.err.splitlines()
-    assert len(notes) == 5 and all(note.startswith("note: ") for note in notes)
+    assert len(notes) == 6 and all(note.startswith("note: ") for note in notes)
     assert "note: top_k is retrieval.top_k now; the old name is read until 1.0" in notes
-    assert "note: rrf_constant is no setting any more: its default holds" in notes
+    for gone in ("rrf_constant", "llm_grader"):
+        assert f"note: {gone} is no setting any more: its default holds" in notes
 
 
 @pytest.mark.usefixtures("_nothing_noted")

@@ -20,6 +20,7 @@ from core.types import Clarification
 from stores.accounts.keys import Keys
 from stores.erasure.documents import documents_of, named_document
 from stores.erasure.redaction import ERASED
+from stores.index.folders import FOLDERS
 from stores.runlog.conversations import THREADS, KeptTurn
 from stores.runlog.jobs import JobRow, JobRows
 from stores.sqlite.catalogue import Collection
@@ -38,10 +39,10 @@ NAME, TITLE = "qvornik.txt", "Vexilonta"
 TYPED = "Who signed the grey contract of the harbour?"  # by a person, in words of the documents
 
 
-@pytest.fixture
-def full(open_store: Callable[..., Store]) -> Store:
-    """Open a store whose collections have segments on disk."""
-    return open_store(segment_min_rows=2, erase_wait_s=5)
+@pytest.fixture(params=FOLDERS)
+def full(open_store: Callable[..., Store], request: pytest.FixtureRequest) -> Store:
+    """Open a store whose collections have segments on disk, and vectors in each index."""
+    return open_store(index=request.param, segment_min_rows=2, erase_wait_s=5)
 
 
 def run_of(text: str, run_id: str, tenant: str = "acme") -> RunRecord:
@@ -129,7 +130,8 @@ def test_no_file_holds_a_forgotten_document(
     main = fill(full, embedder, text, language)
     wanted = needles(full, text)
     found = {file.split("/")[0] for file, _ in holding(full.folder, wanted)}
-    assert found >= {"catalogue.sqlite3-wal", THREADS, "segments"}
+    [of_vectors] = [names[-1] for names in FOLDERS.values() if (full.folder / names[-1]).exists()]
+    assert found >= {"catalogue.sqlite3-wal", THREADS, of_vectors}
     gone = named_document(parts(full).database.read(), main, NAME)
     counts = full.maintenance.forget(main, [gone])
     assert counts == {
