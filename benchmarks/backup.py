@@ -34,6 +34,8 @@ from core.settings import Settings
 from models.loading import open_embedder
 from stores.backup.archive import make_backup, unpack
 from stores.sqlite.catalogue import Collection
+from stores.sqlite.files import Changes
+from stores.sqlite.permissions import OPERATOR
 from stores.sqlite.rows import ChunkRow, DocumentRow
 from stores.store import Store
 from stores.store import parts as store_parts
@@ -91,7 +93,8 @@ def write_all(
         made /= np.linalg.norm(made, axis=1, keepdims=True)
         vectors = {chunk.content_hash: made[at] for at, chunk in enumerate(row.chunks)}
         sentences = {key: np.stack([vector, vector]) for key, vector in vectors.items()}
-        store.intake.write_documents(collection, [row], model, vectors, sentences)
+        store.intake.write_vectors(collection.id, model, vectors, sentences, [])
+        store.intake.write_batch(collection, Changes([row]), OPERATOR)
         acknowledged[0] = number + 1
 
 

@@ -36,6 +36,8 @@ from models.embeddings import CachedEmbedder
 from models.loading import open_embedder
 from retrievers.classic import CLASSIC_VOTERS, classic_search
 from retrievers.types import Index, Query
+from stores.sqlite.files import Changes
+from stores.sqlite.permissions import OPERATOR
 from stores.sqlite.rows import ChunkRow, DocumentRow
 from stores.store import Store, parts
 
@@ -151,7 +153,7 @@ def measure_one(records: int) -> int:
             for start in range(0, records, 500):
                 rows = [_record(n) for n in range(start, min(records, start + 500))]
                 rows += [_text(n) for n in range(start, min(records, start + 500), 10)]
-                store.intake.write_documents(collection, rows, "none", {})
+                store.intake.write_batch(collection, Changes(rows), OPERATOR)
             spent = []
             for work in (arrange, arrange, quality_report):
                 started = time.perf_counter()

@@ -29,6 +29,8 @@ from core.settings import Settings, load_settings
 from retrievers.pipelines import run_pipeline
 from retrievers.types import Index, Query
 from stores.sqlite.catalogue import Collection
+from stores.sqlite.files import Changes
+from stores.sqlite.permissions import OPERATOR
 from stores.sqlite.rows import ChunkRow, DocumentRow
 
 WORDS_PER_CHUNK = 90
@@ -139,9 +141,10 @@ def fill(
             key = f"{tenant}-{n}"
             documents.append(_document(key, n, texts[row]))
             vectors[key] = rows[row]
-        session.store.intake.write_documents(
-            collection, documents, session.embedder.model_id, vectors
+        session.store.intake.write_vectors(
+            collection.id, session.embedder.model_id, vectors, {}, []
         )
+        session.store.intake.write_batch(collection, Changes(documents), OPERATOR)
     return collection, rows, texts
 
 

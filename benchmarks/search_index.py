@@ -21,6 +21,8 @@ from benchmarks.segments import DIMENSION, MODEL, document
 from benchmarks.speed import percentiles
 from core.auth import AuthContext
 from core.settings import Settings
+from stores.sqlite.files import Changes
+from stores.sqlite.permissions import OPERATOR
 from stores.store import Store
 
 CENTRES = 200
@@ -60,7 +62,8 @@ def measure(index: str, rows: int, queries: int, url: str = "") -> dict[str, Any
                     row.chunks[0].content_hash: vectors[n]
                     for n, row in zip(numbers, made, strict=True)
                 }
-                store.intake.write_documents(mine, made, MODEL, hashes)
+                store.intake.write_vectors(mine.id, MODEL, hashes, {}, [])
+                store.intake.write_batch(mine, Changes(made), OPERATOR)
             began = time.perf_counter()
             store.search.refresh(mine)
             report["build_s"] = round(time.perf_counter() - began, 1)

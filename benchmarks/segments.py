@@ -22,6 +22,8 @@ from benchmarks.speed import percentiles, timed
 from core.auth import AuthContext
 from core.settings import Settings
 from stores.sqlite.catalogue import Collection
+from stores.sqlite.files import Changes
+from stores.sqlite.permissions import OPERATOR
 from stores.sqlite.rows import ChunkRow, DocumentRow
 from stores.store import Store, parts
 
@@ -83,9 +85,11 @@ def fill(store: Store, collection: Collection, rows: int, draw: np.random.Genera
         vectors |= {c.content_hash: v for c, v in zip(made.chunks, unit, strict=True)}
         batch.append(made)
         if len(batch) == 200:
-            store.intake.write_documents(collection, batch, MODEL, vectors)
+            store.intake.write_vectors(collection.id, MODEL, vectors, {}, [])
+            store.intake.write_batch(collection, Changes(batch), OPERATOR)
             batch, vectors = [], {}
-    store.intake.write_documents(collection, batch, MODEL, vectors)
+    store.intake.write_vectors(collection.id, MODEL, vectors, {}, [])
+    store.intake.write_batch(collection, Changes(batch), OPERATOR)
 
 
 def floor(store: Store, collection: Collection) -> Callable[[list[str], Any], None]:

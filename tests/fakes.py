@@ -2,7 +2,7 @@
 
 `FakeEmbedder` gives a unit vector made of the words of a text: equal words, equal vector, and
 more words in common, a larger cosine. `document` builds the row of one document from its texts,
-one chunk each, without any loader; `write` stores rows with their vectors in one transaction.
+one chunk each, without any loader; `write` stores rows with their vectors as ingest does.
 
     store, embedder = ...                         # fixtures of conftest.py
     books = store.intake.open_collection("acme", "books", None)
@@ -14,11 +14,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 import numpy as np
 
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.rows import ChunkRow, DocumentRow
+from stores.sqlite.files import Changes, FinishedFile
+from stores.sqlite.permissions import OPERATOR
+from stores.sqlite.rows import ChunkRow, DocumentRow, FileRow
 from stores.store import Store
 
 DIMENSION = 32
@@ -111,10 +114,30 @@ def document(
 def write(
     store: Store, collection: Collection, documents: Sequence[DocumentRow], embedder: FakeEmbedder
 ) -> None:
-    """Store documents and the vectors of their chunks; Chroma learns of them on a drain only."""
+    """Store documents and the vectors of their chunks, and take them as read back."""
     texts = {chunk.content_hash: chunk.text for row in documents for chunk in row.chunks}
     vectors = dict(zip(texts, embedder.embed_documents(list(texts.values())), strict=True))
-    store.intake.write_documents(collection, documents, embedder.model_id, vectors)
+    write_rows(store, collection, documents, embedder.model_id, vectors)
+
+
+def write_rows(
+    store: Store,
+    collection: Collection,
+    documents: Sequence[DocumentRow],
+    model: str,
+    vectors: Mapping[str, np.ndarray],
+    sentences: Mapping[str, np.ndarray] | None = None,
+) -> None:
+    """Store documents with the vectors of some texts as ingest does: the vectors first."""
+    store.intake.write_vectors(collection.id, model, vectors, sentences or {}, [])
+    store.intake.write_batch(collection, Changes(documents), OPERATOR)
+    store.intake.mark_verified(collection.id, [row.document_id for row in documents])
+
+
+def finish(store: Store, collection: Collection, file: FileRow, names: AbstractSet[str]) -> None:
+    """Note a file as read to its end, with the documents of these ids in it."""
+    ended = FinishedFile(file, names.__contains__)
+    store.intake.write_batch(collection, Changes(finished=[ended]), OPERATOR)
 
 
 def remove(store: Store, collection: Collection, names: Iterable[str]) -> None:

@@ -136,11 +136,6 @@ class LeftOut:
         for row in rows:
             yield LeftOutRow(*row)
 
-    def count_left_out(self, collection: Collection) -> int:
-        """Count what was left out of a collection."""
-        query = "SELECT count(*) FROM left_out WHERE collection_id = ?"
-        return int(self._database.read().execute(query, (collection.id,)).fetchone()[0])
-
 
 def replace_left_out(
     connection: sqlite3.Connection, collection_id: int, file: str, rows: Sequence[LeftOutRow]
@@ -363,13 +358,6 @@ class Files:
         """Use the catalogue's `database`."""
         self._database = database
 
-    def finish_file(self, collection: Collection, file: FileRow, document_ids: set[str]) -> None:
-        """Note a file as done and drop the documents it no longer contains."""
-        with self._database.write() as connection:
-            finished = FinishedFile(file, document_ids.__contains__)
-            if finish_file(connection, collection.id, finished, OPERATOR):
-                bump(connection)
-
     def forget_files(
         self, collection: Collection, relatives: Iterable[str], access: WriteAccess = OPERATOR
     ) -> int:
@@ -417,13 +405,6 @@ class Files:
             (collection.id, fingerprint),
         )
         return [_file(row) for row in rows]
-
-    def list_files(self, collection: Collection) -> dict[str, FileRow]:
-        """Return the ingested files of a collection by relative path."""
-        rows = self._database.read().execute(
-            f"SELECT * FROM files f WHERE collection_id = ? AND {SOUND}", (collection.id,)
-        )
-        return {row["relative"]: _file(row) for row in rows}
 
     def file_names(self, collection: Collection) -> Iterator[str]:
         """Yield the names of all files, also of those that an interrupted run began."""

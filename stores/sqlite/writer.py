@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from core.faults import fault
@@ -17,7 +17,7 @@ from stores.sqlite import fulltext, sums
 from stores.sqlite.catalogue import Collection, damaged_collection
 from stores.sqlite.database import Database
 from stores.sqlite.embeddings import Vector, known_hashes, store_sentences, store_vectors
-from stores.sqlite.permissions import GIVEN_ID, OPERATOR, WriteAccess, add_alias
+from stores.sqlite.permissions import GIVEN_ID, WriteAccess, add_alias
 from stores.sqlite.rows import ChunkRow, DocumentRow
 from stores.sqlite.schema import SECRET
 from stores.sqlite.sums import sign
@@ -162,25 +162,6 @@ class Writer:
                    SELECT ?, value || ':' || ? FROM meta WHERE key = 'index_version'""",
                 (f"arranged_{collection.id}", mark),
             )
-
-    def write_documents(
-        self,
-        collection: Collection,
-        documents: Sequence[DocumentRow],
-        model: str,
-        vectors: Mapping[str, Vector],
-        sentences: Mapping[str, Vector] | None = None,
-        access: WriteAccess = OPERATOR,
-    ) -> None:
-        """Insert or replace documents with everything that belongs to them."""
-        if not documents and not vectors:
-            return
-        with self._database.write() as connection:
-            store_vectors(connection, model, vectors)
-            store_sentences(connection, model, sentences or {})
-            for document in documents:
-                replace_document(connection, collection, document, access)
-            bump(connection)
 
     def sweep_vectors(self) -> int:
         """Drop vectors that no chunk has where there may be some; return of how many texts.

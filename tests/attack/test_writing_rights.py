@@ -519,7 +519,6 @@ def test_the_writer_itself_refuses(
         lambda: store.intake.write_batch(
             collection, Changes(left_out={"a": [LeftOutRow("a", "a", "a", "why")]}), wri
         ),
-        lambda: store.intake.write_documents(collection, [mine], "fake", {}, access=wri),
         lambda: store.maintenance.forget(
             collection,
             [named_document(store_parts(store).database.read(), collection, "a")],

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from fakes import FakeEmbedder
+from fakes import FakeEmbedder, write_rows
 
 from core.settings import Settings
 from ingest.vectors import EmbeddingInput, embed_missing, passage_vectors
@@ -83,7 +83,7 @@ def test_a_rebuild_adds_the_sentences_that_an_older_version_did_not_keep(
         rows = [build(collection, "a", TWO), build(collection, "b", "Only one.")]
         hashes = [chunk.content_hash for row in rows for chunk in row.chunks]
         vectors = dict(zip(hashes, model.embed_documents([TWO, "Only one."]), strict=True))
-        store.intake.write_documents(collection, rows, model.model_id, vectors)
+        write_rows(store, collection, rows, model.model_id, vectors)
         assert embed_missing(store.intake, model, 10, lambda done, total: None) == 2
         connection = parts(store).database.read()
         sizes = dict(

@@ -13,7 +13,7 @@ from core.auth import AuthContext
 from core.trace import ModelCall, RunRecord, Step
 from stores.erasure.redaction import ERASED, NOTICE, redacted
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.rows import NEXT, PREVIOUS, DocumentRow, FileRow
+from stores.sqlite.rows import NEXT, PREVIOUS, DocumentRow
 from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme", user="ann")
@@ -64,29 +64,6 @@ def test_neighbours_forget_it(
     assert gone not in "\n".join(parts(store).database._writer.iterdump())
 
 
-def test_a_text_that_another_document_has_too_keeps_its_vector(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    rows = [document(collection, "a", "same", "own"), document(collection, "b", "same")]
-    write(store, collection, rows, embedder)
-    assert store.maintenance.erase(ANN, collection, "a")
-    hashes = {chunk.content_hash for row in rows for chunk in row.chunks}
-    missing = store.intake.missing_vectors(embedder.model_id, hashes)
-    assert missing == {rows[0].chunks[1].content_hash}
-
-
-def test_a_file_without_documents_is_a_new_one(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    rows = [in_file(document(collection, name, f"text {name}"), "two") for name in "ab"]
-    write(store, collection, rows, embedder)
-    store.intake.finish_file(collection, FileRow("two", "/two", "print", []), {"a", "b"})
-    assert store.maintenance.erase(ANN, collection, "a")
-    assert set(store.intake.list_files(collection)) == {"two"}
-    assert store.maintenance.erase(ANN, collection, "b")
-    assert not store.intake.list_files(collection)
-
-
 def test_tidying_can_be_ended_and_done_later(
     store: Store, collection: Collection, embedder: FakeEmbedder
 ) -> None:
@@ -105,17 +82,6 @@ def test_tidying_can_be_ended_and_done_later(
     assert not store.maintenance.tidy()
     assert b"markerb" not in (store.folder / "catalogue.sqlite3").read_bytes()
     assert b"markera" in (store.folder / "catalogue.sqlite3").read_bytes()
-
-
-def test_only_who_sees_a_document_can_erase_it(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    write(store, collection, [document(collection, "a", "text", acl=["boss"])], embedder)
-    version = store.catalogue.index_version()
-    for auth in (ANN, AuthContext(tenant="zoo", roles=frozenset({"boss"}))):
-        assert not store.maintenance.erase(auth, collection, "a")
-    assert store.catalogue.index_version() == version
-    assert store.maintenance.erase(AuthContext(tenant="acme", roles={"boss"}), collection, "a")
 
 
 def run(run_id: str, collection: str = "main") -> RunRecord:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeEmbedder, document, short_hash, write
+from fakes import FakeEmbedder, document, finish, short_hash, write
 from scanning import encoded, holding
 
 from core.auth import AuthContext
@@ -94,7 +94,7 @@ def fill(
     secret = document(main, NAME, text, "Nothing here.", title=TITLE, language=language, **said)
     for rows in (others[:20], [secret], others[20:]):  # in pages between others
         write(store, main, rows, embedder)
-    store.intake.finish_file(main, FileRow(NAME, f"/in/{NAME}", "p", []), {NAME})
+    finish(store, main, FileRow(NAME, f"/in/{NAME}", "p", []), {NAME})
     store.search.rebuild(main)
     store.runs.save(run_of(text, f"r-{tenant}", tenant))
     store.runs.save_feedback(tenant, "ann", f"r-{tenant}", "up", TYPED)

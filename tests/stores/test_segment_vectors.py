@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from fakes import DIMENSION, FakeEmbedder, document, remove, write
+from fakes import DIMENSION, FakeEmbedder, document, remove, write, write_rows
 
 from core.auth import AuthContext
 from core.errors import ModelError
@@ -38,9 +38,8 @@ def write_vectors(
         for n in range(first, first + len(vectors))
     ]
     keys = [row.chunks[0].content_hash for row in rows]
-    store.intake.write_documents(
-        collection, rows, parts(store).model_id, dict(zip(keys, vectors, strict=True))
-    )
+    named = dict(zip(keys, vectors, strict=True))
+    write_rows(store, collection, rows, parts(store).model_id, named)
     return {row.chunks[0].chunk_id: v for row, v in zip(rows, vectors, strict=True)}
 
 
@@ -135,7 +134,7 @@ def test_a_chunk_without_a_vector_waits_for_it(
     rows = [document(collection, f"d{n:02}", f"harbour {n}") for n in range(9 + 9 * built)]
     write(store, collection, rows[1:], embedder)
     late = rows[0].chunks[0]
-    store.intake.write_documents(collection, rows[:1], embedder.model_id, {"other": np.ones(32)})
+    write_rows(store, collection, rows[:1], embedder.model_id, {"other": np.ones(32)})
     assert store.search.refresh(collection) is built
     query = embedder.embed_query("harbour 0")
     assert late.chunk_id not in near(store, collection, query).chunk_ids
@@ -170,7 +169,7 @@ def test_the_best_sentence_of_a_chunk_counts(
         if said is not None
     }
     vectors = {c.content_hash: embedder.embed_query(c.text) for c in keys.values()}
-    store.intake.write_documents(collection, rows, embedder.model_id, vectors, sentences)
+    write_rows(store, collection, rows, embedder.model_id, vectors, sentences)
     assert built is False or store.search.refresh(collection)
     query = embedder.embed_query("forest lake")
     found = near(store, collection, query, 4)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from fakes import DIMENSION, FakeEmbedder, document, remove, write
+from fakes import DIMENSION, FakeEmbedder, document, remove, write, write_rows
 
 from core.settings import Settings
 from stores.sqlite.catalogue import Collection
@@ -142,9 +142,7 @@ def pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Coll
         unit = rng.normal(size=(ROWS, DIMENSION)).astype(np.float32)
         unit /= np.linalg.norm(unit, axis=1, keepdims=True)
         hashes = [row.chunks[0].content_hash for row in rows]
-        store.intake.write_documents(
-            collection, rows, "random", dict(zip(hashes, unit, strict=True))
-        )
+        write_rows(store, collection, rows, "random", dict(zip(hashes, unit, strict=True)))
         named = {row.chunks[0].chunk_id: vector for row, vector in zip(rows, unit, strict=True)}
         yield store, collection, named
 

@@ -6,10 +6,8 @@ import pytest
 from fakes import FakeEmbedder, document, remove, write
 
 from core.auth import AuthContext
-from core.profile import Profile
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.fulltext import keyword_text
-from stores.sqlite.rows import FileRow
 from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme")
@@ -65,49 +63,6 @@ def test_a_failed_write_changes_nothing(
     assert [count(store, table) for table in OWNED] == [1, 0, 1, 0]
     found = parts(store).fulltext.search(ANN, collection.id, [{"one"}], 5)
     assert len(found) == 1
-
-
-def test_every_change_raises_the_index_version(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    versions = [store.catalogue.index_version()]
-    write(store, collection, [document(collection, "a", "one")], embedder)
-    versions.append(store.catalogue.index_version())
-    remove(store, collection, ["a"])
-    versions.append(store.catalogue.index_version())
-    assert versions == sorted(set(versions))
-    write(store, collection, [], embedder)
-    assert store.catalogue.index_version() == versions[-1]
-
-
-def test_a_finished_file_drops_the_documents_it_no_longer_has(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    rows = [document(collection, name, name) for name in ("a", "b")]
-    for row in rows:
-        object.__setattr__(row, "file", "both.md")
-    write(store, collection, rows, embedder)
-    file = FileRow("both.md", "/x/both.md", "f1", [{"record": "c", "reason": "broken"}])
-    store.intake.finish_file(collection, file, {"b"})
-    assert set(store.intake.document_hashes(collection)) == {"b"}
-    assert store.intake.list_files(collection) == {"both.md": file}
-    assert store.intake.count_in_files(collection, {"both.md", "other.md"}.__contains__) == (1, 1)
-
-
-def test_a_collection_keeps_its_profile_until_another_is_given(store: Store) -> None:
-    first = store.intake.open_collection("acme", "main", Profile(name="first"))
-    assert store.intake.open_collection("acme", "main", None) == first
-    changed = store.intake.open_collection("acme", "main", Profile(name="second"))
-    assert (changed.id, changed.profile.name) == (first.id, "second")
-    assert store.catalogue.collection("acme", "main") == changed
-
-
-def test_only_an_empty_collection_is_dropped(store: Store, embedder: FakeEmbedder) -> None:
-    full = store.intake.open_collection("acme", "full", None)
-    write(store, full, [document(full, "a", "one")], embedder)
-    for collection in (full, store.intake.open_collection("acme", "empty", None)):
-        store.intake.drop_collection_if_empty(collection)
-    assert [c.name for c in store.catalogue.collections("acme")] == ["full"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,19 @@
+"""What the suites of the stores' ports run over: one line for each implementation.
+
+`store` is an open data directory of each of them in turn, and so are `collection` and `index`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from stores.store import Store
+
+RECORDS: dict[str, dict[str, object]] = {"sqlite": {}}  # the settings that choose each
+
+
+@pytest.fixture(params=RECORDS)
+def store(request: pytest.FixtureRequest, open_store: Callable[..., Store]) -> Store:
+    return open_store(**RECORDS[request.param])
