@@ -27,7 +27,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Carrel needs Python 3.11 or newer; this is $$($(PYTHON) --version). Run: make setup PYTHON=python3.11" >&2; exit 1; }
 	$(if $(UV),$(MAKE) --no-print-directory with-uv || )$(MAKE) --no-print-directory with-pip
-	$(BIN)/python -m models.prepare
+	$(BIN)/python -m models.loading
 	@touch $(INSTALLED)
 
 # Both take the versions of constraints.txt. uv.lock has them as well, but on Linux with the CUDA build

@@ -8,20 +8,19 @@ from functools import cached_property
 from types import TracebackType
 
 from core.auth import AuthContext
-from core.cache.caches import open_caches
+from core.cache import open_caches
 from core.errors import CallerError, ModelError
-from core.fields.llm import AUTO, NULL
-from core.filters import parse_filters
+from core.fields.chat import AUTO, NULL
+from core.metadata import parse_filters
 from core.question import checked_question, joined_names
 from core.settings import Settings, by_name, load_settings
-from core.streaming import StreamEvent
-from core.trace import RunRecord, Step
+from core.trace import RunRecord, Step, StreamEvent
 from graph.asking import ActiveRun, Asking
 from graph.build import build_graph
 from graph.context import ONE_SEARCH, Context, PipelineName, never
 from models.chat.types import ChatModel
-from models.digest import OTHER_MODEL, of_another_model
 from models.embeddings import CachedEmbedder, Embedder
+from models.folder import OTHER_MODEL, of_another_model
 from models.loading import open_embedder, open_reranker, open_second
 from models.reranker import Reranker
 from reasoning.planning.files import PlanFile

@@ -24,7 +24,7 @@ import time
 from pathlib import Path
 
 from core.auth import AuthContext
-from core.cache.cache import local_cache
+from core.cache import local_cache
 from core.language.detect import detect_language
 from core.profile import load_profile
 from core.settings import load_settings

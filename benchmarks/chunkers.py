@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from core.auth import AuthContext
-from core.cache.cache import local_cache
+from core.cache import local_cache
 from core.language.detect import detect_language
 from core.settings import Settings, load_settings
 from evals.dataset import Dataset, read_dataset

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from models.embeddings import Embedder, SpanEmbedder, Vectors
-from models.onnx_embedder import Span
+from models.onnx_runtime import Span
 
 DATASETS = ("jax_docs", "scifact", "books_described")
 CORPORA = ("corpus.jsonl.gz", "books.jsonl.gz")

@@ -42,7 +42,7 @@ from benchmarks.llm_measure import (
     speeds,
 )
 from benchmarks.random_model import SHAPES, write_random_model
-from core.fields.llm import DECISIONS
+from core.fields.chat import DECISIONS
 from core.settings import Settings, load_settings
 
 LENGTHS = (128, 512, 2048)

@@ -15,7 +15,7 @@ import httpx
 
 from app.session import Session
 from core.auth import AuthContext
-from core.ledger import Ledger, opened_ledger
+from core.budget import Ledger, opened_ledger
 from core.settings import Settings
 from core.trace import ModelCall
 from core.types import Evidence, Plan, SubQuestion

@@ -16,7 +16,7 @@ from core.settings import load_settings
 from ingest.pipeline import Pipeline
 from models.embeddings import Vectors
 from models.loading import open_embedder
-from models.onnx_embedder import Span
+from models.onnx_runtime import Span
 from stores.store import Store
 
 FEW = 175  # documents of each data set in the small directory

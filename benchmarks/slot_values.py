@@ -19,7 +19,7 @@ from typing import Any
 
 from app.session import open_embedder
 from benchmarks.beir import folded, gold_documents, read_rows
-from core.cache.cache import local_cache
+from core.cache import local_cache
 from core.language.analysis import terms
 from core.settings import Settings
 from core.types import Evidence, Finding, SubQuestion, TermWeights

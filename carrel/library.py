@@ -21,7 +21,7 @@ from core.profile import load_profile
 from core.settings import load_settings
 from core.trace import RunRecord
 from display.evidence import EvidenceList
-from display.notebooks import show_in_notebooks
+from display.runs import show_in_notebooks
 from ingest.pipeline import Pipeline
 from reasoning.planning.files import read_plan
 from serve.searching import SEARCHES, SearchName, find_passages

@@ -14,8 +14,8 @@ from cli.commands import app
 from cli.server.remote import ServerOwns, run_there
 from cli.server.running import host
 from cli.terminal.output import fail
-from core.environment import variables
 from core.errors import CarrelError, disk_error
+from core.settings_sources import variables
 
 INTERRUPTED = 130
 WRONG_USE = 2

@@ -11,11 +11,9 @@ from rich.table import Table
 from cli.arguments import Data, Json, Set
 from cli.options import flags_from
 from cli.terminal.output import print_json, stdout, warn
-from core.environment import PREFIX
-from core.live import LIVE
 from core.profile import load_profile
-from core.settings import FIELDS, GROUPS, load_settings, setting_of, variable_of
-from core.settings_file import VARIABLE
+from core.settings import FIELDS, GROUPS, LIVE, load_settings, setting_of, variable_of
+from core.settings_sources import PREFIX, VARIABLE
 from stores.index.place import recorded_settings
 
 

@@ -17,8 +17,7 @@ import typer
 from pydantic_core import PydanticUndefined
 
 from cli.commands import app
-from core.live import LIVE
-from core.settings import FIELDS, GROUPS
+from core.settings import FIELDS, GROUPS, LIVE
 from graph.build import build_graph
 from models.table import table_rows
 

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pydantic import Field, field_validator
 
 from core.errors import CallerError
-from core.filters import Filter
+from core.metadata import ANY, LATEST, Filter
 from core.types import FrozenModel
-from core.versions import ANY, LATEST
 
 NAME = re.compile(r"[\w.@-]{1,64}", re.UNICODE)
 

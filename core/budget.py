@@ -1,10 +1,20 @@
-"""What one run may spend, what it has spent, and which limit it has met."""
+"""What a run may spend, and what its calls of the chat model may spend within one node of it.
+
+A node opens a ledger; every call made below it, however deep, finds it here and is charged to it.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
 from pydantic import Field
 
-from core.types import FrozenModel, StopReason
+from core.trace import CallOutcome, ModelCall
+from core.types import Claim, Draft, FrozenModel, StopReason
 
 
 class Usage(FrozenModel):
@@ -81,3 +91,95 @@ class Budget(FrozenModel):
     def calls_left(self, usage: Usage) -> int:
         """Return how many tool calls may still be made."""
         return max(0, self.tool_calls - usage.tool_calls)
+
+
+DEFAULT_SECONDS = 120.0
+DEFAULT_TOKENS = 1_000_000
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass
+class Ledger:
+    """Limit and record the model calls of one node.
+
+    `deadline` is in `time.monotonic()` seconds; `tokens` may still be read and written; `owner`
+    names the caller, so that a server's slot is never shared between two; `lost` says that the
+    model failed to answer earlier in this run. `on_text` hears draft text as it is written,
+    `on_claim` each claim as soon as it is complete, `on_draft` what the rules would answer while a
+    model still writes. None of it is verified yet.
+    """
+
+    deadline: float
+    tokens: int
+    owner: str = ""
+    lost: bool = False
+    cancelled: Callable[[], bool] = _never
+    on_text: Callable[[str], None] | None = None
+    on_claim: Callable[[Claim], None] | None = None
+    on_draft: Callable[[Draft], None] | None = None
+    calls: list[ModelCall] = field(default_factory=list)
+    degraded: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def seconds_left(self) -> float:
+        """Return the seconds that calls still have; negative when late."""
+        return self.deadline - time.monotonic()
+
+    def tokens_left(self) -> int:
+        """Return how many tokens may still be read and written."""
+        return self.tokens - self.spent
+
+    @property
+    def spent(self) -> int:
+        """Return the tokens that were read and written."""
+        return sum(call.prompt_tokens + call.completion_tokens for call in self.calls)
+
+    def record(self, call: ModelCall) -> None:
+        """Charge one call; a model that does not answer is lost for the rest of the run."""
+        self.calls.append(call)
+        self.lost = self.lost or call.lost
+
+    def judge(self, outcome: CallOutcome, error: str) -> None:
+        """Say of the last call, if any, that its reply was no valid decision, and why."""
+        if not self.calls:
+            return
+        last = self.calls.pop()
+        self.calls.append(last.model_copy(update={"outcome": outcome, "error": error}))
+
+    @property
+    def warnings(self) -> list[str]:
+        """Return what a reader of the answer should know."""
+        decided = [f"the rules decided in the model's place: {reason}" for reason in self.degraded]
+        return decided + self.notes
+
+    def note(self, text: str) -> None:
+        """Let a reader of the answer know something, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def degrade(self, reason: str) -> None:
+        """Note that the rules decided in the model's place, and why."""
+        if reason not in self.degraded:
+            self.degraded.append(reason)
+
+
+_current: ContextVar[Ledger | None] = ContextVar("ledger", default=None)
+
+
+def current_ledger() -> Ledger:
+    """Return the ledger of the running node; outside of a run, a fresh one with wide limits."""
+    ledger = _current.get()
+    return ledger or Ledger(time.monotonic() + DEFAULT_SECONDS, DEFAULT_TOKENS)
+
+
+@contextmanager
+def opened_ledger(ledger: Ledger) -> Iterator[Ledger]:
+    """Make this the ledger of everything called inside."""
+    token = _current.set(ledger)
+    try:
+        yield ledger
+    finally:
+        _current.reset(token)

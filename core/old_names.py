@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.environment import is_of_a_command
+from core.settings_sources import is_of_a_command
 
 # Of each group what stood before its names, and the names.
 _PREFIXED = {

@@ -1,6 +1,6 @@
-"""Every number and choice in one place, validated, with where each value came from.
+"""Which settings a running server takes over when it reads them again.
 
-Precedence: flag > environment (`CARREL_…`) > settings file > profile > mode > default.
+All others belong to what is made once: the data directory, models, sockets, threads.
 """
 
 from __future__ import annotations
@@ -17,32 +17,41 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 from pydantic_settings.sources import PydanticBaseSettingsSource
 
 from core.budget import Budget
-from core.environment import PREFIX, default_cache, default_data, variables
 from core.errors import CallerError
-from core.fields.answering import AnsweringSettings
-from core.fields.audit import AuditSettings
-from core.fields.budget import BudgetSettings
-from core.fields.caching import CachingSettings
-from core.fields.checks import ChecksSettings
-from core.fields.chroma import ChromaSettings
-from core.fields.embedding import EmbeddingSettings
-from core.fields.evaluation import EvaluationSettings
+from core.fields.answering import (
+    AnsweringSettings,
+    BudgetSettings,
+    EvaluationSettings,
+    PlanSettings,
+)
+from core.fields.chat import LlamaSettings, LlmSettings
 from core.fields.group import AT_START, IGNORED, REFUSED, ChangeRule, Group, group_field
-from core.fields.ingest import IngestSettings
-from core.fields.jwt import JwtSettings
-from core.fields.library import LibrarySettings
-from core.fields.links import LinksSettings
-from core.fields.llama import LlamaSettings
-from core.fields.llm import LlmSettings
-from core.fields.plan import PlanSettings
-from core.fields.retrieval import RetrievalSettings
-from core.fields.segments import SegmentsSettings
-from core.fields.selection import SelectionSettings
-from core.fields.serve import ServeSettings
-from core.fields.storage import StorageSettings
-from core.fields.studio import StudioSettings
+from core.fields.ingest import IngestSettings, LibrarySettings, StorageSettings
+from core.fields.retrieval import (
+    ChromaSettings,
+    EmbeddingSettings,
+    LinksSettings,
+    RetrievalSettings,
+    SegmentsSettings,
+    SelectionSettings,
+)
+from core.fields.serve import (
+    AuditSettings,
+    CachingSettings,
+    ChecksSettings,
+    JwtSettings,
+    ServeSettings,
+    StudioSettings,
+)
 from core.old_names import FIXED, FLAT, QUIET, renamed, renamed_with_notes
-from core.settings_file import file_values, mode_values
+from core.settings_sources import (
+    PREFIX,
+    default_cache,
+    default_data,
+    file_values,
+    mode_values,
+    variables,
+)
 
 ANSWER_SHARE = 0.15  # of a run's budget is kept for the answer
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
@@ -399,3 +408,16 @@ def _given_by(name: str) -> str:
     """Return the variable that gives a setting, which may have its old name."""
     given = (variable for variable in variables() if setting_of(variable) == name)
     return next(given, variable_of(name))
+
+
+LIVE = frozenset(name for name in FIELDS if changes_of(name).live)
+
+
+def taken_over(old: Settings, new: Settings) -> Settings:
+    """Return `old` with the live settings of `new`; raises ValidationError when they clash.
+
+    A live setting that is no longer given anywhere is open to a collection's profile again.
+    """
+    given = {name for name in old.given() if name not in LIVE}
+    given |= {name for name in new.given() if name in LIVE}
+    return Settings(**{name: (new if name in LIVE else old).value(name) for name in given})

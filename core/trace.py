@@ -1,4 +1,4 @@
-"""One step of a run, as it is stored, printed, exported and drawn."""
+"""What a run shows: each step as it is stored and drawn, and its answer as it is written."""
 
 from __future__ import annotations
 
@@ -101,3 +101,16 @@ class RunRecord(FrozenModel):
         """Return what was found, best first; a record keeps no document keys."""
         kept: list[dict[str, Any]] = self.result.get("evidence") or []
         return [Evidence.model_validate({"document_key": "", **one}) for one in kept]
+
+
+class StreamEvent(FrozenModel):
+    """Hold one piece of text that a reader sees before the run has ended.
+
+    A `sentence` has passed verification and goes on where the last sentence ended: joined, they
+    are the beginning of the final answer. A `token` belongs to the model's draft, of which nothing
+    has been checked. `rules` is the verified answer that the rules would give, while a model still
+    reads: it stands if the model is not ready in time, and gives way to what follows.
+    """
+
+    kind: Literal["sentence", "token", "rules"]
+    text: str

@@ -1,8 +1,8 @@
-"""The words that every room shares: evidence, plans, claims, answers."""
+"""The words that every room shares: evidence, plans, tools, cited claims, answers."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal
 
@@ -282,3 +282,54 @@ class RecordTable(FrozenModel):
     file: str
     records: int
     fields: list[str] = Field(default_factory=list)
+
+
+class ToolSpec(FrozenModel):
+    """Describe one small tool.
+
+    `base` names the general tool behind a renamed one; `purpose` is one sentence, `not_for` are
+    counter-examples, `examples` are questions it serves; `arguments` is the JSON schema of its
+    arguments and `fields` are the record fields it can query, as this caller may see them, `tables`
+    the files of those records; `others` counts the documents beside them that are no records.
+    """
+
+    name: str
+    base: str
+    purpose: str
+    not_for: list[str] = Field(default_factory=list)
+    examples: list[str] = Field(default_factory=list)
+    arguments: dict[str, Any] = Field(default_factory=dict)
+    fields: list[FieldInfo] = Field(default_factory=list)
+    tables: list[RecordTable] = Field(default_factory=list)
+    others: int = 0
+    scoped: bool = False
+
+
+def numbered_sources(claims: Sequence[Claim]) -> dict[str, int]:
+    """Number the cited chunks in the order in which the claims cite them, from 1."""
+    numbers: dict[str, int] = {}
+    for claim in claims:
+        for citation in claim.citations:
+            numbers.setdefault(citation.chunk_id, len(numbers) + 1)
+    return numbers
+
+
+def citation_marks(claim: Claim, numbers: dict[str, int]) -> str:
+    """Return the marks that follow a claim, as in "[1][3]"."""
+    own = dict.fromkeys(numbers[citation.chunk_id] for citation in claim.citations)
+    return "".join(f"[{number}]" for number in own)
+
+
+def page_of(section: str, page: int | None) -> str:
+    """Return "p. 3" or nothing: a section that begins with "Slide 3" says it already."""
+    return f"p. {page}" if page and not is_slide(section, page) else ""
+
+
+def place_of(section: str, page: int | None) -> str:
+    """Return where a passage stands in its document: section and page, as far as known."""
+    return " · ".join(part for part in (section, page_of(section, page)) if part)
+
+
+def is_slide(section: str, page: int) -> bool:
+    """Tell whether a section names its slide ("Slide 3 › Results"), which is its page."""
+    return f"{section} ".startswith(f"Slide {page} ")

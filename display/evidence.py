@@ -1,19 +1,20 @@
-"""Evidence as a table: grades, scores and where each passage stands."""
+"""Answers with their citations, evidence as a table, and several searches beside each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from core.citations import place_of
 from core.trace import StageStep
-from core.types import Evidence
+from core.types import Answer, Citation, Claim, Evidence, citation_marks, numbered_sources, place_of
 from display.html import (
     Markup,
     Span,
+    View,
     bar,
     bullets,
     element,
     escaped,
+    facts,
     folded,
     joined,
     line,
@@ -21,7 +22,6 @@ from display.html import (
     opening,
     table,
 )
-from display.view import View
 
 GRADES = ("off topic", "related", "partly answers", "answers")
 EXCERPT = 160
@@ -134,3 +134,137 @@ def _line(place: int, item: Evidence) -> str:
     where = where_in(item)
     parts = [f"{place}. {name_of(item)}", where, grade, f"{item.score:.3f}"]
     return " · ".join(part for part in parts if part) + f"\n   {line(item.text)[:EXCERPT]}"
+
+
+def answer_view(answer: Answer) -> View:
+    """Show an answer with what it cites; the passages around it are in the run's evidence."""
+    body = joined(
+        answer_text(answer),
+        *cited_passages(answer.claims, {}),
+        facts([("stopped:", answer.stop_reason.value)]),
+        bullets(answer.warnings, "warnings"),
+    )
+    return View(body, "\n".join([answer.text, *source_lines(answer.claims)]))
+
+
+def answer_text(answer: Answer) -> Markup:
+    """Return the text; only the marks that its claims carry become citation marks.
+
+    The same characters in a document's own words stay text.
+    """
+    numbers = numbered_sources(answer.claims)
+    quotes = _quotes(answer.claims, numbers)
+    parts: list[Markup] = []
+    place = 0
+    for claim in answer.claims:
+        said = f"{claim.text} "
+        marks = citation_marks(claim, numbers)
+        found = answer.text.find(said + marks, place)
+        if found < 0:
+            continue
+        end = found + len(said)
+        parts.append(escaped(answer.text[place:end]))
+        parts += [_mark(number, quotes) for number in _numbers(claim, numbers)]
+        place = end + len(marks)
+    if not answer.text:
+        return element("p", {"class": "answer refused"}, escaped("There is no answer."))
+    kind = "answer refused" if answer.refused else "answer"
+    return element("p", {"class": kind}, *parts, escaped(answer.text[place:]))
+
+
+def cited_passages(claims: Sequence[Claim], evidence: Mapping[str, Evidence]) -> list[Markup]:
+    """Return every cited passage in the order of its number, cited characters marked.
+
+    `evidence` is by chunk id; what is not in it is shown by its quotes.
+    """
+    numbers = numbered_sources(claims)
+    by_chunk: dict[str, list[Citation]] = {name: [] for name in numbers}
+    for claim in claims:
+        for citation in claim.citations:
+            by_chunk[citation.chunk_id].append(citation)
+    made: list[Markup] = []
+    for chunk, number in numbers.items():
+        cited = by_chunk[chunk]
+        item = evidence.get(chunk)
+        if item is not None:
+            spans = [(one.start, one.end) for one in cited]
+            made.append(passage(item, spans, number))
+        else:
+            made.append(_quoted(number, cited))
+    return made
+
+
+def source_lines(claims: Sequence[Claim]) -> list[str]:
+    """Return a line for every numbered source."""
+    sources = {one.chunk_id: one.source for claim in claims for one in claim.citations}
+    return [f"[{number}] {sources[key]}" for key, number in numbered_sources(claims).items()]
+
+
+def _quoted(number: int, cited: Sequence[Citation]) -> Markup:
+    source = line(cited[0].source)
+    head = element("header", {}, element("strong", {}, escaped(f"[{number}] {source}")))
+    quotes = dict.fromkeys(one.quote for one in cited)
+    lines = [element("p", {}, element("mark", {}, escaped(quote))) for quote in quotes]
+    return element("article", {"class": "passage"}, head, *lines)
+
+
+def _numbers(claim: Claim, numbers: dict[str, int]) -> list[int]:
+    return list(dict.fromkeys(numbers[one.chunk_id] for one in claim.citations))
+
+
+def _mark(number: int, quotes: Mapping[int, str]) -> Markup:
+    return element("sup", {"class": "cite", "title": quotes[number]}, escaped(f"[{number}]"))
+
+
+def _quotes(claims: Sequence[Claim], numbers: dict[str, int]) -> dict[int, str]:
+    found: dict[int, str] = {}
+    for claim in claims:
+        for one in claim.citations:
+            found.setdefault(numbers[one.chunk_id], f"{line(one.source)}: “{line(one.quote)}”")
+    return found
+
+
+COMPARED_EXCERPT = 90
+ABSENT = "–"
+
+
+def compared(searches: Mapping[str, Sequence[Evidence]], shown: int = 10) -> View:
+    """Show the place, from 1, that each search gives a passage, and its score there.
+
+    Passages are in the order of the first search that found them; each search gives its best
+    `shown`.
+    """
+    places = {
+        name: {item.chunk_id: number for number, item in enumerate(found[:shown], start=1)}
+        for name, found in searches.items()
+    }
+    items = {item.chunk_id: item for found in searches.values() for item in found[:shown]}
+    order: dict[str, None] = {}
+    for found in searches.values():
+        order.update(dict.fromkeys(item.chunk_id for item in found[:shown]))
+    scores = {
+        name: {item.chunk_id: item.score for item in found} for name, found in searches.items()
+    }
+    rows = []
+    lines = []
+    for key in order:
+        cells = [
+            f"{places[name][key]}. ({scores[name][key]:.2f})" if key in places[name] else ABSENT
+            for name in searches
+        ]
+        rows.append([_named(items[key]), *(_cell(cell) for cell in cells)])
+        told = ", ".join(f"{name} {cell}" for name, cell in zip(searches, cells, strict=True))
+        lines.append(f"{line(items[key].title)}: {told}")
+    return View(table(["passage", *searches], rows, set(searches)), "\n".join(lines))
+
+
+def _named(item: Evidence) -> Markup:
+    title = element("strong", {}, escaped(line(item.title or item.source)))
+    where = element("span", {"class": "where"}, escaped(f" {where_in(item)}"))
+    text = line(item.text)
+    short = text if len(text) <= COMPARED_EXCERPT else f"{text[:COMPARED_EXCERPT]}…"
+    return joined(title, where, opening("br"), escaped(short))
+
+
+def _cell(text: str) -> Markup:
+    return element("span", {"class": "short"}, escaped(text))

@@ -10,8 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from core.trace import RunRecord
 from core.types import Plan, SubQuestion
-from display.html import Markup, element, escaped, folded, joined, line
-from display.view import View
+from display.html import Markup, View, element, escaped, folded, joined, line
 
 Link = tuple[str, str]  # what is waited for, and what waits
 

@@ -1,15 +1,24 @@
-"""Runs: the question, its answer with sources, why it ended, its plan and its path."""
+"""Runs: answer, why it ended, plan and path; and which view a notebook has of each type."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container
 from typing import Any
 
 from core.trace import RunRecord, Step
-from core.types import Answer, Plan
-from display.answers import answer_text, cited_passages, source_lines
-from display.evidence import EvidenceList, evidence_view
+from core.types import Answer, Evidence, Plan
+from display.evidence import (
+    EvidenceList,
+    answer_text,
+    answer_view,
+    cited_passages,
+    evidence_view,
+    source_lines,
+)
 from display.html import (
+    STYLE,
     Markup,
+    View,
     bullets,
     element,
     escaped,
@@ -22,7 +31,6 @@ from display.html import (
 )
 from display.path import path_drawing, visits
 from display.plan_drawing import outcome_of, plan_of, plan_view
-from display.view import STYLE, View
 
 NUMBERS = {"#", "ms"}
 SHOWN = 20  # pieces of evidence that a run lists; `evidence_of` has all
@@ -139,3 +147,30 @@ def run_page(run: RunRecord) -> str:
     shown = element("main", {"class": "carrel-view"}, run_view(run).body, steps)
     page = joined(head, element("body", {}, shown))
     return f"<!doctype html>\n{element('html', {'lang': 'en'}, page)}\n"
+
+
+VIEWS: dict[type, Callable[[Any], View]] = {
+    Answer: answer_view,
+    Evidence: lambda one: evidence_view([one]),
+    EvidenceList: lambda found: evidence_view(found, found.notes),
+    Plan: plan_view,
+    RunRecord: run_view,
+}
+
+
+def show_in_notebooks() -> None:
+    """Give the types of `VIEWS` the methods by which IPython and its kin show a value."""
+    for kind, view in VIEWS.items():
+        _attach(kind, view)
+
+
+def _attach(kind: type, view: Callable[[Any], View]) -> None:
+    def bundle(
+        self: object,
+        include: Container[str] | None = None,
+        exclude: Container[str] | None = None,
+    ) -> dict[str, str]:
+        return view(self).bundle(include, exclude)
+
+    kind._repr_html_ = lambda self: view(self).html  # type: ignore[attr-defined]
+    kind._repr_mimebundle_ = bundle  # type: ignore[attr-defined]

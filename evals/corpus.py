@@ -25,7 +25,7 @@ from ingest.pipeline import FORMAT_VERSION, Pipeline
 from ingest.summary import Summary
 from models.embeddings import Embedder, SpanEmbedder, Vectors
 from models.loading import open_embedder
-from models.onnx_embedder import Span
+from models.onnx_runtime import Span
 from stores.sqlite.rows import digest
 
 AUTH = AuthContext(tenant="evals", user="evals")

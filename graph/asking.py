@@ -14,8 +14,7 @@ from langgraph.types import Command
 
 from core.auth import AuthContext
 from core.errors import CarrelError, OperatorError, shorten
-from core.streaming import StreamEvent
-from core.trace import RunRecord, Step
+from core.trace import RunRecord, Step, StreamEvent
 from core.types import Answer, Clarification, StopReason
 from graph.context import Context
 from graph.record import run_record

@@ -11,9 +11,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from core.auth import AuthContext
-from core.budget import Budget, Usage
+from core.budget import Budget, Ledger, Usage, opened_ledger
 from core.errors import CallerError
-from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
 from core.time_limit import TimeLimit, limited_time
 from core.trace import Step

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.operations import ENTITY, AnyOperation, MapRetrieve, Retrieve
-from core.registers import FilledQuery, Register
+from core.operations import ENTITY, AnyOperation, FilledQuery, MapRetrieve, Register, Retrieve
 from core.types import Evidence, Finding, Plan, SubQuestion
 from graph.state import State
 from reasoning.planning.binding import asks_each, bound, bound_plan, branch_id, plain_query

@@ -10,8 +10,7 @@ from typing import Any, Literal, NamedTuple, cast
 from core.auth import AuthContext
 from core.budget import Usage
 from core.errors import CarrelError
-from core.operations import AnyOperation, MapRetrieve, Reference
-from core.registers import FilledQuery
+from core.operations import AnyOperation, FilledQuery, MapRetrieve, Reference
 from core.trace import RunRecord, Step
 from core.types import Answer, Claim, Clarification, Evidence, Finding, Plan, StopReason
 from graph.reading import queries_of, register

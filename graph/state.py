@@ -13,8 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 from typing_extensions import TypedDict
 
 from core.budget import Usage
-from core.operations import OPERATIONS, AnyOperation
-from core.registers import FilledQuery, Register
+from core.operations import OPERATIONS, AnyOperation, FilledQuery, Register
 from core.trace import Step
 from core.types import (
     Answer,

@@ -30,8 +30,8 @@ from ingest.steps import BackgroundStage, Steps
 from ingest.summary import Summary, Tally
 from ingest.usable import IngestContext, Usable, load_limits
 from ingest.vectors import embed_missing, recover
-from models.digest import OTHER_MODEL, of_another_model
 from models.embeddings import Embedder, Vectors
+from models.folder import OTHER_MODEL, of_another_model
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import OPERATOR, WriteAccess
 from stores.store import Store

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.auth import AuthContext
 from core.language.analysis import terms
-from core.record_names import humanise
+from core.metadata import humanise
 from core.settings import Settings
 from ingest.clean import clean_document
 from ingest.discover import SourceFile

@@ -1,4 +1,4 @@
-"""Choose an embedder by settings; every embedder gives unit vectors."""
+"""Choose an embedder by settings, and what runs it; every embedder gives unit vectors."""
 
 from __future__ import annotations
 
@@ -6,21 +6,102 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from core.cache.cache import Cache
+from core.cache import Cache
 from core.errors import ModelError
-from models.digest import EmbedderSpec, Prompts, content_digest, files_digest, named_id, prompts_of
-from models.embedded import CARRIERS, EMBEDDED, Carrier, embedded_folder
-from models.embedder_backend import Backend, open_backend
-from models.folder import ModelFolder, find_folder
-from models.huggingface_embedder import URLS, endpoint_model, open_endpoint
-from models.onnx_embedder import Span
-from models.onnx_session import RunOptions
+from models.embedded import CARRIERS, EMBEDDED, PACKED, Carrier, embedded_folder
+from models.folder import (
+    EmbedderSpec,
+    ModelFolder,
+    Prompts,
+    content_digest,
+    files_digest,
+    find_folder,
+    named_id,
+    prompts_of,
+)
+from models.huggingface_embedder import (
+    URLS,
+    HuggingFaceEmbedder,
+    endpoint_model,
+    open_endpoint,
+    open_folder,
+)
+from models.onnx_runtime import (
+    ExportError,
+    OnnxEmbedder,
+    OnnxSession,
+    OnnxSpanEmbedder,
+    RunOptions,
+    Span,
+    ensure_onnx,
+)
 from models.table import READER, USUAL_COSINES, ModelCard, find_card, published_weights
+from models.torch_loading import export_embedder
 from models.vectors import SpanPassage, Vectors
+
+Backend = Literal["auto", "onnx", "torch"]
+AGREEMENT = 0.9999  # cosine
+PROBES = (
+    "The harbour is open.\nA quiet forest.",
+    "Где находится библиотека? 图书馆在哪里?",
+    "",
+    "def open(path): return 42  # 3.14 ≈ π",
+    "one two three four five six seven eight nine ten " * 100,
+)
+
+
+def open_backend(
+    folder: ModelFolder, spec: EmbedderSpec, options: RunOptions, cache_dir: Path, backend: Backend
+) -> OnnxEmbedder | HuggingFaceEmbedder:
+    """Load the model with ONNX or torch; "auto" takes ONNX on the CPU where it agrees with torch.
+
+    Raises ExportError when "onnx" is wanted and cannot be had.
+    """
+
+    def open_onnx(path: Path) -> OnnxEmbedder:
+        kind = OnnxSpanEmbedder if folder.pooling == "mean" else OnnxEmbedder
+        return kind(OnnxSession(path, folder, options), spec)
+
+    if (folder.path / PACKED).is_file():
+        from models.packed_embedder import open_packed  # which imports numpy
+
+        return open_packed(folder, spec, options, cache_dir, backend)
+    if backend == "onnx" and options.device != "cpu":
+        raise ExportError(
+            "ONNX files run on the CPU",
+            value=f"embedder_device={options.device}",
+            hint="set embedding.backend=auto, or embedding.device=cpu",
+        )
+    if backend == "torch" or options.device != "cpu":
+        return open_folder(folder, spec, options)
+    target = cache_dir / f"embedder-{spec.digest[:16]}-v3.onnx"
+    try:
+        ensure_onnx(
+            target,
+            lambda path: export_embedder(folder, path),
+            lambda path: _check_agreement(open_onnx(path), open_folder(folder, spec, options)),
+        )
+    except ExportError:
+        if backend == "onnx":
+            raise
+        return open_folder(folder, spec, options)
+    return open_onnx(target)
+
+
+def _check_agreement(exported: OnnxEmbedder, original: HuggingFaceEmbedder) -> None:
+    pairs = zip(
+        [*exported.embed_documents(PROBES), exported.embed_query(PROBES[0])],
+        [*original.embed_documents(PROBES), original.embed_query(PROBES[0])],
+        strict=True,
+    )
+    worst = min(float(ours @ theirs) for ours, theirs in pairs)
+    if worst < AGREEMENT:
+        raise ExportError(f"the exported vectors differ from torch's (cosine {worst:.5f})")
+
 
 __all__ = [
     "EMBEDDED",

@@ -10,9 +10,8 @@ import numpy as np
 
 from core.distribution import require_extra
 from core.errors import ModelError
-from models.digest import EmbedderSpec
-from models.folder import ModelFolder
-from models.onnx_session import RunOptions
+from models.folder import EmbedderSpec, ModelFolder
+from models.onnx_runtime import RunOptions
 from models.torch_loading import POOLER, check_device, torch_loading
 from models.vectors import Vectors, unit_rows
 

@@ -1,10 +1,14 @@
-"""Open the models that the settings name."""
+"""Open the models that the settings name; run as a program, prepare those that are embedded."""
 
 from __future__ import annotations
 
-from core.settings import Settings
-from models.digest import Prompts
-from models.embeddings import Embedder, load_embedder
+import sys
+
+from core.errors import CarrelError
+from core.settings import Settings, load_settings
+from models.embedded import CARRIERS
+from models.embeddings import Embedder, Reads, load_embedder
+from models.folder import Prompts
 from models.reranker import Reranker, load_reranker
 
 EMBEDDING_BATCH = 16  # texts that an embedder reads at a time; more takes more memory
@@ -59,3 +63,22 @@ def open_reranker(settings: Settings) -> Reranker | None:
         backend=settings.embedding.backend,
         device=settings.embedding.device,
     )
+
+
+def main() -> int:
+    """Export the embedded models into the cache; return an exit code."""
+    try:
+        for name in CARRIERS:
+            settings, _ = load_settings({"embedder": name})
+            embedder = open_embedder(settings)
+            if isinstance(embedder, Reads) and embedder.reads:
+                embedder.read("", [])
+            print(f"{name} ready: {embedder.model_id}")  # noqa: T201 - run by make
+    except CarrelError as error:
+        print(f"carrel: {error}", file=sys.stderr)  # noqa: T201 - run by make
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,4 +1,4 @@
-"""Write the ONNX graph of packed weights: a BERT encoder, pooling and normalisation, no torch.
+"""Write the ONNX graphs of packed weights, without torch: a BERT encoder, and the reader.
 
 The embedding table stays at 4 bits (48 MB instead of 384). Projections take int8 numbers, whose
 range is measured at each run, so that texts are run one at a time: in a batch a vector would
@@ -8,13 +8,14 @@ which has outliers that int8 would round the rest away for.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, ValueInfoProto, helper, numpy_helper
 
 from models.packed_weights import BLOCK, PackedWeights
 
@@ -35,22 +36,13 @@ GAIN, POWER = 2.5, 0.75
 def export_packed(weights: PackedWeights, target: Path) -> None:
     """Write the encoder with mean pooling; inputs of shape (1, tokens)."""
     graph = EncoderGraph(weights)
-    hidden = graph.embeddings()
-    for layer in range(weights.layers):
-        hidden = graph.layer(hidden, layer)
+    hidden = graph.encoded()
     graph.node("Identity", [hidden], "tokens")
     graph.node("ReduceMean", ["tokens", graph.tensor(np.array([1]))], "mean", keepdims=0)
     graph.node("LpNormalization", ["mean"], "embedding", axis=1, p=2)
+    ids = helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "tokens"])
     shapes = {"embedding": [1, weights.width], "tokens": [1, "tokens", weights.width]}
-    made = helper.make_graph(
-        graph.nodes,
-        "encoder",
-        [helper.make_tensor_value_info("input_ids", TensorProto.INT64, [1, "tokens"])],
-        [helper.make_tensor_value_info(k, TensorProto.FLOAT, v) for k, v in shapes.items()],
-        graph.tensors,
-    )
-    opsets = [helper.make_opsetid(*opset) for opset in OPSETS.items()]
-    onnx.save(helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION), target)
+    graph.save("encoder", ids, shapes, target)
 
 
 class EncoderGraph:
@@ -73,6 +65,24 @@ class EncoderGraph:
         name = f"tensor_{len(self.tensors)}"
         self.tensors.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
         return name
+
+    def save(
+        self, name: str, given: ValueInfoProto, shapes: Mapping[str, Sequence[Any]], target: Path
+    ) -> None:
+        """Write the graph from its one input to outputs of these shapes."""
+        outputs = [
+            helper.make_tensor_value_info(k, TensorProto.FLOAT, v) for k, v in shapes.items()
+        ]
+        made = helper.make_graph(self.nodes, name, [given], outputs, self.tensors)
+        opsets = [helper.make_opsetid(*opset) for opset in OPSETS.items()]
+        onnx.save(helper.make_model(made, opset_imports=opsets, ir_version=IR_VERSION), target)
+
+    def encoded(self) -> str:
+        """Send the words through all layers."""
+        hidden = self.embeddings()
+        for number in range(self.weights.layers):
+            hidden = self.layer(hidden, number)
+        return hidden
 
     def embeddings(self) -> str:
         """Add positions and the only type that is used to the words, normalise."""
@@ -168,3 +178,94 @@ class EncoderGraph:
     def normalisation(self, name: str) -> tuple[Floats, Floats]:
         """Return the gain and the bias of a normalisation."""
         return self.weights.vector(f"{name}.w"), self.weights.vector(f"{name}.b")
+
+
+ZERO = 128  # what stands for 0 in a matrix at 8 bits
+
+
+class Rounded(NamedTuple):
+    """Hold a matrix at 8 bits: numbers (rows, columns) and a scale for each row."""
+
+    numbers: NDArray[np.int8]
+    scales: Floats
+
+    def values(self) -> Floats:
+        """Return the weights, shape (rows, columns)."""
+        return self.numbers.astype(np.float32) * self.scales[:, None].astype(np.float32)
+
+
+class ReaderWeights(PackedWeights):
+    """Give the tensors of the encoder, but those that the reader has itself."""
+
+    def __init__(self, encoder: Path, reader: Path) -> None:
+        """Read both files."""
+        super().__init__(encoder)
+        with np.load(reader, allow_pickle=False) as file:
+            self._own = dict(file)
+
+    def owns(self, name: str) -> bool:
+        """Tell whether a matrix is the reader's own."""
+        return f"{name}.scales" in self._own
+
+    def rounded(self, name: str) -> Rounded:
+        """Return a matrix of the reader."""
+        return Rounded(self._own[name], self._own[f"{name}.scales"].astype(np.float32))
+
+    def vector(self, name: str) -> Floats:
+        """Return a tensor that is not packed, flat."""
+        own = self._own.get(name)
+        return super().vector(name) if own is None else own.astype(np.float32)
+
+    def matrix(self, name: str, columns: int) -> Any:  # noqa: ANN401 - both kinds have `values`
+        """Return a tensor of shape (outputs, columns)."""
+        return self.rounded(name) if self.owns(name) else super().matrix(name, columns)
+
+
+class ReaderGraph(EncoderGraph):
+    """Collect the nodes of the reader."""
+
+    weights: ReaderWeights
+
+    def words(self) -> str:
+        """Take the vectors of words as they are given."""
+        return "words"
+
+    def first(self, hidden: str) -> str:
+        """Return the state of the first token, shape (1, 1, width)."""
+        return self.node("Gather", [hidden, self.tensor(np.array([0]))], axis=1)
+
+    def outer(self, name: str, value: str, columns: int) -> str:
+        """Multiply by the second matrix of a feed-forward layer, at 8 bits where it is own."""
+        if not self.weights.owns(f"{name}.w"):
+            return super().outer(name, value, columns)
+        rounded = self.weights.rounded(f"{name}.w")
+        numbers = (rounded.numbers.astype(np.int16) + ZERO).astype(np.uint8)
+        rows = len(numbers)
+        scales = np.repeat(rounded.scales[:, None], columns // BLOCK, axis=1)
+        return self.node(
+            "MatMulNBits",
+            [
+                value,
+                self.tensor(numbers.reshape(rows, -1, BLOCK)),
+                self.tensor(scales.astype(np.float32).reshape(-1)),
+            ],
+            K=columns,
+            N=rows,
+            bits=8,
+            block_size=BLOCK,
+            accuracy_level=1,
+        )
+
+
+def export_reader(encoder: Path, reader: Path, target: Path) -> None:
+    """Write the reader: words (1, tokens, width) in, logits of start, end and null out."""
+    weights = ReaderWeights(encoder, reader)
+    graph = ReaderGraph(weights)
+    hidden = graph.encoded()
+    for name, given in (("spans", hidden), ("null", graph.first(hidden))):
+        matrix = weights.vector(f"{name}.w").reshape(weights.width, -1)
+        product = graph.node("MatMul", [given, graph.tensor(matrix)])
+        graph.node("Add", [product, graph.tensor(weights.vector(f"{name}.b"))], name)
+    shape = [1, "tokens", weights.width]
+    words = helper.make_tensor_value_info("words", TensorProto.FLOAT, shape)
+    graph.save("reader", words, {"spans": [1, "tokens", 2], "null": [1, 1, 1]}, target)

@@ -11,13 +11,11 @@ import numpy as np
 
 from core.distribution import require_extra
 from core.errors import ModelError
-from models.digest import content_digest, named_id
-from models.embedder_backend import Backend
-from models.folder import ModelFolder, find_folder
-from models.onnx_export import export_classifier
-from models.onnx_session import ExportError, OnnxSession, RunOptions, ensure_onnx
+from models.embeddings import Backend
+from models.folder import ModelFolder, content_digest, find_folder, named_id
+from models.onnx_runtime import ExportError, OnnxSession, RunOptions, ensure_onnx
 from models.table import find_card
-from models.torch_loading import check_device, torch_loading
+from models.torch_loading import check_device, export_classifier, torch_loading
 from models.vectors import Vectors
 
 NO_RERANKER = "none"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
-from core.operations import ComposeQuery
-from core.registers import Register
+from core.operations import ComposeQuery, Register
 from graph.context import Context
 from graph.reading import operation_of, settled
 from graph.state import State, Update

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
-from core.operations import ExtractAnswer, ExtractEntities
-from core.registers import Register
+from core.operations import ExtractAnswer, ExtractEntities, Register
 from core.types import Evidence, Finding, SubQuestion
 from graph.context import Context
 from graph.reading import (

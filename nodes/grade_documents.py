@@ -8,8 +8,7 @@ from typing import Any
 from langgraph.runtime import Runtime
 
 from core.budget import Usage
-from core.operations import MapRetrieve
-from core.registers import FilledQuery, Register, SearchHits
+from core.operations import FilledQuery, MapRetrieve, Register, SearchHits
 from core.trace import Step
 from core.types import Evidence, Grade, SubQuestion
 from graph.context import Context

@@ -6,8 +6,7 @@ from itertools import chain, zip_longest
 
 from langgraph.runtime import Runtime
 
-from core.operations import FilterCe, IntersectHits, UnionHits
-from core.registers import Register
+from core.operations import FilterCe, IntersectHits, Register, UnionHits
 from graph.context import Context
 from graph.reading import asked_plan, held_evidence, operation_of, register
 from graph.state import State, Update

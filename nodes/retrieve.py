@@ -11,7 +11,7 @@ from core.budget import Usage
 from core.errors import CallerError
 from core.language.replacing import words_replaced
 from core.language.tokens import estimate_tokens
-from core.registers import SearchHits, searched
+from core.operations import SearchHits, searched
 from core.trace import Step
 from core.types import Call, Evidence, SubQuestion
 from graph.context import Context

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.citations import citation_marks, numbered_sources
-from core.record_names import ROW
-from core.types import Claim, Evidence, Plan, StopReason, Understanding
+from core.metadata import ROW
+from core.types import (
+    Claim,
+    Evidence,
+    Plan,
+    StopReason,
+    Understanding,
+    citation_marks,
+    numbered_sources,
+)
 from reasoning.rules.answering.blocks import CODE_KIND
 from reasoning.rules.answering.summaries import summarised
 from reasoning.rules.lexicon import lexicon

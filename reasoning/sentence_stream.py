@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from core.streaming import StreamEvent
+from core.trace import StreamEvent
 from core.types import Claim, Draft, Evidence, Plan
 from reasoning.rendering import render_claims
 from reasoning.verification import OTHER_LANGUAGE, unsupported_reason

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from core.tool_spec import ToolSpec
 from core.types import (
     Draft,
     Evidence,
@@ -14,6 +13,7 @@ from core.types import (
     Plan,
     Rewrite,
     SubQuestion,
+    ToolSpec,
     Understanding,
 )
 

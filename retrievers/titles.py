@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from core.language.analysis import content_terms
 from core.language.scan import fold
-from core.versions import version_order
+from core.metadata import version_order
 from stores.sqlite.listing import DocumentName
 
 # What a name is worth: the very title, its words in another form, nearly all of them. A title that

@@ -30,8 +30,8 @@ from benchmarks import answer_sets
 from core.language.sentences import sentence_spans
 from evals.dataset import find_file, read_objects
 from models.embedded import EMBEDDED, PACKED, embedded_folder
+from models.packed_embedder import HEADING, QUESTION
 from models.packed_weights import PackedWeights, PieceTokenizer, export_pieces
-from models.reader import HEADING, QUESTION
 
 DATA = ("squad2", "xquad_en", "xquad_ru", "xquad_zh", "cmrc2018_zh")
 SQUAD = ("squad_train", "tydi_en", "tydi_ru", "drcd", "covid")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from core.auth import AuthContext
-from core.filters import MOST, as_texts
+from core.metadata import MOST_FILTERS as MOST
+from core.metadata import as_texts
 from core.question import checked_question, joined_names
 from core.time_limit import TimeLimit, limited_time
 

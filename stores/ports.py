@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from core.auth import AuthContext
-    from core.filters import Filter
+    from core.metadata import Filter
     from core.profile import Profile
     from core.settings import Settings
     from core.trace import RunRecord

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from hypothesis import strategies as st
 
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Call, Plan, SubQuestion
+from core.types import Call, Plan, SubQuestion, ToolSpec
 from reasoning.planning.facts import BrokenRule, Facts, problems
 from reasoning.planning.rules import RULES
 from reasoning.planning.slots import escaped

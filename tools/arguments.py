@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from core.auth import AuthContext
 from core.errors import CallerError, PolicyError
-from core.filters import parse_filters
+from core.metadata import parse_filters
 from retrievers.types import Index
 from tools.types import ToolError
 

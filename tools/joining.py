@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from core.record_names import ROW
-from core.tool_spec import ToolSpec
-from core.types import Evidence, FieldInfo
+from core.metadata import ROW
+from core.types import Evidence, FieldInfo, ToolSpec
 from retrievers.channels import VECTOR
 from tools.record_rows import together
 from tools.types import ToolError, ToolResult

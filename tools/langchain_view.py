@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.tools import StructuredTool
 
 from core.auth import AuthContext
-from core.tool_spec import ToolSpec
+from core.types import ToolSpec
 from tools.toolbox import Toolbox
 
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from core.auth import AuthContext
-from core.tool_spec import ToolSpec
-from core.types import Evidence
+from core.types import Evidence, ToolSpec
 from retrievers.types import Index, RetrievalResult
 from tools.arguments import schema_of
 from tools.types import ToolResult

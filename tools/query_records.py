@@ -10,12 +10,11 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from core.auth import AuthContext
-from core.ledger import current_ledger
-from core.record_names import ANY_FIELD, find_title
+from core.budget import current_ledger
+from core.metadata import ANY_FIELD, find_title
 from core.time_limit import TimeUpError
-from core.tool_spec import ToolSpec
 from core.trace import StageStep
-from core.types import Evidence, FrozenModel
+from core.types import Evidence, FrozenModel, ToolSpec
 from retrievers.channels import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query, RetrievalResult

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 
-from core.record_names import HELD, ROW
+from core.metadata import HELD, ROW
 from core.types import Evidence
 from languages.language import find_language
 from stores.sqlite.record_conditions import Condition

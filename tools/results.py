@@ -19,7 +19,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from core.auth import AuthContext
-from core.cache.cache import Cache, local_cache
+from core.cache import Cache, local_cache
 from core.distribution import program_version
 from retrievers.types import Index
 from tools.types import ToolResult

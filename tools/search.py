@@ -13,9 +13,8 @@ from typing import Any
 from pydantic import Field
 
 from core.auth import AuthContext
-from core.filters import MOST
-from core.tool_spec import ToolSpec
-from core.types import FrozenModel
+from core.metadata import MOST_FILTERS as MOST
+from core.types import FrozenModel, ToolSpec
 from retrievers.channels import TEXT, VECTOR
 from retrievers.fusion import RRF_CONSTANT
 from retrievers.hybrid import hybrid_search

@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 from core.auth import AuthContext
-from core.filters import Filter
-from core.ledger import current_ledger
+from core.budget import current_ledger
+from core.metadata import Filter
 from core.profile import ToolProfile
 from core.settings import Settings
 from core.time_limit import TimeLimit, TimeUpError, limited_time
-from core.tool_spec import ToolSpec
-from core.types import Evidence, TermWeights
+from core.types import Evidence, TermWeights, ToolSpec
 from models.vectors import Vectors
 from retrievers.fusion import RRF_CONSTANT
 from retrievers.rerank import RERANK, rerank

@@ -7,9 +7,8 @@ from typing import Any, Protocol
 
 from core.auth import AuthContext
 from core.errors import CallerError
-from core.tool_spec import ToolSpec
 from core.trace import StageStep
-from core.types import Evidence
+from core.types import Evidence, ToolSpec
 
 
 class ToolError(CallerError):

@@ -17,7 +17,7 @@ from core.budget import Usage
 from core.errors import CallerError, shorten
 from core.question import checked_question
 from core.settings import Settings
-from core.tool_spec import ToolSpec
+from core.types import ToolSpec
 from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile, load_plan
 from reasoning.planning.proposing import proposed_plan

@@ -11,8 +11,8 @@ from cli.arguments import Json
 from cli.options import AskOptions, opened, storable, with_ask_options
 from cli.terminal.draw import shortened
 from cli.terminal.output import print_json, stdout, warn
-from core.citations import place_of
 from core.errors import CallerError
+from core.types import place_of
 from serve.searching import SEARCHES, searched
 
 SHOWN = 300

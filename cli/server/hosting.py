@@ -11,9 +11,9 @@ from app.session import Session
 from cli.app import run
 from cli.server.running import Host, hosted
 from cli.terminal.output import fail, stderr, stdout, warn
-from core.environment import using
 from core.errors import CallerError, ModelError
 from core.settings import SECRETS, Settings, changes_of, load_settings
+from core.settings_sources import using
 from serve.access.modes import check_mode
 from serve.app import make_app
 from serve.app_state import AppState, make_app_state

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from cli.server.remote import channel_closed, entered
 from cli.server.running import host
-from core.environment import PREFIX, default_data, variables
-from core.settings_file import VARIABLE
+from core.settings_sources import PREFIX, VARIABLE, default_data, variables
 from serve.operator.frames import FrameError
 from stores.folder import whole
 from stores.lock import OwnedError, is_of, read_owner

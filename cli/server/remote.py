@@ -15,8 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from cli.terminal.output import fail, stderr, stdout
-from core.environment import PREFIX
-from core.settings_file import VARIABLE
+from core.settings_sources import PREFIX, VARIABLE
 from serve.operator.frames import LOOPBACK, Channel, Frame, FrameError, enter
 from stores.lock import OwnedError, Owner
 

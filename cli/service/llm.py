@@ -21,8 +21,7 @@ from cli.options import flags_from
 from cli.terminal.output import print_json, stderr, stdout, warn
 from core.errors import CarrelError, ModelError
 from core.settings import Settings, load_settings, variable_of
-from models.chat.open_chat import wanted_chat
-from models.chat.probe import probe, servers_found
+from models.chat.open_chat import probe, servers_found, wanted_chat
 from models.llama.control import ALREADY_RUNNING, already_starting, failed, inspect, prepare, start
 from models.llama.control import stop as stop_server
 from models.llama.plan import ServePlan

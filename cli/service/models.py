@@ -15,11 +15,10 @@ from cli.arguments import Json, Set
 from cli.options import settings_from
 from cli.terminal.output import print_json, stderr, stdout
 from cli.terminal.progress import ByteBars
-from models.chat_table import find_chat_card
 from models.download import Advance, Pulled, file_sha256, pull_chat_model
 from models.embedded import embedded_folder
-from models.named import NamedModel, find_named, named_models
-from models.verify import pull_snapshot, verify_model
+from models.named import NamedModel, find_named, named_models, pull_snapshot, verify_model
+from models.table import find_chat_card
 
 app = typer.Typer(
     name="models",

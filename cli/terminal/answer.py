@@ -7,8 +7,8 @@ from typing import Any
 from rich.markup import escape
 
 from cli.terminal.output import stderr, stdout, warn
-from core.citations import place_of
-from core.streaming import StreamEvent
+from core.trace import StreamEvent
+from core.types import place_of
 
 
 class AnswerPrinter:

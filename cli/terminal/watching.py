@@ -18,8 +18,7 @@ from cli.server.running import running
 from cli.terminal.answer import AnswerPrinter
 from cli.terminal.draw import shortened, step_line
 from cli.terminal.output import check_interrupted, stderr
-from core.streaming import StreamEvent
-from core.trace import Step
+from core.trace import Step, StreamEvent
 from models.chat.types import ModelCancelled
 
 if TYPE_CHECKING:

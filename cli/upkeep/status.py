@@ -25,8 +25,8 @@ from cli.terminal.output import counted, print_json, stderr, stdout, warn
 from core.auth import AuthContext
 from core.errors import CarrelError
 from core.settings import Settings
-from models.chat.faults import NoConnection
-from models.chat.probe import served_model
+from models.chat.open_chat import served_model
+from models.chat.types import NoConnection
 from stores.lock import read_owner
 from stores.ports import Record
 

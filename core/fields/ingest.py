@@ -1,4 +1,4 @@
-"""Settings: say how documents are read and cut."""
+"""Settings of keeping and reading documents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,30 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from core.fields.group import LIVE, Group
+from core.fields.group import IGNORED, LIVE, Group
+
+
+class StorageSettings(Group):
+    """Say how a data directory is kept, erased and backed up."""
+
+    insecure_permissions: Annotated[bool, IGNORED] = Field(
+        False,
+        description="Use a data directory that other users of the machine can read or write, as it"
+        " is; without, it is closed to them, or refused.",
+    )
+    lock_wait_s: Annotated[float, IGNORED] = Field(
+        1.0, ge=0, le=60, description="How long to wait for a data directory another process owns."
+    )
+    min_free_mb: Annotated[int, LIVE] = Field(
+        100, ge=0, description="Ingest refuses to start with less free disk than this."
+    )
+    erase_wait_s: float = Field(
+        30, ge=0, le=600, description="How long an erasure waits for readers of a database's log."
+    )
+    backup_max_gb: float = Field(
+        100, gt=0, le=100_000, description="Largest backup that is restored, unpacked, in GB."
+    )
+
 
 ChunkerName = Literal["sentence", "fixed", "semantic", "structural"]
 
@@ -95,3 +118,24 @@ class IngestSettings(Group):
                 f" ({self.chunk_size})"
             )
         return self
+
+
+class LibrarySettings(Group):
+    """Say what makes a library catalogue."""
+
+    min_text_words: int = Field(
+        0, ge=0, description="Leave out full texts with fewer words (library profile: 200)."
+    )
+    drop_links: bool = Field(
+        False,
+        description="Take hyperlinks and marks of formatting out of texts and annotations (library"
+        " profile: on).",
+    )
+    drop_repeats: bool = Field(
+        False,
+        description="Find a repeated annotation or passage of a collection only once, in the first"
+        " document that the caller may see (library profile: on).",
+    )
+    book_links: bool = Field(
+        False, description="Link full texts to the records of their books (library profile: on)."
+    )

@@ -1,4 +1,4 @@
-"""Settings: say how evidence is searched and ranked."""
+"""Settings of searching, from embedders and indexes to ranked and widened evidence."""
 
 from __future__ import annotations
 
@@ -7,6 +7,42 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from core.fields.group import AT_START, LIVE, REFUSED, ChangeRule, Group
+
+
+class EmbeddingSettings(Group):
+    """Say how the embedder, which `embedder` names, is run and given texts."""
+
+    CHANGES: ClassVar[ChangeRule] = REFUSED
+
+    languages: list[str] | None = Field(
+        None,
+        description="Languages another embedder serves (ISO 639-1); unset: as the model table says,"
+        " any for models it does not know.",
+    )
+    query_prompt: str | None = Field(
+        None, description="Put before each question; unset: as the model's files or table say."
+    )
+    passage_prompt: str | None = Field(
+        None, description="Put before each passage; unset: as the model's files or table say."
+    )
+    second: str = Field(
+        "none",
+        min_length=1,
+        description="A second embedder that votes beside the first: 'none' or as 'embedder'.",
+    )
+    backend: Literal["auto", "onnx", "torch"] = Field(
+        "auto",
+        description="What runs embedders and re-ranker; auto: ONNX where it agrees with torch.",
+    )
+    device: Literal["cpu", "cuda", "mps"] = Field(
+        "cpu",
+        description="Where torch runs embedders and re-ranker that are not embedded; ONNX files run"
+        " on the CPU, so that another device is torch's.",
+    )
+    threads: int = Field(2, ge=1, le=64, description="Threads of embedders and re-ranker.")
+    cache: int = Field(
+        10_000, ge=1, description="Vectors of questions and sentences that memory holds at most."
+    )
 
 
 class RetrievalSettings(Group):
@@ -55,4 +91,88 @@ class RetrievalSettings(Group):
     )
     classic_books: Annotated[bool, AT_START] = Field(
         True, description="Let the record and the full texts of a book vote as one (classic)."
+    )
+
+
+class LinksSettings(Group):
+    """Say how a search follows names from its best hits to other chunks."""
+
+    CHANGES: ClassVar[ChangeRule] = LIVE
+
+    channel: bool = Field(
+        False, description="Follow the names in the best hits to chunks that say them too."
+    )
+    agent: bool = Field(
+        True, description="The same in the tool `search` and in scoped tools made of it."
+    )
+    seeds: int = Field(3, ge=1, le=20, description="Best hits whose names are followed.")
+    weight: float = Field(
+        0.7, ge=0, le=5, description="What the best link adds, as a share of the best score."
+    )
+
+
+class SelectionSettings(Group):
+    """Say how ranked evidence is re-ranked, cut and widened."""
+
+    CHANGES: ClassVar[ChangeRule] = LIVE
+
+    stage_rerank: bool = Field(
+        True,
+        description="Re-rank the best hits with the cross-encoder, where `reranker` names one.",
+    )
+    rerank_pool: int = Field(50, ge=1, le=1000, description="Hits the cross-encoder reads.")
+    rerank_threshold: float = Field(
+        0.0, ge=0, le=1, description="Re-ranked hits below this score are dropped; 0 keeps all."
+    )
+    stage_factors: bool = Field(
+        True, description="Re-rank by version, headings, code, index pages and API names."
+    )
+    stage_near_duplicates: bool = Field(True, description="Drop what repeats better evidence.")
+    near_duplicate: float = Field(
+        0.9, gt=0, le=1, description="Jaccard similarity of texts that say the same."
+    )
+    stage_coverage: bool = Field(False, description="Choose evidence that covers the question.")
+    stage_token_budget: bool = Field(True, description="Cut evidence to the token budget.")
+    context_tokens: int = Field(
+        12_000, ge=100, description="Tokens of the evidence of one search at most."
+    )
+    context_window: int = Field(
+        0, ge=0, description="Tokens the model that answers can read; 0 when none reads."
+    )
+    context_share: float = Field(
+        0.7, gt=0, le=1, description="Share of that window which evidence may fill."
+    )
+    stage_announced: bool = Field(
+        True, description="Add the chunk that a hit announces by a colon at its end."
+    )
+    stage_neighbours: bool = Field(False, description="Add the chunks around the best hits.")
+    neighbours_best: int = Field(3, ge=1, le=100, description="Hits that get their neighbours.")
+    neighbours_reach: int = Field(1, ge=1, le=10, description="Neighbours on either side.")
+
+
+class SegmentsSettings(Group):
+    """Say how the memory-mapped search segments are built and used."""
+
+    CHANGES: ClassVar[ChangeRule] = REFUSED
+
+    min_rows: int = Field(
+        500, ge=1, description="Collections with fewer chunks are indexed in memory, without files."
+    )
+    rebuild_min_rows: int = Field(
+        100, ge=0, description="Fewer new and deleted chunks than this never cause a rebuild."
+    )
+
+
+class ChromaSettings(Group):
+    """Say where Chroma is, for directories that have it as their search index."""
+
+    CHANGES: ClassVar[ChangeRule] = REFUSED
+
+    url: str = Field(
+        "",
+        description="Address of a Chroma server, as http://localhost:8000; empty for a folder in"
+        " the data directory.",
+    )
+    timeout_s: float = Field(
+        10, gt=0, le=600, description="Seconds a Chroma server may take to answer once."
     )

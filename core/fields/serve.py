@@ -1,12 +1,14 @@
-"""Settings: serve many callers over HTTP from one process (`carrel serve`)."""
+"""Settings of serving: callers, the record of what they do, caches, and checks meanwhile."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field
+from pydantic import Field, SecretStr, field_validator
 
-from core.fields.group import AT_START, IGNORED, LIVE_IGNORED, ChangeRule, Group
+from core.fields.group import AT_START, IGNORED, LIVE, LIVE_IGNORED, REFUSED, ChangeRule, Group
 
 
 class ServeSettings(Group):
@@ -121,4 +123,129 @@ class ServeSettings(Group):
     )
     openai_sources: Annotated[bool, AT_START] = Field(
         False, description="End answers to OpenAI clients with a list of their sources."
+    )
+
+
+JwtAlgorithm = Literal["HS256", "RS256", "ES256", "EdDSA"]
+
+
+class JwtSettings(Group):
+    """Say which signed tokens are good."""
+
+    CHANGES: ClassVar[ChangeRule] = IGNORED
+
+    key: SecretStr | None = Field(
+        None, description="Secret (HS256) that signed tokens are checked with."
+    )
+    public_key: Path | None = Field(
+        None, description="PEM file of the public key that signed tokens are checked with."
+    )
+    algorithm: JwtAlgorithm = Field(
+        "HS256", description="The one algorithm that signed tokens may use."
+    )
+    audience: str = Field("", description="Audience that a token must name.")
+    issuer: str = Field("", description="Issuer that a token must name.")
+    leeway_seconds: int = Field(
+        60, ge=0, le=600, description="Difference between clocks that an expiry tolerates."
+    )
+
+
+QuestionText = Literal["none", "hash", "text"]
+
+
+class AuditSettings(Group):
+    """Keep a record of what callers do."""
+
+    CHANGES: ClassVar[ChangeRule] = LIVE
+
+    enabled: Annotated[bool, LIVE_IGNORED] = Field(
+        True, description="Keep a record of logins, retrievals, answers, uploads and keys."
+    )
+    questions: QuestionText = Field(
+        "none",
+        description="What the record holds of a question: nothing, its keyed hash, or its text.",
+    )
+    days: int = Field(0, ge=0, le=36_500, description="Days that the record is kept; 0: for ever.")
+    key: Annotated[SecretStr | None, IGNORED] = Field(
+        None, description="Secret that audit rows are signed with; else a file in the data."
+    )
+
+
+REDIS_SCHEMES = ("redis", "rediss", "unix")
+
+
+class CachingSettings(Group):
+    """Say what is remembered, for how long, and where; a time of 0 remembers nothing."""
+
+    CHANGES: ClassVar[ChangeRule] = REFUSED
+
+    embedding_hours: float = Field(
+        24, ge=0, le=8760, description="How long vectors of questions and sentences are remembered."
+    )
+    rewrite_hours: float = Field(
+        1,
+        ge=0,
+        le=8760,
+        description="How long what a chat model makes of a question is remembered.",
+    )
+    result_minutes: float = Field(
+        15,
+        ge=0,
+        le=525_600,
+        description="How long the results of a caller's search are remembered.",
+    )
+    answer_minutes: float = Field(
+        15,
+        ge=0,
+        le=525_600,
+        description="How long `carrel serve` gives a caller the same answer to the same question.",
+    )
+    mb: float = Field(
+        16,
+        gt=0,
+        le=65_536,
+        description="Memory for remembered results, rewrites and answers, each.",
+    )
+    redis_url: str = Field(
+        "",
+        description="Redis that keeps all of this beside this process's memory:"
+        " redis://HOST:PORT/DB, rediss://… or unix:///PATH; empty: none.",
+    )
+    redis_password: SecretStr | None = Field(None, description="Password of that Redis.")
+    redis_seconds: float = Field(
+        0.2, gt=0, le=60, description="How long Redis may take to connect, or to reply."
+    )
+
+    @field_validator("redis_url")
+    @classmethod
+    def _names_a_redis(cls, url: str) -> str:
+        if not url:
+            return url
+        parts = urlsplit(url)  # raises ValueError itself
+        if parts.scheme not in REDIS_SCHEMES or not (parts.hostname or parts.path):
+            raise ValueError("a Redis is named like redis://localhost:6379/0 or unix:///run/redis")
+        if "@" in parts.netloc:  # URLs are shown and kept
+            raise ValueError("a URL holds no password; set CARREL_CACHING__REDIS_PASSWORD to it")
+        return url
+
+
+class ChecksSettings(Group):
+    """Say how a data directory is checked for damage."""
+
+    interval_s: float = Field(
+        600, ge=1, le=86_400, description="Seconds between two self-checks of `carrel serve`."
+    )
+
+
+class StudioSettings(Group):
+    """Name LangGraph Studio's one local user, whom no caller can change."""
+
+    collection: str = Field("default", description="Collection that Studio asks.")
+    tenant: str = Field("default", description="Tenant of Studio's user.")
+    user: str = Field("local", description="Name of Studio's user.")
+    roles: list[str] = Field(
+        default_factory=list, description="Roles of Studio's user, separated by commas."
+    )
+    clarify: bool = Field(
+        False, description="Let runs in Studio ask back, which interrupts them until a reply."
     )

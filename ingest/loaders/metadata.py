@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from core.record_names import CANONICAL, SYNONYMS
+from core.metadata import CANONICAL, SYNONYMS
 
 _LISTS = {"authors", "keywords"}
 _MAX_VALUE = 10_000

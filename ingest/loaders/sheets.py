@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from core.errors import DocumentError
-from core.record_names import find_title
+from core.metadata import find_title
 from ingest.loaders.cells import Cell, find_header, names_of, shown
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import SECTION_SEPARATOR, Outline, table_text

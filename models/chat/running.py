@@ -14,11 +14,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from core.budget import Ledger
 from core.errors import ModelError
-from core.ledger import Ledger
 from core.settings import Settings, variable_of
-from models.chat.faults import RunTimeout
-from models.chat.types import ModelCancelled, ModelReplyError, ModelTimeout
+from models.chat.types import ModelCancelled, ModelReplyError, ModelTimeout, RunTimeout
 
 REPLY_BYTES = 8000000  # bytes of one reply that are read at most
 

@@ -15,8 +15,7 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
 
-from models.chat.faults import ModelRefused, no_server
-from models.chat.types import ModelTimeout
+from models.chat.types import ModelRefused, ModelTimeout, no_server
 
 
 def is_loopback(host: str) -> bool:

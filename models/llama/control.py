@@ -12,11 +12,11 @@ from pathlib import Path
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
 from models.llama.plan import HEALTH_SECONDS, PLAN, STOP_SECONDS, ServePlan, make_plan
-from models.llama.processes import end_process
 from models.llama.server_state import (
     STATE,
     SUPERVISOR_LOG,
     ServerState,
+    end_process,
     ensure_key,
     home_of,
     look,

@@ -28,8 +28,18 @@ from filelock import FileLock, Timeout
 from models.llama.command import server_environment
 from models.llama.control import ALREADY_RUNNING
 from models.llama.plan import SLOTS, ServePlan
-from models.llama.processes import birth, cpu_seconds
-from models.llama.server_state import KEY, LOCK, LOG, STATE, Phase, ServerState, look, write_state
+from models.llama.server_state import (
+    KEY,
+    LOCK,
+    LOG,
+    STATE,
+    Phase,
+    ServerState,
+    birth,
+    cpu_seconds,
+    look,
+    write_state,
+)
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 LAST_LINES = 3

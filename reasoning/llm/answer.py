@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from core.budget import current_ledger
 from core.language.analysis import content_terms
 from core.language.cues import cues
 from core.language.sentences import sentence_spans
-from core.ledger import current_ledger
 from core.types import Citation, Claim, Evidence, SubQuestion, Understanding
 from models.chat.types import ChatReply, ChatRequest, Message
 from models.embeddings import Embedder

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from core.tool_spec import ToolSpec
-from core.types import Evidence, Grade, Plan, SubQuestion
+from core.types import Evidence, Grade, Plan, SubQuestion, ToolSpec
 from models.chat.types import ChatReply, ChatRequest, Message
 from reasoning.llm.data import as_data, evidence_data, language_name, tools_data
 from reasoning.llm.deciding import Ask, Decider, I, ReplyReader, T

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from core.language.cues import resource
-from core.tool_spec import ToolSpec
-from core.types import Evidence
+from core.types import Evidence, ToolSpec
 from languages.language import known_languages
 
 # Our own delimiters, and the control words of chat templates: servers read those as tokens

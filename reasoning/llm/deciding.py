@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from core.cache.cache import Cache
+from core.budget import current_ledger
+from core.cache import Cache
 from core.errors import ModelError, shorten
-from core.ledger import current_ledger
 from core.settings import Settings
 from models.chat.types import (
     ChatModel,

@@ -12,11 +12,10 @@ import yaml
 from filelock import FileLock, Timeout
 from pydantic import Field
 
-from core.fields.llm import DECISIONS, NULL
+from core.budget import Ledger, opened_ledger
+from core.fields.chat import DECISIONS, NULL
 from core.language.analysis import terms
-from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
-from core.tool_spec import ToolSpec
 from core.types import (
     AnswerKind,
     Evidence,
@@ -25,6 +24,7 @@ from core.types import (
     Plan,
     SubQuestion,
     TermWeights,
+    ToolSpec,
     Understanding,
 )
 from models.chat.types import ChatModel, ModelUnavailable

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from core.fields.llm import DECISIONS, NULL
+from core.fields.chat import DECISIONS, NULL
 from core.settings import Settings
 from core.types import FrozenModel
 from models.chat.types import Capabilities

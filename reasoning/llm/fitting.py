@@ -6,8 +6,8 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
+from core.budget import current_ledger
 from core.language.tokens import estimate_tokens
-from core.ledger import current_ledger
 from core.types import Evidence
 from models.chat.types import ChatModel, ChatRequest, ModelOverflow
 

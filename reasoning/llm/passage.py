@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from core.ledger import current_ledger
+from core.budget import current_ledger
 from core.settings import Settings
 from models.chat.types import ChatModel, ModelOverflow
 from reasoning.llm.data import as_data, language_name

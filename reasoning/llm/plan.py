@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.tool_spec import ToolSpec
-from core.types import Plan, Understanding
+from core.types import Plan, ToolSpec, Understanding
 from models.chat.types import ChatRequest
 from models.embeddings import Embedder
 from reasoning.llm.data import one_line, tools_data

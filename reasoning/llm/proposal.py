@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import AnswerKind, Call, Part, Plan, SubQuestion, Understanding
+from core.types import AnswerKind, Call, Part, Plan, SubQuestion, ToolSpec, Understanding
 from models.embeddings import Embedder
 from reasoning.drift import kept_in_any_form
 from reasoning.llm.deciding import Decider

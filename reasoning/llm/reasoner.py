@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from core.cache.cache import Cache
-from core.fields.llm import NULL
+from core.budget import current_ledger
+from core.cache import Cache
+from core.fields.chat import NULL
 from core.language.analysis import content_terms
 from core.language.detect import UNDETERMINED
-from core.ledger import current_ledger
-from core.record_names import ROW
+from core.metadata import ROW
 from core.settings import Settings
-from core.tool_spec import ToolSpec
 from core.types import (
     Claim,
     Draft,
@@ -24,6 +23,7 @@ from core.types import (
     QuestionKind,
     Rewrite,
     SubQuestion,
+    ToolSpec,
     Understanding,
 )
 from models.chat.types import ChatModel

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.tool_spec import ToolSpec
-from core.types import Evidence, Rewrite, SubQuestion
+from core.types import Evidence, Rewrite, SubQuestion, ToolSpec
 from models.chat.types import ChatRequest
 from models.embeddings import Embedder
 from reasoning.llm.data import as_data, evidence_data, one_line, tools_data

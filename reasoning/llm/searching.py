@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.tool_spec import ToolSpec
-from core.types import Call
+from core.types import Call, ToolSpec
 from models.embeddings import Embedder
 from reasoning.drift import similarity
 from reasoning.llm.deciding import Decider

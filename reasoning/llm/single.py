@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.tool_spec import ToolSpec
-from core.types import Draft, Evidence, Grade, Plan, Rewrite, SubQuestion, Understanding
+from core.types import Draft, Evidence, Grade, Plan, Rewrite, SubQuestion, ToolSpec, Understanding
 from reasoning.llm.answer import answer_of
 from reasoning.llm.excerpts import Excerpt
 from reasoning.llm.reasoner import LlmReasoner

@@ -6,8 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from core.operations import AnyOperation, ComposeQuery, MapRetrieve, Reference, Retrieve, UnionHits
-from core.registers import FilledQuery, Register
+from core.operations import (
+    AnyOperation,
+    ComposeQuery,
+    FilledQuery,
+    MapRetrieve,
+    Reference,
+    Register,
+    Retrieve,
+    UnionHits,
+)
 from core.settings import Settings
 from core.types import Plan, SubQuestion
 from reasoning.planning.compiler import entity_hop

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import islice, product
 
-from core.operations import ComposeQuery
-from core.registers import FilledQuery, Register
+from core.operations import ComposeQuery, FilledQuery, Register
 from core.types import Finding, Plan, SubQuestion
 from reasoning.planning.facts import producers, uses
 from reasoning.planning.slots import filled

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.language.detect import detect_language
-from core.operations import MapRetrieve, Retrieve
-from core.registers import FilledQuery
+from core.operations import FilledQuery, MapRetrieve, Retrieve
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Call, Part, SubQuestion
+from core.types import Call, Part, SubQuestion, ToolSpec
 from reasoning.planning.compiler import top_k
 from reasoning.planning.slots import filled
 from reasoning.rules.plan import calls_for, choose_tools

@@ -8,8 +8,7 @@ from typing import NamedTuple
 from core.errors import shorten
 from core.operations import AnyOperation
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Plan, SubQuestion
+from core.types import Plan, SubQuestion, ToolSpec
 from reasoning.planning.slots import slots_in
 
 

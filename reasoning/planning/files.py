@@ -12,8 +12,7 @@ from core.errors import CallerError, shorten
 from core.language.detect import detect_language
 from core.operations import OPERATIONS, AnyOperation, Merge, operation_adapter
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import FrozenModel, Plan, SubQuestion
+from core.types import FrozenModel, Plan, SubQuestion, ToolSpec
 from reasoning.planning.compiler import compiled
 from reasoning.planning.facts import Facts, Rule, problems, told
 from reasoning.planning.json_lines import FILE_DEPTH, LineError, Located, read_json

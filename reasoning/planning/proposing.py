@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Part, Plan, SubQuestion, Understanding
+from core.types import Part, Plan, SubQuestion, ToolSpec, Understanding
 from reasoning.planning.facts import told
 from reasoning.planning.rules import checked, first_problem
 from reasoning.planning.slots import escaped, literal

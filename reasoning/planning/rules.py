@@ -8,8 +8,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from core.errors import CallerError
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Plan
+from core.types import Plan, ToolSpec
 from reasoning.planning.facts import (
     BrokenRule,
     Facts,

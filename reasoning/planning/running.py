@@ -11,10 +11,10 @@ from core.operations import (
     ExtractAnswer,
     ExtractEntities,
     MapRetrieve,
+    Register,
     Retrieve,
     Synthesize,
 )
-from core.registers import Register
 
 NodeName = Literal["retrieve", "extract", "compose_query", "merge_hits", "generate"]
 SEARCHES = (Retrieve, MapRetrieve)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.tool_spec import ToolSpec
-from core.types import Call, Evidence, Part, Plan, Rewrite, SubQuestion, Understanding
+from core.types import Call, Evidence, Part, Plan, Rewrite, SubQuestion, ToolSpec, Understanding
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
 

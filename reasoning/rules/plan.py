@@ -9,8 +9,7 @@ from math import log
 from typing import Any
 
 from core.language.analysis import content_terms
-from core.tool_spec import ToolSpec
-from core.types import Call, Part, Plan, SubQuestion, Understanding
+from core.types import Call, Part, Plan, SubQuestion, ToolSpec, Understanding
 from models.embeddings import Embedder
 from reasoning.planning.slots import filled, slots_in
 from reasoning.rules.lexicon import lexicon

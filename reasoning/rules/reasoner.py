@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.record_names import ROW
+from core.metadata import ROW
 from core.settings import Settings
-from core.tool_spec import ToolSpec
 from core.types import (
     Draft,
     Evidence,
@@ -16,6 +15,7 @@ from core.types import (
     Rewrite,
     SubQuestion,
     TermWeights,
+    ToolSpec,
     Understanding,
 )
 from models.embeddings import Embedder

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from core.language.analysis import content_terms
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Call, Rewrite, SubQuestion
+from core.types import Call, Rewrite, SubQuestion, ToolSpec
 from models.embeddings import Embedder
 from reasoning.drift import similarity
 from reasoning.rules.answering.summaries import SUMMARISE

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 
 from core.auth import AuthContext, checked_sources
 from core.errors import CallerError, OperatorError
+from core.metadata import ANY
 from core.settings import Settings
-from core.versions import ANY
 from serve.errors import NotAuthenticated
 from stores.accounts.keys import PREFIX, Key, Keys
 

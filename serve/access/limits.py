@@ -19,7 +19,7 @@ from limits.storage import MemoryStorage, RedisStorage
 from limits.strategies import MovingWindowRateLimiter
 
 from core.auth import AuthContext
-from core.cache.redis_store import RETRY_SECONDS
+from core.cache_stores import RETRY_SECONDS
 from core.distribution import require_extra
 from core.errors import OperatorError
 from core.settings import Settings

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.auth import MOST_SOURCES, AuthContext, checked_name
 from core.errors import PolicyError
-from core.versions import ANY
+from core.metadata import ANY
 from serve.access.auth import ANONYMOUS
 from serve.depends import Admin, Parts
 from serve.errors import NotFound

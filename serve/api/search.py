@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.auth import AuthContext
-from core.filters import parse_filters
+from core.metadata import parse_filters
 from serve.api.shapes import FOUND
 from serve.app_state import AppState
 from serve.depends import Caller, Parts

@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 from core.auth import AuthContext
 from core.errors import CallerError, CarrelError, OperatorError
-from core.live import LIVE, taken_over
-from core.settings import FIELDS, SECRETS, Settings
+from core.settings import FIELDS, LIVE, SECRETS, Settings, taken_over
 from serve.access.audit import Audit
 from serve.errors import Refused
 from serve.telemetry.logs import log

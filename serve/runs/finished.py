@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from app.session import Session
 from core.auth import AuthContext
-from core.cache.cache import Cache
+from core.cache import Cache
 from core.errors import CallerError
 from core.question import names_of
 from core.trace import RunRecord

@@ -14,9 +14,8 @@ from typing import TypeVar, cast
 from app.session import Session
 from core.auth import AuthContext
 from core.settings import Settings
-from core.streaming import StreamEvent
 from core.time_limit import TimeLimit, limited_time
-from core.trace import RunRecord, Step
+from core.trace import RunRecord, Step, StreamEvent
 from models.chat.types import ModelCancelled
 from serve.errors import Busy
 from serve.runs.finished import Finished

@@ -19,7 +19,7 @@ from prometheus_client import (
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from core.cache.caches import Caches
+from core.cache import Caches
 from serve.runs.pool import FairPool
 from serve.runs.runner import SessionRunner
 from serve.telemetry.run_figures import Recent, RunFigures, timed

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from core.auth import AuthContext, checked_sources
 from core.errors import CallerError, PolicyError
-from core.versions import ANY
+from core.metadata import ANY
 from stores.sqlite.database import Database
 from stores.sqlite.sums import KEY as SOUND
 from stores.sqlite.sums import sign_key

@@ -11,10 +11,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from core.citations import citation_marks, numbered_sources
 from core.language.analysis import Token, analyze, terms
-from core.record_names import HELD, ROW
-from core.types import Claim
+from core.metadata import HELD, ROW
+from core.types import Claim, citation_marks, numbered_sources
 
 ERASED = "erased"
 WITHHELD = "withheld"

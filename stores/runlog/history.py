@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from core.auth import AuthContext
+from core.metadata import ROW
 from core.question import names_of
-from core.record_names import ROW
 from stores.erasure.redaction import ERASED, listed_by, withhold
 from stores.sqlite.permissions import permission_filter
 from stores.sqlite.sums import LINK, RUN

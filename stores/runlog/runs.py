@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from core.auth import AuthContext
 from core.errors import CallerError, OperatorError
-from core.record_names import ROW
+from core.metadata import ROW
 from core.trace import RunRecord, Step
 from stores.erasure.redaction import redacted
 from stores.erasure.traces import living_passages, phrase_occurs_elsewhere

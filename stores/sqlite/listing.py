@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from core.auth import AuthContext
 from core.errors import CallerError
-from core.filters import GENERAL, Filter
+from core.metadata import GENERAL, Filter
 from stores.sqlite import sums
 from stores.sqlite.catalogue import Collection, VisiblePassages
 from stores.sqlite.permissions import is_shown_as, permission_filter, shown_id

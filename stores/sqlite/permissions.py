@@ -19,8 +19,7 @@ from typing import Literal
 
 from core.auth import AuthContext
 from core.errors import InUseError
-from core.filters import meets_filter
-from core.versions import ANY, LATEST, document_family, version_order
+from core.metadata import ANY, LATEST, document_family, meets_filter, version_order
 from stores.sqlite.schema import SECRET
 from stores.sqlite.sums import ALIAS, DOCUMENT, sign
 

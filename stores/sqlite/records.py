@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from core.auth import AuthContext
-from core.filters import Filter
+from core.metadata import Filter
 from core.time_limit import TimeLimit, limited_time
 from core.types import FieldInfo, RecordTable
 from stores.sqlite.database import Database

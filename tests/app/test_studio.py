@@ -24,8 +24,8 @@ import app.session
 import app.studio
 from app.studio import StudioError, checkpointer, desk, resumed
 from core.budget import Usage
+from core.operations import Register
 from core.profile import Profile
-from core.registers import Register
 from core.settings import Settings, load_settings
 from core.types import Answer, Clarification, Evidence, Plan, Understanding
 from graph.build import build_graph

@@ -28,8 +28,7 @@ from serving import SECONDS, HeldSession, eventually, held_desk, running
 from app.session import Session
 from core.auth import AuthContext
 from core.settings import load_settings
-from core.streaming import StreamEvent
-from core.trace import RunRecord, Step
+from core.trace import RunRecord, Step, StreamEvent
 from ingest.discover import discover
 from models.chat.types import ModelCancelled
 from serve.access.auth import Authenticator

@@ -15,8 +15,8 @@ import pytest
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
+from core.budget import Ledger, opened_ledger
 from core.errors import CallerError
-from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
 from core.time_limit import TimeLimit, TimeUpError, limited_time
 from ingest.pipeline import Pipeline

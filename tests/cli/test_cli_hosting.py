@@ -12,10 +12,9 @@ from cli.arguments import named_path
 from cli.options import opened
 from cli.server.hosting import on_top
 from cli.server.running import Host, hosted, shown
-from core.environment import using
 from core.errors import CallerError
-from core.live import LIVE
-from core.settings import FIELDS, SECRETS, Settings, changes_of, load_settings
+from core.settings import FIELDS, LIVE, SECRETS, Settings, changes_of, load_settings
+from core.settings_sources import using
 
 
 def test_a_commands_settings_lie_on_top_of_the_servers() -> None:

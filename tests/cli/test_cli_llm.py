@@ -25,8 +25,7 @@ from llama_servers import MISSING, find_server_command, free_port
 from core.settings import load_settings
 from models.llama import command, memory
 from models.llama.control import stop
-from models.llama.processes import birth
-from models.llama.server_state import LOCK, ServerState, read_state, write_state
+from models.llama.server_state import LOCK, ServerState, birth, read_state, write_state
 from reasoning.llm.exam_result import result_path
 
 PATIENCE = 60.0  # until something is called missing, on a busy machine

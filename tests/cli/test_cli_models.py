@@ -9,8 +9,8 @@ import pytest
 from commands import Carrel, in_process, process
 from stub_hub import stub_hub
 
-from models import chat_table as tables
-from models.chat_table import chat_table
+from models import table as tables
+from models.table import chat_table
 
 SMALLEST = chat_table()[0]
 DATA = b"GGUF" + b"weights" * 1000

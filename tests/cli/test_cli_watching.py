@@ -10,8 +10,7 @@ from rich.console import Console
 import cli.terminal.answer
 import cli.terminal.watching
 from cli.terminal.watching import Watching
-from core.streaming import StreamEvent
-from core.trace import Step
+from core.trace import Step, StreamEvent
 
 RESULT = {
     "run_id": "r",

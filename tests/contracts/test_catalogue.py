@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from core.auth import AuthContext
 from core.errors import CallerError
-from core.filters import parse_filter
+from core.metadata import parse_filter
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.record_conditions import Condition
 from stores.store import Store

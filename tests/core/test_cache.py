@@ -13,10 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.cache.cache import Cache, local_cache
-from core.cache.memory import OVERHEAD, MemoryStore
-from core.cache.secret import KEY_FILE, Secret, random_secret, secret_of
-from core.cache.types import Held
+from core.cache import Cache, local_cache
+from core.cache_stores import (
+    KEY_FILE,
+    OVERHEAD,
+    Held,
+    MemoryStore,
+    Secret,
+    random_secret,
+    secret_of,
+)
 from core.errors import OperatorError
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text(max_size=8)

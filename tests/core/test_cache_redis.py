@@ -10,11 +10,8 @@ from pathlib import Path
 import pytest
 from redis_servers import MISSING, REDIS, RunningRedis
 
-from core.cache.cache import Cache
-from core.cache.caches import Caches, open_caches
-from core.cache.redis_store import MOST_BYTES, PREFIX, RedisStore, open_redis
-from core.cache.secret import Secret, secret_of
-from core.cache.types import Held
+from core.cache import Cache, Caches, open_caches
+from core.cache_stores import MOST_BYTES, PREFIX, Held, RedisStore, Secret, open_redis, secret_of
 from core.errors import CallerError, OperatorError
 from core.settings import Settings, load_settings
 

@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import CallerError
-from core.filters import Filter, as_texts, meets_filter, parse_filter, parse_filters
-from core.versions import document_family, version_order
+from core.metadata import (
+    Filter,
+    as_texts,
+    document_family,
+    meets_filter,
+    parse_filter,
+    parse_filters,
+    version_order,
+)
 
 COLUMNS = {
     "source": "docs/v2/Refund.md",

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from core.ledger import Ledger, current_ledger, opened_ledger
+from core.budget import Ledger, current_ledger, opened_ledger
 from core.trace import ModelCall
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.citations import place_of
+from core.types import place_of
 
 
 @pytest.mark.parametrize(

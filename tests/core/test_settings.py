@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from core import old_names
-from core.environment import using
 from core.errors import CallerError
-from core.live import LIVE
 from core.settings import (
     FIELDS,
+    LIVE,
     PREFIX,
     Settings,
     changes_of,
@@ -20,6 +19,7 @@ from core.settings import (
     nearest,
     variable_of,
 )
+from core.settings_sources import using
 
 SPECIFIED = {
     "ingest.chunk_size": 1000,

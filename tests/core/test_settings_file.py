@@ -8,9 +8,17 @@ from pathlib import Path
 import pytest
 
 from core.errors import CallerError
-from core.live import LIVE, taken_over
-from core.settings import FIELDS, PREFIX, SECRETS, Settings, by_name, load_settings
-from core.settings_file import VARIABLE, built_in_modes, mode_values
+from core.settings import (
+    FIELDS,
+    LIVE,
+    PREFIX,
+    SECRETS,
+    Settings,
+    by_name,
+    load_settings,
+    taken_over,
+)
+from core.settings_sources import VARIABLE, built_in_modes, mode_values
 
 ROOT = Path(__file__).resolve().parents[2]
 

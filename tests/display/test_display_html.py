@@ -17,11 +17,16 @@ from tiers import examples
 
 from core.trace import RunRecord, Step
 from core.types import Answer, Citation, Claim, Evidence, Plan, StopReason, SubQuestion
-from display.answers import answer_view
-from display.evidence import EvidenceList, evidence_view
+from display.evidence import EvidenceList, answer_view, evidence_view
 from display.html import clean, marked
-from display.notebooks import show_in_notebooks
-from display.runs import evidence_of, run_page, run_plan_view, run_view, steps_view
+from display.runs import (
+    evidence_of,
+    run_page,
+    run_plan_view,
+    run_view,
+    show_in_notebooks,
+    steps_view,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = "The fine is 10 cents a day. A reader may borrow 6 books. 书可以借 21 天。"

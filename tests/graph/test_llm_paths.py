@@ -13,9 +13,9 @@ from chat_doubles import ScriptedChat, scripted_chat
 from app.session import Session
 from core.auth import AuthContext
 from core.errors import ModelError
-from core.fields.llm import DECISIONS, NULL
+from core.fields.chat import DECISIONS, NULL
 from core.settings import Settings
-from core.streaming import StreamEvent
+from core.trace import StreamEvent
 from models.chat.types import ModelTimeout, ModelUnavailable
 from reasoning.llm.reasoner import LlmReasoner
 from reasoning.types import Turn

@@ -10,9 +10,9 @@ from llama_servers import RunningServer
 
 from app.session import Session
 from core.auth import AuthContext
-from core.fields.llm import DECISIONS
+from core.fields.chat import DECISIONS
 from core.settings import Settings, load_settings
-from core.streaming import StreamEvent
+from core.trace import StreamEvent
 from models.chat.open_chat import open_chat
 from models.chat.types import ChatModel
 from reasoning.types import Turn

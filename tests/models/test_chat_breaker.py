@@ -9,16 +9,17 @@ import pytest
 from chat_doubles import scripted_chat
 
 from core.errors import ModelError
-from models.chat.breaker import BREAKER_FAILURES, Breaker, server_breaker
-from models.chat.faults import ModelRefused, RunTimeout
+from models.chat.turns import BREAKER_FAILURES, Breaker, server_breaker
 from models.chat.types import (
     ChatRequest,
     Message,
     ModelCancelled,
     ModelOverflow,
+    ModelRefused,
     ModelReplyError,
     ModelTimeout,
     ModelUnavailable,
+    RunTimeout,
 )
 
 REQUEST = ChatRequest((Message("user", "Hello?"),), 64)

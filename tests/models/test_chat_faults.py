@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 from stub_llm import MODEL, Connection, read_request, stub_llm
 
+from core.budget import Ledger, opened_ledger
 from core.errors import ModelError
-from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
 from models.chat import running
-from models.chat.faults import NoConnection
 from models.chat.guarded import GuardedChat
 from models.chat.openai_chat import server_chat
 from models.chat.types import (
@@ -31,6 +30,7 @@ from models.chat.types import (
     ModelReplyError,
     ModelTimeout,
     ModelUnavailable,
+    NoConnection,
 )
 
 CAN = Capabilities(kind="openai-compatible", model=MODEL, context=4096)

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage
 
-from core.ledger import Ledger, opened_ledger
-from models.chat.reply import TextFilter
+from core.budget import Ledger, opened_ledger
 from models.chat.types import (
     Capabilities,
     ChatRequest,
@@ -24,7 +23,7 @@ from models.chat.types import (
     ModelTimeout,
     ModelUnavailable,
 )
-from models.chat.wire import prompt_hash
+from models.chat.wire import TextFilter, prompt_hash
 
 PINNED = SCRIPTED.model_copy(update={"pins_slots": True, "slots": 1})
 SCHEMA = {"type": "object", "properties": {"grade": {"type": "integer"}}, "required": ["grade"]}

@@ -17,8 +17,7 @@ from tiers import examples
 
 from core.errors import CarrelError
 from core.settings import Settings
-from models.chat.open_chat import open_chat
-from models.chat.probe import probe
+from models.chat.open_chat import open_chat, probe
 from models.chat.types import Capabilities, ModelTimeout, ModelUnavailable
 
 PROPS = {

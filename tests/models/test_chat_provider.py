@@ -7,7 +7,7 @@ import time
 import pytest
 from stub_llm import stub_llm
 
-from core.ledger import Ledger, opened_ledger
+from core.budget import Ledger, opened_ledger
 from core.settings import Settings
 from models.chat.open_chat import open_chat
 from models.chat.types import ChatRequest, Message, ModelTimeout, ModelUnavailable
@@ -74,7 +74,7 @@ def test_what_is_not_installed_leaves_the_rules_and_says_so(name: str) -> None:
 
 
 def test_servers_of_others_are_found_on_their_ports(monkeypatch: pytest.MonkeyPatch) -> None:
-    from models.chat import probe
+    from models.chat import open_chat as probe
 
     with stub_llm("good") as stub:
         ports = (("Ollama", stub.url), ("LM Studio", "http://localhost:9/v1"))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.chat.reply import SHORTEST_RUN, repeated_piece
+from models.chat.wire import SHORTEST_RUN, repeated_piece
 
 
 @given(st.text(max_size=50), st.text(min_size=1, max_size=40))

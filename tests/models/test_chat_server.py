@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from llama_servers import RunningServer
 
-from core.ledger import Ledger, opened_ledger
+from core.budget import Ledger, opened_ledger
 from core.settings import Settings
 from models.chat.guarded import GuardedChat
 from models.chat.open_chat import open_chat

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.chat.slots import Lease, SlotPool
+from models.chat.turns import Lease, SlotPool
 
 STEPS = st.lists(st.tuples(st.sampled_from(["ann", "bob", "eve", ""]), st.booleans()), max_size=40)
 

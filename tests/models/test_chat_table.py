@@ -8,11 +8,17 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from core.errors import CallerError
-from models.chat_table import ChatCard, chat_table, find_chat_card
 from models.embedded import EMBEDDED
-from models.llama.profiles import read_profiles
+from models.llama.plan import read_profiles
 from models.named import find_named, named_models
-from models.table import READER, model_table, published_weights
+from models.table import (
+    READER,
+    ChatCard,
+    chat_table,
+    find_chat_card,
+    model_table,
+    published_weights,
+)
 
 
 def test_names_and_files_are_unique_and_complete() -> None:

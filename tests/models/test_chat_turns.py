@@ -7,9 +7,8 @@ import time
 
 import pytest
 
-from models.chat.faults import RunTimeout, ServerBusy
-from models.chat.slots import Turns
-from models.chat.types import ModelCancelled
+from models.chat.turns import Turns
+from models.chat.types import ModelCancelled, RunTimeout, ServerBusy
 
 LATE = 60.0
 

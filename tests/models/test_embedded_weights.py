@@ -63,7 +63,7 @@ def test_a_damaged_file_in_the_cache_says_that_it_is_made_again(tmp_path: Path) 
     cache = tmp_path / "cache"
     cache.mkdir()
     _published()
-    from models.digest import files_digest
+    from models.folder import files_digest
 
     folder = embedded_folder(EMBEDDED)
     digest = files_digest([folder.path / PACKED], cache)

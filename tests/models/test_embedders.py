@@ -11,8 +11,8 @@ import pytest
 from fakes import FakeEmbedder
 
 from core.errors import ModelError
-from models.digest import Prompts
 from models.embeddings import Embedder, load_embedder
+from models.folder import Prompts
 
 TEXTS = [
     "The harbour is open.",

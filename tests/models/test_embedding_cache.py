@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from fakes import FakeEmbedder
 
-from core.cache.cache import Cache, local_cache
-from core.cache.memory import MemoryStore
-from core.cache.secret import random_secret
+from core.cache import Cache, local_cache
+from core.cache_stores import MemoryStore, random_secret
 from core.errors import ModelError
 from models.embeddings import CachedEmbedder
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from core.errors import CallerError, ModelError, OperatorError
 from core.settings import Settings
-from models.chat_table import chat_table
 from models.llama import memory
 from models.llama.command import (
     ServerBinary,
@@ -23,9 +22,9 @@ from models.llama.command import (
 )
 from models.llama.gguf_file import GgufInfo
 from models.llama.memory import buffer_bytes, cache_bytes, choose_layers
-from models.llama.processes import birth
-from models.llama.profiles import find_model, read_profiles
-from models.llama.server_state import ServerState, ensure_key, key_for, write_state
+from models.llama.plan import find_model, read_profiles
+from models.llama.server_state import ServerState, birth, ensure_key, key_for, write_state
+from models.table import chat_table
 
 NEW = """
 -a,    --alias STRING                   set model name

@@ -15,8 +15,8 @@ import tiny_gguf
 from langchain_core.messages import AIMessageChunk, HumanMessage, SystemMessage
 
 from core import distribution
+from core.budget import Ledger, opened_ledger
 from core.errors import ModelError
-from core.ledger import Ledger, opened_ledger
 from core.settings import Settings
 from models.chat.guarded import GuardedChat
 from models.chat.llama_cpp_chat import LlamaCppChat, open_gguf_chat

@@ -14,11 +14,9 @@ from stub_hub import StubHub, stub_hub
 
 from core.errors import ModelError, OperatorError
 from models import download
-from models.chat_table import ChatCard
-from models.download import pull_chat_model, recorded_digest
-from models.hub import HubError
-from models.named import NamedModel
-from models.verify import pull_snapshot, verify_model
+from models.download import HubError, pull_chat_model, recorded_digest
+from models.named import NamedModel, pull_snapshot, verify_model
+from models.table import ChatCard
 
 DATA = b"GGUF" + bytes(range(256)) * 12_000  # 3 MB, more than one block
 DIGEST = hashlib.sha256(DATA).hexdigest()

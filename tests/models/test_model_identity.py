@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.digest import Prompts, files_digest, prompts_of
 from models.embeddings import Embedder, load_embedder
-from models.folder import ModelFolder
+from models.folder import ModelFolder, Prompts, files_digest, prompts_of
 from models.table import find_card
 
 Copy = Callable[..., Path]

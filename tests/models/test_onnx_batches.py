@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.onnx_session import PADDING, batches
+from models.onnx_runtime import PADDING, batches
 
 
 @given(st.lists(st.integers(1, 512), max_size=60), st.integers(1, 16))

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import models.embedder_backend
+import models.embeddings
 from core.errors import ModelError
 from models.embeddings import load_embedder
-from models.onnx_session import ExportError, ensure_onnx
+from models.onnx_runtime import ExportError, ensure_onnx
 
 
 def kept(cache: Path) -> list[str]:
@@ -73,7 +73,7 @@ def test_vectors_that_differ_are_torchs(
     tiny_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An export that pools otherwise than the model stands for any that goes wrong."""
-    whole = models.embedder_backend.export_embedder
+    whole = models.embeddings.export_embedder
 
     def export_wrong(folder: object, path: Path) -> None:
         import onnx
@@ -86,7 +86,7 @@ def test_vectors_that_differ_are_torchs(
                 weight.CopyFrom(onnx.numpy_helper.from_array(values[::-1].copy(), weight.name))
         onnx.save(model, str(path))
 
-    monkeypatch.setattr(models.embedder_backend, "export_embedder", export_wrong)
+    monkeypatch.setattr(models.embeddings, "export_embedder", export_wrong)
     given = {"cache_dir": tmp_path, "threads": 1, "batch_size": 2}
     found = load_embedder(str(tiny_folder), **given)
     assert type(found).__name__ == "HuggingFaceEmbedder"

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.cache.cache import local_cache
+from core.cache import local_cache
 from core.errors import ModelError
-from models import reader
+from models import packed_embedder as reader
 from models.embeddings import EMBEDDED, CachedEmbedder, Embedder, Reads, SpanPassage, load_embedder
 from models.table import READER, published_weights
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import ModelError
-from models.digest import Prompts
 from models.embeddings import Embedder, SpanEmbedder, load_embedder
+from models.folder import Prompts
 
 TEXT = "The harbour is open. It was built in 1900. A forest grows behind it."
 

@@ -11,8 +11,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from core.trace import RunRecord, Step
 from core.types import Answer, Plan, SubQuestion
-from display.answers import answer_view
-from display.evidence import evidence_view
+from display.evidence import answer_view, evidence_view
 from display.path import path_drawing
 from display.plan_drawing import Outcome, plan_drawing
 from display.runs import evidence_of, run_view, steps_view

@@ -8,7 +8,7 @@ import pytest
 from builders import weights_for
 
 from app.session import open_embedder
-from core.cache.cache import local_cache
+from core.cache import local_cache
 from core.settings import Settings
 from core.types import Evidence
 from models.embeddings import CachedEmbedder, Embedder

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from builders import weights_for
 
-from core.fields.llm import DECISIONS, NULL
+from core.budget import Ledger, current_ledger
+from core.fields.chat import DECISIONS, NULL
 from core.language.tokens import estimate_tokens
-from core.ledger import Ledger, current_ledger
 from core.settings import Settings
-from core.tool_spec import ToolSpec
 from core.trace import ModelCall
-from core.types import Evidence
+from core.types import Evidence, ToolSpec
 from models.chat.types import Capabilities, ChatReply, ChatRequest
 from models.embeddings import Embedder
 from reasoning.llm.reasoner import LlmReasoner

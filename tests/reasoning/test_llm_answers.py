@@ -6,7 +6,7 @@ import pytest
 from builders import asking, graded, piece
 from llm_doubles import breaking, purse, thinking
 
-from core.ledger import opened_ledger
+from core.budget import opened_ledger
 from core.types import Plan, Understanding
 from models.chat.types import ChatReply, ModelReplyError, ModelTimeout
 from reasoning.llm.citing import cite

@@ -6,10 +6,9 @@ import pytest
 from builders import asking, graded, piece
 from llm_doubles import purse, thinking
 
-from core.ledger import opened_ledger
-from core.record_names import HELD, ROW
-from core.tool_spec import ToolSpec
-from core.types import Evidence, FieldInfo, Plan, RecordTable, Understanding
+from core.budget import opened_ledger
+from core.metadata import HELD, ROW
+from core.types import Evidence, FieldInfo, Plan, RecordTable, ToolSpec, Understanding
 from models.chat.types import ChatReply
 from reasoning.verification import unsupported_reason
 

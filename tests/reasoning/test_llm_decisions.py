@@ -6,7 +6,7 @@ import pytest
 from builders import asking, graded, piece
 from llm_doubles import ScriptedModel, purse, thinking, tool
 
-from core.ledger import opened_ledger
+from core.budget import opened_ledger
 from core.settings import Settings
 from core.types import AnswerKind, Part, Understanding
 from models.chat.types import (

@@ -9,7 +9,7 @@ import pytest
 from chat_doubles import SCRIPTED, scripted_chat
 from llm_doubles import ScriptedModel
 
-from core.fields.llm import DECISIONS
+from core.fields.chat import DECISIONS
 from core.settings import Settings
 from models.chat.types import ModelTimeout, ModelUnavailable
 from reasoning.llm.exam import JUDGES, Examiner, exam_items, in_turns

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.tool_spec import ToolSpec
+from core.types import ToolSpec
 from reasoning.llm.plan import searches
 
 BASES = ("search", "search_vector", "search_text", "query_records", "read_document")

@@ -11,7 +11,7 @@ from llm_doubles import purse, thinking, tool
 from random_plans import plan_problems
 
 import reasoning.llm.plan as plan_of_model
-from core.ledger import opened_ledger
+from core.budget import opened_ledger
 from core.settings import Settings
 from core.types import Part, Understanding
 from models.chat.types import ModelReplyError

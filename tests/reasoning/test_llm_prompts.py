@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from llm_doubles import ScriptedModel, purse, thinking, tool
 
 from core.auth import AuthContext
+from core.budget import opened_ledger
 from core.errors import OperatorError
-from core.ledger import opened_ledger
 from core.settings import Settings
 from core.types import Part, Plan, Understanding
 from models.chat.types import ModelOverflow, ModelUnavailable

@@ -9,9 +9,9 @@ from builders import weights_for
 from llm_doubles import ScriptedModel, purse, tool
 from test_llm_decisions import QUESTION, known, understood
 
-from core.cache.cache import Cache, local_cache
-from core.fields.llm import DECISIONS
-from core.ledger import Ledger, opened_ledger
+from core.budget import Ledger, opened_ledger
+from core.cache import Cache, local_cache
+from core.fields.chat import DECISIONS
 from core.settings import Settings
 from models.chat.types import ModelUnavailable
 from reasoning.llm.deciding import REMEMBERED

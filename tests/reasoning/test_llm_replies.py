@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llm_doubles import purse, thinking, tool
 
-from core.ledger import opened_ledger
+from core.budget import opened_ledger
 from core.types import Part, Plan, Understanding
 from models.chat.types import ChatReply
 from reasoning.llm.replies import Unfit, loaded, other_language, parsed

@@ -12,8 +12,8 @@ from llama_servers import CONTEXT, SLOTS, RunningServer
 from llm_doubles import tool
 from pydantic_core import from_json
 
-from core.fields.llm import DECISIONS
-from core.ledger import Ledger, opened_ledger
+from core.budget import Ledger, opened_ledger
+from core.fields.chat import DECISIONS
 from core.settings import Settings
 from core.trace import ModelCall
 from core.types import Part, Plan, Understanding

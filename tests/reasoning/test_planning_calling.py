@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from core.operations import MapRetrieve, Retrieve
-from core.registers import FilledQuery
+from core.operations import FilledQuery, MapRetrieve, Retrieve
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Call, Finding, SubQuestion
+from core.types import Call, Finding, SubQuestion, ToolSpec
 from reasoning.planning.binding import plain_query
 from reasoning.planning.calling import calls_of
 from reasoning.planning.compiler import top_k

@@ -20,8 +20,7 @@ from core.operations import (
     UnionHits,
 )
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Call, Plan, SubQuestion
+from core.types import Call, Plan, SubQuestion, ToolSpec
 from reasoning.planning.compiler import compiled, entity_hop, in_order
 from reasoning.planning.facts import BrokenRule, Facts, problems, told, uses
 from reasoning.planning.operation_rules import OPERATION_RULES

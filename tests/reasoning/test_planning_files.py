@@ -14,8 +14,7 @@ from random_plans import valid_plans
 
 from core.errors import CallerError
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Part, Plan, SubQuestion, Understanding
+from core.types import Part, Plan, SubQuestion, ToolSpec, Understanding
 from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile, load_plan, read_plan
 from reasoning.planning.json_lines import LineError

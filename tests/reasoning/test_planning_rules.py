@@ -12,8 +12,7 @@ from random_plans import plan_problems, valid_plans
 
 from core.errors import CallerError
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Call, Plan, SubQuestion
+from core.types import Call, Plan, SubQuestion, ToolSpec
 from reasoning.planning.rules import RULES, checked
 from reasoning.planning.slots import escaped, filled, slots_in
 

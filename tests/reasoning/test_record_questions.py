@@ -7,8 +7,16 @@ from typing import Any, Literal
 import pytest
 from builders import graded, piece
 
-from core.tool_spec import ToolSpec
-from core.types import Call, Evidence, FieldInfo, Plan, RecordTable, SubQuestion, Understanding
+from core.types import (
+    Call,
+    Evidence,
+    FieldInfo,
+    Plan,
+    RecordTable,
+    SubQuestion,
+    ToolSpec,
+    Understanding,
+)
 from reasoning.rendering import render_answer
 from reasoning.rules.records.answers import record_claims, record_grades
 from reasoning.rules.records.questions import read

@@ -7,8 +7,7 @@ import re
 import pytest
 from builders import asking, citing, piece
 
-from core.citations import numbered_sources
-from core.types import Evidence, Plan, StopReason, Understanding
+from core.types import Evidence, Plan, StopReason, Understanding, numbered_sources
 from languages.language import find_language
 from reasoning.rendering import render_answer, render_refusal
 

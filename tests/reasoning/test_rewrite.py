@@ -9,8 +9,7 @@ import pytest
 from builders import asking, graded, piece, weights_for
 
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Call, SubQuestion
+from core.types import Call, SubQuestion, ToolSpec
 from reasoning.rules.classic import ClassicReasoner
 from reasoning.rules.reasoner import RulesReasoner
 

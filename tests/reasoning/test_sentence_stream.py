@@ -6,7 +6,7 @@ from builders import citing, piece
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.streaming import StreamEvent
+from core.trace import StreamEvent
 from core.types import Claim, Plan, SubQuestion
 from reasoning.rendering import render_claims
 from reasoning.sentence_stream import SentenceStream

@@ -6,10 +6,9 @@ import pytest
 from builders import piece, weights_of
 from fakes import FakeEmbedder
 
-from core.record_names import HELD, ROW
+from core.metadata import HELD, ROW
 from core.settings import Settings
-from core.tool_spec import ToolSpec
-from core.types import Evidence, Plan, Understanding
+from core.types import Evidence, Plan, ToolSpec, Understanding
 from reasoning.rendering import render_answer
 from reasoning.rules.answering.summaries import AskedSummary, asked_summary
 from reasoning.rules.reasoner import RulesReasoner

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.tool_spec import ToolSpec
-from core.types import FieldInfo, Part
+from core.types import FieldInfo, Part, ToolSpec
 from models.embeddings import Embedder
 from reasoning.rules.plan import calls_for, choose_tools, plan, word_score
 from reasoning.rules.understanding.understand import understand

@@ -21,8 +21,7 @@ from playwright.sync_api import Browser, Page, expect
 from serving import HeldSession, Served, held_desk, running
 
 from app.session import Session
-from core.streaming import StreamEvent
-from core.trace import RunRecord
+from core.trace import RunRecord, StreamEvent
 from stores.accounts.keys import Keys
 from stores.store import parts
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 from serving import Served, record
 
-from core.cache.caches import open_caches
+from core.cache import open_caches
 from core.settings import Settings
 from core.trace import Step
 from serve.api.shapes import Figures as Shape

@@ -13,7 +13,7 @@ from serving import SECONDS, running
 from stub_llm import Connection, stub_llm
 
 from app.session import Session
-from core.fields.llm import DECISIONS
+from core.fields.chat import DECISIONS
 from core.settings import load_settings
 from serve.app_state import make_app_state
 from stores.accounts.keys import Keys

@@ -22,7 +22,7 @@ from tiers import examples
 
 from core.auth import AuthContext
 from core.errors import PolicyError
-from core.filters import parse_filters
+from core.metadata import parse_filters
 from core.profile import Profile, ToolProfile
 from core.settings import Settings
 from retrievers.types import Index

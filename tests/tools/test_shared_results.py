@@ -10,7 +10,7 @@ import pytest
 from fakes import FakeEmbedder, document, remove, write
 
 from core.auth import AuthContext
-from core.cache.cache import Cache, local_cache
+from core.cache import Cache, local_cache
 from core.errors import ModelError
 from core.profile import Profile
 from retrievers.types import Index

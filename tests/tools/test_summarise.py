@@ -9,7 +9,7 @@ import pytest
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from core.record_names import HELD, ROW
+from core.metadata import HELD, ROW
 from models.vectors import central
 from retrievers.types import Index
 from stores.sqlite.catalogue import Collection

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 
 from core.errors import DocumentError
-from core.record_names import find_title
+from core.metadata import find_title
 from ingest.loaders.formats import suffix_of
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.records import record_fields

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from core.errors import DocumentError
-from core.record_names import find_title, humanise
+from core.metadata import find_title, humanise
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import Outline
 from ingest.loaders.records import jsonl_file, record_fields

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import DocumentError
-from core.record_names import find_title
+from core.metadata import find_title
 from ingest.loaders import metadata
 from ingest.loaders.formats import suffix_of
 from ingest.loaders.limits import LoadLimits

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from core.errors import DocumentError
-from core.record_names import find_title, humanise
+from core.metadata import find_title, humanise
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.table import Loaded

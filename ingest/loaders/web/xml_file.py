@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from core.errors import DocumentError
-from core.record_names import find_title
+from core.metadata import find_title
 from ingest.loaders import excel_xml, metadata
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.marc import marc

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from core.record_names import humanise
+from core.metadata import humanise
 from ingest.loaders.outline import Outline, table_text
 from ingest.loaders.records import record_fields
 from ingest.loaders.web.xml_tree import attribute, child, descendants, local_name, words

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.record_names import HELD, ROW
-from core.tool_spec import ToolSpec
-from core.types import Call, Claim, Evidence, Plan, SubQuestion, Understanding
+from core.metadata import HELD, ROW
+from core.types import Call, Claim, Evidence, Plan, SubQuestion, ToolSpec, Understanding
 from languages.language import find_language
 from models.vectors import central
 from reasoning.rules.answering.blocks import ITEM, RECORD_LABEL, spans_of

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.record_names import ANY_FIELD, HELD, ROW
-from core.tool_spec import ToolSpec
+from core.metadata import ANY_FIELD, HELD, ROW
 from core.types import (
     Call,
     Claim,
@@ -14,6 +13,7 @@ from core.types import (
     Grade,
     Plan,
     SubQuestion,
+    ToolSpec,
     Understanding,
 )
 from reasoning.rules.records.fields import (

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from core.record_names import ANY_FIELD, find_title
-from core.tool_spec import ToolSpec
-from core.types import Call
+from core.metadata import ANY_FIELD, find_title
+from core.types import Call, ToolSpec
 from reasoning.rules.records.aggregates import read_aggregates, read_orders
 from reasoning.rules.records.numbers import read_numbers, with_iso_dates
 from reasoning.rules.records.phrases import tables

@@ -9,9 +9,8 @@ from functools import cache, lru_cache
 from itertools import islice
 from os.path import commonprefix
 
-from core.record_names import humanise
-from core.tool_spec import ToolSpec
-from core.types import FieldInfo
+from core.metadata import humanise
+from core.types import FieldInfo, ToolSpec
 from languages.language import known_languages
 from reasoning.rules.records.phrases import (
     HAN,

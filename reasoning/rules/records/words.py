@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from core.language.held_words import has_words
-from core.record_names import ANY_FIELD
+from core.metadata import ANY_FIELD
 from reasoning.rules.records.phrases import is_common, tables
 from reasoning.rules.records.reading import RecordReading, is_negated, nearest
 from reasoning.rules.records.schema import AKIN

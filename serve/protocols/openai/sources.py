@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from core.citations import place_of
+from core.types import place_of
 
 WEB = ("http://", "https://")
 

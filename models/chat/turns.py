@@ -1,4 +1,4 @@
-"""The slots of a llama-server: who gets which, and when its prompt cache may be used.
+"""Who may call a server now: its turn, its slot, and a breaker that leaves a failing server alone.
 
 A slot keeps the last prompt and answers the same beginning faster the next time. Between two users
 that would tell one of them, by the time it takes, what the other has asked; so a warm slot
@@ -13,10 +13,22 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 
-from models.chat.faults import RunTimeout, ServerBusy
+from purgatory import SyncCircuitBreakerFactory
+from purgatory.domain.model import HALF_OPENED, OpenedState
+
+from core.errors import ModelError
 from models.chat.running import POLL_SECONDS
-from models.chat.types import ModelCancelled
+from models.chat.types import (
+    ModelCancelled,
+    ModelOverflow,
+    ModelRefused,
+    ModelTimeout,
+    ModelUnavailable,
+    RunTimeout,
+    ServerBusy,
+)
 
 
 @dataclass(frozen=True)
@@ -172,3 +184,79 @@ class Turns:
                 if not self._waiting[owner]:
                     del self._waiting[owner]
             self._grant()
+
+
+BREAKER_FAILURES = 5  # failed calls in a row after which the server is left alone
+BREAKER_SECONDS = 15  # how long it is left alone before one call tries again
+
+FAILURES = (ModelUnavailable, ModelTimeout)
+NO_VERDICT = (ModelOverflow, ModelCancelled, RunTimeout)  # these say nothing about the server
+
+
+class Breaker:
+    """Let calls pass until `failures` in a row failed; after `seconds` let one call try again.
+
+    Only calls that found no server or no answer in time are failures.
+    """
+
+    def __init__(self, url: str, failures: int, seconds: float) -> None:
+        self.url = url
+        self.seconds = seconds
+        self._lock = threading.Lock()
+        self._trying = False
+        self._circuit = SyncCircuitBreakerFactory(failures, seconds).get_breaker(url)
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether calls fail at once."""
+        return self._circuit.context.state == "opened"
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Judge the server by the call made inside.
+
+        Raises ModelUnavailable at once while the server is left alone.
+        """
+        trial = self._admit()
+        try:
+            yield
+        except ModelError as error:
+            if not isinstance(error, NO_VERDICT):
+                failed = isinstance(error, FAILURES) and not isinstance(error, ModelRefused)
+                self._judge(error if failed else None)
+            raise
+        else:
+            self._judge(None)
+        finally:
+            if trial:
+                self._trying = False
+
+    def _admit(self) -> bool:
+        with self._lock:
+            try:
+                self._circuit.__enter__()
+            except OpenedState:
+                self._reject()
+            if self._circuit.context.state != HALF_OPENED:
+                return False
+            if self._trying:
+                self._reject()
+            self._trying = True
+            return True
+
+    def _reject(self) -> None:
+        raise ModelUnavailable(
+            f"the model server failed too often and is left alone for {self.seconds:g} s",
+            value=self.url,
+            hint="look at the server with `carrel llm status`; the rules decide meanwhile",
+        ) from None
+
+    def _judge(self, error: Exception | None) -> None:
+        with self._lock:
+            self._circuit.__exit__(type(error) if error else None, error, None)
+
+
+@lru_cache(maxsize=64)
+def server_breaker(url: str, failures: int, seconds: float) -> Breaker:
+    """Return the breaker that all calls of this process to one server share."""
+    return Breaker(url, failures, seconds)

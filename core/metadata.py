@@ -1,4 +1,4 @@
-"""Filters: which documents a question may be answered from, each as FIELD OPERATOR VALUE."""
+"""What documents say of themselves: names of fields, versions, and filters over both."""
 
 from __future__ import annotations
 
@@ -11,14 +11,93 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
-from core.errors import CallerError
-from core.record_names import CANONICAL
-from core.types import FrozenModel
-from core.versions import LATEST, version_order
+from packaging.version import InvalidVersion, Version
 
-MOST = 16  # of one question; each is asked of every document once
+from core.errors import CallerError
+from core.types import FrozenModel
+
+ANY_FIELD = "*"  # of a condition: the field that has its words
+ROW = "records"  # the kind of evidence that says what a record query found
+HELD = "held"  # what its metadata call the chunks of the records it lists
+_TITLE_NAMES = (
+    "title", "name", "subject", "heading", "headline", "label", "full_name", "original_title",
+    "название", "заголовок", "наименование", "назва", "标题", "题名", "名称", "书名", "名前",
+)  # fmt: skip
+
+
+def find_title(names: Iterable[str]) -> str | None:
+    """Return the field that names a record."""
+    lower = {name.lower(): name for name in names}
+    return next((lower[name] for name in _TITLE_NAMES if name in lower), None)
+
+
+@lru_cache(4096)
+def humanise(name: str) -> str:
+    """Write a field name as words: "maintained_by" and "maintainedBy" are "maintained by"."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    words = re.sub(r"[_.\-\s]+", " ", words).strip()
+    return words if words.isupper() else words.lower()
+
+
+SYNONYMS = {
+    "authors": ("author", "creator", "creators", "dc.creator", "автор", "автори", "авторы", "作者"),
+    "keywords": ("tags", "tag", "keyword", "subjects", "topics", "categories", "ключевые слова"),
+    "year": ("pubyear", "pub_year", "publication_year", "published_year", "год", "рік", "年份"),
+    "language": ("lang", "locale", "язык", "мова", "语言"),
+    "version": ("release",),
+    "updated_at": ("updated", "modified", "last_modified", "last_updated", "lastmod", "last_push"),
+    "published": (
+        "date", "pubdate", "pub_date", "published_at", "published_on", "publication_date",
+        "date_published", "datepublished", "published_date", "release_date",
+    ),
+    "url": ("link", "href", "homepage", "canonical"),
+    "udc": ("udk", "удк"),
+    "title": (),
+}  # fmt: skip
+CANONICAL = {alias: name for name, aliases in SYNONYMS.items() for alias in aliases}
+
+
+ANY, LATEST = "any", "latest"  # what a version policy may say in place of one version
+DIGITS = 12  # longer numbers than dates written as one are no versions
+_NUMBER = re.compile(r"\d+")
+_NUMBERS = re.compile(r"\d+(?:[._-]\d+)*")
+
+
+@lru_cache(maxsize=4096)
+def version_order(version: str) -> str:
+    """Return a text that sorts as versions do: 2.9 < 2.10, 2.0rc1 < 2.0; no version sorts first.
+
+    What is no version by PEP 440 comes before all that are, its numbers compared as numbers.
+    """
+    try:
+        one = Version(version.strip())
+    except InvalidVersion:
+        text = version.strip().casefold()
+        return "0" + _NUMBER.sub(_padded, text) if text else ""
+    numbers = list(one.release)
+    while len(numbers) > 1 and not numbers[-1]:
+        numbers.pop()
+    release = ".".join(f"{number:0{DIGITS}}" for number in numbers)
+    early = f"{one.pre[0]}{one.pre[1]:0{DIGITS}}" if one.pre else "~"
+    if one.dev is not None and not one.pre:
+        early = ""  # before the first alpha
+    late = f"{one.post:0{DIGITS}}" if one.post is not None else ""
+    developed = "~" if one.dev is None else f"{one.dev:0{DIGITS}}"
+    return f"1{one.epoch:04}!{release} {early} {late} {developed}"
+
+
+def _padded(match: re.Match[str]) -> str:
+    return match.group().zfill(DIGITS)
+
+
+def document_family(title: str, source: str) -> str:
+    """Return what all versions of a document share: its title and source without their numbers."""
+    return _NUMBERS.sub("#", f"{title}\n{source}".casefold())
+
+
+MOST_FILTERS = 16  # of one question; each is asked of every document once
 LONGEST_FIELD, LONGEST_VALUE = 100, 500
-HINT = "write FIELD=VALUE, with != < <= > >= or ~ (contains), as in --where 'date>=2020'"
+FILTER_HINT = "write FIELD=VALUE, with != < <= > >= or ~ (contains), as in --where 'date>=2020'"
 # Beside these, a document's own metadata and a record's fields go by their names.
 GENERAL = ("file", "title", "type", "language", "version", "date")
 
@@ -139,20 +218,20 @@ def parse_filter(text: str) -> Filter:
     """Read one filter; raises CallerError that says what is wrong with it."""
     match = _OPERATOR.search(text)
     if match is None or "\x00" in text:
-        raise CallerError("a filter names a field and a value", value=text, hint=HINT)
+        raise CallerError("a filter names a field and a value", value=text, hint=FILTER_HINT)
     field, value = text[: match.start()].strip(), text[match.end() :].strip()
     if not field or not value or "!" in field:
-        raise CallerError("a filter names a field and a value", value=text, hint=HINT)
+        raise CallerError("a filter names a field and a value", value=text, hint=FILTER_HINT)
     found = Filter(field=field, op=match[0], value=value)
     if len(found.field) > LONGEST_FIELD or len(found.value) > LONGEST_VALUE:
         rule = f"a filter's field has at most {LONGEST_FIELD} characters, its value {LONGEST_VALUE}"
-        raise CallerError(rule, value=text, hint=HINT)
+        raise CallerError(rule, value=text, hint=FILTER_HINT)
     if found.latest and found.op != "=":
         raise CallerError("the latest version is asked for by =", value=text, hint="version=latest")
     comparable = found.name == "version" or _number(found.value) is not None
     if found.op in _ORDERS and not comparable and not _DATE.fullmatch(found.value):
         rule = f"'{found.op}' compares numbers, versions and dates (2020, 2020-05 or 2020-05-31)"
-        raise CallerError(rule, value=text, hint=HINT)
+        raise CallerError(rule, value=text, hint=FILTER_HINT)
     return found
 
 
@@ -167,8 +246,8 @@ def as_texts(fields: Mapping[str, Any]) -> list[str]:
 
 def parse_filters(given: Sequence[str]) -> tuple[Filter, ...]:
     """Read filters, all of which must hold."""
-    if len(given) > MOST:
-        raise CallerError(f"a question has at most {MOST} filters", value=len(given))
+    if len(given) > MOST_FILTERS:
+        raise CallerError(f"a question has at most {MOST_FILTERS} filters", value=len(given))
     return tuple(parse_filter(text) for text in given)
 
 

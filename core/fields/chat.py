@@ -1,13 +1,15 @@
-"""Settings: choose the chat model that thinks, and limit every call to it."""
+"""Settings of the chat model, and of a llama-server beside Carrel."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, ClassVar
 from urllib.parse import urlsplit
 
+import platformdirs
 from pydantic import Field, SecretStr, field_validator
 
-from core.fields.group import LIVE, REFUSED, ChangeRule, Group
+from core.fields.group import IGNORED, LIVE, REFUSED, ChangeRule, Group
 
 AUTO = "auto"
 DECISIONS = ("understand", "plan", "grade", "rewrite", "extract", "answer")
@@ -133,3 +135,42 @@ class LlmSettings(Group):
         if not all("!" <= character <= "~" for character in said):
             raise ValueError("a key has printable ASCII characters only, without spaces")
         return SecretStr(said) if said else None
+
+
+def _home() -> Path:
+    return Path(platformdirs.user_state_dir("carrel")) / "llm"
+
+
+def _model_folder() -> Path:
+    return Path(platformdirs.user_data_dir("carrel")) / "models"
+
+
+class LlamaSettings(Group):
+    """Run llama-server beside Carrel (`carrel llm serve`)."""
+
+    server: Annotated[str, IGNORED] = Field(
+        "", description="Path of llama-server; empty: from PATH, else llama_cpp.server."
+    )
+    home: Path = Field(
+        default_factory=_home, description="Folder of the server's state, key and log."
+    )
+    model_folder: Path = Field(
+        default_factory=_model_folder, description="Folder that `carrel models pull` fills."
+    )
+    slots: int = Field(2, ge=1, le=64, description="Requests that the server works on at once.")
+    gpu_layers: int = Field(
+        -1, ge=-1, description="Layers on the GPU; -1: as many as fit, 0 without a GPU."
+    )
+    threads: int = Field(0, ge=0, description="CPU threads; 0: one for each core.")
+    memory_margin: int = Field(
+        256, ge=0, description="MiB of memory left free beside model, cache and buffers."
+    )
+    log_bytes: int = Field(
+        5_000_000, ge=10_000, description="Size at which the server's log is rotated."
+    )
+    load_seconds: float = Field(
+        600, gt=0, description="Longest wait until a started server has loaded its model."
+    )
+    restarts: int = Field(
+        5, ge=0, description="Restarts within ten minutes after which the supervisor gives up."
+    )

@@ -1,16 +1,57 @@
-"""Settings from a YAML file, and the modes that come with Carrel, which are such files."""
+"""Where settings come from: environment variables, YAML files, and the modes of Carrel."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from core.environment import variables
+import platformdirs
+
 from core.errors import CallerError
+
+PREFIX = "CARREL_"
+
+_given: ContextVar[Mapping[str, str] | None] = ContextVar("environment", default=None)
+
+
+def variables() -> Mapping[str, str]:
+    """Return the variables that hold here."""
+    given = _given.get()
+    return os.environ if given is None else given
+
+
+def default_data() -> Path:
+    """Return the data directory where no setting names one."""
+    return Path(platformdirs.user_data_dir("carrel"))
+
+
+def default_cache() -> Path:
+    """Return the folder of the cache where no setting names one."""
+    return Path(platformdirs.user_cache_dir("carrel"))
+
+
+@contextmanager
+def using(given: Mapping[str, str]) -> Iterator[None]:
+    """Let these variables hold in the block, for this thread alone."""
+    token = _given.set(given)
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+def is_of_a_command() -> bool:
+    """Tell whether variables of a command hold here that another process was given."""
+    return _given.get() is not None
+
 
 VARIABLE = "CARREL_SETTINGS"
 MODES = Path(__file__).resolve().parent.parent / "profiles" / "modes"
-MOST_BYTES = 1_000_000
+MOST_FILE_BYTES = 1_000_000
 
 
 def file_values(path: str | None = None) -> tuple[dict[str, Any], str]:
@@ -41,8 +82,10 @@ def read_values(path: Path) -> dict[str, Any]:
 
     hint = "correct the file; `carrel config` lists the settings"
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise CallerError(f"a settings file has at most {MOST_BYTES} bytes", value=str(path))
+        if path.stat().st_size > MOST_FILE_BYTES:
+            raise CallerError(
+                f"a settings file has at most {MOST_FILE_BYTES} bytes", value=str(path)
+            )
         found = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         reason = f"{path} ({error.strerror})"

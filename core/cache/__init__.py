@@ -1,1 +1,0 @@
-"""What is remembered for a time: one protocol, in this process's memory or in Redis too."""
