@@ -7,8 +7,7 @@ from typing import Any
 
 from benchmarks.answer_sets import ANSWERABLE, Question
 from core.language.sentences import sentence_spans
-from evals.answering import AnswerOutcome
-from evals.answers import any_gold_cited, contains_answer, folded, judged_answers
+from evals.answers import AnswerOutcome, any_gold_cited, contains_answer, folded, judged_answers
 
 NEAR = 2  # sentences on each side of the cited one
 PRINTED, REFUSED, NEAR_CITED, CITED_CHUNK, OTHER_CHUNK, NOT_RETRIEVED = PLACES = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.answer_judge import PLACES
 from benchmarks.answer_sets import ANSWERABLE
-from evals.statistics import percentile
+from evals.summary import percentile
 
 Row = dict[str, Any]
 Z = 1.96  # of 95 %

@@ -22,7 +22,7 @@ from benchmarks.answer_tables import evidence_table, risk_table, set_table, type
 from cli.options import flags_from
 from core.errors import CarrelError
 from core.settings import Settings, load_settings
-from evals.answering import ask_one
+from evals.answers import ask_one
 from evals.corpus import open_corpus
 
 DATA = "CARREL_EVAL_DATA"

@@ -20,8 +20,7 @@ from core.cache import local_cache
 from core.language.detect import detect_language
 from core.settings import Settings, load_settings
 from evals.dataset import Dataset, read_dataset
-from evals.statistics import Difference, differences
-from evals.summary import query_metrics
+from evals.summary import Difference, differences, query_metrics
 from ingest.pipeline import Pipeline
 from models.embeddings import CachedEmbedder, Embedder
 from models.loading import open_embedder

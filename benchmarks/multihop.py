@@ -22,9 +22,9 @@ from typing import Any
 from benchmarks.multihop_measure import SECTIONS, SINGLE, Found, Given
 from benchmarks.multihop_page import report
 from cli.options import settings_from
+from cli.terminal.output import write_files
 from core.errors import CallerError, CarrelError
 from core.settings import Settings
-from evals.files import write_files
 
 FORMAT = 1  # of what is kept; what another format was kept in is measured again
 SINGLE_LIMIT = 300

@@ -13,14 +13,12 @@ from typing import Any
 from benchmarks.multihop_overhead import overhead
 from core.errors import OperatorError
 from core.settings import Settings
-from evals.answering import ANSWERING, AnswersRun, ask_all
-from evals.answers import answers_json
+from evals.answers import ANSWERING, AnswersRun, answers_json, ask_all
 from evals.answers import compared as compared_answers
+from evals.compare import corpus_warnings
 from evals.corpus import Progress, build_corpus
 from evals.dataset import Dataset, read_dataset, read_queries
-from evals.retrieval import corpus_warnings
-from evals.runner import run_queries
-from evals.searchers import AGENTIC
+from evals.runner import AGENTIC, run_queries
 from evals.summary import METRICS, Measured, compared, difference_json, latency, measured
 from reasoning.rules.reasoner import RulesReasoner
 

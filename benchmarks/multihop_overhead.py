@@ -25,11 +25,11 @@ from unittest.mock import patch
 
 from core.settings import Settings
 from core.trace import Step
-from evals.answering import AnswerOutcome, ask_one, warm_up
+from evals.answers import AnswerOutcome, ask_one, warm_up
 from evals.corpus import Progress, build_corpus, open_corpus
 from evals.dataset import Dataset
 from evals.runner import WARMUP
-from evals.statistics import percentile
+from evals.summary import percentile
 from graph.context import PipelineName
 from models.chat.guarded import GuardedChat
 from models.embeddings import CachedEmbedder

@@ -16,8 +16,8 @@ from benchmarks.multihop_tables import (
     table,
 )
 from core.settings import Settings
-from evals.searchers import AGENTIC
-from evals.statistics import differences
+from evals.runner import AGENTIC
+from evals.summary import differences
 
 TOGETHER = ("musique_small", "hotpotqa_small")
 TARGET = "recall@5"

@@ -34,9 +34,9 @@ from core.errors import CarrelError
 from core.language.analysis import content_terms
 from core.language.detect import UNDETERMINED, detect_language
 from core.settings import load_settings
-from evals.answering import AnswerOutcome, ask_one
+from evals.answers import AnswerOutcome, ask_one
 from evals.corpus import open_corpus
-from evals.statistics import percentile
+from evals.summary import percentile
 from graph.context import PipelineName
 
 SETS = (

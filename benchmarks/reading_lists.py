@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.answers import BESIDE
 from core.profile import load_profile
 from core.settings import load_settings
-from evals.answering import ask_one
+from evals.answers import ask_one
 from evals.corpus import build_corpus, open_corpus
 from evals.dataset import Dataset, JudgedQuery, read_objects
 

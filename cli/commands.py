@@ -1,14 +1,113 @@
-"""Every command, by its name and the place where it is defined."""
+"""Every command, by its name; its module is imported when it is named, so others cost nothing."""
 
 from __future__ import annotations
 
+import ast
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command, get_group
 
-from cli.lazy import LazyGroup
+from cli.arguments import INSECURE, insecure
 from core.distribution import program_version
 from core.errors import CallerError
+
+
+class LazyCommand(TyperCommand):
+    """Stand for a command, or a group of them, in the help of its group until it is run."""
+
+    def __init__(self, name: str, path: str) -> None:
+        """Keep where the command is, as "module:name"; its module is imported when it is needed."""
+        super().__init__(name)
+        self._path = path
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """Return the command's line in the help of its group, from the source of its module."""
+        return TyperCommand(self.name, help=_help_of(self._path)).get_short_help_str(limit)
+
+    @cached_property
+    def loaded(self) -> Any:  # noqa: ANN401 - a command or a group of Typer's own
+        """Return the command itself."""
+        module, _, name = self._path.partition(":")
+        found = getattr(import_module(module), name)
+        if isinstance(found, typer.Typer):
+            found.rich_markup_mode = None
+            command: Any = get_group(found)
+        else:
+            single = typer.Typer(add_completion=False, rich_markup_mode=None)
+            single.command(self.name)(found)
+            command = get_command(single)
+        command.name = self.name
+        _add_flag(command)
+        return command
+
+    def make_context(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - Typer's own
+        """Begin the command itself."""
+        return self.loaded.make_context(*given, **named)
+
+
+class LazyGroup(TyperGroup):
+    """A group of lazy commands, named by its `places`."""
+
+    places: ClassVar[dict[str, str]]
+
+    def __init__(self, **given: Any) -> None:  # noqa: ANN401 - Typer's own
+        """Add the commands in the order of `places`."""
+        super().__init__(**given)
+        for name, path in self.places.items():
+            self.add_command(LazyCommand(name, path))
+
+
+def _help_of(path: str) -> str:
+    """Return the help of a command, or of a group of them, as its module spells it."""
+    module, _, name = path.partition(":")
+    spec = find_spec(module)
+    assert spec is not None and spec.origin is not None
+    for node in ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            return ast.get_docstring(node) or ""
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name:
+            given = node.value.keywords if isinstance(node.value, ast.Call) else []
+            return "".join(ast.literal_eval(one.value) for one in given if one.arg == "help")
+    return ""
+
+
+def _add_flag(command: Any) -> None:  # noqa: ANN401 - Typer's own
+    """Give a command that takes a data directory the flag to take one that others can read."""
+    if isinstance(command, TyperGroup):
+        for one in command.commands.values():
+            if not isinstance(one, LazyCommand):
+                _add_flag(one)
+    elif any(one.name == "data" for one in command.params):
+        command.params.append(_flag())
+
+
+def _flag() -> Any:  # noqa: ANN401 - Typer's own
+    """Return an option that sets `insecure` and is no argument of the command."""
+    single = typer.Typer(add_completion=False)
+
+    @single.command()
+    def command(
+        value: Annotated[
+            bool,
+            typer.Option(
+                INSECURE,
+                help="Use a data directory that other users of the machine can read, as it is.",
+                callback=lambda value: insecure.set(value),
+            ),
+        ] = False,
+    ) -> None:
+        """Do nothing."""
+
+    flag = get_command(single).params[0]
+    flag.expose_value = False
+    return flag
+
 
 LISTS = "`carrel collections`, `carrel documents` and `carrel status` tell what is there"
 
@@ -20,27 +119,27 @@ class Commands(LazyGroup):
         "demo": "cli.demo:demo",
         "ingest": "cli.upkeep.ingest:ingest",
         "ask": "cli.questions.ask:ask",
-        "plan": "cli.questions.plan:plan",
+        "plan": "cli.questions.ask:plan",
         "chat": "cli.questions.chat:chat",
-        "search": "cli.questions.search:search",
+        "search": "cli.questions.ask:search",
         "trace": "cli.questions.trace:trace",
         "collections": "cli.upkeep.status:collections",
         "documents": "cli.upkeep.status:documents",
         "status": "cli.upkeep.status:status",
         "quality": "cli.upkeep.quality:quality",
         "doctor": "cli.upkeep.doctor:doctor",
-        "config": "cli.config:config",
-        "reindex": "cli.upkeep.reindex:reindex",
+        "config": "cli.upkeep.status:config",
+        "reindex": "cli.upkeep.doctor:reindex",
         "forget": "cli.upkeep.forget:forget",
         "backup": "cli.upkeep.backup:backup",
-        "restore": "cli.upkeep.restore:restore",
-        "serve": "cli.service.serve:serve",
-        "conversations": "cli.questions.conversations:app",
-        "keys": "cli.service.keys:app",
-        "audit": "cli.service.audit:app",
+        "restore": "cli.upkeep.backup:restore",
+        "serve": "cli.server.serve:serve",
+        "conversations": "cli.questions.chat:app",
+        "keys": "cli.server.access:keys_app",
+        "audit": "cli.server.access:audit_app",
         "eval": "cli.commands:evaluation",
-        "models": "cli.service.models:app",
-        "llm": "cli.service.llm:app",
+        "models": "cli.server.models:app",
+        "llm": "cli.server.llm:app",
     }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - Typer's own
@@ -55,8 +154,8 @@ class EvalCommands(LazyGroup):
 
     places: ClassVar[dict[str, str]] = {
         "retrieval": "cli.evaluation.eval:retrieval",
-        "answers": "cli.evaluation.answers:answers",
-        "compare": "cli.evaluation.compare:compare",
+        "answers": "cli.evaluation.eval:answers",
+        "compare": "cli.evaluation.eval:compare",
         "ers": "cli.commands:ers",
     }
 

@@ -10,8 +10,7 @@ from rich.markup import escape
 
 from cli.arguments import DEFAULT_TENANT, Data
 from cli.options import flags_from, opened, settings_from
-from cli.terminal.answer import print_answer
-from cli.terminal.draw import path_line, step_line
+from cli.terminal.answer import path_line, print_answer, step_line
 from cli.terminal.output import stdout
 from cli.upkeep.ingest import print_summary, run_ingest
 from core.auth import AuthContext

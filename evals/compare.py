@@ -1,4 +1,4 @@
-"""Compare pipelines query by query over one or more data sets."""
+"""Measure one pipeline on a data set, or compare several query by query, as one JSON object."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from typing import Any
 
 from core.errors import CallerError
 from core.settings import Settings
-from evals.corpus import Progress, build_corpus
-from evals.dataset import Dataset
-from evals.retrieval import corpus_warnings
-from evals.runner import run_queries
-from evals.searchers import checked_pipeline
-from evals.statistics import Difference, Interval
+from evals.corpus import Corpus, Progress, build_corpus
+from evals.dataset import Dataset, listed
+from evals.runner import checked_pipeline, run_queries
 from evals.summary import (
+    CONFIDENCE,
     DIGITS,
     LATENCY,
+    Difference,
+    Interval,
     Measured,
     QueryOutcome,
     compared,
     difference_json,
     distances,
     figures,
+    grouped,
     in_group,
     language_of,
     languages,
@@ -33,6 +34,64 @@ from evals.summary import (
     type_of,
     types,
 )
+
+
+def checked_pair(
+    pipeline: str, against: str | None, checked: Callable[[str], str] = checked_pipeline
+) -> None:
+    """Raise CallerError unless the pipelines pass `checked` and differ."""
+    for name in (pipeline, *([against] if against is not None else [])):
+        checked(name)
+    if pipeline == against:
+        raise CallerError(
+            "a pipeline is compared with another one", value=against, hint="name another --against"
+        )
+
+
+def evaluate(
+    dataset: Dataset,
+    pipeline: str,
+    settings: Settings,
+    progress: Progress,
+    *,
+    against: str | None = None,
+) -> dict[str, Any]:
+    """Return the figures of a pipeline, as `carrel eval retrieval --json` prints them."""
+    checked_pair(pipeline, against)
+    corpus = build_corpus(dataset, settings, progress)
+    run = run_queries(dataset, corpus, pipeline, progress)
+    mine = measured(run)
+    result: dict[str, Any] = {
+        "dataset": dataset.name,
+        "pipeline": pipeline,
+        "confidence": CONFIDENCE,
+        **figures(mine, mine.intervals(settings)),
+        LATENCY: latency(mine.runs),
+        **grouped(mine, settings),
+    }
+    warnings = [*corpus_warnings(dataset, corpus), *run.warnings]
+    if against is not None:
+        other = run_queries(dataset, corpus, against, progress)
+        theirs = measured(other)
+        result["against"] = {
+            "pipeline": against,
+            **figures(theirs, theirs.intervals(settings)),
+            LATENCY: latency(theirs.runs),
+            "differences": difference_json(compared(mine, theirs, settings)),
+        }
+        warnings += [warning for warning in other.warnings if warning not in warnings]
+    return {**result, "notes": run.notes, "warnings": warnings}
+
+
+def corpus_warnings(dataset: Dataset, corpus: Corpus) -> list[str]:
+    """Return what is to be known of the documents: unknown, or left out by ingest."""
+    warnings = list(dataset.warnings)
+    if corpus.left_out:
+        said = "documents that ingest left out count as not found"
+        why = f"; the first reason: {corpus.reasons[0]}" if corpus.reasons else ""
+        warnings.append(f"{said}: {listed(corpus.left_out)}{why}")
+    return warnings
+
 
 ALL = "all data sets"
 

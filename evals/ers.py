@@ -22,8 +22,7 @@ from core.question import checked_question
 from core.settings import Settings
 from evals.corpus import Progress
 from evals.dataset import read_lines, read_objects
-from evals.statistics import intervals
-from evals.summary import DIGITS, rounded
+from evals.summary import DIGITS, intervals, rounded
 from stores.sqlite.rows import digest
 
 # What a spreadsheet takes for a formula, also in the full width of East Asian keyboards.

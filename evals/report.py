@@ -1,16 +1,36 @@
-"""A comparison as a report: what it says and in which order, for Markdown and HTML alike."""
+"""Reports, of a comparison and of the quality of a collection, as Markdown and HTML."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from core.settings import Settings
-from evals.charts import Chart, charts
+from evals.charts import (
+    COLOURS,
+    WIDTH,
+    Chart,
+    ReportTable,
+    charts,
+    distance_table,
+    draw,
+    group_table,
+    inline,
+    metric_table,
+    rank_table,
+    standalone,
+)
 from evals.compare import Section
-from evals.searchers import WHOLE
-from evals.statistics import CONFIDENCE
-from evals.tables import ReportTable, distance_table, group_table, metric_table, rank_table
+from evals.runner import WHOLE
+from evals.summary import CONFIDENCE
+from ingest.quality.types import QualityFinding, QualityReport, Spread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -99,3 +119,213 @@ def _section(section: Section, number: int) -> list[Block]:
         found.append(Heading("Remarks", 3))
         found += [Text(remark) for remark in remarks]
     return found
+
+
+_HEAD = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; --paper: #ffffff; --ink: #1b1f24; --line: #c9ced6; }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --paper: #15181c; --ink: #e4e7eb; --line: #454c56; }}
+}}
+body {{
+  margin: 2rem auto; max-width: 64rem; padding: 0 1rem; background: var(--paper);
+  color: var(--ink); font: 1rem/1.5 system-ui, sans-serif;
+}}
+.wide {{ overflow-x: auto; }}
+table {{ border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }}
+th, td {{ border-bottom: 1px solid var(--line); padding: 0.25rem 0.75rem 0.25rem 0; }}
+td, th.figure {{ text-align: right; white-space: nowrap; }}
+th {{ text-align: left; vertical-align: bottom; }}
+tbody th {{ font-weight: normal; }}
+tbody th, tbody td {{ vertical-align: top; }}
+figure {{ margin: 1rem 0; }}
+figcaption {{ font-size: 0.9rem; }}
+svg {{ max-width: 100%; height: auto; }}
+</style>
+</head>
+<body>
+"""
+
+
+def html_report(blocks: Sequence[Block]) -> str:
+    """Return the page."""
+    title = next(block.text for block in blocks if isinstance(block, Heading))
+    parts = []
+    for block in blocks:
+        if isinstance(block, Drawing):
+            # A letter in front, since a style sheet's name cannot start with a digit.
+            drawn = inline(block.chart.svg, block.chart.title, f"c{block.name}")
+            caption = f"<figcaption>{escape(block.chart.title)}</figcaption>"
+            parts.append(f"<figure>\n{drawn.strip()}\n{caption}\n</figure>")
+        elif isinstance(block, Heading):
+            parts.append(f"<h{block.level}>{escape(block.text)}</h{block.level}>")
+        elif isinstance(block, Text):
+            parts.append(f"<p>{escape(block.text)}</p>")
+        else:
+            parts.append(_html_table(block))
+    return _HEAD.format(title=escape(title)) + "\n".join(parts) + "\n</body>\n</html>\n"
+
+
+def _html_table(table: ReportTable) -> str:
+    head = "".join(
+        f'<th scope="col"{"" if place < table.labels else " class=figure"}>{escape(cell)}</th>'
+        for place, cell in enumerate(table.headers)
+    )
+    rows = []
+    for row in table.rows:
+        cells = [
+            f'<th scope="row">{escape(cell)}</th>'
+            if place < table.labels
+            else f"<td>{escape(cell)}</td>"
+            for place, cell in enumerate(row)
+        ]
+        rows.append(f"<tr>{''.join(cells)}</tr>")
+    body = "\n".join(rows)
+    return (
+        f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n'
+        f"<tbody>\n{body}\n</tbody>\n</table></div>"
+    )
+
+
+_SPECIAL = re.compile(r"([\\`*_\[\]#|~$])")
+_LIST = re.compile(r"^([-+=]|\d{1,9}(?=[.)]))")  # what would begin a list or an underline
+
+
+def markdown_report(blocks: Sequence[Block], stem: str) -> tuple[str, dict[str, str]]:
+    """Return the text and its SVG files by name; `stem` is the report's name without suffix."""
+    parts: list[str] = []
+    files: dict[str, str] = {}
+    for block in blocks:
+        if isinstance(block, Drawing):
+            name = f"{stem}-{block.name}.svg"
+            files[name] = standalone(block.chart.svg, block.chart.title)
+            title = escaped(block.chart.title)
+            parts += [f"![{title}]({quote(name)})", f"*{title}*"]
+        elif isinstance(block, Heading):
+            parts.append(f"{'#' * block.level} {escaped(block.text)}")
+        elif isinstance(block, Text):
+            parts.append(_markdown_paragraph(block.text))
+        else:
+            parts.append(_markdown_table(block))
+    return "\n\n".join(parts) + "\n", files
+
+
+def _markdown_paragraph(text: str) -> str:
+    # An entity in front is nothing to a reader, and text that begins no list to a parser.
+    return _LIST.sub(r"&#8203;\1", escaped(text))
+
+
+def _markdown_table(table: ReportTable) -> str:
+    rule = ["---" if place < table.labels else "---:" for place in range(len(table.headers))]
+    lines = [[escaped(cell) for cell in table.headers], rule]
+    lines += [[escaped(cell) for cell in row] for row in table.rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is, on one line."""
+    flat = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(r"\\\1", flat)
+
+
+HEIGHT = 2.4  # inches
+TITLES = {
+    "left out": "Left out of searches",
+    "problem": "Problems",
+    "note": "Worth a look",
+}
+
+
+def quality_page(report: QualityReport) -> str:
+    """Return the report as a page."""
+    return html_report(_quality_blocks(report))
+
+
+def _quality_blocks(report: QualityReport) -> list[Block]:
+    blocks: list[Block] = [
+        Heading(f"Quality of {report.collection}", 1),
+        Text(
+            f"Tenant {report.tenant}, profile {report.profile}: {report.files} files with"
+            f" {report.records} records and {report.texts} texts, {report.linked} of them linked"
+            f" to records, in {report.chunks} chunks."
+        ),
+        ReportTable(["chunks of kind", "n"], [[kind, str(n)] for kind, n in report.kinds.items()]),
+        ReportTable(
+            ["language", "documents"], [[one, str(n)] for one, n in report.languages.items()]
+        ),
+    ]
+    for level, title in TITLES.items():
+        found = [finding for finding in report.findings if finding.level == level]
+        if found:
+            blocks += [Heading(title, 2), _shares(level, found), *_details(found)]
+    for name, title, spread in (
+        ("annotations", "Lengths of annotations", report.annotation_lengths),
+        ("chunks", "Lengths of chunks", report.chunk_lengths),
+        ("sentences", "Lengths of sentences", report.sentence_lengths),
+    ):
+        if spread.count:
+            blocks += [
+                Heading(title, 2),
+                Text(_spread_text(spread)),
+                _histogram(name, title, spread),
+            ]
+    return blocks
+
+
+def _details(found: list[QualityFinding]) -> list[Block]:
+    rows = [
+        [
+            finding.what,
+            " · ".join(" ".join(example.split()) for example in finding.examples),
+            finding.advice,
+            f"{finding.count} of {finding.of}",
+        ]
+        for finding in found
+    ]
+    return [ReportTable(["found", "examples", "what to do", "n"], rows, labels=3)]
+
+
+def _shares(level: str, found: list[QualityFinding]) -> Drawing:
+    def paint(axes: list[Axes]) -> None:
+        lines = list(range(len(found)))
+        bars = axes[0].barh(lines, [one.share for one in found], 0.7, color=COLOURS[0])
+        axes[0].bar_label(bars, [f" {one.count}" for one in found], fontsize=7)
+        axes[0].set_yticks(lines, [one.what for one in found])
+        axes[0].set_ylim(len(found) - 0.5, -0.5)
+        axes[0].set_xlim(0, 1.08)
+        axes[0].set_xlabel("share")
+        axes[0].tick_params(axis="y", length=0)
+
+    name = level.replace(" ", "-")
+    chart = Chart(name, TITLES[level], draw(paint, (WIDTH, 0.7 + 0.24 * len(found))))
+    return Drawing(name, chart)
+
+
+def _histogram(name: str, title: str, spread: Spread) -> Drawing:
+    filled = [place for place, bar in enumerate(spread.bars) if bar[2]]
+    bars = spread.bars[: filled[-1] + 1]
+    step = spread.bars[0][1]
+
+    def paint(axes: list[Axes]) -> None:
+        left = [bar[0] for bar in bars]
+        axes[0].bar(left, [bar[2] for bar in bars], step * 0.92, align="edge", color=COLOURS[0])
+        axes[0].axvline(spread.median, color=COLOURS[1], label=f"median {spread.median}")
+        axes[0].set_xlabel("characters; the last bar has all that is longer")
+        axes[0].set_ylabel("n")
+        axes[0].legend(fontsize=7)
+
+    return Drawing(name, Chart(name, title, draw(paint, (WIDTH, HEIGHT))))
+
+
+def _spread_text(spread: Spread) -> str:
+    return (
+        f"n = {spread.count}, from {spread.least} to {spread.most} characters, median"
+        f" {spread.median}, mean {spread.mean:g}."
+    )

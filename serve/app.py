@@ -1,64 +1,136 @@
-"""The application: routes, checks before them, and one shape for all errors."""
+"""The application: routes, checks before them, one shape for all errors, and their document."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import Any
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
+from core.auth import AuthContext
 from core.errors import CarrelError, disk_error, shorten
 from serve import page_routes
 from serve.access.guard import BodyLimit, Guard, unexpected_body
-from serve.access.hosts import HostRule, OriginRule
-from serve.api import (
-    audit,
-    chat,
-    conversations,
-    documents,
-    drawings,
-    feedback,
-    health,
-    jobs,
-    keys,
-    me,
-    runs,
-    search,
-    settings,
-)
-from serve.app_state import AppState
-from serve.errors import error_body, plain_body, status_of
-from serve.openapi import document_errors
-from serve.protocols.openai.requests import CONVERSATION_HEADER
-from serve.protocols.openai.routes import EVENTS_HEADER
-from serve.protocols.routers import protocol_routers
-from serve.queries import known_query
+from serve.access.network import HostRule, OriginRule
+from serve.api import admin, chat, conversations, documents, runs, status
+from serve.errors import Refused, error_body, plain_body, status_of
+from serve.protocols.langserve import langserve_router
+from serve.protocols.langserve_schemas import FailureDetail
+from serve.protocols.openai import EVENTS_HEADER, openai_router
+from serve.protocols.openai_schemas import CONVERSATION_HEADER, ErrorReply
 from serve.runs.pool import RETRY_SECONDS
+from serve.services import AppState, caller
 from stores.sqlite.database import damaged
 
-ROUTERS: tuple[APIRouter, ...] = (
-    chat.router,
-    conversations.router,
-    search.router,
-    runs.router,
-    drawings.router,
-    feedback.router,
-    documents.router,
-    jobs.router,
-    keys.router,
-    health.router,
-    audit.router,
-    me.router,
-    page_routes.router,
-    settings.router,
+REF = "#/components/schemas/{model}"
+OPEN = re.compile(r"/api/v1/health|/|/page/.*")  # what needs no key
+JSON = "application/json"
+
+
+class ApiErrorDetail(BaseModel):
+    """Say which rule was broken, the actual value, and what to do; `id` finds it in the log."""
+
+    id: str
+    code: str
+    rule: str
+    value: str | None
+    hint: str
+    message: str
+
+
+class ApiError(BaseModel):
+    """Hold the one shape of all errors of /api."""
+
+    error: ApiErrorDetail
+
+
+ERRORS: dict[str, type[BaseModel]] = {"/v1/": ErrorReply, "/agent/": FailureDetail}
+
+
+def document_errors(app: FastAPI) -> None:
+    """Have the application's page of routes name the errors and the key of every route."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            app.openapi_schema = described(
+                get_openapi(title=app.title, version=app.version, routes=app.routes)
+            )
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]  # as FastAPI's documentation does
+
+
+def described(document: dict[str, Any]) -> dict[str, Any]:
+    """Return the document with errors by protocol in place of FastAPI's own, and with the key."""
+    components = document.setdefault("components", {})
+    models: list[type[BaseModel]] = [ApiError, ErrorReply, FailureDetail]
+    _, made = models_json_schema([(model, "serialization") for model in models], ref_template=REF)
+    components.setdefault("schemas", {}).update(made["$defs"])
+    components["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer"}}
+    for path, operations in document["paths"].items():
+        kind = next((ERRORS[start] for start in ERRORS if path.startswith(start)), ApiError)
+        content = {JSON: {"schema": {"$ref": REF.format(model=kind.__name__)}}}
+        for operation in operations.values():
+            operation["responses"].pop("422", None)
+            operation["responses"]["default"] = {"description": kind.__doc__, "content": content}
+            operation["security"] = [] if OPEN.fullmatch(path) else [{"key": []}]
+    for unused in ("HTTPValidationError", "ValidationError"):
+        components["schemas"].pop(unused, None)
+    return document
+
+
+STRICT = "/api/"  # clients of other protocols send parameters of their own
+
+
+async def known_query(request: Request) -> None:
+    """Refuse a parameter in the query that the route does not take."""
+    route = request.scope.get("route")
+    if not request.query_params or not isinstance(route, APIRoute):
+        return
+    if not route.path.startswith(STRICT):
+        return
+    known = {field.alias for field in route.dependant.query_params}
+    for name in request.query_params:
+        if name not in known:
+            takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
+            raise Refused(
+                422, "invalid", "the route takes no such parameter", value=name, hint=takes
+            )
+
+
+def protocol_routers(desk: AppState) -> tuple[APIRouter, ...]:
+    """Return the routes under `/agent` (LangServe) and `/v1` (OpenAI)."""
+
+    def collections(auth: AuthContext) -> Sequence[str]:
+        """Name the collections in which the caller may see a document."""
+        return [one.name for one in desk.session.catalogue.visible_collections(auth)]
+
+    def begin(auth: AuthContext, collection: str) -> str:
+        """Begin a conversation of the caller and return its id."""
+        return desk.runs.create_conversation(auth.tenant, auth.user, collection).id
+
+    return (
+        langserve_router(desk.runner, caller, desk.settings),
+        openai_router(desk.runner, caller, collections, desk.settings, begin),
+    )
+
+
+ROUTERS: tuple[APIRouter, ...] = tuple(
+    one.router for one in (chat, conversations, runs, documents, admin, status, page_routes)
 )
 # For short reads of the catalogue; of anyio's 40 all that a crowd needed stay when it has gone.
 SHORT_THREADS = 8

@@ -21,12 +21,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-
-from filelock import FileLock, Timeout
+from typing import TYPE_CHECKING
 
 from core.errors import DataLockedError, OperatorError
-from core.settings import Settings
 from stores.folder import check_folder, data_folder, make_private
+
+if TYPE_CHECKING:
+    from core.settings import Settings
 
 OWNER_FILE = "owner.json"
 NEW = ".new"
@@ -179,6 +180,8 @@ class OwnerLock:
 
     def __init__(self, data_dir: Path, *, wait_s: float) -> None:
         """Prepare the lock; nothing is locked until `acquire`."""
+        from filelock import FileLock  # late: who only reads an owner's note locks nothing
+
         # Not bound to a thread: a server opens and closes its store on different ones.
         self._file = FileLock(str(data_dir / LOCK_FILE), thread_local=False, mode=0o600)
         self._folder = _FolderLock(data_dir)
@@ -233,7 +236,7 @@ class OwnerLock:
             if self._folder.acquire():
                 return True
             self._file.release()
-        except Timeout:
+        except TimeoutError:  # of filelock
             pass
         except (OSError, NotImplementedError) as error:
             raise OperatorError(

@@ -58,7 +58,7 @@ def test_demo_and_serve_are_in_the_base(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(tmp_path / "site")
     program = (
-        "import sys, cli.demo, cli.service.serve, serve.server, serve.app;"
+        "import sys, cli.demo, cli.server.serve, serve.server, serve.app;"
         "print(cli.demo.EXAMPLES); sys.exit(not cli.demo.EXAMPLES.joinpath('xpay').is_dir())"
     )
     done = subprocess.run(

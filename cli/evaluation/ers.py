@@ -21,10 +21,10 @@ from cli.arguments import (
     User,
     named_path,
 )
-from cli.evaluation.figures import interval_text, table
+from cli.evaluation.eval import interval_text, table
 from cli.options import caller, opened, settings_from
 from cli.server.running import shown
-from cli.terminal.output import print_json, stdout, warn
+from cli.terminal.output import checked_out, print_json, stdout, warn, write_files
 from cli.terminal.progress import StageBars
 from core.auth import AuthContext
 from core.errors import CallerError
@@ -41,8 +41,7 @@ from evals.ers import (
     rate,
     read_questions,
 )
-from evals.files import checked_out, write_files
-from evals.statistics import CONFIDENCE
+from evals.summary import CONFIDENCE
 
 
 def import_sheets(

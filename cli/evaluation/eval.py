@@ -1,20 +1,132 @@
-"""`carrel eval`: measure retrieval on judged queries, compare pipelines, rate answers by hand."""
+"""`carrel eval retrieval`, `answers`, `compare`: how well texts are found, questions answered."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import typer
+from rich.box import SIMPLE
+from rich.markup import escape
+from rich.table import Table
 
 from cli.arguments import Json, Set, named_path
-from cli.evaluation.figures import print_result
 from cli.options import settings_from
-from cli.terminal.output import print_json
+from cli.terminal.output import checked_out, print_json, stdout, warn, write_files
 from cli.terminal.progress import StageBars
 from core.distribution import require_extra
+from core.settings import Settings
+from evals.answers import checked_answering, evaluate_answers
+from evals.charts import short_table
+from evals.compare import Section, checked_pair, checked_pipelines, evaluate, section_json
+from evals.compare import compare as run_comparison
 from evals.dataset import read_dataset
-from evals.retrieval import checked_pair, evaluate
+from evals.report import html_report, markdown_report, report
+from evals.summary import CONFIDENCE
+
+GROUPS = (("by_type", "query type"), ("by_language", "language"))
+NO_TITLES: Mapping[str, str] = MappingProxyType({})
+SHORT = {
+    "precision@5": "P@5",
+    "recall@5": "R@5",
+    "recall@10": "R@10",
+    "mrr": "MRR",
+    "ndcg@5": "nDCG@5",
+    "ndcg@10": "nDCG@10",
+    "full_support@10": "All@10",
+}
+
+
+def print_result(result: dict[str, Any]) -> None:
+    """Print what `carrel eval retrieval` found."""
+    out = stdout()
+    out.print(
+        f"[bold]{escape(result['dataset'])}[/bold] · {result['pipeline']} · {result['n']} queries"
+    )
+    out.print(_metrics_table(result))
+    for key, title in GROUPS:
+        if key in result:
+            out.print(_group_table(result[key], title))
+    print_latency(result)
+    if "against" in result:
+        out.print()
+        out.print(f"against [bold]{result['against']['pipeline']}[/bold], query by query")
+        out.print(against_table(result))
+        print_latency(result["against"])
+    print_remarks(result)
+
+
+def print_remarks(result: dict[str, Any]) -> None:
+    """Print the notes and warnings."""
+    for note in result["notes"]:
+        stdout().print(f"[dim]{escape(note)}[/dim]")
+    for warning in result["warnings"]:
+        warn(warning)
+
+
+def table(*headers: str) -> Table:
+    """Return an empty table: names on the left, figures on the right."""
+    made = Table(box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
+    for place, header in enumerate(headers):
+        justify: Any = "right" if place else "left"
+        made.add_column(header, justify=justify, overflow="fold")
+    return made
+
+
+def _metrics_table(result: dict[str, Any]) -> Table:
+    rows = table("metric", result["pipeline"], f"{result['confidence']:.0%} interval")
+    for metric, value in result["metrics"].items():
+        rows.add_row(metric, f"{value:.3f}", interval_text(result["ci"][metric]))
+    return rows
+
+
+def against_table(result: dict[str, Any], titles: Mapping[str, str] = NO_TITLES) -> Table:
+    """Return the paired differences of all metrics, which `titles` may call something shorter."""
+    against = result["against"]
+    sure = f"{result['confidence']:.0%} interval"
+    rows = table(
+        "metric", result["pipeline"], against["pipeline"], "gain", sure, "p", "win/tie/loss"
+    )
+    for metric, gap in against["differences"].items():
+        if metric in result["metrics"]:
+            rows.add_row(
+                titles.get(metric, metric),
+                f"{result['metrics'][metric]:.3f}",
+                f"{against['metrics'][metric]:.3f}",
+                f"{gap['difference']:+.3f}",
+                interval_text(gap["ci"], signed=True),
+                f"{gap['p']:.4f}",
+                f"{gap['wins']}/{gap['ties']}/{gap['losses']}",
+            )
+    return rows
+
+
+def _group_table(groups: dict[str, Any], title: str) -> Table:
+    rows = table(title, "n", *SHORT.values())
+    for name, group in groups.items():
+        values = [f"{group['metrics'][metric]:.3f}" for metric in SHORT]
+        rows.add_row(escape(name), str(group["n"]), *values)
+    return rows
+
+
+def print_latency(result: dict[str, Any]) -> None:
+    """Print the median and the 95th percentile."""
+    times = result["latency_ms"]
+    if times["p50"] is not None:
+        stdout().print(
+            f"latency of {result['pipeline']}: p50 {times['p50']:.1f} ms, p95 {times['p95']:.1f} ms"
+        )
+
+
+def interval_text(interval: list[float] | None, *, signed: bool = False) -> str:
+    """Return "0.412, 0.530", or a dash where there is none."""
+    if interval is None:
+        return "–"
+    sign = "+" if signed else ""
+    return ", ".join(f"{end:{sign}.3f}" for end in interval)
+
 
 DatasetDir = Annotated[
     Path,
@@ -63,3 +175,205 @@ def retrieval(
         return
 
     print_result(result)
+
+
+NOTHING = "–"
+WHOLE = 100  # from here on an amount is shown without a fraction
+ANSWER_GROUPS = (("by_type", "type"), ("by_language", "language"))
+ANSWER_SHORT = {
+    "answered": "answered",
+    "any_gold_cited": "any gold",
+    "all_gold_cited": "all gold",
+    "citation_precision": "precision",
+    "answer_contained": "contained",
+}
+SPENT = {
+    "tool_calls": "tool calls",
+    "tokens": "tokens",
+    "model_calls": "model calls",
+    "cost": "cost",
+    "operations": "operations",
+}
+
+
+def print_answers(result: dict[str, Any]) -> None:
+    """Print what `carrel eval answers` found."""
+    out = stdout()
+    out.print(
+        f"[bold]{escape(result['dataset'])}[/bold] · {result['pipeline']} · {result['n']} questions"
+    )
+    out.print(_answers_table(result))
+    for key, title in ANSWER_GROUPS:
+        if key in result:
+            out.print(_answers_group(result[key], title))
+    _print_effort(result)
+    if "against" in result:
+        out.print()
+        out.print(f"against [bold]{result['against']['pipeline']}[/bold], question by question")
+        out.print(against_table(result, ANSWER_SHORT))
+        _print_effort(result["against"])
+    print_remarks(result)
+
+
+def _answers_table(result: dict[str, Any]) -> Table:
+    rows = table("metric", result["pipeline"], f"{result['confidence']:.0%} interval", "n")
+    for metric, value in result["metrics"].items():
+        bounds, count = result["ci"][metric], result["counts"][metric]
+        rows.add_row(metric, _share(value), interval_text(bounds), str(count))
+    return rows
+
+
+def _answers_group(groups: dict[str, Any], title: str) -> Table:
+    rows = table(title, "n", *ANSWER_SHORT.values())
+    for name, group in groups.items():
+        values = [_share(group["metrics"][metric]) for metric in ANSWER_SHORT]
+        rows.add_row(escape(name), str(group["n"]), *values)
+    return rows
+
+
+def _print_effort(result: dict[str, Any]) -> None:
+    out = stdout()
+    rows = table("per question", "mean", "p50", "p95")
+    for name, title in SPENT.items():
+        spent = result["spent"][name]
+        if spent and spent["mean"]:
+            rows.add_row(title, *(_amount(spent[key]) for key in ("mean", "p50", "p95")))
+    out.print(rows)
+    print_latency(result)
+    ended = ", ".join(f"{name} {count}" for name, count in result["stop_reasons"].items())
+    out.print(f"ended: {ended}")
+    if result["degraded"]:
+        out.print(f"the rules decided for the model in {result['degraded']} questions")
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value >= WHOLE else f"{value:.3g}"
+
+
+def _share(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.3f}"
+
+
+def answers(
+    dataset_dir: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv.",
+            show_default=False,
+            parser=named_path,
+            metavar="DATASET_DIR",
+        ),
+    ],
+    pipeline: Annotated[str, typer.Option("--pipeline", help="auto, agentic or classic.")] = "auto",
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Only the first N questions.")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", help="Another pipeline, for a paired comparison."),
+    ] = None,
+    allow_missing: Annotated[
+        bool,
+        typer.Option(
+            "--allow-missing", help="Count judged documents the corpus lacks as not cited."
+        ),
+    ] = False,
+    changes: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Ask all questions of a data set and measure the answers, their citations and their cost."""
+    settings = settings_from(None, changes)
+    checked_pair(pipeline, against, checked_answering)
+    dataset = read_dataset(dataset_dir, limit=limit, allow_missing=allow_missing, judged_only=False)
+    with StageBars(as_json) as progress:
+        result = evaluate_answers(dataset, pipeline, settings, progress, against=against)
+    if as_json:
+        print_json(result)
+        return
+
+    print_answers(result)
+
+
+SUFFIXES = (".md", ".html")
+
+
+def compare(
+    dataset_dirs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv.",
+            show_default=False,
+            parser=named_path,
+            metavar="DATASET_DIR",
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", help="Report: NAME.md or NAME.html.", parser=named_path, metavar="<path>"
+        ),
+    ],
+    pipelines: Annotated[
+        str, typer.Option("--pipelines", help="Names with commas between; the first is the base.")
+    ] = "classic,agentic",
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Only the first N judged queries of each.")
+    ] = None,
+    allow_missing: Annotated[
+        bool,
+        typer.Option(
+            "--allow-missing", help="Count judged documents the corpus lacks as not found."
+        ),
+    ] = False,
+    changes: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Compare pipelines on data sets and write a report with tables and charts."""
+    require_extra("eval", "an evaluation")
+    settings = settings_from(None, changes)
+    names = checked_pipelines(pipelines)
+    checked_out(out, SUFFIXES)
+    datasets = [
+        read_dataset(folder, limit=limit, allow_missing=allow_missing) for folder in dataset_dirs
+    ]
+    with StageBars(as_json) as progress:
+        sections = run_comparison(datasets, names, settings, progress)
+    written = _write(out, sections, settings)
+    if as_json:
+        print_json(
+            {
+                "report": str(out),
+                "files": [str(path) for path in written],
+                "pipelines": names,
+                "confidence": CONFIDENCE,
+                "datasets": [section_json(section) for section in sections],
+            }
+        )
+        return
+    _print_sections(sections, out)
+
+
+def _write(out: Path, sections: list[Section], settings: Settings) -> list[Path]:
+    blocks = report(sections, settings)
+    files: dict[Path, str] = {}
+    if out.suffix.lower() == ".html":
+        files[out] = html_report(blocks)
+    else:
+        text, drawings = markdown_report(blocks, out.stem)
+        files = {out.with_name(name): svg for name, svg in drawings.items()} | {out: text}
+    write_files(files)
+    return list(files)
+
+
+def _print_sections(sections: list[Section], out: Path) -> None:
+    console = stdout()
+    for section in sections:
+        console.print(f"[bold]{escape(section.whole.name)}[/bold] · {section.whole.n} queries")
+        found = short_table(section.whole)
+        drawn: Any = table(*found.headers)
+        for row in found.rows:
+            drawn.add_row(*map(escape, row))
+        console.print(drawn)
+        for warning in section.warnings:
+            warn(warning)
+    console.print(f"report: {escape(str(out))}")

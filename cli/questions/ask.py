@@ -1,20 +1,30 @@
-"""`carrel ask`: one question, one cited answer or one refusal."""
+"""`carrel ask`, `plan` and `search`: one question, answered, planned or looked up."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+from rich.markup import escape
 
 from cli.arguments import Json, Steps, Stream, named_path
 from cli.options import AskOptions, opened, storable, with_ask_options
-from cli.terminal.output import print_json
-from cli.terminal.watching import Watching, interruptible
+from cli.terminal.answer import plan_tree, shortened
+from cli.terminal.output import print_json, stdout, warn
+from cli.terminal.progress import Watching, interruptible
 from core.auth import AuthContext
-from core.errors import CallerError
+from core.budget import Usage
+from core.errors import CallerError, shorten
+from core.question import checked_question
 from core.settings import Settings
+from core.types import ToolSpec, place_of
+from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile, load_plan
+from reasoning.planning.proposing import proposed_plan
+from reasoning.planning.slots import filled
+from reasoning.planning.text import render_operation
+from serve.searching import SEARCHES, searched
 
 if TYPE_CHECKING:
     from app.session import Session
@@ -89,3 +99,158 @@ def _given(
     path: Path, session: Session, auth: AuthContext, collection: str, settings: Settings
 ) -> PlanFile:
     return load_plan(path, settings, lambda: session.tools(auth, collection).specs(auth))
+
+
+SHOWN_CHARS = 300
+
+
+@with_ask_options
+def plan(
+    options: AskOptions,
+    question: Annotated[
+        str | None, typer.Argument(help="The question; not needed with --file.", show_default=False)
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            help="Check this plan (JSON) instead of making one.",
+            show_default=False,
+            parser=named_path,
+            metavar="<path>",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the plan of a question, or check a plan file, without running it."""
+    if question is None and file is None:
+        raise CallerError("a question or --file is needed", hint='try `carrel plan "…"`')
+    settings = options.settings()
+    asked = None if question is None else checked_question(storable(question), settings)
+    auth = options.auth
+    scope = options.collections, options.filters
+    if file is not None:
+        made, about = _checked_file(file, settings, auth, *scope)
+    else:
+        made, about = _proposed(str(asked), settings, auth, *scope)
+    if as_json:
+        print_json(
+            {
+                "questions": [item.model_dump() for item in made.plan.questions],
+                "operations": [item.model_dump() for item in made.operations],
+                **about,
+            }
+        )
+        return
+    _print_plan(made, about)
+
+
+def _checked_file(
+    file: Path, settings: Settings, auth: AuthContext, collection: str, where: list[str]
+) -> tuple[PlanFile, dict[str, Any]]:
+    """Check a file; the collection is opened only for a plan that names tools."""
+
+    def tools() -> list[ToolSpec]:
+        with opened(settings) as session:
+            return session.tools(auth, collection, where).specs(auth)
+
+    made = load_plan(file, settings, tools)
+    kind = "multi" if len(made.plan.questions) > 1 else "plain"
+    return made, {"kind": kind, "reasoner": "file", "warnings": []}
+
+
+def _proposed(
+    question: str, settings: Settings, auth: AuthContext, collection: str, where: list[str]
+) -> tuple[PlanFile, dict[str, Any]]:
+    """Let the reasoner of a collection plan, as a run would."""
+    with opened(settings) as session:
+        context = session.context(auth, collection, where=where)
+        with context.thinking(context.clock(), Usage(), []) as ledger:
+            understood = context.reasoner.understand(question, [])
+            tools = context.tools.specs(auth)
+            found, notes = proposed_plan(context.reasoner, understood, tools, context.settings)
+        made = PlanFile(plan=found, operations=compiled(found, context.settings))
+        about = {
+            "kind": understood.kind,
+            "reasoner": context.reasoner.name,
+            "warnings": [*session.warnings, *ledger.warnings, *notes],
+        }
+    return made, about
+
+
+def _print_plan(made: PlanFile, about: dict[str, Any]) -> None:
+    out = stdout()
+    count = len(made.plan.questions)
+    named = f"{count} question{'s' if count > 1 else ''}"
+    out.print(f"[bold]{named}[/bold] [dim]{about['kind']} · {about['reasoner']}[/dim]\n")
+    for item in made.plan.questions:
+        name = shorten(f"{item.id} → {item.slot}" if item.slot else item.id)
+        after = shorten(f" after {', '.join(item.deps)}") if item.deps else ""
+        tools = ", ".join(call.tool for call in item.calls)
+        out.print(
+            f"  [cyan]{escape(name)}[/cyan] {escape(shorten(filled(item.text, {}), SHOWN_CHARS))}"
+            f"[dim]{escape(f' · {after}' if after else '')}{escape(f' · {tools}' if tools else '')}"
+            "[/dim]"
+        )
+    out.print("\n[bold]Operations[/bold]")
+    for operation in made.operations:
+        out.print("  " + escape(render_operation(operation)))
+    out.print("\n[bold]Picture[/bold]")
+    out.print(plan_tree(made.plan))
+    for warning in about["warnings"]:
+        warn(warning)
+
+
+SHOWN = 300
+
+
+@with_ask_options
+def search(
+    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    options: AskOptions,
+    pipeline: Annotated[
+        str, typer.Option("--pipeline", help="hybrid, linked, vector, keyword or classic.")
+    ] = "hybrid",
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "-k", min=1, max=100, help="Results; retrieval.top_k without it.", show_default=False
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Find passages, best first."""
+    if pipeline not in SEARCHES:
+        raise CallerError(f"--pipeline is one of {', '.join(SEARCHES)}", value=pipeline)
+    settings = options.settings()
+    with opened(settings) as session:
+        found = searched(
+            session,
+            options.auth,
+            storable(query),
+            options.collections,
+            pipeline,
+            k,
+            options.filters,
+        )
+    if as_json:
+        print_json(found)
+        return
+    _print_passages(found["results"], found["warnings"])
+
+
+def _print_passages(results: list[dict[str, Any]], warnings: list[str]) -> None:
+    out = stdout()
+    for number, result in enumerate(results, start=1):
+        place = place_of(result["section"], result["page"])
+        parts = (result["collection"], result["source"], place)
+        out.print(
+            f"[bold]{number}. {escape(result['title'])}[/bold]"
+            f" [dim]{escape(' · '.join(part for part in parts if part))}"
+            f" · {result['score']:.3f}[/dim]"
+        )
+        out.print("   " + escape(shortened(result["text"], SHOWN)))
+    if not results:
+        out.print("nothing found")
+    for warning in warnings:
+        warn(warning)

@@ -14,23 +14,22 @@ from rich.table import Table
 from cli.arguments import DEFAULT_TENANT, DEFAULT_USER, Data, Json, Roles, Tenant, User, named_path
 from cli.options import caller, opened_catalogue, settings_from, storable
 from cli.server.running import shown
-from cli.terminal.answer import print_answer
-from cli.terminal.draw import (
+from cli.terminal.answer import (
     call_table,
     model_table,
     path_line,
     plan_tree,
+    print_answer,
     shortened,
     stage_table,
     step_table,
 )
-from cli.terminal.output import print_json, stdout
+from cli.terminal.output import checked_out, print_json, stdout, write_files
 from core.errors import CallerError
 from core.operations import operation_adapter
 from core.trace import RunRecord
 from core.types import Plan, SubQuestion
 from display.runs import run_page
-from evals.files import checked_out, write_files
 from reasoning.planning.text import render_operation
 
 NEWEST = 15

@@ -14,15 +14,14 @@ from cli.terminal.output import fail, stderr, stdout, warn
 from core.errors import CallerError, ModelError
 from core.settings import SECRETS, Settings, changes_of, load_settings
 from core.settings_sources import using
-from serve.access.modes import check_mode
+from serve.access.network import address_of, check_mode
 from serve.app import make_app
-from serve.app_state import AppState, make_app_state
-from serve.background.upkeep import warm_up
-from serve.listening import address_of
 from serve.operator.command import Command
 from serve.operator.control import Control
 from serve.runs.watch import Claims
+from serve.self_checks import warm_up
 from serve.server import serve as serve_app
+from serve.services import AppState, make_app_state
 from serve.telemetry.logs import use_level
 from stores.folder import open_to_others
 

@@ -7,8 +7,7 @@ from pathlib import Path
 from cli.options import flags_from, opened
 from core.errors import CallerError
 from core.settings import Settings, load_settings
-from serve.access.hosts import is_loopback
-from serve.listening import listening_socket
+from serve.access.network import is_loopback, listening_socket
 from serve.telemetry.logs import log_to_stderr
 
 

@@ -1,14 +1,19 @@
-"""How an answer reaches the terminal: sentence by sentence, then its sources."""
+"""A run for the terminal: its answer as it is written, its steps, its path and its plan."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.markup import escape
+from rich.table import Table
+from rich.tree import Tree
 
 from cli.terminal.output import stderr, stdout, warn
-from core.trace import StreamEvent
-from core.types import place_of
+from core.errors import shorten
+from core.trace import Step, StreamEvent
+from core.types import Plan, place_of
+from display.path import visits
 
 
 class AnswerPrinter:
@@ -101,3 +106,166 @@ def usage_text(usage: dict[str, Any]) -> str:
     if degraded := usage["degraded"]:
         parts.append(f"{degraded} decided by the rules instead")
     return f"{', '.join(parts)}, {usage['ms']:.0f} ms"
+
+
+COLOURS = {
+    "understand": "cyan",
+    "plan": "cyan",
+    "retrieve": "blue",
+    "grade_documents": "magenta",
+    "extract": "magenta",
+    "compose_query": "cyan",
+    "merge_hits": "magenta",
+    "stop_condition": "yellow",
+    "rewrite": "yellow",
+    "clarify": "yellow",
+    "generate": "green",
+    "verify": "green",
+    "refuse": "red",
+}
+
+
+NUMBERS = {"#", "ms", "in", "out", "read", "held", "written", "first"}
+HIDDEN = {"language", "match"}  # the same for every call of a run
+
+
+def step_line(step: Step) -> str:
+    """Describe one step on a line, for printing a run as it goes."""
+    colour = COLOURS.get(step.node, "white")
+    what = f"{step.tool} → {step.decision}" if step.tool else step.decision
+    detail = _arguments(step.arguments) if step.tool else step.reason
+    place = f"[dim]{step.question_id:>3}[/dim] " if step.question_id else "    "
+    line = f"  [{colour}]{step.node:<16}[/{colour}]{place}{escape(what)}"
+    return f"{line} [dim]{escape(shortened(detail, 110))}[/dim]" if detail else line
+
+
+def step_table(trail: Sequence[Step]) -> Table:
+    """Return all steps as a table: what was decided, why, and how long it took."""
+    table = _table("#", "node", "for", "decision", "why", "ms")
+    for number, step in enumerate(trail, start=1):
+        table.add_row(
+            str(number),
+            f"[{COLOURS.get(step.node, 'white')}]{step.node}[/]",
+            step.question_id,
+            escape(shortened(f"{step.tool}: {step.decision}" if step.tool else step.decision, 80)),
+            escape(shortened(_why(step), 200)),
+            f"{step.ms:.1f}",
+        )
+    return table
+
+
+def _why(step: Step) -> str:
+    return f"{step.reason} (by the rules: {step.degraded})" if step.degraded else step.reason
+
+
+def call_table(trail: Sequence[Step]) -> Table:
+    """Return all tool calls as a table: what was asked, what was enforced, what came back."""
+    table = _table("#", "tool", "asked", "enforced", "evidence (best first)")
+    for number, step in enumerate(trail, start=1):
+        if not step.tool:
+            continue
+        best = ", ".join(f"{key[:8]} {score:.2f}" for key, score in step.evidence[:3])
+        more = f" +{len(step.evidence) - 3}" if len(step.evidence) > 3 else ""
+        table.add_row(
+            str(number),
+            step.tool,
+            escape(shortened(_arguments(step.arguments), 160)),
+            escape(filter_text(step.auth_filter)),
+            best + more,
+        )
+    return table
+
+
+def model_table(trail: Sequence[Step]) -> Table:
+    """Return all calls of the chat model as a table; a call's number is its step's."""
+    table = _table("#", "decision", "outcome", "prompt", "read", "held", "written", "first", "ms")
+    for number, step in enumerate(trail, start=1):
+        for place, call in enumerate(step.calls):
+            outcome = f"{call.outcome}: {call.error}" if call.error else call.outcome
+            table.add_row(
+                "" if place else str(number),
+                call.verb,
+                escape(shortened(outcome, 90)),
+                call.prompt_hash,
+                str(call.prompt_tokens),
+                str(call.cached_tokens),
+                str(call.completion_tokens),
+                f"{call.first_ms:.0f}",
+                f"{call.ms:.0f}",
+            )
+    return table
+
+
+def stage_table(trail: Sequence[Step]) -> Table:
+    """Return the stages of all searches as a table; a search's number is its step's."""
+    table = _table("#", "stage", "in", "out", "ms", "note")
+    for number, step in enumerate(trail, start=1):
+        for place, stage in enumerate(step.stages):
+            table.add_row(
+                "" if place else str(number),
+                stage.name,
+                str(stage.before),
+                str(stage.after),
+                f"{stage.ms:.1f}",
+                escape(shortened(stage.note, 120)),
+            )
+    return table
+
+
+def _table(*titles: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in titles:
+        table.add_column(title, justify="right" if title in NUMBERS else "left")
+    return table
+
+
+def path_line(trail: Sequence[Step]) -> str:
+    """Return the nodes of a run in the order of its visits."""
+    return " → ".join(visits(trail))
+
+
+def plan_tree(plan: Plan) -> Tree:
+    """Return the questions of a plan, each below the last of those it waits for."""
+    tree = Tree("", hide_root=True)
+    branches: dict[str, Tree] = {}
+    waiting = list(plan.questions)
+    while waiting:
+        ready = [one for one in waiting if all(name in branches for name in one.deps)]
+        for one in ready or waiting[:1]:
+            above = [branch for name, branch in branches.items() if name in one.deps]
+            title = shorten(one.id if one.slot is None else f"{one.id} → {one.slot}")
+            joined = f" [dim]after {escape(shorten(', '.join(one.deps)))}[/dim]" * (len(above) > 1)
+            text = f"[cyan]{escape(title)}[/cyan]{joined} {escape(shorten(one.text))}"
+            branches[one.id] = (above[-1] if above else tree).add(text)
+            waiting.remove(one)
+    return tree
+
+
+def filter_text(auth_filter: dict[str, Any]) -> str:
+    """Describe an enforced filter in a few words."""
+    parts = [f"tenant={auth_filter.get('tenant')}"]
+    if roles := auth_filter.get("roles"):
+        parts.append("roles=" + ",".join(roles))
+    if sources := auth_filter.get("sources"):
+        parts.append("sources=" + ",".join(sources))
+    if auth_filter.get("allowed_sources") is not None:
+        parts.append("allowed=" + ",".join(auth_filter["allowed_sources"]))
+    return " ".join(parts)
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    shown = []
+    for name, value in arguments.items():
+        if name == "where":
+            shown += [f"{c['field']} {c['op']} {c['value']}" for c in value]
+        elif name in ("query", "chunk_id"):
+            shown.append(f"“{value}”")
+        elif name not in HIDDEN and value not in (None, "", []):
+            shown.append(f"{name}={value}")
+    return ", ".join(shown)
+
+
+def shortened(text: str, limit: int) -> str:
+    """Cut a text to one line of at most `limit` characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,9 +1,12 @@
-"""Where things are printed: results on stdout, everything else on stderr."""
+"""Where things are written: results on stdout, everything else on stderr, reports in files."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any, TextIO
 
 import typer
@@ -112,3 +115,39 @@ def warn(message: str) -> None:
 def fail(message: str) -> None:
     """Print an error to stderr, on one line."""
     stderr().print(f"[red]carrel:[/red] {escape(' '.join(message.split()))}")
+
+
+def checked_out(path: Path, suffixes: Collection[str]) -> Path:
+    """Raise CallerError unless a file of this name can be written; hours of work may hang on it."""
+    wanted = " or ".join(suffixes)
+    if path.suffix.lower() not in suffixes:
+        raise CallerError(
+            f"--out must end in {wanted}", value=str(path), hint="the suffix chooses the format"
+        )
+    if path.is_dir() or not path.parent.is_dir():
+        raise CallerError(
+            "--out must name a file in a folder that exists",
+            value=str(path),
+            hint="make the folder first, or name another file",
+        )
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise CallerError(
+            "--out must be writable", value=str(path), hint="correct the permissions of its folder"
+        )
+    return path
+
+
+def write_files(files: Mapping[Path, str]) -> None:
+    """Write the files, each under another name first, so that none is ever half there."""
+    for path, text in files.items():
+        part = path.with_name(f".{path.name}.part")
+        try:
+            part.write_bytes(text.encode("utf-8", "replace"))
+            os.replace(part, path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            raise CallerError(
+                "the file must be writable",
+                value=f"{path} ({error.strerror or error})",
+                hint="free some space or name another file",
+            ) from None

@@ -1,4 +1,4 @@
-"""`carrel doctor`: does everything that was ingested still answer?"""
+"""`carrel doctor`: does everything that was ingested still answer? and `carrel reindex`."""
 
 from __future__ import annotations
 
@@ -7,18 +7,63 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.arguments import Data, Json
-from cli.options import opened, settings_from, working
-from cli.service.llm import exam_of
-from cli.terminal.output import print_json, stdout
+from cli.arguments import Data, Json, Set
+from cli.options import opened, owned, settings_from, working
+from cli.server.llm import exam_of
+from cli.terminal.output import print_json, stdout, warn
 from cli.terminal.progress import StageBars
 from core.errors import CallerError
-from ingest.repair import repair
+from core.settings import Settings
+from ingest.repair import rebuild, repair
 from stores.folder import open_places
+from stores.index.registry import switch_index
 from stores.integrity.health import NAMED
 
 if TYPE_CHECKING:
     from app.session import Session
+
+Index = Annotated[
+    str | None,
+    typer.Option(
+        "--index",
+        metavar="NAME",
+        help="Give the directory this search index from now on: memmap or chroma.",
+        show_default=False,
+    ),
+]
+
+
+def _switched(settings: Settings, index: str) -> Settings:
+    """Let the directory have another index, still empty; return the settings that go with it."""
+    settings = settings.model_copy(update={"index": index})
+    with owned(settings, alone=True):
+        if note := switch_index(settings):
+            warn(note)
+    return settings
+
+
+def reindex(
+    data: Data = None, changes: Set = None, index: Index = None, as_json: Json = False
+) -> None:
+    """Rebuild the full-text and vector indexes from the catalogue."""
+    settings = settings_from(data, changes)
+    if index is not None:
+        settings = _switched(settings, index)
+    with (
+        opened(settings, needs_embedder=True) as session,
+        working(session, "reindex", quiet=as_json),
+        StageBars(as_json) as progress,
+    ):
+        assert session.embedder is not None  # needs_embedder says so
+        own = session.settings
+        report = rebuild(session.store, session.embedder, own, progress, session.second)
+    if as_json:
+        print_json(report)
+        return
+    stdout().print(
+        f"rebuilt {report['fts_rows']} full-text rows and {report['vectors']} vectors"
+        f" ({report['embedded']} embedded again) in {report['seconds']:.1f} s"
+    )
 
 
 Repair = Annotated[

@@ -13,8 +13,8 @@ from rich.markup import escape
 
 from cli.arguments import DEFAULT_COLLECTION, DEFAULT_TENANT, Data, Json, Yes
 from cli.options import opened, settings_from, storable, working
+from cli.server.access import record as record
 from cli.server.running import host
-from cli.service.audit import record
 from cli.terminal.output import ask_to_erase, counted, print_json, stdout, warn
 from cli.terminal.progress import StageBars
 from core.auth import checked_name

@@ -19,8 +19,8 @@ from cli.arguments import (
     named_path,
 )
 from cli.options import flags_from, opened, working
+from cli.server.access import record as record
 from cli.server.running import placed
-from cli.service.audit import record
 from cli.terminal.output import fail, print_json, stdout
 from cli.terminal.progress import IngestBar
 from core.auth import checked_name, checked_principal

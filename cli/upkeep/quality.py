@@ -20,9 +20,8 @@ from cli.arguments import (
 )
 from cli.options import opened, settings_from
 from cli.server.running import shown
-from cli.terminal.output import print_json, stdout
+from cli.terminal.output import checked_out, print_json, stdout, write_files
 from core.distribution import require_extra
-from evals.files import checked_out, write_files
 from ingest.quality.report import quality_report
 from ingest.quality.types import QualityFinding, QualityReport, Spread
 
@@ -57,7 +56,7 @@ def quality(
         found = session.catalogue.collection(tenant, collection)
         report = quality_report(session.maintenance, found, session.index(found).settings)
     if out is not None:
-        from evals.report_quality import quality_page  # late: it draws with matplotlib
+        from evals.report import quality_page  # late: it draws with matplotlib
 
         is_page = out.suffix.lower() == ".html"
         text = quality_page(report) if is_page else report.model_dump_json(indent=2)

@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from core.errors import CarrelError
 from core.settings import Settings
-from serve.access.hosts import HostRule, OriginRule
+from serve.access.network import HostRule, OriginRule
 from serve.errors import Refused, error_body, new_id, plain_body, status_of
 from serve.telemetry.logs import log
 from serve.telemetry.metrics import Metrics

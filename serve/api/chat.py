@@ -1,25 +1,27 @@
-"""POST /api/v1/chat: a question in, an answer out, at once or as a stream of events."""
+"""POST /api/v1/chat and /search: a question in, an answer or ranked passages out."""
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from functools import partial
+from typing import Any, Literal, Self
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from core.auth import AuthContext
+from core.metadata import parse_filters
 from graph.context import PipelineName
-from serve.api.shapes import ANSWERED
-from serve.depends import Asking, Caller, Parts, check_standing
-from serve.protocols.dialogue import Utterance, turns_of
-from serve.runs.disconnect import unless_gone
-from serve.searching import Collections, Filters
-from serve.sse import event_stream
-from serve.types import Question
+from serve.api.shapes import ANSWERED, FOUND
+from serve.questions import Question, Utterance, turns_of
+from serve.runs.following import run_stream as event_stream
+from serve.runs.following import unless_gone
+from serve.searching import TOOLS, Collections, Filters, SearchName, searched
+from serve.services import AppState, Asking, Caller, Parts, check_standing
+
+router = APIRouter(prefix="/api/v1")
 
 MAX_MESSAGES = 200
-
-router = APIRouter(prefix="/api/v1", tags=["chat"])
 
 
 class DialogueMessage(BaseModel):
@@ -73,7 +75,7 @@ class AgentChatRequest(BaseModel):
         )
 
 
-@router.post("/chat", response_model=None, responses={200: ANSWERED})
+@router.post("/chat", tags=["chat"], response_model=None, responses={200: ANSWERED})
 async def chat(
     body: AgentChatRequest, request: Request, auth: Caller, asking: Asking, parts: Parts
 ) -> Response:
@@ -88,3 +90,37 @@ async def chat(
     run = await unless_gone(request, asking.run(question, auth))
     check_standing(request)
     return JSONResponse(run.result)
+
+
+class SearchRequest(BaseModel):
+    """Look for passages; `k` of them at most, of documents that meet all filters of `where`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    query: str = Field(min_length=1)
+    collection: Collections = "default"
+    pipeline: SearchName = "hybrid"
+    k: int = Field(10, ge=1, le=100)
+    where: Filters = Field(default_factory=list)
+
+
+@router.post("/search", tags=["search"], response_model=None, responses={200: FOUND})
+async def search(body: SearchRequest, request: Request, auth: Caller, parts: Parts) -> Response:
+    """Return passages, best first, as `carrel search --json` does."""
+    work = partial(_recorded, parts, auth, body)
+    return JSONResponse(await unless_gone(request, parts.runner.do(auth, work)))
+
+
+def _recorded(parts: AppState, auth: AuthContext, body: SearchRequest) -> dict[str, Any]:
+    wanted = (body.query, body.collection, body.pipeline, body.k)
+    found = searched(parts.session, auth, *wanted, where=body.where)
+    parts.audit.record(
+        "retrieval",
+        auth,
+        tool=TOOLS[body.pipeline],
+        collection=body.collection,
+        filter=auth.narrowed(parse_filters(body.where)).describe(),
+        evidence=[one["chunk_id"] for one in found["results"]],
+        **parts.audit.question(body.query),
+    )
+    return found

@@ -9,9 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from core.auth import AuthContext
 from core.errors import CallerError
-from serve.depends import Caller, Parts
-from serve.protocols.dialogue import Storable
+from serve.questions import Storable
 from serve.searching import Collections
+from serve.services import Caller, Parts
 from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
 

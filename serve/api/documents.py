@@ -1,23 +1,23 @@
-"""/api/v1/collections and /api/v1/documents: what a caller may see, uploads and deletions."""
+"""/api/v1/collections, /documents and /jobs: what a caller may see, uploads and deletions."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, Literal
 
 from fastapi import APIRouter, Query, Request, Response
+from fastapi import Path as PathParameter
 from starlette.requests import ClientDisconnect
 
 from core.auth import AuthContext
 from core.errors import CallerError
-from serve.app_state import AppState
-from serve.depends import Caller, DocumentWriter, Parts, check_standing
 from serve.errors import NotFound, Refused
+from serve.services import AppState, Caller, DocumentWriter, Parts, check_standing, with_role
 from stores.sqlite.catalogue import Collection
 
-router = APIRouter(prefix="/api/v1", tags=["documents"])
+router = APIRouter(prefix="/api/v1")
 
 MOST = 2**31  # more passages than any document has
 
@@ -25,14 +25,14 @@ CollectionName = Annotated[str, Query(max_length=64)]
 DocumentId = Annotated[str, Query(max_length=1000)]
 
 
-@router.get("/collections")
+@router.get("/collections", tags=["documents"])
 async def collections(auth: Caller, parts: Parts) -> dict[str, Any]:
     """List the collections in which the caller may see a document, with the number of those."""
     found = await parts.runner.do(auth, lambda: parts.catalogue.list_collections(auth))
     return {"collections": found, **_warned(parts)}
 
 
-@router.get("/documents")
+@router.get("/documents", tags=["documents"])
 async def documents(
     auth: Caller,
     parts: Parts,
@@ -51,6 +51,7 @@ async def documents(
 
 @router.post(
     "/documents",
+    tags=["documents"],
     status_code=202,
     openapi_extra={
         "requestBody": {
@@ -84,7 +85,7 @@ async def upload(
     return job.describe()
 
 
-@router.get("/documents/passages")
+@router.get("/documents/passages", tags=["documents"])
 async def passages(
     auth: Caller,
     parts: Parts,
@@ -111,7 +112,7 @@ async def passages(
     return await parts.runner.do(auth, read)
 
 
-@router.delete("/documents", status_code=204, response_class=Response)
+@router.delete("/documents", tags=["documents"], status_code=204, response_class=Response)
 async def delete(
     auth: DocumentWriter,
     parts: Parts,
@@ -164,3 +165,36 @@ async def _written(request: Request, path: Path) -> int:
 def _to_disk(file: BinaryIO) -> None:
     file.flush()
     os.fsync(file.fileno())  # a job that is kept must find its file
+
+
+JobId = Annotated[str, PathParameter(max_length=64, description="Id of a job of the caller.")]
+
+
+@router.get("/jobs", tags=["jobs"])
+async def jobs(
+    auth: Caller,
+    parts: Parts,
+    everyone: Annotated[
+        Literal["true", "false"],
+        Query(alias="all", description="Those of the whole tenant, for its admins."),
+    ] = "false",
+    limit: Annotated[int, Query(ge=1, le=500)] = 50,
+) -> dict[str, Any]:
+    """List the newest jobs of the caller, the newest first."""
+    if whole := everyone == "true":
+        with_role(auth, {parts.settings.serve.admin_role})
+    found = await parts.runner.do(auth, lambda: parts.jobs.newest(auth, limit, everyone=whole))
+    return {"jobs": [one.describe() for one in found]}
+
+
+@router.get("/jobs/{job_id}", tags=["jobs"])
+async def job(job_id: JobId, auth: Caller, parts: Parts) -> dict[str, Any]:
+    """Return how far a job of the caller is."""
+    found = await asyncio.to_thread(parts.jobs.find, auth, job_id)
+    return found.describe()
+
+
+@router.delete("/jobs/{job_id}", tags=["jobs"], status_code=204, response_class=Response)
+async def cancel(job_id: JobId, auth: Caller, parts: Parts) -> None:
+    """Cancel an upload of the caller; what of it was ingested already stays."""
+    await asyncio.to_thread(parts.jobs.cancel, auth, job_id)

@@ -1,24 +1,31 @@
-"""GET /api/v1/runs: what a caller has asked, and every step of it."""
+"""/api/v1/runs and /feedback: what a caller has asked, drawn as well, and their opinion of it."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import json
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.trace import RunRecord
-from serve.depends import Caller, Parts
+from display.html import Markup
+from display.path import graph_drawing, path_drawing
+from display.plan_drawing import outcome_of, plan_drawing, plan_of
+from serve.api.shapes import EXPORTED
 from serve.errors import NotFound
+from serve.services import Caller, Parts
 from stores.ports import RunLog
+from stores.runlog.runs import Rating
 
-router = APIRouter(prefix="/api/v1", tags=["runs"])
+router = APIRouter(prefix="/api/v1")
 
 RunId = Annotated[str, Path(max_length=64, description="Id of a run of the caller.")]
 
 
-@router.get("/runs")
+@router.get("/runs", tags=["runs"])
 async def runs(
     auth: Caller, parts: Parts, limit: Annotated[int, Query(ge=1, le=200)] = 20
 ) -> dict[str, Any]:
@@ -34,7 +41,7 @@ async def runs(
     }
 
 
-@router.get("/runs/{run_id}")
+@router.get("/runs/{run_id}", tags=["runs"])
 async def run(run_id: RunId, auth: Caller, parts: Parts) -> dict[str, Any]:
     """Return one run of the caller with its result and its trail, as far as they may see it now."""
     store = parts.session.runs
@@ -52,3 +59,89 @@ def own_run(store: RunLog, auth: AuthContext, run_id: str) -> RunRecord:
     if found.run_id != run_id:
         raise missing  # "last", or the beginning of an id
     return found
+
+
+SVG = "image/svg+xml"
+DRAWN: dict[int | str, dict[str, Any]] = {
+    200: {"content": {SVG: {"schema": {"type": "string"}}}, "description": "A drawing."}
+}
+
+
+@router.get("/graph.svg", tags=["drawings"], response_class=Response, responses=DRAWN)
+async def graph(auth: Caller, parts: Parts) -> Response:
+    """Draw the graph: every node of a run and every way between them."""
+    return _drawn(await parts.runner.do(auth, graph_drawing))
+
+
+@router.get("/runs/{run_id}/graph.svg", tags=["drawings"], response_class=Response, responses=DRAWN)
+async def run_graph(run_id: RunId, auth: Caller, parts: Parts) -> Response:
+    """Draw the path of one run of the caller over the graph, with how often it went each way."""
+    store = parts.session.runs
+
+    def make() -> Markup:
+        return path_drawing(own_run(store, auth, run_id))
+
+    return _drawn(await parts.runner.do(auth, make))
+
+
+@router.get("/runs/{run_id}/plan.svg", tags=["drawings"], response_class=Response, responses=DRAWN)
+async def run_plan(run_id: RunId, auth: Caller, parts: Parts) -> Response:
+    """Draw the plan of one run of the caller: questions, values found, what was not answered."""
+    store = parts.session.runs
+
+    def make() -> Markup:
+        run = own_run(store, auth, run_id)
+        plan = plan_of(run)
+        if not plan.questions:
+            raise NotFound("this run ended before it had a plan", value=run_id)
+        return plan_drawing(plan, outcome_of(run))
+
+    return _drawn(await parts.runner.do(auth, make))
+
+
+def _drawn(markup: Markup) -> Response:
+    return Response(markup, media_type=SVG)
+
+
+class FeedbackRequest(BaseModel):
+    """Say whether the answer of a run was good."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    run_id: str = Field(max_length=64)
+    rating: Rating
+    comment: str = Field("", max_length=4000)
+
+
+@router.post("/feedback", tags=["feedback"], status_code=201)
+async def give(body: FeedbackRequest, auth: Caller, parts: Parts) -> dict[str, Any]:
+    """Keep the caller's opinion of one of their runs; a later one replaces it."""
+    comment = body.comment.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
+
+    def save() -> None:
+        run = own_run(parts.session.runs, auth, body.run_id)
+        parts.runs.save_feedback(auth.tenant, auth.user, run.run_id, body.rating, comment)
+
+    await parts.runner.do(auth, save)
+    return {"run_id": body.run_id, "rating": body.rating, "comment": comment}
+
+
+@router.get("/feedback", tags=["feedback"], response_model=None, responses={200: EXPORTED})
+async def export(
+    auth: Caller,
+    parts: Parts,
+    form: Annotated[Literal["json", "jsonl"], Query(alias="format")] = "json",
+) -> Response:
+    """Export the caller's opinions; for an admin, those of the whole tenant."""
+    everyone = parts.settings.serve.admin_role in auth.roles
+    found = await parts.runner.do(
+        auth, lambda: list(parts.runs.export_feedback(auth, everyone=everyone))
+    )
+    if form == "json":
+        return Response(_text({"feedback": found}), media_type="application/json")
+    lines = "".join(_text(one) + "\n" for one in found)
+    return Response(lines, media_type="application/x-ndjson")
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

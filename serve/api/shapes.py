@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.types import FrozenModel
-from serve.protocols.langserve.schemas import AgentOutput
+from serve.protocols.langserve_schemas import AgentOutput
 
 Response = dict[str, Any]
 

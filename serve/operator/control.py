@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from core.settings import Settings
 from serve.operator.command import Command, Request
 from serve.operator.frames import LOOPBACK, Channel, FrameError, admit
-from serve.protocols.event_stream import SEND_SECONDS
+from serve.runs.following import SEND_SECONDS
 from serve.runs.runner import CANCEL_SECONDS
 from serve.telemetry.logs import log
 

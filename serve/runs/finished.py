@@ -13,8 +13,8 @@ from core.errors import CallerError
 from core.question import names_of
 from core.trace import RunRecord
 from core.types import StopReason
+from serve.questions import Question
 from serve.telemetry.run_figures import RunFigures
-from serve.types import Question
 from tools.results import deciding
 from tools.toolbox import GENERAL
 

@@ -1,15 +1,49 @@
-"""Follow a run from a task of its own, so that whoever reads it may stop at any moment."""
+"""Runs followed by a client: until it leaves, and as server-sent events."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
 from contextlib import aclosing
-from typing import Any, cast
+from typing import Any, TypeVar, cast
+
+from fastapi import Request
+from pydantic_core import to_json
+from sse_starlette import EventSourceResponse, ServerSentEvent
+from starlette.types import Message
 
 from core.auth import AuthContext
 from core.errors import CarrelError
-from serve.types import Question, RunEvent, Runner
+from core.settings import Settings
+from serve.access.guard import unexpected_body
+from serve.errors import Refused, error_body
+from serve.questions import Question, RunEvent, Runner
+from serve.services import check_standing
+from serve.telemetry.logs import log
+
+T = TypeVar("T")
+
+
+async def unless_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """Return what `work` returns; cancel it when the client leaves first (499, never sent)."""
+    task = asyncio.create_task(work)
+    gone = asyncio.create_task(_gone(request))
+    try:
+        await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise Refused(499, "client_gone", "the client has left")
+    finally:
+        for one in (task, gone):
+            one.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
 
 Ended = Exception | None
 _pumps: set[asyncio.Task[None]] = set()  # the event loop itself holds its tasks only weakly
@@ -82,3 +116,71 @@ async def result_of(events: AsyncIterator[RunEvent], steps: list[dict[str, Any]]
         if event.kind == "result":
             return event.data
     raise CarrelError("the run ended without an answer or a refusal")
+
+
+PING_SECONDS = 15  # between two signs of life in a stream
+SEND_SECONDS = 30  # that a client may take to accept a piece of a stream
+
+
+def json_text(value: Any) -> str:  # noqa: ANN401  # whatever a protocol sends
+    """Return compact JSON; what JSON has no number for (infinity) becomes null."""
+    return to_json(value, inf_nan_mode="null", serialize_unknown=True).decode()
+
+
+def event_stream(
+    events: AsyncIterator[dict[str, str]], run: Following, settings: Settings
+) -> EventSourceResponse:
+    """Send {"data", "event"?} dicts of a run as they come; the run ends when the client leaves."""
+
+    async def left(message: Message) -> None:
+        run.close()  # the generator may not have begun, and then closes nothing
+
+    return EventSourceResponse(
+        events,
+        ping=PING_SECONDS,
+        send_timeout=SEND_SECONDS,
+        shutdown_grace_period=settings.serve.stop_seconds,
+        client_close_handler_callable=left,
+    )
+
+
+async def run_stream(
+    request: Request, events: AsyncIterator[RunEvent], settings: Settings
+) -> EventSourceResponse:
+    """Return a response that streams the events; what fails before the first is raised instead."""
+    generator = cast(AsyncGenerator[RunEvent], events)
+    first = await unless_gone(request, _first(generator))
+    return EventSourceResponse(
+        _lines(first, generator, request),
+        ping=PING_SECONDS,
+        send_timeout=SEND_SECONDS,
+        shutdown_grace_period=settings.serve.stop_seconds,
+        headers={"Cache-Control": "no-store"},
+        sep="\n",
+    )
+
+
+async def _first(events: AsyncGenerator[RunEvent]) -> RunEvent:
+    return await anext(events)
+
+
+async def _lines(
+    first: RunEvent, events: AsyncGenerator[RunEvent], request: Request
+) -> AsyncIterator[ServerSentEvent]:
+    request_id = request.scope["carrel.id"]
+    async with aclosing(events):
+        try:
+            check_standing(request)  # the run may have waited in line for long
+            yield _line(first.kind, first.data)
+            async for event in events:
+                check_standing(request)
+                yield _line(event.kind, event.data)
+        except CarrelError as error:
+            yield _line("error", error_body(error, request_id))
+        except Exception:  # the status is sent: this is all that can still be said
+            log.exception("unexpected", extra={"id": request_id})
+            yield _line("error", unexpected_body(request_id))
+
+
+def _line(kind: str, data: object) -> ServerSentEvent:
+    return ServerSentEvent(json.dumps(data, ensure_ascii=False), event=kind, sep="\n")

@@ -18,10 +18,10 @@ from core.time_limit import TimeLimit, limited_time
 from core.trace import RunRecord, Step, StreamEvent
 from models.chat.types import ModelCancelled
 from serve.errors import Busy
+from serve.questions import Question, RunEvent
 from serve.runs.finished import Finished
 from serve.runs.pool import RETRY_SECONDS, FairPool, Owner, PoolLimits, Ticket
 from serve.runs.watch import Claims, RunObservers, Watchers
-from serve.types import Question, RunEvent
 
 CANCEL_SECONDS = 5  # that questions have to notice that they are cancelled
 

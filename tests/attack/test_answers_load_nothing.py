@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from core.types import Citation, Claim, Evidence
 from reasoning.verification import unsupported_reason
-from serve.protocols.openai.sources import marks_of, sources_of, unloaded
+from serve.protocols.openai_sources import marks_of, sources_of, unloaded
 
 TEXT = (
     "The travel budget of the Lyon office is 4200 euros. The guide to it is at"

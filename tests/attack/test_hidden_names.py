@@ -45,7 +45,7 @@ from app.session import Session
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.settings import load_settings
-from serve.app_state import AppState, make_app_state
+from serve.services import AppState, make_app_state
 from stores.runlog.jobs import JobRow, JobRows
 
 WORLDS = int(os.environ.get("HIDDEN_WORLDS", "1"))

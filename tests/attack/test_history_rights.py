@@ -42,9 +42,9 @@ from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
-from serve.app_state import make_app_state
+from serve.questions import Question
 from serve.runs.finished import Finished
-from serve.types import Question
+from serve.services import make_app_state
 from stores.accounts.keys import Keys
 from stores.erasure.documents import named_document
 from stores.sqlite.catalogue import Collection

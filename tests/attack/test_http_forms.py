@@ -16,8 +16,8 @@ from serving import SECONDS, running
 
 from app.session import Session
 from core.settings import load_settings
-from serve.access.hosts import HostRule, host_name
-from serve.app_state import make_app_state
+from serve.access.network import HostRule, host_name
+from serve.services import make_app_state
 
 HEALTH = "GET /api/v1/health HTTP/1.1\r\n"
 CHUNKED = "Transfer-Encoding: chunked\r\n"

@@ -16,8 +16,8 @@ from commands import Carrel, in_process, write_files
 from app.session import Session
 from cli.upkeep.ingest import run_ingest
 from core.settings import load_settings
-from serve.app_state import AppState, make_app_state
-from serve.background.upkeep import SelfChecks
+from serve.self_checks import SelfChecks
+from serve.services import AppState, make_app_state
 from stores.accounts.audit import AuditLog
 from stores.accounts.keys import Keys
 from stores.store import parts

@@ -32,8 +32,8 @@ from core.trace import RunRecord, Step, StreamEvent
 from ingest.discover import discover
 from models.chat.types import ModelCancelled
 from serve.access.auth import Authenticator
-from serve.app_state import AppState
 from serve.runs.runner import SessionRunner
+from serve.services import AppState
 from serve.telemetry.metrics import Metrics
 from stores.accounts.audit import AuditEntry, AuditLog
 from stores.accounts.keys import Keys

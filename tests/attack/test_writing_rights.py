@@ -40,9 +40,8 @@ from core.settings import load_settings
 from core.trace import RunRecord
 from ingest.pipeline import Pipeline
 from ingest.summary import Summary
-from serve.app_state import make_app_state
-from serve.background.jobs import Jobs
-from serve.background.uploads import UNSEEN
+from serve.jobs import UNSEEN, Jobs
+from serve.services import make_app_state
 from stores.accounts.keys import Keys
 from stores.backup.archive import make_backup, unpack
 from stores.erasure.documents import named_document

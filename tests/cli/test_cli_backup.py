@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commands import DOCUMENTS, HEIGHT, Carrel, built_library, copied, in_process
 
-import cli.upkeep.restore
+import cli.upkeep.backup
 from core.errors import OperatorError
 from stores.backup import archive
 from stores.backup.format import facts_of
@@ -115,7 +115,7 @@ def test_a_restore_that_ends_leaves_nothing_that_looks_whole(
     (left / "chroma").mkdir(parents=True)  # as a kill leaves it
     (left / "catalogue.sqlite3").write_text("half", encoding="utf-8")
     with monkeypatch.context() as patch:
-        patch.setattr(cli.upkeep.restore, "_completed", _fails)
+        patch.setattr(cli.upkeep.backup, "_completed", _fails)
         carrel("restore", tmp_path / "b", data=there).failed(4, "the disk is full")
     assert not there.exists() and not left.exists()
     assert carrel("restore", tmp_path / "b", data=there).code == 0

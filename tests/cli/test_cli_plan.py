@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from cli.terminal.draw import plan_tree
+from cli.terminal.answer import plan_tree
 from core.types import Plan, SubQuestion
 
 TWO = "What is the maximum height of the candle flame? And when does an owl hunt?"

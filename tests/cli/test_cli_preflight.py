@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 from commands import ROOT
 
-from cli.commands import Commands
-from cli.lazy import LazyCommand
-from cli.server.preflight import data_meant, refuse_second
+from cli.commands import Commands, LazyCommand
+from cli.server.remote import data_meant, refuse_second
 from core.settings import Settings
 from serve.operator.control import Control
 from stores.lock import OWNER_FILE, OwnedError, OwnerLock

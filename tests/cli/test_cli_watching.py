@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 
+import cli.terminal.watching
 import pytest
 from rich.console import Console
 
 import cli.terminal.answer
-import cli.terminal.watching
-from cli.terminal.watching import Watching
+import cli.terminal.progress
+from cli.terminal.progress import Watching
 from core.trace import Step, StreamEvent
 
 RESULT = {
@@ -31,7 +32,7 @@ class Screens:
         self._out, self._err = io.StringIO(), io.StringIO()
         out = Console(file=self._out, soft_wrap=True, highlight=False)
         err = Console(file=self._err, force_terminal=terminal, soft_wrap=True, highlight=False)
-        for module in (cli.terminal.answer, cli.terminal.watching):
+        for module in (cli.terminal.answer, cli.terminal.progress):
             monkeypatch.setattr(module, "stderr", lambda: err)
         monkeypatch.setattr(cli.terminal.answer, "stdout", lambda: out)
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from core.errors import CallerError
 from core.settings import Settings
-from evals.answering import AnswerOutcome
 from evals.answers import (
+    AnswerOutcome,
     compared,
     contains_answer,
     evaluate_answers,

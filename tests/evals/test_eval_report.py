@@ -8,14 +8,12 @@ from xml.etree import ElementTree
 import pytest
 from selectolax.lexbor import LexborHTMLParser as HTMLParser
 
+from cli.terminal.output import checked_out, write_files
 from core.errors import CallerError
 from core.settings import Settings
 from evals.compare import Section, _section, checked_pipelines, section_json
 from evals.dataset import JudgedQuery
-from evals.files import checked_out, write_files
-from evals.report import report
-from evals.report_html import html_report
-from evals.report_markdown import escaped, markdown_report
+from evals.report import escaped, html_report, markdown_report, report
 from evals.runner import PipelineRun, QueryRun
 from evals.summary import measured, rank_groups, rank_names
 

@@ -9,11 +9,10 @@ import pytest
 from fakes import FakeEmbedder
 
 from core.errors import CallerError, DataLockedError, OperatorError
+from evals.compare import evaluate
 from evals.corpus import build_corpus, open_corpus
 from evals.dataset import read_dataset
-from evals.retrieval import evaluate
-from evals.runner import run_queries, summed_notes, warm_up_texts
-from evals.searchers import PIPELINES, Hit, Hits
+from evals.runner import PIPELINES, Hit, Hits, run_queries, summed_notes, warm_up_texts
 from ingest.steps import Steps
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.settings import Settings
-from evals.statistics import differences, intervals, percentile
+from evals.summary import differences, intervals, percentile
 
 SETTINGS = Settings(eval_resamples=4000)
 

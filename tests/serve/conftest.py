@@ -22,7 +22,7 @@ from serving import Served, running
 from app.session import Session
 from cli.upkeep.ingest import run_ingest
 from core.settings import load_settings
-from serve.app_state import make_app_state
+from serve.services import make_app_state
 from stores.accounts.keys import Keys
 from stores.store import parts
 

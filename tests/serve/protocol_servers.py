@@ -31,9 +31,9 @@ from core.settings import Settings, load_settings
 from core.trace import RunRecord
 from models.chat.types import ModelCancelled
 from serve.errors import NotAuthenticated
-from serve.protocols.langserve.routes import langserve_router
-from serve.protocols.openai.routes import openai_router
-from serve.types import Question, RunEvent
+from serve.protocols.langserve import langserve_router
+from serve.protocols.openai import openai_router
+from serve.questions import Question, RunEvent
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 QUESTION = "What is the default timeout of the XPay payout API?"

@@ -25,11 +25,11 @@ from app.session import Session
 from core.settings import Settings
 from core.trace import RunRecord, Step
 from models.chat.types import ModelCancelled
+from serve.access.network import address_of, listening_socket
 from serve.app import make_app
-from serve.app_state import AppState, make_app_state
-from serve.listening import address_of, listening_socket
 from serve.runs.runner import SessionRunner
 from serve.server import make_server
+from serve.services import AppState, make_app_state
 from serve.telemetry.metrics import Metrics
 from stores.store import Store
 

@@ -25,7 +25,7 @@ from protocol_servers import (
 
 from app.session import Session
 from core.auth import AuthContext
-from serve.protocols.langserve.schemas import AgentOutput
+from serve.protocols.langserve_schemas import AgentOutput
 
 ASKED = {"question": QUESTION, "collection": "xpay"}
 

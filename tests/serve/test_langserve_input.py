@@ -21,7 +21,7 @@ from tiers import examples
 from app.session import Session
 from core.errors import CallerError, CarrelError, ModelError, OperatorError
 from serve.errors import Busy
-from serve.protocols.langserve.hash import config_of, decompressed
+from serve.protocols.langserve_schemas import config_of, decompressed
 
 ASKED = {"question": QUESTION, "collection": "xpay"}
 STREAMS = ("stream", "stream_log", "stream_events")

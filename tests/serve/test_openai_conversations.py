@@ -11,7 +11,7 @@ from protocol_servers import ANSWER, QUESTION, Server, examples_session, serving
 
 from app.session import Session
 from core.auth import AuthContext
-from serve.protocols.openai.requests import CONVERSATION_HEADER, told
+from serve.protocols.openai_schemas import CONVERSATION_HEADER, told
 
 MODEL = "carrel:xpay"
 READER = AuthContext(tenant="default", user="reader")

@@ -13,11 +13,10 @@ from langserve import RemoteRunnable
 from serving import SECONDS, Served, eventually, held_desk, running
 
 from app.session import Session
-from serve.app import make_api
-from serve.depends import caller
-from serve.protocols.langserve.routes import langserve_router
-from serve.protocols.openai.routes import openai_router
-from serve.protocols.routers import protocol_routers
+from serve.app import make_api, protocol_routers
+from serve.protocols.langserve import langserve_router
+from serve.protocols.openai import openai_router
+from serve.services import caller
 
 QUESTION = "What is the maximum height of the candle flame?"
 MESSAGES: list[Any] = [{"role": "user", "content": QUESTION}]

@@ -20,9 +20,9 @@ from core.errors import OperatorError
 from core.settings import load_settings
 from serve.access.audit import Audit, AuditWriter
 from serve.access.auth import AuthenticatedCaller as Entered
-from serve.app_state import AppState, make_app_state
 from serve.runs.runner import SessionRunner
 from serve.runs.watch import Watchers
+from serve.services import AppState, make_app_state
 from stores.accounts.audit import AuditEntry, AuditLog
 from stores.accounts.keys import Keys
 from stores.sqlite.database import Database

@@ -22,11 +22,11 @@ from core.auth import AuthContext
 from core.settings import load_settings
 from core.trace import RunRecord, Step
 from reasoning.types import Turn
-from serve.app_state import make_app_state
+from serve.questions import Question
 from serve.runs.finished import Finished, is_whole
 from serve.runs.runner import Listener
 from serve.runs.watch import RunObservers
-from serve.types import Question
+from serve.services import make_app_state
 from stores.store import parts
 
 ANN = AuthContext(tenant="acme", user="ann")

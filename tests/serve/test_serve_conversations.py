@@ -16,7 +16,7 @@ from serving import SECONDS, Served, error_of, eventually, held_desk, leave, run
 
 from app.session import Session
 from core.settings import load_settings
-from serve.app_state import make_app_state
+from serve.services import make_app_state
 from tools.toolbox import Toolbox
 
 JSON = {"Content-Type": "application/json"}

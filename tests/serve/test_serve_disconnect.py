@@ -16,8 +16,8 @@ from stub_llm import Connection, stub_llm
 
 from app.session import Session
 from core.settings import load_settings
-from serve.app_state import AppState, make_app_state
 from serve.runs.pool import RETRY_SECONDS
+from serve.services import AppState, make_app_state
 
 BODY = {"question": "How long?", "collection": "guide"}
 

@@ -16,10 +16,10 @@ from serving import SECONDS, Served, error_of, eventually, running
 
 from app.session import Session
 from serve.access.guard import HEADERS
-from serve.access.hosts import HostRule, OriginRule
+from serve.access.network import HostRule, OriginRule
 from serve.app import ROUTERS
-from serve.app_state import make_app_state
 from serve.errors import Refused
+from serve.services import make_app_state
 from serve.telemetry.logs import JsonLines, log
 
 BODY = {"question": "How high is the flame?", "collection": "guide"}

@@ -13,7 +13,7 @@ from uploading import finished, upload, uploaded
 
 from app.session import Session
 from core.auth import AuthContext
-from serve.background.jobs import Job, Jobs
+from serve.jobs import Job, Jobs
 from stores.runlog.jobs import JobRow, JobRows
 from stores.store import parts
 
@@ -109,7 +109,7 @@ def test_an_upload_at_work_can_be_cancelled(jobs: Jobs, monkeypatch: pytest.Monk
         progress("files", 0, 1)
         pytest.fail("it went on")
 
-    monkeypatch.setattr("serve.background.jobs.ingest_upload", ingest)
+    monkeypatch.setattr("serve.jobs.ingest_upload", ingest)
     job, path = jobs.prepare(WIM, "resumed", "half.txt", [])
     path.write_bytes(b"x")
     jobs.start(job)

@@ -19,11 +19,11 @@ from core.settings import load_settings
 from core.trace import ModelCall, Step
 from serve.access.limits import ASKING, CallerLimits, RateLimiter
 from serve.app import make_api
-from serve.app_state import AppState, make_app_state
 from serve.errors import LimitExceeded
-from serve.protocols.langserve import agent
+from serve.protocols import langserve as agent
 from serve.runs.runner import SessionRunner
 from serve.runs.watch import Watchers
+from serve.services import AppState, make_app_state
 from stores.accounts.keys import Keys, Spending
 from stores.store import parts
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.errors import OperatorError
 from core.settings import load_settings
-from serve.access.modes import check_mode
+from serve.access.network import check_mode
 from serve.telemetry.logs import JsonLines, TextLines, log
 
 CLOSED = {"allow_anonymous": False, "nobody_has_a_key": False}

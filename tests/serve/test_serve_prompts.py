@@ -15,7 +15,7 @@ from stub_llm import Connection, stub_llm
 from app.session import Session
 from core.fields.chat import DECISIONS
 from core.settings import load_settings
-from serve.app_state import make_app_state
+from serve.services import make_app_state
 from stores.accounts.keys import Keys
 from stores.store import parts
 

@@ -12,7 +12,7 @@ from serving import Served
 
 from app.session import Session
 from core.settings import load_settings
-from serve.background.upkeep import SelfChecks
+from serve.self_checks import SelfChecks
 from serve.telemetry.logs import CHECKS
 from stores.integrity.selfcheck import Missed
 from stores.store import parts

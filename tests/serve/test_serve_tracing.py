@@ -19,7 +19,7 @@ from app.session import Session
 from core.errors import OperatorError
 from core.settings import load_settings
 from core.trace import ModelCall, Step
-from serve.app_state import make_app_state
+from serve.services import make_app_state
 from serve.telemetry.tracing import Tracing, _RunSpan, make_tracing
 from stores.accounts.keys import Keys
 from stores.store import parts

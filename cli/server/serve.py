@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from cli.arguments import Data, Set
-from cli.server.preflight import refuse_second
+from cli.server.remote import refuse_second
 
 
 def serve(

@@ -1,4 +1,4 @@
-"""What OpenAI clients send, and the question in it."""
+"""What OpenAI clients send, the question in it, and what they get."""
 
 from __future__ import annotations
 
@@ -9,14 +9,71 @@ from typing import Annotated, Any, Literal
 
 from fastapi import Header
 from pydantic import BaseModel, ConfigDict, Field, StrictBool
+from starlette.responses import JSONResponse, Response
 
 from core.auth import AuthContext
 from core.types import Clarification
 from reasoning.clarifying import clarification_text
-from serve.protocols.dialogue import Storable, Utterance, turns_of
-from serve.protocols.openai.errors import OpenAIError
-from serve.protocols.openai.sources import escaped
-from serve.types import Question
+from serve.errors import Failure, LimitExceeded, Refused, dotted
+from serve.protocols.openai_sources import escaped
+from serve.questions import Question, Storable, Utterance, turns_of
+
+CODES = {401: "invalid_api_key", 404: "not_found", 429: "rate_limit_exceeded", 503: "overloaded"}
+
+
+class OpenAIError(Refused):
+    """Refuse a request, naming the field and the code that OpenAI's server would give."""
+
+    def __init__(
+        self, status: int, message: str, param: str | None = None, code: str | None = None
+    ) -> None:
+        """Keep the parts of the error body."""
+        super().__init__(status, code or "", message)
+        self.param = param
+
+
+def openai_error(failure: Failure) -> dict[str, Any]:
+    """Return the body of an error, for a response or for the last event of a stream."""
+    error = failure.error
+    param = error.param if isinstance(error, OpenAIError) else None
+    code = (error.code or None) if isinstance(error, Refused) else CODES.get(failure.status)
+    if failure.problems:
+        param = dotted(failure.problems[0].where) or None
+    return {
+        "error": {
+            "message": failure.message,
+            "type": _type(failure.status),
+            "param": param,
+            "code": code,
+        }
+    }
+
+
+def _type(status: int) -> str:
+    if status == 429:
+        return "rate_limit_error"
+    return "server_error" if status >= 500 else "invalid_request_error"
+
+
+def openai_failure(failure: Failure) -> Response:
+    """Answer as OpenAI does, which calls invalid fields a bad request (400)."""
+    status = 400 if failure.problems else failure.status
+    return JSONResponse(openai_error(failure), status, dict(failure.headers) | _limits(failure))
+
+
+def _limits(failure: Failure) -> dict[str, str]:
+    """Return the headers in which OpenAI's clients read how much is left."""
+    error = failure.error
+    if not isinstance(error, LimitExceeded):
+        return {}
+    unit = "tokens" if error.of_tokens else "requests"
+    given = {name.rpartition("-")[2].lower(): value for name, value in error.headers.items()}
+    return {
+        f"x-ratelimit-limit-{unit}": given["limit"],
+        f"x-ratelimit-remaining-{unit}": given["remaining"],
+        f"x-ratelimit-reset-{unit}": f"{given['reset']}s",
+    }
+
 
 MODEL = "carrel"
 DEFAULT_COLLECTION = "default"
@@ -201,3 +258,121 @@ def told(result: dict[str, Any]) -> dict[str, Any]:
     options = [escaped(option) for option in asks["options"]]
     text = clarification_text(Clarification(question=escaped(asks["question"]), options=options))
     return {**result, "answer": text}
+
+
+class ModelReply(BaseModel):
+    """Describe one model: a collection that can be asked."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelList(BaseModel):
+    """List the models of a caller."""
+
+    object: Literal["list"]
+    data: list[ModelReply]
+
+
+class UrlCitation(BaseModel):
+    """Say where a mark stands in the content (code points), and what it points to."""
+
+    start_index: int
+    end_index: int
+    title: str
+    url: str
+
+
+class Annotation(BaseModel):
+    """Annotate a mark."""
+
+    type: Literal["url_citation"]
+    url_citation: UrlCitation
+
+
+class ReplyMessage(BaseModel):
+    """Hold the answer, or the honest refusal, as a message."""
+
+    role: Literal["assistant"]
+    content: str
+    refusal: str | None
+    annotations: list[Annotation]
+
+
+class Choice(BaseModel):
+    """Hold the one choice there is."""
+
+    index: int
+    message: ReplyMessage
+    logprobs: None
+    finish_reason: Literal["stop"]
+
+
+class CachedTokens(BaseModel):
+    """Count the tokens of prompts that the model's server had cached."""
+
+    cached_tokens: int
+
+
+class TokenUsage(BaseModel):
+    """Count the tokens of chat models; 0 where none decides."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: CachedTokens
+
+
+class SearchResult(BaseModel):
+    """Hold one source; `snippet` is the sentence that is cited."""
+
+    title: str
+    url: str
+    date: str | None
+    snippet: str
+
+
+class RunSummary(BaseModel):
+    """Name the run and say how it ended."""
+
+    run_id: str
+    refused: bool
+    stop_reason: str
+    missing: list[str]
+    warnings: list[str]
+
+
+class CompletionReply(BaseModel):
+    """Hold a chat completion; `citations` and `search_results` are in the order of the marks."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[Choice]
+    usage: TokenUsage
+    citations: list[str]
+    search_results: list[SearchResult]
+    carrel: RunSummary
+
+
+class ErrorDetail(BaseModel):
+    """Say what went wrong, and with which field."""
+
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class ErrorReply(BaseModel):
+    """Hold an error."""
+
+    error: ErrorDetail
+
+
+FAILURES: dict[int | str, dict[str, Any]] = {
+    status: {"model": ErrorReply} for status in (400, 401, 403, 404, 413, 429, 500, 503)
+}

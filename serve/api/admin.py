@@ -1,24 +1,26 @@
-"""/api/v1/keys: an admin's keys for the callers of their own tenant."""
+"""/api/v1/keys, /audit and /settings: what an admin does for their own tenant."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.auth import MOST_SOURCES, AuthContext, checked_name
 from core.errors import PolicyError
 from core.metadata import ANY
 from serve.access.auth import ANONYMOUS
-from serve.depends import Admin, Parts
 from serve.errors import NotFound
+from serve.services import Admin, Parts
 from stores.accounts.keys import OPERATOR, Key
 
-DAYS = 36_500
+router = APIRouter(prefix="/api/v1")
 
-router = APIRouter(prefix="/api/v1", tags=["keys"])
+DAYS = 36_500
 
 
 class KeyRequest(BaseModel):
@@ -37,14 +39,14 @@ class KeyRequest(BaseModel):
     version_policy: str = Field(ANY, min_length=1, max_length=64)
 
 
-@router.get("/keys")
+@router.get("/keys", tags=["keys"])
 async def keys(auth: Admin, parts: Parts) -> dict[str, Any]:
     """List the keys of the caller's tenant, the oldest first, without their secrets."""
     found = await parts.runner.do(auth, lambda: parts.keys.listed(auth.tenant))
     return {"keys": [key.describe() for key in found]}
 
 
-@router.post("/keys", status_code=201)
+@router.post("/keys", tags=["keys"], status_code=201)
 async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
     """Make a key for a caller of the same tenant; its secret is in this answer alone.
 
@@ -96,7 +98,7 @@ def _within(auth: AuthContext, body: KeyRequest) -> tuple[Sequence[str] | None, 
     return sources, policy
 
 
-@router.delete("/keys/{key_id}", status_code=204, response_class=Response)
+@router.delete("/keys/{key_id}", tags=["keys"], status_code=204, response_class=Response)
 async def revoke(
     key_id: Annotated[str, Path(max_length=64, description="Id of a key of the tenant.")],
     auth: Admin,
@@ -111,3 +113,37 @@ async def revoke(
         parts.audit.record("key_revoked", auth, key=key_id)
 
     await parts.runner.do(auth, work)
+
+
+@router.get("/audit", tags=["audit"])
+async def audit(
+    auth: Admin,
+    parts: Parts,
+    before: Annotated[int | None, Query(ge=1, le=2**62, description="The last `seq` seen.")] = None,
+    kind: Annotated[str | None, Query(max_length=32)] = None,
+    document: Annotated[
+        str | None, Query(max_length=1000, description="Id of a document, or name of an upload.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+) -> dict[str, Any]:
+    """List what was recorded of the admin's own tenant, the newest first."""
+
+    def listed() -> list[dict[str, Any]]:
+        wanted = partial(parts.audit.log.newest, before=before, kind=kind, document=document)
+        return wanted(auth.tenant, limit=limit)
+
+    found = await parts.runner.do(auth, listed)
+    more = found[-1]["seq"] if len(found) == limit else None
+    return {"events": found, "next": more}
+
+
+@router.post("/settings/reload", tags=["settings"])
+async def reload(auth: Admin, parts: Parts) -> dict[str, Any]:
+    """Read the settings again and take over those that can change while the server runs."""
+    if auth.tenant != parts.settings.serve.operator_tenant:
+        raise PolicyError(
+            "the settings are the operator's",
+            hint="an admin of the tenant serve.operator_tenant may, or send the process SIGHUP",
+        )
+    done = await asyncio.to_thread(parts.reload.now, parts, auth)
+    return done.describe()

@@ -1,1 +1,0 @@
-"""Commands around serving: serve, keys, audit, models, llm."""

@@ -1,1 +1,0 @@
-"""Work beside requests: uploads, deletions, warming and self-checks."""

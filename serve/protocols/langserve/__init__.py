@@ -1,1 +1,0 @@
-"""The HTTP convention of LangServe over the agent."""
