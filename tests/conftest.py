@@ -12,6 +12,8 @@ seconds), and so is the path of llama-server. The network is closed by pytest-so
 - `open_store`: opens one with other settings or again: `open_store(index="chroma")`.
 - `collection`: the collection "main" of tenant "acme" in `store`.
 - `index`: makes a retrievers.types.Index of a collection (by default `collection`).
+- those of tiny_models.py (encoders of random weights, the embedded models), and the endpoint of
+  embedding_endpoints.py.
 - `tiny_model`: a GGUF of random weights; `llama_server`: a real server of it, one for all tests.
 """
 
@@ -38,6 +40,7 @@ from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 TESTS = Path(__file__).parent
+pytest_plugins = ["tiny_models", "embedding_endpoints"]
 KEPT = {PREFIX + "CACHE", PREFIX + "LLAMA__SERVER", PREFIX + "EMBEDDER"}
 os.environ[PREFIX + "EMBEDDER"] = "embedded-en"  # here, so that fixtures of a session see it
 

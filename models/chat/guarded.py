@@ -38,6 +38,7 @@ LEAST_TOKENS = 16  # fewer hold no reply
 REPLY_CHARACTERS = 4000  # kept in the trace
 COUNTED = ("llama-server", "llama_cpp.server", "in-process")  # whose slots are known
 WAIT_SECONDS = 0.2  # between two attempts to connect
+LEAST_SECONDS = 0.001  # stamina warns of 0
 
 
 class GuardedChat:
@@ -116,7 +117,7 @@ class GuardedChat:
         stamina.instrumentation.set_on_retry_hooks(())  # they would print
         retry = stamina.RetryingCaller(
             attempts=self.settings.llm.retries + 1,
-            timeout=max(0.0, ledger.seconds_left()),
+            timeout=max(LEAST_SECONDS, ledger.seconds_left()),
             wait_initial=WAIT_SECONDS,
             wait_max=WAIT_SECONDS,
         )

@@ -1,4 +1,4 @@
-"""Contract of Embedder: the fake, the embedded models and sentence-transformers folders alike."""
+"""What each embedder is: names, languages, meaning, devices; what all keep to is in contracts."""
 
 from __future__ import annotations
 
@@ -14,75 +14,7 @@ from core.errors import ModelError
 from models.embeddings import Embedder, load_embedder
 from models.folder import Prompts
 
-TEXTS = [
-    "The harbour is open.",
-    "A quiet forest.",
-    "",
-    "😀 日本語 \x00",
-    "word " * 1000,
-    "half of a pair \ud800",
-    "The harbour is open.",
-]
-FOLDERS = {
-    "bert, onnx": ("bert", "mean", 0, "onnx"),
-    "bert, torch": ("bert", "mean", 0, "torch"),
-    "bert of cls, onnx": ("bert", "cls", 0, "onnx"),
-    "roberta, onnx": ("roberta", "mean", 0, "onnx"),
-    "xlm-roberta, onnx": ("xlm-roberta", "cls", 0, "onnx"),
-    "distilbert, onnx": ("distilbert", "mean", 0, "onnx"),
-    "mpnet, auto": ("mpnet", "mean", 0, "auto"),
-    "bert with a dense layer, auto": ("bert", "mean", 8, "auto"),
-    "bert of max, auto": ("bert", "max", 0, "auto"),
-}
-
-
-@pytest.fixture(params=["fake", "embedded", "embedded_en", *FOLDERS])
-def any_embedder(
-    request: pytest.FixtureRequest, make_model: Callable[..., Path], model_cache: Path
-) -> Embedder:
-    if request.param == "fake":
-        return FakeEmbedder()
-    if request.param.startswith("embedded"):
-        return request.getfixturevalue(request.param)
-    *model, backend = FOLDERS[request.param]
-    return load_embedder(
-        str(make_model(*model)), cache_dir=model_cache, threads=1, batch_size=4, backend=backend
-    )
-
-
-def test_vectors_are_unit_rows_of_the_named_dimension(any_embedder: Embedder) -> None:
-    rows = any_embedder.embed_documents(TEXTS)
-    assert rows.shape == (len(TEXTS), any_embedder.dimension)
-    assert rows.dtype == np.float32
-    assert np.linalg.norm(rows, axis=1) == pytest.approx(np.ones(len(TEXTS)), abs=1e-4)
-    query = any_embedder.embed_query(TEXTS[0])
-    assert query.shape == (any_embedder.dimension,)
-    if any_embedder.model_id.startswith("multilingual"):  # its prompts tell questions apart
-        assert 0.88 < query @ rows[0] < 0.98
-    else:
-        assert query @ rows[0] == pytest.approx(1.0, abs=1e-4)
-
-
-def test_the_same_text_has_the_same_vector(any_embedder: Embedder) -> None:
-    rows = any_embedder.embed_documents(TEXTS)
-    assert np.allclose(rows, any_embedder.embed_documents(TEXTS), atol=1e-6)
-    assert np.allclose(rows[0], rows[-1], atol=1e-5)
-
-
-def test_the_order_and_the_batch_do_not_matter(any_embedder: Embedder) -> None:
-    rows = any_embedder.embed_documents(TEXTS)
-    backwards = any_embedder.embed_documents(TEXTS[::-1])[::-1]
-    assert np.allclose(rows, backwards, atol=1e-4)
-    alone = np.array([any_embedder.embed_documents([text])[0] for text in TEXTS])
-    assert np.allclose(rows, alone, atol=1e-4)
-
-
-def test_no_text_gives_no_rows(any_embedder: Embedder) -> None:
-    assert any_embedder.embed_documents([]).shape == (0, any_embedder.dimension)
-
-
-def test_the_model_has_a_name(any_embedder: Embedder) -> None:
-    assert any_embedder.model_id
+TEXTS = ["The harbour is open.", "A quiet forest.", "", "😀 日本語 \x00", "half of a pair \ud800"]
 
 
 def test_the_embedded_models_are_named_by_their_weights(

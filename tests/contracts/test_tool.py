@@ -1,4 +1,4 @@
-"""No tool ever returns a row that its caller may not see, whatever the caller asks.
+"""Contract of Tool: no tool returns a row that its caller may not see, whatever the caller asks.
 
 The oracle `may_see` is written anew from the rules, over the generated documents alone. All
 examples share one data directory, so the rows of every earlier example are foreign rows too.
@@ -7,6 +7,7 @@ examples share one data directory, so the rows of every earlier example are fore
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -18,10 +19,11 @@ import pytest
 from fakes import FakeEmbedder, document, short_hash, write
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 from tiers import examples
 
 from core.auth import AuthContext
-from core.errors import PolicyError
+from core.errors import CallerError, CarrelError, PolicyError
 from core.metadata import parse_filters
 from core.profile import Profile, ToolProfile
 from core.settings import Settings
@@ -354,20 +356,99 @@ def meets(doc: Doc, where: list[dict[str, object]], most: bool) -> bool:
     return not results or (any(results) if most else all(results))
 
 
+# Every tool, with the least that it can be called with: a new one is a line here.
+CALLS: dict[str, dict[str, object]] = {
+    "search": {"query": SHARED},
+    "search_vector": {"query": SHARED},
+    "search_text": {"query": SHARED},
+    "search_classic": {"query": SHARED},
+    "query_records": {},
+    "read_document": {"chunk_id": "x"},
+    "summarise": {},
+}
+ANN = AuthContext(tenant="red", user="ann")
+
+
+@pytest.fixture(scope="module")
+def tools(world: World) -> Toolbox:
+    """Hold an open text and record, and one of each that the caller may not see."""
+    written = [
+        Doc(
+            "red", "c", f"d{n}", f"a/{n}.md", acl, "", record, (("ship",),), "s1" if n < 2 else "s4"
+        )
+        for n, (acl, record) in enumerate(
+            [(frozenset(), False), (frozenset(), True), (frozenset({"boss"}), True)]
+        )
+    ]
+    collection = world.fill(written, ())[1][0]
+    return world.toolbox(collection)
+
+
+def call(tools: Toolbox, name: str, auth: object = ANN, seconds: float = 60, **more: object):
+    arguments = {**CALLS[name], **more}
+    if name == "read_document":
+        arguments["chunk_id"] = readable(tools)
+    return tools.run(name, arguments, auth, time.monotonic() + seconds)
+
+
+def readable(tools: Toolbox) -> str:
+    found = tools.run("search_text", {"query": SHARED}, ANN, time.monotonic() + 60)
+    return found.evidence[0].chunk_id
+
+
+def test_every_tool_is_in_this_suite(tools: Toolbox) -> None:
+    assert {spec.name for spec in tools.specs(ANN)} - {name for name, _ in SCOPED} - {
+        "scoped"
+    } == set(CALLS)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_tool_says_what_it_is_for_and_what_it_takes(tools: Toolbox, name: str) -> None:
+    [spec] = [one for one in tools.specs(ANN) if one.name == name]
+    assert spec.purpose.endswith(".") and "\n" not in spec.purpose
+    Draft202012Validator.check_schema(spec.arguments)
+    assert spec.arguments["additionalProperties"] is False
+    assert set(spec.arguments.get("required", ())) <= CALLS[name].keys()
+    Draft202012Validator(spec.arguments).validate(CALLS[name])
+    shown = spec.model_dump_json()
+    assert "s3" not in shown and "d2" not in shown
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_result_is_permitted_and_the_same_again(tools: Toolbox, name: str) -> None:
+    result = call(tools, name)
+    assert result.evidence
+    assert "d2" not in str(result.evidence) and result.hidden == 0
+    assert result.auth_filter["tenant"] == "red"
+    assert json.dumps([item.model_dump() for item in result.evidence])
+    again = call(tools, name)
+    assert [item.evidence_id for item in again.evidence] == [
+        item.evidence_id for item in result.evidence
+    ]
+    stranger = AuthContext(tenant="blue", user="ann", roles=frozenset({"boss"}))
+    assert call(tools, name, stranger).evidence == []
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    "wrong",
+    [{"tenant": "blue"}, {"auth": {}}, {"where": "author=S1"}, {"where": ["no filter"]}],
+)
+def test_arguments_that_a_tool_does_not_take_are_refused(
+    tools: Toolbox, name: str, wrong: dict[str, object]
+) -> None:
+    with pytest.raises(CallerError):
+        call(tools, name, **wrong)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_after_its_deadline_is_not_made(tools: Toolbox, name: str) -> None:
+    with pytest.raises(CarrelError):
+        call(tools, name, AuthContext(tenant="red", user="late"), seconds=-1)
+
+
 @pytest.mark.parametrize("missing", [None, {"tenant": "red"}, "red"])
-def test_no_tool_runs_without_a_verified_caller(world: World, missing: object) -> None:
-    collection = world.store.intake.open_collection("red", "unverified", None)
-    tools = world.toolbox(collection)
-    calls: dict[str, dict[str, object]] = {
-        "search": {"query": "x"},
-        "search_vector": {"query": "x"},
-        "search_text": {"query": "x"},
-        "search_classic": {"query": "x"},
-        "query_records": {},
-        "read_document": {"chunk_id": "x"},
-        "summarise": {},
-    }
-    assert {spec.name for spec in tools.specs(AuthContext(tenant="red"))} == set(calls)
-    for name, arguments in calls.items():
-        with pytest.raises(PolicyError, match="verified caller"):
-            tools.run(name, arguments, missing, time.monotonic() + 60)
+@pytest.mark.parametrize("name", CALLS)
+def test_no_tool_runs_without_a_verified_caller(tools: Toolbox, name: str, missing: object) -> None:
+    with pytest.raises(PolicyError, match="verified caller"):
+        tools.run(name, CALLS[name], missing, time.monotonic() + 60)
