@@ -24,8 +24,7 @@ from models.folder import OTHER_MODEL, of_another_model
 from models.loading import open_embedder, open_reranker, open_second
 from models.reranker import Reranker
 from reasoning.planning.files import PlanFile
-from reasoning.rules.classic import ClassicReasoner
-from reasoning.rules.reasoner import RulesReasoner
+from reasoning.rules.reasoner import ClassicReasoner, RulesReasoner
 from reasoning.types import Reasoner, Turn
 from retrievers.types import Index
 from stores.lock import OwnerLock, locked
@@ -217,7 +216,7 @@ class Session:
         index = indexes[0]
         if "rewrite" in self._decisions(index.settings, pipeline):
             assert self.chat is not None  # without one nothing is decided by it
-            from reasoning.llm.passage import LlmPassageWriter
+            from reasoning.llm.searching import LlmPassageWriter
 
             writer = LlmPassageWriter(self.chat, index.settings)
             index = replace(index, writer=writer)
@@ -251,8 +250,7 @@ class Session:
             if pipeline == "single":
                 raise CallerError("the single pipeline asks a model", hint=START)
             return rules
-        from reasoning.llm.reasoner import LlmReasoner
-        from reasoning.llm.single import SingleReasoner
+        from reasoning.llm.reasoner import LlmReasoner, SingleReasoner
 
         thinking = SingleReasoner if pipeline == "single" else LlmReasoner
         return thinking(self.chat, rules, settings, embedder, decisions, self.caches.rewrites)

@@ -34,7 +34,7 @@ from ingest.pipeline import Pipeline
 from ingest.quality.report import quality_report
 from models.embeddings import CachedEmbedder
 from models.loading import open_embedder
-from retrievers.classic import CLASSIC_VOTERS, classic_search
+from retrievers.pipelines import CLASSIC_VOTERS, classic_search
 from retrievers.types import Index, Query
 from stores.sqlite.files import Changes
 from stores.sqlite.permissions import OPERATOR

@@ -23,10 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.answer_tables import table
-from core.language.tokens import estimate_tokens
-from reasoning.llm.data import as_data, evidence_data, language_name
+from core.language.scan import estimate_tokens
 from reasoning.llm.exam import exam_items
-from reasoning.llm.prompts import load_prompts
+from reasoning.llm.prompts import as_data, evidence_data, language_name, load_prompts
 
 CONTEXT = 4096
 READY_SECONDS = 120

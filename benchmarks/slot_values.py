@@ -26,7 +26,7 @@ from core.types import Evidence, Finding, SubQuestion, TermWeights
 from models.embeddings import CachedEmbedder
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.rules.values.fitting import wanted_noun
+from reasoning.rules.values.value_spans import wanted_noun
 
 ARTICLE = re.compile(r"\b(?:the|a|an)\b", re.IGNORECASE)
 RELATION = re.compile(r"^(?P<subject>.+?) >> (?P<relation>.+)$")

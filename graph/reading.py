@@ -7,10 +7,16 @@ from collections.abc import Sequence
 from core.operations import ENTITY, AnyOperation, FilledQuery, MapRetrieve, Register, Retrieve
 from core.types import Evidence, Finding, Plan, SubQuestion
 from graph.state import State
-from reasoning.planning.binding import asks_each, bound, bound_plan, branch_id, plain_query
-from reasoning.planning.facts import uses
-from reasoning.planning.running import SEARCHES, operation_named
-from reasoning.planning.slots import filled
+from reasoning.planning.compiler import SEARCHES, operation_named
+from reasoning.planning.slots import (
+    asks_each,
+    bound,
+    bound_plan,
+    branch_id,
+    filled,
+    plain_query,
+    uses,
+)
 
 Search = Retrieve | MapRetrieve
 ENOUGH_GRADE = 2

@@ -15,9 +15,8 @@ from core.trace import RunRecord, Step
 from core.types import Answer, Claim, Clarification, Evidence, Finding, Plan, StopReason
 from graph.reading import queries_of, register
 from graph.state import State
-from reasoning.planning.binding import bound_plan, one_line
-from reasoning.planning.facts import producers
-from reasoning.planning.running import SEARCHES
+from reasoning.planning.compiler import SEARCHES
+from reasoning.planning.slots import bound_plan, one_line, producers
 
 SearchKind = Literal["asked", "rewritten", "other_value", "hop"]
 # What a search counts: one that asks a question of the plan with the values that stayed, one in

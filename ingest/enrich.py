@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from core.language.detect import detect_language
-from core.language.tokens import estimate_tokens
+from core.language.scan import estimate_tokens
 from ingest.chunkers.choice import Chunkers
 from ingest.chunkers.types import Chunker
 from ingest.types import BlockKind, ParsedDocument

@@ -8,7 +8,7 @@ from core.operations import ComposeQuery, Register
 from graph.context import Context
 from graph.reading import operation_of, settled
 from graph.state import State, Update
-from reasoning.planning.binding import composed
+from reasoning.planning.slots import composed
 
 
 def compose_query(state: State, runtime: Runtime[Context]) -> Update:

@@ -16,8 +16,8 @@ from graph.reading import (
     register,
 )
 from graph.state import State, Update
-from reasoning.open_words import leading_names
-from reasoning.planning.binding import one_line
+from reasoning.planning.slots import one_line
+from reasoning.question_words import leading_names
 
 
 def extract(state: State, runtime: Runtime[Context]) -> Update:

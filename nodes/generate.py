@@ -9,7 +9,7 @@ from core.types import Evidence
 from graph.context import Context
 from graph.reading import ENOUGH_GRADE, asked_plan, held_evidence, orphans, register
 from graph.state import State, Update
-from reasoning.sentence_stream import SentenceStream
+from reasoning.rendering import SentenceStream
 
 
 def generate(state: State, runtime: Runtime[Context]) -> Update:

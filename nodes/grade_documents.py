@@ -22,7 +22,7 @@ from graph.reading import (
     searches_of,
 )
 from graph.state import State, Update
-from reasoning.planning.binding import asks_each
+from reasoning.planning.slots import asks_each
 
 Judged = list[tuple[SubQuestion, list[Grade]]]
 

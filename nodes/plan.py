@@ -9,11 +9,9 @@ from core.types import Plan
 from graph.context import Context
 from graph.reading import settled
 from graph.state import State, Update
-from reasoning.planning.compiler import compiled
+from reasoning.planning.compiler import compiled, ready, render_operation
 from reasoning.planning.proposing import proposed_plan
-from reasoning.planning.running import ready
 from reasoning.planning.slots import filled
-from reasoning.planning.text import render_operation
 
 STEPS = 2  # of one search: it retrieves and grades
 

@@ -12,7 +12,7 @@ from core.types import Call, Evidence, Rewrite, SubQuestion
 from graph.context import Context
 from graph.reading import Search, branches_of, searches_of
 from graph.state import State, Update
-from reasoning.planning.binding import bound
+from reasoning.planning.slots import bound
 
 
 def rewrite(state: State, runtime: Runtime[Context]) -> Update:

@@ -11,15 +11,14 @@ from langgraph.types import Overwrite
 
 from core.budget import Usage
 from core.language.detect import detect_language
-from core.language.replacing import words_replaced
+from core.language.scan import words_replaced
 from core.types import Clarification, Plan, Understanding
 from graph.context import ONE_SEARCH, Context
 from graph.reading import STANDS_FOR
 from graph.state import Path, State, Update
 from reasoning.clarifying import recent, unclear
-from reasoning.planning.compiler import compiled
+from reasoning.planning.compiler import compiled, ready
 from reasoning.planning.proposing import proposed_plan
-from reasoning.planning.running import ready
 from reasoning.types import Turn
 
 

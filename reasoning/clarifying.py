@@ -11,7 +11,7 @@ from core.language.detect import detect_language
 from core.settings import Settings
 from core.types import Clarification, Evidence
 from reasoning.rules.lexicon import Lexicon, lexicon
-from reasoning.rules.understanding.topic import WORD, content_runs, entities
+from reasoning.rules.topic import WORD, content_runs, entities
 from reasoning.types import Turn
 
 OPTIONS = 4  # documents that a clarifying question offers at most

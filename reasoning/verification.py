@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from core.language.analysis import content_terms, terms
+from core.language.cues import stopwords
 from core.language.detect import UNDETERMINED, detect_language
 from core.language.sentences import sentence_spans
-from core.language.stopwords import stopwords
 from core.types import Claim, Evidence
 from reasoning.rules.answering.headings import LED, headings_of
 from reasoning.rules.lexicon import lexicon

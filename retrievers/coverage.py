@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from core.language.tokens import estimate_tokens
+from core.language.scan import estimate_tokens
 from core.settings import Settings
 from core.types import Evidence
 from retrievers.types import Searched, Vector

@@ -1,21 +1,24 @@
-"""Let a model write the passage it would expect, when the search itself is weak (SPEC M2).
+"""Ask more than the question's own words, when the search itself is weak (SPEC M2).
 
-Query2Doc adds the passage to the query (Wang et al. 2023); HyDE lets its vector stand for the query
-(Gao et al. 2022), a last resort behind a higher gate. A passage that drifts from the question is
-thrown away. Without a model nothing is written (SPEC T5).
+Query2Doc adds a passage that a model expects to the query (Wang et al. 2023); HyDE lets its vector
+stand for the query (Gao et al. 2022), a last resort behind a higher gate. A passage that drifts
+from the question is thrown away. Without a model nothing is written (SPEC T5).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from core.errors import ModelError
 from core.language.analysis import query_terms
+from core.trace import StageStep
+from core.types import Evidence
 from models.chat.types import ModelCancelled
-from retrievers.channels import MAX_TERMS, ChannelQuery
-from retrievers.types import Index, Query, Vector
+from retrievers.channels import MAX_TERMS, VECTOR, ChannelQuery
+from retrievers.types import Index, Query, RetrievalResult, Vector
 
 QUERY2DOC_DISTANCE = 0.6  # a best distance beyond this lets a model write a passage
 HYDE_DISTANCE = 0.99  # one beyond this lets that passage stand for the query
@@ -70,3 +73,46 @@ def _with_passage(index: Index, asked: ChannelQuery, passage: str, vector: Vecto
         vector=np.asarray(both / np.linalg.norm(both), dtype=np.float32),
         notes=[*asked.notes, "Query2Doc: a written passage joins the query"],
     )
+
+
+def fuse_wordings(found: Mapping[str, RetrievalResult], constant: int) -> RetrievalResult:
+    """Return what a search found for each wording of a query, as one ranking.
+
+    That has as many hits as the longest of them. Each stage of the trace names its wording.
+    """
+    results = list(found.values())
+    if len(results) == 1:
+        return results[0]
+    most = max(len(one.evidence) for one in results)
+    return RetrievalResult(
+        evidence=reciprocal_ranks([one.evidence for one in results], constant)[:most],
+        notes=list(dict.fromkeys(note for one in results for note in one.notes)),
+        hidden=sum(one.hidden for one in results),
+        stages=[_named(stage, text) for text, one in found.items() for stage in one.stages],
+        partial=any(one.partial for one in results),
+    )
+
+
+def reciprocal_ranks(rankings: Sequence[Sequence[Evidence]], constant: int) -> list[Evidence]:
+    """Merge rankings by the sum of 1 / (constant + rank) (Cormack et al. 2009).
+
+    Scores are shares of what the first of all rankings would get; a cosine is the best of those
+    found. Equal scores fall by source and place.
+    """
+    found: dict[str, Evidence] = {}
+    for ranking in rankings:
+        for rank, item in enumerate(ranking, start=1):
+            share = (constant + 1) / (constant + rank) / len(rankings)
+            held = found.get(item.chunk_id)
+            if held is None:
+                found[item.chunk_id] = item.model_copy(update={"score": share})
+                continue
+            near = max(one.scores.get(VECTOR, -1.0) for one in (held, item))
+            scores = held.scores | ({VECTOR: near} if near > -1 else {})
+            update = {"score": held.score + share, "scores": scores}
+            found[item.chunk_id] = held.model_copy(update=update)
+    return sorted(found.values(), key=lambda item: (-item.score, item.source, item.ordinal))
+
+
+def _named(stage: StageStep, text: str) -> StageStep:
+    return stage.model_copy(update={"note": "; ".join(part for part in (stage.note, text) if part)})

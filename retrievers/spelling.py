@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from core.language.analysis import content_terms, terms
-from core.language.replacing import WORD, words_replaced
-from core.language.scan import fold
+from core.language.scan import WORD, fold, words_replaced
 from core.language.words import cyrillic_dictionary, is_known
 from models.embeddings import CutsWords
 from retrievers.types import Index, Query

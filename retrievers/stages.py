@@ -10,8 +10,7 @@ from typing import Any
 from core.trace import StageStep
 from core.types import Evidence
 from retrievers.coverage import coverage, token_budget
-from retrievers.entities import boost_entities
-from retrievers.factors import factors
+from retrievers.factors import boost_entities, factors
 from retrievers.near_duplicates import near_duplicates
 from retrievers.neighbours import announced, neighbours
 from retrievers.rerank import rerank

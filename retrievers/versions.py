@@ -10,9 +10,8 @@ from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
-from core.language.cues import cues
+from core.language.cues import cues, stopwords
 from core.language.detect import detect_language
-from core.language.stopwords import stopwords
 from core.types import Evidence
 from retrievers.types import Searched
 

@@ -31,9 +31,16 @@ from evals.corpus import AUTH, COLLECTION, build_corpus, open_corpus
 from evals.dataset import JudgedQuery, read_dataset, read_queries
 from models.embeddings import Reads
 from reasoning.rules.answering.features import FEATURES, features
-from reasoning.rules.answering.reading import read_sentences
-from reasoning.rules.answering.relevance import Relevance, evidence_languages
-from reasoning.rules.answering.scorer import MEANING, READER, READING, WORDS, scorer
+from reasoning.rules.answering.relevance import (
+    MEANING,
+    READER,
+    READING,
+    WORDS,
+    Relevance,
+    evidence_languages,
+    read_sentences,
+    scorer,
+)
 from reasoning.rules.reasoner import RulesReasoner
 from tools.toolbox import Toolbox
 

@@ -10,7 +10,7 @@ from builders import weights_for
 
 from core.budget import Ledger, current_ledger
 from core.fields.chat import DECISIONS, NULL
-from core.language.tokens import estimate_tokens
+from core.language.scan import estimate_tokens
 from core.settings import Settings
 from core.trace import ModelCall
 from core.types import Evidence, ToolSpec

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from core.settings import Settings
 from core.types import Call, Plan, SubQuestion, ToolSpec
-from reasoning.planning.facts import BrokenRule, Facts, problems
 from reasoning.planning.rules import RULES
-from reasoning.planning.slots import escaped
+from reasoning.planning.slots import BrokenRule, Facts, escaped, problems
 
 MOST, DEGREE = 5, 3
 ANY_TEXT = st.text(max_size=30)

@@ -20,8 +20,7 @@ from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query, RetrievalResult
 from stores.sqlite.record_conditions import Condition
 from stores.sqlite.records import Description
-from tools.arguments import checked, schema_of
-from tools.plain import in_place
+from tools.arguments import checked, in_place, schema_of
 from tools.record_rows import RecordRow
 from tools.types import ToolError, ToolResult
 

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from core.auth import AuthContext
 from core.types import Evidence, FrozenModel
-from tools.arguments import checked
-from tools.plain import PlainTool
+from tools.arguments import PlainTool, checked
 from tools.types import ToolResult
 
 MAX_TEXTS = 10  # volumes of one book

@@ -1,4 +1,4 @@
-"""Search tools: `search`, and its channels alone as `search_vector` and `search_text`.
+"""Search tools: `search`, its channels alone as `search_vector` and `search_text`, the baseline.
 
 `search` fuses both channels over a deep pool, weighs a weak channel down and follows links. A
 channel alone returns the first of its own hits, for a caller that knows which one it wants.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field
 
@@ -16,12 +16,12 @@ from core.auth import AuthContext
 from core.metadata import MOST_FILTERS as MOST
 from core.types import FrozenModel, ToolSpec
 from retrievers.channels import TEXT, VECTOR
+from retrievers.expansion import fuse_wordings
 from retrievers.fusion import RRF_CONSTANT
 from retrievers.hybrid import hybrid_search
+from retrievers.pipelines import CLASSIC_VOTERS, classic_search
 from retrievers.types import Index, Query, RetrievalResult
-from retrievers.wordings import fuse_wordings
-from tools.arguments import checked, narrowed, schema_of
-from tools.plain import result_of
+from tools.arguments import PlainTool, checked, narrowed, result_of, schema_of
 from tools.types import ToolResult
 
 
@@ -117,3 +117,23 @@ class Search:
         if len(self._channels) > 1:  # what one channel ranks low, the other may lift
             pools = dict.fromkeys(pools, max(top_k, sizes.pool))
         return top_k, pools
+
+
+class SearchClassic(PlainTool):
+    """Elect one document and search inside it."""
+
+    name = "search_classic"
+    purpose = "Find the one document with most hits and return its best passages."
+    not_for: ClassVar = ["questions that need several documents"]
+    arguments = SearchArguments
+
+    def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
+        """Return the best permitted chunks of the elected document."""
+        given = checked(self.name, SearchArguments, arguments, auth, deadline)
+        auth = narrowed(self._index, auth, given.where)
+        settings = self._index.settings
+        query = Query(given.query, auth, language=given.language, deadline=deadline)
+        found = classic_search(
+            self._index, query, CLASSIC_VOTERS, given.limit or settings.retrieval.top_k
+        )
+        return result_of(found, self.name, auth.describe())

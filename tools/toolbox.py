@@ -22,8 +22,7 @@ from tools.joining import joined_results, joined_specs
 from tools.query_records import QueryRecords
 from tools.read_document import ReadDocument
 from tools.results import Results
-from tools.search import Search
-from tools.search_classic import SearchClassic
+from tools.search import Search, SearchClassic
 from tools.summarise import Summarise
 from tools.types import Tool, ToolError, ToolResult
 

@@ -19,11 +19,10 @@ from core.errors import CallerError, shorten
 from core.question import checked_question
 from core.settings import Settings
 from core.types import ToolSpec, place_of
-from reasoning.planning.compiler import compiled
+from reasoning.planning.compiler import compiled, render_operation
 from reasoning.planning.files import PlanFile, load_plan
 from reasoning.planning.proposing import proposed_plan
 from reasoning.planning.slots import filled
-from reasoning.planning.text import render_operation
 from serve.searching import SEARCHES, searched
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from core.operations import operation_adapter
 from core.trace import RunRecord
 from core.types import Plan, SubQuestion
 from display.runs import run_page
-from reasoning.planning.text import render_operation
+from reasoning.planning.compiler import render_operation
 
 NEWEST = 15
 PAGES = (".html",)

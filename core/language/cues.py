@@ -1,4 +1,4 @@
-"""Words by which a question says what it wants, by the folder of its language."""
+"""Words by which a question says what it wants, and stop words, by the folder of a language."""
 
 from __future__ import annotations
 
@@ -65,3 +65,9 @@ def negations() -> frozenset[str]:
         for language in known_languages()
         for word in cues(language).words("negation")
     )
+
+
+def stopwords(language: str) -> frozenset[str]:
+    """Return the casefolded function words of a language; empty for one without a folder."""
+    known = known_languages().get(language)
+    return known.stopwords if known is not None else frozenset()

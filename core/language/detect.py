@@ -8,9 +8,8 @@ from functools import cache
 from typing import Any
 
 from core.language import words
-from core.language.cues import resource
+from core.language.cues import resource, stopwords
 from core.language.identifiers import is_identifier
-from core.language.stopwords import stopwords
 from languages.language import FALLBACK, Language, of_script
 
 UNDETERMINED = "und"

@@ -1,9 +1,10 @@
-"""Cut a text into raw tokens by script, before any of them is stemmed."""
+"""Cut a text into raw tokens by script, count a model's tokens, replace whole words."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003347f"
 # Written without spaces and without a segmenter here: kana, Thai, Lao, Burmese, Khmer.
@@ -68,3 +69,19 @@ def script_of(folded: str) -> str:
     if CYRILLIC.search(folded):
         return "cyrillic"
     return "latin" if _LATIN.search(folded) else "other"
+
+
+WORD = re.compile(r"[^\W\d_]+")
+
+
+def words_replaced(text: str, found: Mapping[str, str]) -> str:
+    """Return the text with these words, as they are written, replaced by others."""
+    return WORD.sub(lambda match: found.get(match.group(), match.group()), text)
+
+
+BYTES_PER_TOKEN = 4
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate model tokens: a quarter of the UTF-8 bytes, which is close for all our scripts."""
+    return max(1, len(text.encode("utf-8", "replace")) // BYTES_PER_TOKEN)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from core.language.lines import paragraph_spans
-from core.language.sentences import sentence_spans
+from core.language.sentences import paragraph_spans, sentence_spans
 from ingest.chunkers.code import statement_units
 from ingest.chunkers.packing import SECTION, check_sizes, fitting, line_spans, pack, runs, trimmed
 from ingest.chunkers.sentence import SentenceChunker

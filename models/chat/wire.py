@@ -20,7 +20,7 @@ from langchain_core.messages import (
 )
 
 from core.budget import current_ledger
-from core.language.tokens import estimate_tokens
+from core.language.scan import estimate_tokens
 from core.settings import Settings
 from models.chat.running import RunningCall, opened_call
 from models.chat.turns import Breaker, Lease

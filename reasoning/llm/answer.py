@@ -1,4 +1,4 @@
-"""Answer in one call: plain sentences, cited to characters as soon as each is written."""
+"""Answer in one call: excerpts in, plain sentences out, each cited as soon as it is written."""
 
 from __future__ import annotations
 
@@ -7,22 +7,146 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from core.budget import current_ledger
-from core.language.analysis import content_terms
+from core.language.analysis import content_terms, terms
 from core.language.cues import cues
-from core.language.sentences import sentence_spans
+from core.language.scan import estimate_tokens
+from core.language.sentences import record_spans, sentence_spans
 from core.types import Citation, Claim, Evidence, SubQuestion, Understanding
 from models.chat.types import ChatReply, ChatRequest, Message
 from models.embeddings import Embedder
-from reasoning.llm.citing import cite
-from reasoning.llm.data import as_data, evidence_data, language_name
 from reasoning.llm.deciding import Ask, Decider, ReplyReader
-from reasoning.llm.excerpts import Excerpt
+from reasoning.llm.prompts import as_data, evidence_data, language_name
 from reasoning.llm.replies import UNWRITABLE, other_language
-from reasoning.rules.answering.context import in_context, keeps_lines
+from reasoning.rules.answering.blocks import in_context, keeps_lines, spans_of
+from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.wanted import asked_kind
 from reasoning.rules.grade import CHECKED_KINDS
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.forms import NUMBER, forms, has_kind, without_numbers
+from reasoning.verification import LEAST_OVERLAP, difference
+
+LONGEST_RUN = 3  # sentences
+
+
+class _Run(NamedTuple):
+    """Hold a run of sentences with the share of the claim's words in it."""
+
+    start: int
+    end: int
+    overlap: float
+
+
+def cite(claim: str, item: Evidence, embedder: Embedder | None = None) -> tuple[Citation, float]:
+    """Return the shortest run of 1 to 3 sentences that supports a claim, and its overlap 0..1.
+
+    When none does, the run that shares most words; where no word is shared, as across languages,
+    the sentence of the nearest meaning between its neighbours, else the first run.
+    """
+    located = record_spans if item.kind == "record" else sentence_spans
+    spans = located(item.text) or [(0, len(item.text))]
+    runs = _runs(claim, item, spans)
+    best = max(runs, key=lambda run: run.overlap)
+    for run in runs:
+        enough = run.overlap >= LEAST_OVERLAP
+        if enough and not difference(claim, item.text[run.start : run.end]):
+            best = run
+            break
+    start, end = (best.start, best.end) if best.overlap else _nearest(claim, item, spans, embedder)
+    return item.cited(start, end), best.overlap
+
+
+def _runs(claim: str, item: Evidence, spans: Sequence[tuple[int, int]]) -> list[_Run]:
+    """Return all runs, short ones first, each length in the order of the text."""
+    said = set(content_terms(claim, item.language))
+    held = [said & set(terms(item.text[start:end], item.language)) for start, end in spans]
+    runs = []
+    for size in range(1, min(LONGEST_RUN, len(spans)) + 1):
+        for first in range(len(spans) - size + 1):
+            shared = frozenset().union(*held[first : first + size])
+            overlap = len(shared) / len(said) if said else 0.0
+            runs.append(_Run(spans[first][0], spans[first + size - 1][1], overlap))
+    return runs
+
+
+def _nearest(
+    claim: str, item: Evidence, spans: Sequence[tuple[int, int]], embedder: Embedder | None
+) -> tuple[int, int]:
+    place = 0
+    served = None if embedder is None else embedder.languages
+    if embedder is not None and (served is None or item.language in served):
+        texts = [item.text[start:end] for start, end in spans]
+        vectors = embedder.embed_documents([claim, *texts])
+        place = int((vectors[1:] @ vectors[0]).argmax())
+    first = min(max(0, place - 1), max(0, len(spans) - LONGEST_RUN))
+    return spans[first][0], spans[min(len(spans), first + LONGEST_RUN) - 1][1]
+
+
+Span = tuple[int, int]
+GAP = " … "  # between parts of a chunk
+
+
+class Excerpt(NamedTuple):
+    """Hold the parts of one piece of evidence that are shown, in the order of its text."""
+
+    item: Evidence
+    spans: tuple[Span, ...]
+
+    @property
+    def shown(self) -> Evidence:
+        """Return the evidence with these parts alone."""
+        text = GAP.join(self.item.text[start:end].strip() for start, end in self.spans)
+        return self.item.model_copy(update={"text": text})
+
+    def joined(self, other: Excerpt) -> Excerpt:
+        """Return a passage that shows what either shows."""
+        return Excerpt(self.item, _joined(self.item, {*self.spans, *other.spans}))
+
+
+def excerpts_of(ranked: Sequence[Sentence], tokens: int) -> list[Excerpt]:
+    """Return passages of at most about `tokens` tokens that hold the first of ranked sentences.
+
+    A sentence brings what it needs and its neighbours. The first is always there, and at least a
+    part of it is shown whatever its length.
+    """
+    shown: dict[str, tuple[Evidence, set[Span]]] = {}
+    spent = 0
+    for sentence in ranked:
+        item = sentence.evidence
+        held = shown.get(item.chunk_id, (item, set()))[1]
+        added = [one for one in _around(sentence) if one not in held]
+        cost = sum(estimate_tokens(item.text[start:end]) for start, end in added)
+        if shown and spent + cost > tokens:
+            own = (sentence.start, sentence.end)
+            added = [own] if own in added else []
+            cost = sum(estimate_tokens(item.text[start:end]) for start, end in added)
+            if spent + cost > tokens:
+                continue
+        shown[item.chunk_id] = (item, held | set(added))
+        spent += cost
+    return [Excerpt(item, _joined(item, held)) for item, held in shown.values()]
+
+
+def _around(sentence: Sentence) -> list[Span]:
+    """Return the sentences of a chunk that are shown with one."""
+    item = sentence.evidence
+    spans = spans_of(item.text, item.kind)
+    first, last = in_context(item, sentence.start, sentence.end, code=True, items=True)
+    inside = [place for place, (start, end) in enumerate(spans) if start < last and end > first]
+    if not inside:  # a field of a record within its line
+        return [(sentence.start, sentence.end)]
+    return list(spans[max(0, inside[0] - 1) : inside[-1] + 2])
+
+
+def _joined(item: Evidence, held: set[Span]) -> tuple[Span, ...]:
+    """Join what stands side by side."""
+    joined: list[Span] = []
+    for start, end in sorted(held):
+        if joined and not item.text[joined[-1][1] : start].strip():
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        elif not joined or end > joined[-1][1]:
+            joined.append((start, end))
+    return tuple(joined)
+
 
 CLAIM_CHARS = 1000
 HEARD_CHARS = 20_000  # of a reply that is read while it is written

@@ -22,9 +22,7 @@ from models.chat.types import (
     ModelTimeout,
     ModelUnavailable,
 )
-from reasoning.llm.data import as_data
-from reasoning.llm.fitting import fits, fitted
-from reasoning.llm.prompts import PromptTexts
+from reasoning.llm.prompts import PromptTexts, as_data, fits, fitted
 from reasoning.llm.replies import UNLIMITED, Unfit
 
 T = TypeVar("T")

@@ -1,4 +1,6 @@
-"""Prompts as files: a header that declares variables, then text with `{variable}` places.
+"""Prompts: their templates, the data in them, and what fits into a model's window.
+
+A template is a file: a header that declares variables, then text with `{variable}` places.
 
     ---
     variables: [question, history]
@@ -13,16 +15,22 @@ folder may hold files of the same names, which are used instead. Lines "=== user
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 import yaml
 
+from core.budget import current_ledger
 from core.errors import OperatorError
-from models.chat.types import Message, Role
+from core.language.cues import resource
+from core.language.scan import estimate_tokens
+from core.types import Evidence, ToolSpec
+from languages.language import known_languages
+from models.chat.types import ChatModel, ChatRequest, Message, ModelOverflow, Role
 
 FOLDER = Path(__file__).resolve().parent / "prompts"
 NAMES = (
@@ -134,3 +142,136 @@ def _override(own: Prompt, known: Mapping[str, Prompt], path: Path) -> Prompt:
             hint=f"its variables: {', '.join(sorted(wanted)) or 'none'}",
         )
     return own
+
+
+I = TypeVar("I")  # noqa: E741 - the items of a prompt
+CUT_STEP = 64  # characters
+
+
+def fits(chat: ChatModel, request: ChatRequest) -> bool:
+    """Tell whether a request fits the context, and by estimate what the run may still spend."""
+    return _affordable(request) and chat.room(request) >= 0
+
+
+def _affordable(request: ChatRequest) -> bool:
+    read = sum(estimate_tokens(message.content) for message in request.messages)
+    return read + request.max_tokens <= current_ledger().tokens_left()
+
+
+def fitted(
+    chat: ChatModel, make: Callable[[Sequence[I]], ChatRequest], items: Sequence[I]
+) -> tuple[ChatRequest, Sequence[I]]:
+    """Return a request that fits, with the items it shows.
+
+    The last items are dropped first; when one piece of evidence alone is too long, its end is cut.
+    Raises ModelOverflow when not even the rest of the prompt fits.
+    """
+    request = make(items)
+    if fits(chat, request):
+        return request, items
+    bare = make(())
+    if not fits(chat, bare):
+        rule = (
+            "the prompt does not fit the model's context"
+            if _affordable(bare)
+            else "too few of the run's tokens are left"
+        )
+        raise ModelOverflow(rule)
+    count = _largest(len(items) - 1, lambda n: fits(chat, make(items[:n])))
+    kept = items[:count]
+    if not kept and isinstance(items[0], Evidence):
+        kept = cast(Sequence[I], _cut(items[0], lambda one: fits(chat, make([cast(I, one)]))))
+        if not kept:
+            raise ModelOverflow("no evidence fits the model's context")
+    return make(kept), kept
+
+
+def _cut(item: Evidence, good: Callable[[Evidence], bool]) -> Sequence[Evidence]:
+    """Return the longest beginning of a piece of evidence that is good; nothing for none."""
+
+    def beginning(steps: int) -> Evidence:
+        return item.model_copy(update={"text": item.text[: steps * CUT_STEP]})
+
+    steps = _largest(len(item.text) // CUT_STEP, lambda n: good(beginning(n)))
+    return [beginning(steps)] if steps else []
+
+
+def _largest(limit: int, good: Callable[[int], bool]) -> int:
+    """Return the largest number from 1 to `limit` that is good, 0 for none; small ones are."""
+    return bisect_left(range(1, limit + 1), True, key=lambda number: not good(number))
+
+
+# Our own delimiters, and the control words of chat templates: servers read those as tokens
+# wherever they stand in a prompt.
+_OURS = "evidence|question|history|parts|tools|tool|claim|quotes|found|tried|wanted"
+_TEMPLATES = "think|tool_call|tool_response|start_of_turn|end_of_turn|bos|eos|s|unk|pad"
+_DELIMITER = re.compile(
+    rf"<(?=\s*/?\s*(?:{_OURS}|{_TEMPLATES})\b|\s*[|｜]|<SYS>|</?SYS>>)|\[(?=/?INST\])",
+    re.IGNORECASE,
+)
+MOST_FIELDS = 200  # named to a chat model; a plan may use any
+_HARMLESS = {"<": "‹", "[": "("}
+
+
+def as_data(text: str) -> str:
+    """Return a text in which no delimiter of a prompt or a chat template is left."""
+    return _DELIMITER.sub(lambda mark: _HARMLESS[mark.group()], text.replace("\x00", ""))
+
+
+def evidence_data(evidence: Sequence[Evidence], names: Sequence[str] = ()) -> str:
+    """Number pieces of evidence from 1, or name them, with what a reader would see of a source."""
+    return "\n".join(
+        f'<evidence n="{name}"{_attributes(item)}>\n{as_data(item.text).strip()}\n</evidence>'
+        for name, item in zip(names or range(1, len(evidence) + 1), evidence, strict=False)
+    )
+
+
+def _attributes(item: Evidence) -> str:
+    shown = {"title": item.title, "section": item.section, "version": item.version}
+    return "".join(f' {name}="{attribute(value)}"' for name, value in shown.items() if value)
+
+
+def one_line(text: str) -> str:
+    """Return a text as data on one line."""
+    return " ".join(as_data(text).split())
+
+
+def attribute(text: str) -> str:
+    """Return a text as data on one line, without double quotes."""
+    return one_line(text).replace('"', "'")
+
+
+def tools_data(tools: Sequence[ToolSpec], names: Sequence[str] = ()) -> str:
+    """List tools as their specs describe them, under `names` or their own."""
+    blocks = []
+    for name, spec in zip(names or [one.name for one in tools], tools, strict=False):
+        lines = [f"{name}: {attribute(spec.purpose)}"]
+        lists = {
+            "not for": spec.not_for,
+            "examples": spec.examples,
+            "fields": _field_names(spec),
+        }
+        lines += [
+            f"  {kind}: {'; '.join(map(attribute, listed))}"
+            for kind, listed in lists.items()
+            if listed
+        ]
+        blocks.append("\n".join(lines))
+    return "\n".join(blocks)
+
+
+def _field_names(spec: ToolSpec) -> list[str]:
+    """Return the names that a prompt has room for: those with most values say most."""
+    if len(spec.fields) <= MOST_FIELDS:
+        return [info.name for info in spec.fields]
+    most = sorted(spec.fields, key=lambda info: (-info.values, info.name))[:MOST_FIELDS]
+    return [*sorted(info.name for info in most), f"and {len(spec.fields) - MOST_FIELDS} more"]
+
+
+def language_name(language: str) -> str:
+    """Return the English name of a language."""
+    known = known_languages().get(language)
+    if known is not None:
+        return known.name
+    name: str = resource("languages")["names"].get(language, "the language of the question")
+    return name

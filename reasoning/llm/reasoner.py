@@ -1,4 +1,4 @@
-"""The chat model as a Reasoner: it decides what it can, the rules decide the rest."""
+"""The reasoner that asks a chat model, and the one-call baseline beside it."""
 
 from __future__ import annotations
 
@@ -28,18 +28,14 @@ from core.types import (
 )
 from models.chat.types import ChatModel
 from models.embeddings import Embedder
-from reasoning.llm.answer import Written, answer_of
-from reasoning.llm.choosing import grades_of, support_of, tools_of
+from reasoning.llm.answer import Excerpt, Written, answer_of, excerpts_of
 from reasoning.llm.deciding import Ask, Decider, I, T
-from reasoning.llm.excerpts import Excerpt, excerpts_of
-from reasoning.llm.extracting import findings_of
-from reasoning.llm.plan import plan_of
+from reasoning.llm.evidence import findings_of, grades_of, support_of, tools_of
+from reasoning.llm.plan import most_questions, plan_of
 from reasoning.llm.prompts import load_prompts
-from reasoning.llm.proposal import most_questions
-from reasoning.llm.rewriting import rewrite_of
-from reasoning.llm.searching import searches
+from reasoning.llm.searching import rewrite_of, searches
 from reasoning.llm.understand import understanding_of
-from reasoning.rules.answering.sentences import Sentence
+from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.summaries import is_settled, only_summarises
 from reasoning.rules.grade import PARTLY
 from reasoning.rules.reasoner import RulesReasoner
@@ -325,3 +321,49 @@ def _draft(plan: Plan, claims: Sequence[Claim]) -> Draft:
     answered = {one.question_id for one in claims}
     missing = [one.text for one in plan.questions if one.id not in answered]
     return Draft(claims=list(claims), missing=missing)
+
+
+SEARCH = "search"
+SHOWN = 3  # passages, whole
+ANSWERS, OFF_TOPIC = 3, 0
+
+
+class SingleReasoner(LlmReasoner):
+    """Show a model the first passages and take what it says, if its evidence supports it."""
+
+    name = "single"
+
+    def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
+        """Search once, for the whole question."""
+        made = self._rules.plan(understanding, tools)
+        question = made.questions[0]
+        calls = [one.model_copy(update={"tool": SEARCH}) for one in question.calls[:1]]
+        return Plan(questions=[question.model_copy(update={"calls": calls, "wants": "text"})])
+
+    def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
+        """Take the first passages as they come."""
+        return [
+            Grade(
+                evidence_id=item.evidence_id,
+                grade=ANSWERS if place < SHOWN else OFF_TOPIC,
+                reason=f"place {place + 1} of the search",
+            )
+            for place, item in enumerate(evidence)
+        ]
+
+    def rewrite(
+        self, question: SubQuestion, evidence: Sequence[Evidence], tools: Sequence[ToolSpec]
+    ) -> Rewrite | None:
+        """Never search twice."""
+        return None
+
+    def answer(
+        self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]
+    ) -> Draft:
+        """Ask once; without a reply there is no answer."""
+        shown = [Excerpt(item, ((0, len(item.text)),)) for item in evidence]
+        ask = answer_of(understanding, plan.questions, shown, self._decider, self._embedder)
+        written = self._decider.decide(ask, lambda: None)
+        if written is None or not written.claims:
+            return Draft(claims=[], missing=[one.text for one in plan.questions])
+        return Draft(claims=written.claims)

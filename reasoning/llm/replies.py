@@ -1,8 +1,9 @@
-"""Read a model's reply as one JSON object, leniently where that is safe, or say what is wrong."""
+"""What a model must reply: the schemas, and the rules that a reply is checked by."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -14,7 +15,7 @@ from core.language.scan import HAN
 from core.settings import Settings
 from languages.language import known_languages
 from models.embeddings import Embedder
-from reasoning.drift import meaning
+from reasoning.question_words import meaning
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # What an escape in JSON can still name: terminals obey some of it, and no file takes half a pair.
@@ -135,3 +136,41 @@ def other_language(text: str, language: str) -> str:
         if found not in (language, UNDETERMINED):
             return found
     return "another" if _other_script(text, language) else ""
+
+
+Schema = dict[str, Any]
+
+
+def record(**fields: Schema) -> Schema:
+    """Return the schema of an object with exactly these fields, in this order."""
+    return {
+        "type": "object",
+        "properties": fields,
+        "required": list(fields),
+        "additionalProperties": False,
+    }
+
+
+def text(pattern: str = "") -> Schema:
+    """Return the schema of a string; a bounded expression from ^ to $ stays cheap for servers.
+
+    Limits of length are left out, since grammars unroll them.
+    """
+    return {"type": "string", **({"pattern": pattern} if pattern else {})}
+
+
+def one_of(values: Sequence[str]) -> Schema:
+    """Return the schema of one of some strings."""
+    return {"type": "string", "enum": list(values)}
+
+
+def number(first: int, last: int) -> Schema:
+    """Return the schema of a whole number from `first` to `last`."""
+    return {"type": "integer", "enum": list(range(first, last + 1))}
+
+
+def items(kind: Schema, least: int = 0, most: int = 0) -> Schema:
+    """Return the schema of a list; `most` 0 sets no limit, others must be small."""
+    limits = {"minItems": least} if least else {}
+    limits |= {"maxItems": most} if most else {}
+    return {"type": "array", "items": kind, **limits}

@@ -1,16 +1,27 @@
-"""Check a search that the model proposes and compile it to calls."""
+"""Search calls that a model words: first ones, rewritten ones, and a passage to search by."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.types import Call, ToolSpec
+from core.budget import current_ledger
+from core.settings import Settings
+from core.types import Call, Evidence, Rewrite, SubQuestion, ToolSpec
+from models.chat.types import ChatModel, ChatRequest, ModelOverflow
 from models.embeddings import Embedder
-from reasoning.drift import similarity
-from reasoning.llm.deciding import Decider
-from reasoning.llm.replies import Unfit
-from reasoning.llm.schemas import Schema, items, one_of, text
-from reasoning.rules.plan import RECORDS, calls_for, general_tools
+from reasoning.llm.deciding import Ask, Decider, WholeReply
+from reasoning.llm.prompts import (
+    as_data,
+    evidence_data,
+    fits,
+    language_name,
+    load_prompts,
+    one_line,
+    tools_data,
+)
+from reasoning.llm.replies import Reply, Schema, Unfit, items, one_of, parsed, record, text
+from reasoning.question_words import similarity
+from reasoning.rules.plan import RECORDS, calls_for, extended, general_tools
 
 SEARCHES = frozenset({"search", "search_vector", "search_text", RECORDS})
 MOST_TOOLS = 3
@@ -88,3 +99,75 @@ class ProposedSearch:
         if kept < self._settings.answering.drift_similarity:
             raise Unfit(f"the query '{query}' drifts from '{original}' (similarity {kept:.2f})")
         return query, [self._offered[name] for name in names], kept
+
+
+SNIPPETS, SNIPPET_CHARS = 3, 300
+
+
+class Rewritten(Reply):
+    """Hold the model's other search."""
+
+    query: str
+    tools: list[str]
+
+
+def rewrite_of(
+    question: SubQuestion,
+    evidence: Sequence[Evidence],
+    tools: Sequence[ToolSpec],
+    decider: Decider,
+    embedder: Embedder | None,
+) -> Ask[Evidence, Rewrite | None]:
+    """Return what to ask for another search."""
+    offered = searches(tools, everywhere=True)
+    asked = [str(call.arguments.get("query", "")) for call in question.calls]
+    earlier = list(dict.fromkeys([question.query, *asked, *(item.query for item in evidence)]))
+    earlier = [query for query in earlier if query]
+    snippets = [
+        item.model_copy(update={"text": item.text[:SNIPPET_CHARS]}) for item in evidence[:SNIPPETS]
+    ]
+
+    def make(shown: Sequence[Evidence]) -> ChatRequest:
+        prompt = decider.prompts.text(
+            "rewrite",
+            tools=tools_data(offered),
+            evidence=evidence_data(shown) or "(nothing was found)",
+            earlier="\n".join(f"- {one_line(query)}" for query in earlier),
+            question=as_data(question.text),
+        )
+        return decider.request(prompt, record(**search_fields(offered)))
+
+    def read(said: str, _: Sequence[Evidence]) -> Rewrite | None:
+        reply = parsed(said, Rewritten)
+        if folded(reply.query) in {folded(query) for query in earlier}:
+            raise Unfit("the query was searched before; write another one")
+        search = ProposedSearch(question.language, offered, decider, embedder)
+        query, calls, kept = search.compiled(reply.query, reply.tools, question.query)
+        return Rewrite(
+            query=query,
+            calls=[extended(call) for call in calls],
+            similarity=round(kept, 3),
+            reason="the model's words",
+        )
+
+    return Ask("rewrite", make, WholeReply(read), snippets)
+
+
+class LlmPassageWriter:
+    """Write passages with a chat model; what they say is only ever searched with."""
+
+    def __init__(self, chat: ChatModel, settings: Settings) -> None:
+        """Write with `chat`, by the prompts that settings name."""
+        self._decider = Decider(chat, settings, load_prompts(settings.llm.prompts))
+
+    def write_passage(self, question: str, language: str) -> str:
+        """Return a short text, "" when the model was lost before; raises ModelError."""
+        if current_ledger().lost:
+            return ""
+        chat, prompts = self._decider.chat, self._decider.prompts
+        named = language_name(language)
+        prompt = prompts.text("passage", question=as_data(question), language=named)
+        request = self._decider.request(prompt, None)
+        if not fits(chat, request):
+            raise ModelOverflow("the prompt for a passage does not fit")
+        return " ".join(chat.complete(request, verb="passage").text.replace("\x00", "").split())

@@ -7,18 +7,62 @@ from typing import Literal
 
 from core.language.analysis import analyze, content_terms, terms
 from core.language.detect import detect_language
+from core.language.scan import estimate_tokens
+from core.settings import Settings
 from core.types import AnswerKind, Intent, Part, QuestionKind, Understanding
 from models.chat.types import ChatRequest
 from models.embeddings import Embedder
-from reasoning.drift import kept_share
-from reasoning.llm.data import as_data
 from reasoning.llm.deciding import Ask, Decider, WholeReply
-from reasoning.llm.history import condensed
-from reasoning.llm.replies import Reply, Unfit, other_language, parsed, require_kept
-from reasoning.llm.schemas import Schema, items, one_of, record, text
+from reasoning.llm.prompts import as_data
+from reasoning.llm.replies import (
+    Reply,
+    Schema,
+    Unfit,
+    items,
+    one_of,
+    other_language,
+    parsed,
+    record,
+    require_kept,
+    text,
+)
+from reasoning.question_words import kept_share
 from reasoning.rules.lexicon import lexicon
-from reasoning.rules.understanding.topic import entities
+from reasoning.rules.topic import entities
 from reasoning.types import Turn
+
+QUESTION_CHARS, ANSWER_CHARS = 400, 300
+
+
+def condensed(history: Sequence[Turn], settings: Settings) -> list[str]:
+    """Return turns newest first, within answering.history_turns and llm.history_tokens.
+
+    The newest keep their answers, cut; once one does not fit, older turns are questions only.
+    """
+    left = settings.llm.history_tokens
+    lines: list[str] = []
+    answers = True
+    recent = (
+        list(history)[-settings.answering.history_turns :]
+        if settings.answering.history_turns
+        else []
+    )
+    for turn in reversed(recent):
+        question = f"Q: {_cut(turn.question, QUESTION_CHARS)}"
+        full = f"{question}\nA: {_cut(turn.answer, ANSWER_CHARS)}"
+        answers = answers and estimate_tokens(full) <= left
+        line = full if answers and turn.answer.strip() else question
+        left -= estimate_tokens(line)
+        if left < 0:
+            break
+        lines.append(line)
+    return lines
+
+
+def _cut(text: str, limit: int) -> str:
+    shown = " ".join(as_data(text).split())
+    return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
 
 WANTS = ["text", "person", "date", "number", "place", "yesno"]
 # How sure a kind is that the rules agree with, and one that they contradict: models are surer of

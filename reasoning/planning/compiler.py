@@ -1,11 +1,15 @@
-"""Compile a valid plan: DAG → linear operations (SPEC M7). No model takes part."""
+"""Compile a plan to operations, say which can run next, and write one as text."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
 
 from core.operations import (
     ENTITY,
+    TEXTS,
     AnyOperation,
     ComposeQuery,
     ExtractAnswer,
@@ -15,14 +19,14 @@ from core.operations import (
     MapRetrieve,
     Merge,
     Reference,
+    Register,
     Retrieve,
     Synthesize,
     UnionHits,
 )
 from core.settings import Settings
 from core.types import Plan, SubQuestion
-from reasoning.planning.facts import producers, uses
-from reasoning.planning.slots import escaped, filled
+from reasoning.planning.slots import escaped, filled, producers, uses
 
 THRESHOLD = 0.1  # hits of an entity hop below this cross-encoder score are dropped
 
@@ -175,3 +179,105 @@ def _tools(question: SubQuestion) -> list[str]:
 def top_k(settings: Settings) -> int:
     """Return how many hits a search of a plan asks for when nobody says otherwise."""
     return min(settings.retrieval.top_k, settings.plan.top_k)
+
+
+NodeName = Literal["retrieve", "extract", "compose_query", "merge_hits", "generate"]
+SEARCHES = (Retrieve, MapRetrieve)
+
+
+def node_of(operation: AnyOperation) -> NodeName:
+    """Return the node of the graph that carries out an operation."""
+    if isinstance(operation, SEARCHES):
+        return "retrieve"
+    if isinstance(operation, ExtractAnswer | ExtractEntities):
+        return "extract"
+    if isinstance(operation, ComposeQuery):
+        return "compose_query"
+    return "generate" if isinstance(operation, Synthesize) else "merge_hits"
+
+
+def ready(operations: Sequence[AnyOperation], done: Collection[str]) -> list[AnyOperation]:
+    """Return the operations of the next wave: those that read only what is written.
+
+    All of them go to the node of the first, so that they end together; the answer comes last.
+    """
+    able = [
+        operation
+        for operation in operations
+        if operation.out not in done and all(name in done for name, _ in operation.reads())
+    ]
+    able = [operation for operation in able if not isinstance(operation, Synthesize)]
+    return [operation for operation in able if node_of(operation) == node_of(able[0])]
+
+
+def operation_named(operations: Sequence[AnyOperation], out: str) -> AnyOperation:
+    """Return the operation that writes this register."""
+    return next(operation for operation in operations if operation.out == out)
+
+
+def downstream(operations: Sequence[AnyOperation], outs: Collection[str]) -> set[str]:
+    """Return the registers of these operations and of all that read them, directly or not."""
+    found = set(outs)
+    for operation in operations:
+        if any(name in found for name, _ in operation.reads()):
+            found.add(operation.out)
+    return found
+
+
+def other_values(
+    operation: AnyOperation,
+    operations: Sequence[AnyOperation],
+    registers: Mapping[str, Register],
+    fan_out: int,
+) -> dict[str, Register]:
+    """Return the value registers of a search that found nothing, moved on to untried values.
+
+    Empty when no slot that its query rests on has any left.
+    """
+    read = [name for name, kind in operation.reads() if kind == "queries"]
+    composing = [operation_named(operations, name) for name in read]
+    names = {name for made in composing for name, kind in made.reads() if kind == "values"}
+    moved = {}
+    for name in sorted(names):
+        held = registers.get(name)
+        if held is not None and len(held.findings) > held.skipped + fan_out:
+            moved[name] = held.model_copy(update={"skipped": held.skipped + fan_out})
+    return moved
+
+
+_BEYOND_ASCII = re.compile(r"[^\x20-\x7e]")
+
+
+def render_operation(operation: AnyOperation) -> str:
+    """Return one operation on one line: `h1 = RETRIEVE(question="q1", query="…", tools=[])`.
+
+    A text stands in double quotes with JSON's escapes, so whatever it says stays one string; a bare
+    name is a register.
+    """
+    given = [
+        f"{field}={_shown(getattr(operation, field), field in operation.READS.keys() - TEXTS)}"
+        for field in type(operation).model_fields
+        if field not in ("op", "out")
+    ]
+    return f"{operation.out} = {operation.op}({', '.join(given)})"
+
+
+def quoted(text: str) -> str:
+    """Return a JSON string of visible characters; all others, of any script, are escaped."""
+    shown = json.dumps(text, ensure_ascii=False)
+    return _BEYOND_ASCII.sub(
+        lambda c: c[0] if c[0].isprintable() else json.dumps(c[0])[1:-1], shown
+    )
+
+
+def _shown(value: Any, bare: bool) -> str:  # noqa: ANN401 - whatever a field holds
+    if isinstance(value, Reference):
+        return value.ref
+    if isinstance(value, str):
+        return value if bare else quoted(value)
+    if isinstance(value, list):
+        return f"[{', '.join(_shown(item, bare) for item in value)}]"
+    if isinstance(value, dict):
+        items = (f"{quoted(name)}: {_shown(item, bare)}" for name, item in value.items())
+        return f"{{{', '.join(items)}}}"
+    return json.dumps(value)

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from core.settings import Settings
 from core.types import Part, Plan, SubQuestion, ToolSpec, Understanding
-from reasoning.planning.facts import told
 from reasoning.planning.rules import checked, first_problem
-from reasoning.planning.slots import escaped, literal
+from reasoning.planning.slots import escaped, literal, told
 from reasoning.types import Reasoner
 
 

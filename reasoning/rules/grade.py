@@ -8,8 +8,7 @@ from core.settings import Settings
 from core.types import Evidence, Grade
 from reasoning.rules.answering.blocks import announces, follows
 from reasoning.rules.answering.features import SAID_ALIKE
-from reasoning.rules.answering.relevance import Relevance
-from reasoning.rules.answering.sentences import Sentence
+from reasoning.rules.answering.relevance import Relevance, Sentence
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.values.versions import is_other_version
 

@@ -1,4 +1,4 @@
-"""The rules as a Reasoner."""
+"""The reasoner that decides by rules, and the classic one-pass pipeline beside it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from core.metadata import ROW
 from core.settings import Settings
 from core.types import (
+    Call,
     Draft,
     Evidence,
     Finding,
     Grade,
+    Part,
     Plan,
     Rewrite,
     SubQuestion,
@@ -19,17 +21,21 @@ from core.types import (
     Understanding,
 )
 from models.embeddings import Embedder
-from reasoning.rules import grade, plan, rewrite
+from reasoning.rules import grade, plan, understand
+from reasoning.rules import plan as rewrite
 from reasoning.rules.answering import answer
-from reasoning.rules.answering.relevance import Relevance, SentenceVectors, evidence_languages
-from reasoning.rules.answering.sentences import Sentence
+from reasoning.rules.answering.relevance import (
+    Relevance,
+    Sentence,
+    SentenceVectors,
+    evidence_languages,
+)
 from reasoning.rules.answering.summaries import (
     only_summarises,
     summary_claims,
     with_summary,
 )
 from reasoning.rules.records.answers import record_claims, record_grades, with_records
-from reasoning.rules.understanding import understand
 from reasoning.rules.values import extract
 from reasoning.types import Turn
 
@@ -137,3 +143,50 @@ class RulesReasoner:
     def supports(self, claim: str, quotes: Sequence[str], language: str) -> bool:
         """Deny, since words cannot be compared across languages."""
         return False
+
+
+class ClassicReasoner(RulesReasoner):
+    """Ask everything at once, of one tool, once (SPEC L4)."""
+
+    name = "classic"
+
+    def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
+        """Take the whole question as one part."""
+        known = super().understand(question, history)
+        about = known.parts[0].about if len(known.parts) == 1 else ""
+        return known.model_copy(
+            update={
+                "kind": "plain",
+                "reason": "the classic pipeline does not split",
+                "parts": [Part(text=question, about=about)],
+                "required_fields": known.required_fields[:1],
+            }
+        )
+
+    def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
+        """Call the classic search alone."""
+        part = understanding.parts[0]
+        question = SubQuestion(
+            id="q1",
+            text=part.text,
+            about=part.about,
+            query=part.search_text,
+            language=understanding.language,
+            wants="list" if understanding.intent == "recommend" else "text",
+            calls=[
+                Call(
+                    tool="search_classic",
+                    arguments={"query": part.search_text, "language": understanding.language},
+                )
+            ],
+        )
+        return Plan(questions=[question])
+
+    def rewrite(
+        self,
+        question: SubQuestion,
+        evidence: Sequence[Evidence],
+        tools: Sequence[ToolSpec],
+    ) -> Rewrite | None:
+        """Never search twice."""
+        return None

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from core.errors import DiskFullError, OperatorError
-from core.language.held_words import has_words
+from core.language.analysis import has_words
 from stores.integrity.condition import ROWS_LOST, Defects
 from stores.integrity.witness import KEY, NAME, Witness
 from stores.sqlite.connections import Connection, compact, empty_log

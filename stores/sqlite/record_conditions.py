@@ -11,8 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from core.errors import CallerError
-from core.language.analysis import terms
-from core.language.held_words import HAN, WORD, forms_of
+from core.language.analysis import HAN, WORD, forms_of, terms
 from core.language.words import languages_of
 from core.types import FrozenModel
 from stores.sqlite.permissions import Parameters

@@ -21,7 +21,7 @@ from core.settings import Settings
 from core.time_limit import TimeLimit, TimeUpError, limited_time
 from ingest.pipeline import Pipeline
 from ingest.summary import Summary
-from reasoning.llm.data import tools_data
+from reasoning.llm.prompts import tools_data
 from retrievers.types import Index
 from stores.integrity.selfcheck import Missed, self_check
 from stores.sqlite.catalogue import Collection

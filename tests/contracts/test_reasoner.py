@@ -24,8 +24,7 @@ from core.fields.chat import DECISIONS, NULL
 from core.settings import Settings
 from models.chat.types import ChatReply, ChatRequest, ModelTimeout
 from reasoning.llm.reasoner import LlmReasoner
-from reasoning.rules.classic import ClassicReasoner
-from reasoning.rules.reasoner import RulesReasoner
+from reasoning.rules.reasoner import ClassicReasoner, RulesReasoner
 from reasoning.types import Reasoner, Turn
 
 TOOLS = [tool("search"), tool("search_text", "Find words."), tool("search_classic", "Find.")]

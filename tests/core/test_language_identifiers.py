@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from core.language.cues import stopwords
 from core.language.identifiers import find_identifiers, is_identifier, split_identifier
-from core.language.stopwords import stopwords
 
 
 @pytest.mark.parametrize(

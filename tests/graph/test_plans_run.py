@@ -15,8 +15,8 @@ from written_operations import parse
 from core.types import Plan, SubQuestion
 from graph.build import build_graph
 from graph.record import run_result
-from reasoning.planning.facts import Facts, problems
-from reasoning.planning.operation_rules import OPERATION_RULES
+from reasoning.planning.rules import OPERATION_RULES
+from reasoning.planning.slots import Facts, problems
 from stores.store import Store
 from tools.toolbox import Toolbox
 

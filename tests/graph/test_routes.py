@@ -19,8 +19,8 @@ from core.operations import (
     UnionHits,
 )
 from core.types import Answer
-from graph import routes
-from graph.routes import (
+from graph import build as routes
+from graph.build import (
     MAX_DRAFTS,
     after_plan,
     after_rewrite,

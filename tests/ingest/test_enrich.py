@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from core.language.tokens import estimate_tokens
+from core.language.scan import estimate_tokens
 from core.profile import Profile
 from core.settings import Settings
 from ingest.chunkers.choice import Chunkers

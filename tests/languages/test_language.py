@@ -111,6 +111,6 @@ def test_codes_of_languages_stand_in_their_folders_alone() -> None:
         for path in (ROOT / room).rglob("*.py")
         if spelled.search(path.read_text(encoding="utf-8"))
     }
-    engines = {"chinese", "words", "inflection"}
+    engines = {"chinese", "words"}
     engines_and_sounds = {f"core/language/{name}.py" for name in engines}
     assert found == engines_and_sounds | {"stores/sqlite/record_conditions.py"}

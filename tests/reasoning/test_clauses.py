@@ -12,7 +12,7 @@ from tiers import examples
 from core.language.detect import detect_language
 from languages.language import known_languages
 from reasoning.rules.lexicon import lexicon
-from reasoning.rules.understanding.clauses import split_clauses
+from reasoning.rules.understand import split_clauses
 
 ONE_CLAUSE = [
     ("en", "What is the boiling point of water?"),

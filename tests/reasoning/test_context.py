@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from builders import piece
 
-from reasoning.rules.answering.blocks import MOST_CHARACTERS
-from reasoning.rules.answering.context import in_context, keeps_lines
-from reasoning.rules.answering.sentences import Sentence
+from reasoning.rules.answering.blocks import MOST_CHARACTERS, in_context, keeps_lines
+from reasoning.rules.answering.relevance import Sentence
 
 CODE = "To start it, run this command:\n\n```bash\nserve --port 80\n```\n\nThen open the page."
 

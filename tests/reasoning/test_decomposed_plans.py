@@ -17,7 +17,7 @@ from reasoning.planning.rules import first_problem
 from reasoning.planning.slots import escaped, filled, literal, slots_in
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.plan import plan
-from reasoning.rules.understanding.understand import understand
+from reasoning.rules.understand import understand
 
 PIECES = (
     "Who|What|which|When did|the author of|the country where|the city in which|that|whose|Ann Lee"

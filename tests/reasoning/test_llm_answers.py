@@ -9,7 +9,7 @@ from llm_doubles import breaking, purse, thinking
 from core.budget import opened_ledger
 from core.types import Plan, Understanding
 from models.chat.types import ChatReply, ModelReplyError, ModelTimeout
-from reasoning.llm.citing import cite
+from reasoning.llm.answer import cite
 from reasoning.verification import unsupported_reason
 
 CHUNK = (

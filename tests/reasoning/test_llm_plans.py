@@ -15,10 +15,9 @@ from core.budget import opened_ledger
 from core.settings import Settings
 from core.types import Part, Understanding
 from models.chat.types import ModelReplyError
-from reasoning.planning.compiler import compiled
+from reasoning.planning.compiler import compiled, render_operation
 from reasoning.planning.proposing import proposed_plan
 from reasoning.planning.slots import filled
-from reasoning.planning.text import render_operation
 
 ARGUMENTS = {"properties": {"query": {"type": "string"}, "language": {"type": "string"}}}
 TOOLS = [

@@ -16,10 +16,9 @@ from core.errors import OperatorError
 from core.settings import Settings
 from core.types import Part, Plan, Understanding
 from models.chat.types import ModelOverflow, ModelUnavailable
-from reasoning.llm.data import as_data, evidence_data
-from reasoning.llm.history import condensed
-from reasoning.llm.passage import LlmPassageWriter
-from reasoning.llm.prompts import NAMES, load_prompts, read_prompt
+from reasoning.llm.prompts import NAMES, as_data, evidence_data, load_prompts, read_prompt
+from reasoning.llm.searching import LlmPassageWriter
+from reasoning.llm.understand import condensed
 from reasoning.planning.slots import filled
 from reasoning.types import Turn
 

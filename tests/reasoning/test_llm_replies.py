@@ -12,7 +12,7 @@ from core.budget import opened_ledger
 from core.types import Part, Plan, Understanding
 from models.chat.types import ChatReply
 from reasoning.llm.replies import Unfit, loaded, other_language, parsed
-from reasoning.llm.rewriting import Rewritten
+from reasoning.llm.searching import Rewritten
 
 ITEM = graded(piece("The refund API waits 30 seconds. Alice maintains it."))
 QUESTION = asking("How long does the refund API wait?", query="refund API wait long")

@@ -21,13 +21,11 @@ from models.chat.guarded import GuardedChat
 from models.chat.openai_chat import server_chat
 from models.chat.types import Capabilities
 from reasoning.llm.deciding import Decider
-from reasoning.llm.passage import LlmPassageWriter
-from reasoning.llm.plan import SLOT, plan_of
+from reasoning.llm.plan import SLOT, PlannedQuestion, plan_of
 from reasoning.llm.prompts import load_prompts
-from reasoning.llm.proposal import PlannedQuestion
 from reasoning.llm.reasoner import LlmReasoner
 from reasoning.llm.replies import Unfit, loaded
-from reasoning.llm.searching import MOST_TOOLS
+from reasoning.llm.searching import MOST_TOOLS, LlmPassageWriter
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
 

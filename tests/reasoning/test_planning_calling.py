@@ -5,9 +5,9 @@ from __future__ import annotations
 from core.operations import FilledQuery, MapRetrieve, Retrieve
 from core.settings import Settings
 from core.types import Call, Finding, SubQuestion, ToolSpec
-from reasoning.planning.binding import plain_query
-from reasoning.planning.calling import calls_of
+from nodes.retrieve import calls_of
 from reasoning.planning.compiler import top_k
+from reasoning.planning.slots import plain_query
 
 SETTINGS = Settings()
 TOP = top_k(SETTINGS)

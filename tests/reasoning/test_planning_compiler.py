@@ -22,8 +22,8 @@ from core.operations import (
 from core.settings import Settings
 from core.types import Call, Plan, SubQuestion, ToolSpec
 from reasoning.planning.compiler import compiled, entity_hop, in_order
-from reasoning.planning.facts import BrokenRule, Facts, problems, told, uses
-from reasoning.planning.operation_rules import OPERATION_RULES
+from reasoning.planning.rules import OPERATION_RULES
+from reasoning.planning.slots import BrokenRule, Facts, problems, told, uses
 
 SETTINGS = Settings()
 MERGES = st.sampled_from(["union", "intersect"])
@@ -126,10 +126,10 @@ WRONG = [
         + 't = COMPOSE_QUERY(question="q2", template="{a}", values={"b": v}, fan_out=1)\n'
         + END,
     ),
-    ("texts_fit", SEARCHES.replace('"x"', '" "') + END),
+    ("search_texts_fit", SEARCHES.replace('"x"', '" "') + END),
     ("known_questions", SEARCHES + END.replace('"q1"', '"q7"')),
     ("known_questions", START + END),
-    ("known_tools", SEARCHES.replace("tools=[]", 'tools=["all_tenants"]') + END),
+    ("searched_tools", SEARCHES.replace("tools=[]", 'tools=["all_tenants"]') + END),
 ]
 
 

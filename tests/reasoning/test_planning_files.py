@@ -16,8 +16,7 @@ from core.errors import CallerError
 from core.settings import Settings
 from core.types import Part, Plan, SubQuestion, ToolSpec, Understanding
 from reasoning.planning.compiler import compiled
-from reasoning.planning.files import PlanFile, load_plan, read_plan
-from reasoning.planning.json_lines import LineError
+from reasoning.planning.files import LineError, PlanFile, load_plan, read_plan
 from reasoning.planning.proposing import proposed_plan
 from reasoning.rules.reasoner import RulesReasoner
 

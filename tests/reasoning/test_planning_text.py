@@ -10,8 +10,7 @@ from written_operations import parse
 from core.operations import Retrieve
 from core.settings import Settings
 from core.types import Plan, SubQuestion
-from reasoning.planning.compiler import compiled, entity_hop
-from reasoning.planning.text import quoted, render_operation
+from reasoning.planning.compiler import compiled, entity_hop, quoted, render_operation
 
 SETTINGS = Settings()
 

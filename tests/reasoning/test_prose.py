@@ -9,14 +9,13 @@ from builders import asking, graded, piece
 
 from core.settings import Settings
 from core.types import Plan, Understanding
-from reasoning.rules.answering.blocks import spans_of
-from reasoning.rules.answering.context import in_context
+from reasoning.rules.answering.blocks import in_context, spans_of
 from reasoning.rules.answering.headings import leads
 from reasoning.rules.answering.relevance import Relevance
 from reasoning.rules.grade import grade
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.reasoner import RulesReasoner
-from reasoning.rules.values.counting import counted_noun, counts
+from reasoning.rules.values.forms import counted_noun, counts
 from reasoning.rules.values.versions import contradicts, is_other_version
 
 Rules = Callable[..., RulesReasoner]

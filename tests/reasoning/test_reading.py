@@ -14,7 +14,7 @@ from core.language.sentences import sentence_spans
 from core.types import Evidence
 from models.embeddings import SpanPassage, Vectors
 from reasoning.rules.answering.features import FEATURES, Candidate
-from reasoning.rules.answering.reading import (
+from reasoning.rules.answering.relevance import (
     BYTES,
     LIKELIEST,
     MOST,

@@ -10,8 +10,7 @@ from builders import asking, graded, piece, weights_for
 
 from core.settings import Settings
 from core.types import Call, SubQuestion, ToolSpec
-from reasoning.rules.classic import ClassicReasoner
-from reasoning.rules.reasoner import RulesReasoner
+from reasoning.rules.reasoner import ClassicReasoner, RulesReasoner
 
 Rules = Callable[..., RulesReasoner]
 

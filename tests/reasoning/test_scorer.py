@@ -8,7 +8,7 @@ from builders import asking, piece
 
 from core.errors import OperatorError
 from reasoning.rules.answering.features import FEATURES, features
-from reasoning.rules.answering.scorer import (
+from reasoning.rules.answering.relevance import (
     BIAS,
     MEANING,
     MOST_ODDS,

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from core.trace import StreamEvent
 from core.types import Claim, Plan, SubQuestion
-from reasoning.rendering import render_claims
-from reasoning.sentence_stream import SentenceStream
+from reasoning.rendering import SentenceStream, render_claims
 
 TEXT = "The ward has 12 beds. It is open at night. Doctor Adams leads it."
 ITEM = piece(TEXT)

@@ -10,7 +10,7 @@ import pytest
 from core.types import FieldInfo, Part, ToolSpec
 from models.embeddings import Embedder
 from reasoning.rules.plan import calls_for, choose_tools, plan, word_score
-from reasoning.rules.understanding.understand import understand
+from reasoning.rules.understand import understand
 
 ROOT = Path(__file__).resolve().parents[2]
 

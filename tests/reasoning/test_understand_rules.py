@@ -9,8 +9,8 @@ from tiers import examples
 
 from core.types import Understanding
 from reasoning.rules.lexicon import lexicon
-from reasoning.rules.understanding.topic import entities
-from reasoning.rules.understanding.understand import understand
+from reasoning.rules.topic import entities
+from reasoning.rules.understand import understand
 from reasoning.types import Turn
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from retrievers.classic import classic_search
+from retrievers.pipelines import classic_search
 from retrievers.types import Index, Query
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.sums import sign

@@ -11,8 +11,8 @@ from core.auth import AuthContext
 from core.settings import Settings
 from core.types import Evidence
 from retrievers.channels import TEXT, VECTOR, serves
-from retrievers.classic import classic_search, elect
 from retrievers.hybrid import hybrid_search
+from retrievers.pipelines import classic_search, elect
 from retrievers.types import Index, Query
 from stores.sqlite.catalogue import Collection
 from stores.store import Store

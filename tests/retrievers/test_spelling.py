@@ -8,7 +8,7 @@ import pytest
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from core.language.replacing import words_replaced
+from core.language.scan import words_replaced
 from core.settings import Settings
 from retrievers.spelling import corrections
 from retrievers.types import Index, Query

@@ -6,8 +6,8 @@ import pytest
 from fakes import document, write
 from stage_builders import ANN, searched
 
-from retrievers import entities
-from retrievers.entities import boost_entities, entity_shares, question_names
+from retrievers import factors as entities
+from retrievers.factors import boost_entities, entity_shares, question_names
 
 TEXTS = {
     "both": "Marie Curie worked with NASA on radium.",

@@ -15,8 +15,7 @@ from stage_builders import ANN, WithVectors, WordReranker, ids
 from core.settings import Settings
 from core.types import Evidence
 from retrievers.coverage import coverage, token_budget
-from retrievers.entities import boost_entities
-from retrievers.factors import factors
+from retrievers.factors import boost_entities, factors
 from retrievers.near_duplicates import near_duplicates
 from retrievers.neighbours import neighbours
 from retrievers.rerank import rerank

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from stage_builders import hit, ids
 
 from core.trace import StageStep
+from retrievers.expansion import fuse_wordings, reciprocal_ranks
 from retrievers.types import RetrievalResult
-from retrievers.wordings import fuse_wordings, reciprocal_ranks
 
 rankings = st.lists(
     st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8), min_size=1, max_size=4

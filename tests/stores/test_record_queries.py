@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from core.auth import AuthContext
 from core.errors import CallerError
-from core.language.held_words import has_words
+from core.language.analysis import has_words
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.record_conditions import Condition
 from stores.store import Store, parts

@@ -31,8 +31,7 @@ from reasoning.rules.answering.blocks import (
 from reasoning.rules.answering.headings import dated, heading_of, leads
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import Lexicon, lexicon
-from reasoning.rules.values.counting import counts
-from reasoning.rules.values.forms import NUMBER, has_kind, without_numbers
+from reasoning.rules.values.forms import NUMBER, counts, has_kind, without_numbers
 
 FEATURES = (
     # Words of the question: the share of their weight that stands in the sentence, and what the

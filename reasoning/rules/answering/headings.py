@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from core.language.stopwords import stopwords
+from core.language.cues import stopwords
 from core.types import Evidence
 from reasoning.rules.answering.blocks import (
     CODE_KIND,

@@ -1,24 +1,233 @@
-"""How likely each sentence of evidence answers a question."""
+"""How likely each sentence of evidence answers a question: a linear model of its features.
+
+The odds of a sentence are against the null option "nothing here answers" (a conditional logit:
+McFadden 1974). `scripts/train_scorer.py` fits the numbers by leaving whole data sets out.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import exp
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import yaml
 
+from core.errors import OperatorError
 from core.language.sentences import sentence_spans
 from core.types import Evidence, SubQuestion, TermWeights
 from languages.language import find_language
-from models.embeddings import Embedder, Reads, Vectors
-from reasoning.rules.answering.blocks import spans_of
-from reasoning.rules.answering.features import features, spoken_in
+from models.embeddings import Embedder, Reads, SpanPassage, Vectors
+from reasoning.rules.answering.blocks import CODE_KIND, spans_of
+from reasoning.rules.answering.features import FEATURES, Candidate, features, spoken_in
 from reasoning.rules.answering.headings import heading_of
-from reasoning.rules.answering.reading import UNREADABLE, ReaderScore, read_sentences
-from reasoning.rules.answering.scorer import MEANING, READING, WORDS, scorer
-from reasoning.rules.answering.sentences import Sentence
 from reasoning.rules.answering.wanted import QueryTerms, analyse
+from reasoning.rules.records.fields import RECORD_KINDS
+
+# The likeliest sentences that are looked at, and the passages around them that are read, as many as
+# the time for an answer allows (by hand). Of gold sentences .01 to .05 are not among them.
+LIKELIEST, PASSAGES = 8, 4
+BYTES = 700  # of a passage; some 150 pieces in every script, as the reader was trained on
+# Log odds of sentences that were not read, about what most that do not answer get; and what the
+# reader's own are cut at, so that one feature never outweighs all others (both by hand).
+UNREAD, MOST = -8.0, 12.0
+UNREADABLE = frozenset({*RECORD_KINDS, CODE_KIND})  # it was trained on prose
+
+
+class ReaderScore(NamedTuple):
+    """The reader model's log odds that a sentence answers, and where in it the answer is."""
+
+    odds: float = UNREAD
+    value: tuple[int, int] | None = None
+
+
+def read_sentences(
+    reader: Reads,
+    question: str,
+    found: Sequence[Candidate],
+    odds: Sequence[float],
+) -> list[ReaderScore]:
+    """Return what the reader says of each sentence, its odds against "none answers" first.
+
+    `odds` are those of all without the reader; around the likeliest passages are made.
+    """
+    read = [ReaderScore()] * len(found)
+    passages = _passages(found, odds)
+    rows = reader.read(question, [_passage(found, one) for one in passages])
+    for places, row in zip(passages, rows, strict=bool(rows)):
+        shift = found[places[0]].start
+        for place, (one, start, end) in zip(places, row.tolist(), strict=True):
+            value = (shift + int(start), shift + int(end)) if end else None
+            new = ReaderScore(min(MOST, max(UNREAD, one)), value)
+            if read[place].value is None or new.odds > read[place].odds:
+                read[place] = new
+    return read
+
+
+def _passages(found: Sequence[Candidate], odds: Sequence[float]) -> list[range]:
+    """Return the places of consecutive sentences around the likeliest, all of one chunk each."""
+    made: list[range] = []
+    likeliest = sorted(
+        (place for place, one in enumerate(found) if one.evidence.kind not in UNREADABLE),
+        key=lambda place: -odds[place],
+    )
+    for place in likeliest[:LIKELIEST]:
+        if len(made) < PASSAGES and not any(place in one for one in made):
+            made.append(_around(found, place))
+    return made
+
+
+def _around(found: Sequence[Candidate], place: int) -> range:
+    first, last = place, place + 1
+    while True:
+        if _fits(found, first, last + 1):
+            last += 1
+        elif not _fits(found, first - 1, last):
+            return range(first, last)
+        if _fits(found, first - 1, last):
+            first -= 1
+
+
+def _fits(found: Sequence[Candidate], first: int, last: int) -> bool:
+    if first < 0 or last > len(found):
+        return False
+    one, other = found[first], found[last - 1]
+    together = one.evidence.chunk_id == other.evidence.chunk_id
+    return together and len(_text(one, other).encode("utf-8", "replace")) <= BYTES
+
+
+def _passage(found: Sequence[Candidate], places: range) -> SpanPassage:
+    first, last = found[places[0]], found[places[-1]]
+    spans = tuple(
+        (found[place].start - first.start, found[place].end - first.start) for place in places
+    )
+    return SpanPassage(heading_of(first.evidence), _text(first, last), spans)
+
+
+def _text(first: Candidate, last: Candidate) -> str:
+    return first.evidence.text[first.start : last.end]
+
+
+FILE = Path(__file__).with_name("scorer.yaml")
+# The rows: with similarities, which are calibrated by embedder, with the reader's odds as well,
+# and for what no embedder serves.
+MEANING, READING, WORDS = "meaning", "reading", "words"
+READER = "reader"
+BIAS = "bias"
+MOST_ODDS = 30.0  # beyond it exp() adds nothing
+
+
+class Scorer:
+    """Score the features of sentences; immutable."""
+
+    def __init__(self, weights: dict[str, float], names: Sequence[str] = FEATURES) -> None:
+        """Take a weight for each of the named features and the bias."""
+        if set(weights) != {*names, BIAS}:
+            odd = sorted({*names, BIAS} ^ set(weights))
+            raise OperatorError(
+                f"{FILE.name} must have one weight for each feature",
+                value=", ".join(odd),
+                hint="install Carrel again, or run scripts/train_scorer.py",
+            )
+        self._weights = np.array([weights[name] for name in names], dtype=np.float32)
+        self._bias = weights[BIAS]
+
+    def odds(self, rows: Vectors) -> Vectors:
+        """Return the log odds of each sentence against "nothing answers", shape (n,)."""
+        return np.asarray(np.clip(rows @ self._weights + self._bias, -MOST_ODDS, MOST_ODDS))
+
+
+@lru_cache(maxsize=3)
+def scorer(kind: str) -> Scorer:
+    """Return the scorer of MEANING, of READING, whose last feature is the reader's, or of WORDS."""
+    rows = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    return Scorer(rows[kind], (*FEATURES, READER) if kind == READING else FEATURES)
+
+
+HERE, HEADING = FEATURES.index("here"), FEATURES.index("heading")
+SIMILARITY = FEATURES.index("similarity")
+VALUED = FEATURES.index("valued")
+LACKS, FORM = FEATURES.index("lacking"), FEATURES.index("unfinished")
+CODE = FEATURES.index("code")
+WRITTEN = 0.5  # of its characters are letters or digits; a diagram has fewer
+NUMBER, DATE = FEATURES.index("number"), FEATURES.index("date")
+SHORT, NAMES = FEATURES.index("short"), FEATURES.index("names_missing")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Hold one scored sentence of a piece of evidence; `start` and `end` are in its text.
+
+    `odds` are log odds against "nothing answers", `score` the same as 0..1; `lexical` is the share
+    of the question's words in it, `said` in it or its heading, `semantic` its similarity.
+    `matched` are the question's own words that it or its heading says, `has_kind` that it holds a
+    value of the kind asked for, `is_answer` that it is more than a heading, `names_missing` that
+    its passage has no name that the question says. What answers in it stands at `value` in the
+    text of the evidence, where the reader has read it.
+    """
+
+    evidence: Evidence
+    start: int
+    end: int
+    odds: float
+    score: float
+    lexical: float
+    said: float
+    semantic: float | None
+    matched: frozenset[int]
+    has_kind: bool
+    is_answer: bool = True
+    names_missing: bool = False
+    value: tuple[int, int] | None = None
+
+    @classmethod
+    def of(
+        cls, one: Candidate, odds: float, value: tuple[int, int] | None, *, meaning: bool
+    ) -> Sentence:
+        """Put a candidate beside its odds."""
+        return cls(
+            one.evidence,
+            one.start,
+            one.end,
+            odds,
+            1 / (1 + exp(-odds)),
+            one.row[HERE],
+            one.row[HERE] + one.row[HEADING],
+            one.row[SIMILARITY] if meaning else None,
+            one.matched,
+            not one.row[LACKS],
+            _is_answer(one),
+            one.row[NAMES] >= 1,
+            value,
+        )
+
+    @property
+    def chunk_id(self) -> str:
+        """Return the id of its chunk."""
+        return self.evidence.chunk_id
+
+    @property
+    def text(self) -> str:
+        """Return the sentence as written."""
+        return self.evidence.text[self.start : self.end]
+
+
+def _is_answer(one: Candidate) -> bool:
+    """Tell whether a sentence is more than a heading, a line of code or a drawing."""
+    if one.evidence.kind == "record":
+        return True
+    shown = "".join(one.evidence.text[one.start : one.end].split())
+    drawn = sum(character.isalnum() for character in shown) < WRITTEN * len(shown)
+    short = one.heads or (one.row[FORM] and one.row[SHORT])
+    # Capitals are in any heading, and what a heading is above says more.
+    valued = one.row[VALUED] and (not one.heads or one.row[NUMBER] or one.row[DATE])
+    return not (drawn or (short and not valued) or one.row[CODE])
+
 
 # The vectors of the sentences of chunks, by chunk id, as the search index keeps them.
 SentenceVectors = Callable[[Sequence[str]], dict[str, Vectors]]

@@ -9,16 +9,15 @@ from itertools import pairwise
 
 from core.language.analysis import content_terms, query_terms, terms
 from core.language.cues import cues
-from core.language.inflection import readings
+from core.language.words import readings
 from core.types import AnswerKind, Evidence, SubQuestion, TermWeights
 from models.embeddings import Embedder, Vectors
 from reasoning.rules.answering.headings import SECTIONS
-from reasoning.rules.decomposition.noun_phrase import is_plural
+from reasoning.rules.decomposition.phrases import is_plural
 from reasoning.rules.lexicon import Lexicon, lexicon
-from reasoning.rules.understanding.topic import entities, focus, topic
-from reasoning.rules.values.counting import counted_noun
-from reasoning.rules.values.fitting import wanted_noun
-from reasoning.rules.values.forms import form_asked, forms
+from reasoning.rules.topic import entities, focus, topic
+from reasoning.rules.values.forms import counted_noun, form_asked, forms
+from reasoning.rules.values.value_spans import wanted_noun
 
 TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause
 ENTITY_WEIGHT = 1.5

@@ -1,10 +1,13 @@
-"""Words of a question with their places: quoted titles and slots are one word each."""
+"""Phrases of a question: words by their endings, and the noun that names a kind of thing."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from typing import NamedTuple
+
+from core.types import AnswerKind
+from reasoning.rules.lexicon import Lexicon
 
 _QUOTED = r"\"[^\"]{1,80}\"|“[^“”]{1,80}”|«[^«»]{1,80}»|„[^„“”]{1,80}[“”]|《[^《》]{1,80}》"
 _OPENED = r"(?<!\w)['‘][^'‘’\n]{2,80}['’](?!\w)"
@@ -59,3 +62,52 @@ def words_of(text: str) -> list[Word]:
 def span(text: str, words: Sequence[Word]) -> str:
     """Return the text that some words in a row cover, "" for none."""
     return text[words[0].start : words[-1].end] if words else ""
+
+
+SHORTEST = 4  # letters of a plural that its ending tells
+
+
+def is_past(word: str, lists: Lexicon) -> bool:
+    """Tell whether a word reads as a past tense or a participle."""
+    if word in lists.any_of("not_participle"):
+        return False
+    return re.match(lists.known.past, word) is not None or word in lists.any_of(
+        "participle", "past_verb"
+    )
+
+
+def is_verb(word: Word, lists: Lexicon) -> bool:
+    """Tell whether a word reads as a verb."""
+    return word.plain and (
+        word.low in lists.any_of("base_verb", "auxiliary_verb") or is_past(word.low, lists)
+    )
+
+
+def kind_of(noun: str, lists: Lexicon) -> AnswerKind | None:
+    """Return the kind of answer that a noun in small letters stands for, None when unknown."""
+    last = singular(noun.split()[-1], lists) if noun.split() else ""
+    kinds: tuple[tuple[str, AnswerKind], ...] = (
+        ("person_noun", "person"),
+        ("place_noun", "place"),
+        ("date_noun", "date"),
+    )
+    for name, kind in kinds:
+        if last in lists.any_of(name) or noun in lists.any_of(name):
+            return kind
+    return None
+
+
+def is_plural(noun: str, lists: Lexicon) -> bool:
+    """Tell whether a noun in small letters reads as a plural."""
+    return singular(noun, lists) != noun
+
+
+def singular(noun: str, lists: Lexicon) -> str:
+    """Return the singular of a noun in small letters, where endings tell a plural."""
+    noun = noun.rstrip("'’")
+    endings = lists.known.singular
+    irregular = lists.table("plural").get(noun) if endings else None
+    if irregular or len(noun) < SHORTEST:
+        return irregular or noun
+    fitting = ((plural, one) for plural, one in endings if re.search(plural, noun))
+    return next((re.sub(plural, one, noun) for plural, one in fitting), noun)

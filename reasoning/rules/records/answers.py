@@ -17,6 +17,7 @@ from core.types import (
     Understanding,
 )
 from reasoning.rules.records.fields import (
+    RECORD_KINDS,
     AskedFields,
     asked_fields,
     counts_records,
@@ -27,7 +28,6 @@ from reasoning.rules.records.fields import (
 )
 from reasoning.rules.records.questions import RECORDS, record_calls
 from reasoning.rules.records.schema import schema_of, stem_of
-from reasoning.rules.records.values import RECORD_KINDS
 
 ANSWERS, OFF_TOPIC = 3, 0
 MOST_NAMED = 5  # records of one title

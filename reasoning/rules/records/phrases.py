@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from core.language.analysis import terms
-from core.language.stopwords import stopwords
+from core.language.cues import stopwords
 from core.language.words import languages_of
 from languages.language import known_languages, read_yaml
 

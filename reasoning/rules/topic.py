@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from core.language.analysis import analyze, content_terms
+from core.language.cues import stopwords
 from core.language.entities import entities as names_in
-from core.language.stopwords import stopwords
 from reasoning.rules.lexicon import Lexicon
 
 WORD = re.compile(r"[^\W_][\w'’.+#/-]*[^\W_]|[^\W_]", re.UNICODE)
