@@ -93,8 +93,8 @@ class Budget(FrozenModel):
         return max(0, self.tool_calls - usage.tool_calls)
 
 
-DEFAULT_SECONDS = 120.0
-DEFAULT_TOKENS = 1_000_000
+DEFAULT_SECONDS = 120.0  # as budget.seconds is by default
+DEFAULT_TOKENS = 1_000_000  # chosen to be no limit in practice
 
 
 def _never() -> bool:

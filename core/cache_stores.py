@@ -52,11 +52,11 @@ class CacheStore(Protocol):
         """Let go of connections and memory."""
 
 
-SECRET_BYTES = 32
+SECRET_BYTES = 32  # as long as the SHA-256 that keys are made with
 KEY_FILE = "cache.key"
 FORMAT = b"carrel-1"
 _HEAD = struct.Struct("<d")  # until when
-NONCE_BYTES = 12
+NONCE_BYTES = 12  # of AES-GCM (NIST SP 800-38D)
 
 
 class Secret:
@@ -165,7 +165,7 @@ def _written(path: Path) -> bytes:
     return secret
 
 
-OVERHEAD = 400  # bytes of a key, its place and its time, beside the value
+OVERHEAD = 400  # bytes of a key, its place and its time, beside the value; estimated
 
 
 class MemoryStore:
@@ -267,11 +267,11 @@ class Tiers:
         self._near.close()
 
 
-RETRY_SECONDS = 10  # how long a Redis that failed is left alone
+RETRY_SECONDS = 10  # how long a Redis that failed is left alone; chosen, not measured
 
 T = TypeVar("T")
 PREFIX = "carrel:"
-SCANNED = 1000  # keys that Redis looks at in one step
+SCANNED = 1000  # keys that Redis looks at in one step; chosen, not measured
 MOST_BYTES = 4_000_000  # of one value: somebody else may have written it
 log = logging.getLogger("carrel.serve")
 

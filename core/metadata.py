@@ -96,7 +96,7 @@ def document_family(title: str, source: str) -> str:
 
 
 MOST_FILTERS = 16  # of one question; each is asked of every document once
-LONGEST_FIELD, LONGEST_VALUE = 100, 500
+LONGEST_FIELD, LONGEST_VALUE = 100, 500  # characters; chosen, not measured
 FILTER_HINT = "write FIELD=VALUE, with != < <= > >= or ~ (contains), as in --where 'date>=2020'"
 # Beside these, a document's own metadata and a record's fields go by their names.
 GENERAL = ("file", "title", "type", "language", "version", "date")

@@ -1,6 +1,6 @@
-"""Which settings a running server takes over when it reads them again.
+"""Every number and choice in one place, validated, with where each value came from.
 
-All others belong to what is made once: the data directory, models, sockets, threads.
+Precedence: flag > environment (`CARREL_…`) > settings file > profile > mode > default.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from core.settings_sources import (
     variables,
 )
 
-ANSWER_SHARE = 0.15  # of a run's budget is kept for the answer
+ANSWER_SHARE = 0.15  # of a run's budget is kept for the answer; chosen, not measured
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
 Origin = Literal["flag", "environment", "file", "profile", "mode", "directory", "default"]
 
@@ -194,14 +194,7 @@ class Settings(BaseSettings):
 
     def run_budget(self) -> Budget:
         """Return the budget of one run."""
-        return Budget(
-            steps=self.budget.steps,
-            tool_calls=self.budget.tool_calls,
-            tokens=self.budget.tokens,
-            seconds=self.budget.seconds,
-            cost=self.budget.cost,
-            answer_share=ANSWER_SHARE,
-        )
+        return Budget(**self.budget.model_dump(), answer_share=ANSWER_SHARE)
 
 
 GROUPS: dict[str, type[Group]] = {
@@ -410,6 +403,8 @@ def _given_by(name: str) -> str:
     return next(given, variable_of(name))
 
 
+# What a running server takes over when it reads its settings again. All others belong to what is
+# made once: the data directory, models, sockets, threads.
 LIVE = frozenset(name for name in FIELDS if changes_of(name).live)
 
 

@@ -24,7 +24,7 @@ from display.html import (
 )
 
 GRADES = ("off topic", "related", "partly answers", "answers")
-EXCERPT = 160
+EXCERPT = 160  # characters, about two lines; chosen by eye
 NUMBERS = {"#"}
 
 
@@ -224,7 +224,7 @@ def _quotes(claims: Sequence[Claim], numbers: dict[str, int]) -> dict[int, str]:
     return found
 
 
-COMPARED_EXCERPT = 90
+COMPARED_EXCERPT = 90  # characters, one line of a column; chosen by eye
 ABSENT = "–"
 
 

@@ -181,6 +181,7 @@ FATES: dict[Fate, str] = {
 }
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
+# In pixels, chosen by eye, as are the gaps above.
 SIZE, SMALL, LEADING = 13.0, 11.0, 17.0
 PADDING, MARGIN, HEAD, WIDEST = 11.0, 12.0, 7.0, 230.0
 BOLD = 1.06  # how much wider a bold line is

@@ -28,7 +28,7 @@ from models.folder import BLOCK
 from models.table import ChatCard
 
 SHA256 = re.compile(r"[0-9a-f]{64}")
-ASK_SECONDS = 10.0
+ASK_SECONDS = 10.0  # as long as huggingface_hub waits for metadata
 REFUSALS = {
     401: "it wants a login: set HF_TOKEN, or log in with `hf auth login`",
     403: "access is not granted: accept the model's terms on its page and set HF_TOKEN",
@@ -135,13 +135,13 @@ def _beside(path: Path) -> Path:
 
 
 Advance = Callable[[str, int, int], None]  # stage, bytes done, bytes in all (0: not known)
+# Times chosen, not measured: a busy hub may take long, a dead one must be noticed.
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 60.0
 TRIES = 4  # connections in a row that bring no byte
 PAUSE_SECONDS = 2.0  # between two of them
 SPARE_BYTES = 64 << 20  # left free on the disk
-PARTIAL = 206
-RANGE_WRONG = 416
+PARTIAL, RANGE_WRONG = 206, 416  # HTTP statuses (RFC 9110)
 
 
 class Pulled(NamedTuple):
@@ -169,7 +169,8 @@ def pull_chat_model(card: ChatCard, folder: Path, advance: Advance) -> Pulled:
         expected = _expected(card, announced)
         partial = path.with_name(f"{path.name}.{(expected or 'unknown')[:12]}.part")
         size = announced.bytes or card.bytes or 0
-        _check_space(partial, size)
+        there = partial.stat().st_size if partial.exists() else 0
+        check_space(path.parent, size - there, "CARREL_LLAMA__MODEL_FOLDER")
         with explained(card.name, url, path):
             _fetch(url, partial, size, advance)
         digest = file_sha256(partial, advance)
@@ -231,14 +232,15 @@ def _differs(card: ChatCard, expected: str, found: str) -> ModelError:
     )
 
 
-def _check_space(partial: Path, size: int) -> None:
-    missing = size - (partial.stat().st_size if partial.exists() else 0)
-    free = shutil.disk_usage(partial.parent).free
+def check_space(folder: Path, missing: int, setting: str) -> None:
+    """Raise OperatorError when so many bytes do not fit; `setting` chooses another folder."""
+    existing = next(one for one in (folder, *folder.parents) if one.exists())
+    free = shutil.disk_usage(existing).free
     if missing > 0 and free < missing + SPARE_BYTES:
         raise OperatorError(
             f"the download needs {missing:,} bytes, the disk has {free:,} free",
-            value=str(partial.parent),
-            hint="free some space, or set CARREL_LLAMA__MODEL_FOLDER to a larger disk",
+            value=str(folder),
+            hint=f"free some space, or set {setting} to a larger disk",
         )
 
 

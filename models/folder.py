@@ -204,7 +204,7 @@ def _damaged(path: Path) -> ModelError:
     )
 
 
-BLOCK = 1 << 20
+BLOCK = 1 << 20  # bytes that are hashed at a time
 
 
 def files_digest(files: Sequence[Path], cache_dir: Path, names: Sequence[str] | None = None) -> str:
@@ -269,8 +269,8 @@ def _remember(memo: Path, kept: dict[str, object]) -> None:
 
 QUERY_NAMES = ("query", "search_query")
 PASSAGE_NAMES = ("document", "passage", "search_document")
-DIGITS = 12
-NEAREST = 1.5
+DIGITS = 12  # of a hash that names a model: 48 bits tell a few models apart
+NEAREST = 1.5  # so that one word for word does not outweigh all else; chosen, not measured
 OTHER_MODEL = "run `carrel reindex`, or name the other as embedder (all-MiniLM-L6-v2: embedded-en)"
 
 

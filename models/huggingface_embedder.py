@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NEEDS = "an embedder that is not embedded"
 URLS = ("http://", "https://")
 OF_THE_HUB = (".huggingface.cloud", ".huggingface.co")  # where its token is sent, and nowhere else
-INFO_SECONDS, ANSWER_SECONDS = 5.0, 60.0
+INFO_SECONDS, ANSWER_SECONDS = 5.0, 60.0  # that a server may take; chosen, not measured
 
 
 class HuggingFaceEmbedder:

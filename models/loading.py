@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from core.errors import CarrelError
 from core.settings import Settings, load_settings
@@ -20,36 +21,31 @@ NO_SECOND = "none"
 
 def open_embedder(settings: Settings) -> Embedder:
     """Load the embedder; raise ModelError when it cannot give vectors."""
-    return load_embedder(
-        settings.embedder,
-        cache_dir=settings.cache.expanduser(),
-        threads=settings.embedding.threads,
-        batch_size=EMBEDDING_BATCH,
-        languages=settings.embedding.languages,
-        prompts=Prompts(settings.embedding.query_prompt, settings.embedding.passage_prompt),
-        backend=settings.embedding.backend,
-        device=settings.embedding.device,
-    )
+    prompts = Prompts(settings.embedding.query_prompt, settings.embedding.passage_prompt)
+    return _embedder(settings, "embedder", settings.embedding.languages, prompts)
 
 
 def open_second(settings: Settings) -> Embedder | None:
     """Load the embedder that votes beside the first one, None when there is none."""
     if settings.embedding.second == NO_SECOND:
         return None
+    return _embedder(settings, "embedding.second", None, Prompts())
+
+
+def _embedder(
+    settings: Settings, setting: str, languages: Sequence[str] | None, prompts: Prompts
+) -> Embedder:
     return load_embedder(
-        settings.embedding.second,
+        settings.value(setting),
         cache_dir=settings.cache.expanduser(),
         threads=settings.embedding.threads,
         batch_size=EMBEDDING_BATCH,
+        languages=languages,
+        prompts=prompts,
         backend=settings.embedding.backend,
         device=settings.embedding.device,
-        setting="embedding.second",
+        setting=setting,
     )
-
-
-def open_embedders(settings: Settings) -> tuple[Embedder, Embedder | None]:
-    """Load the embedder and the second one that votes beside it."""
-    return open_embedder(settings), open_second(settings)
 
 
 def open_reranker(settings: Settings) -> Reranker | None:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from huggingface_hub import HfApi, constants, hf_hub_download, try_to_load_from_cache
 from pydantic import BaseModel, ConfigDict
 
-from core.errors import CallerError, ModelError, OperatorError
+from core.errors import CallerError, ModelError
 from models.download import (
     SHA256,
-    SPARE_BYTES,
     Advance,
     Pulled,
+    check_space,
     endpoint,
     explained,
     file_sha256,
@@ -135,7 +134,8 @@ def pull_snapshot(model: NamedModel, advance: Advance) -> Pulled:
             value=model.name,
             hint="choose another model: `carrel models list`",
         )
-    _check_space(cache, sum(file.size or 0 for file in files))
+    size = sum(file.size or 0 for file in files)
+    check_space(cache, size, "HF_HOME")
     for done, file in enumerate(files, start=1):
         with explained(model.name, url, cache):
             path = Path(hf_hub_download(model.repository, file.rfilename, endpoint=endpoint()))
@@ -144,7 +144,6 @@ def pull_snapshot(model: NamedModel, advance: Advance) -> Pulled:
             _check(model, path, expected, advance)
         advance("files", done, len(files))
     weights = path.parent / WEIGHTS if (path.parent / WEIGHTS).is_file() else path
-    size = sum(file.size or 0 for file in files)
     return Pulled(weights, size, model.sha256 or blob_digest(weights) or "", "fetched")
 
 
@@ -185,17 +184,6 @@ def _check(model: NamedModel, path: Path, expected: str, advance: Advance) -> No
         " it was not kept",
         hint="pull again; if it stays so, its publisher has changed the model",
     )
-
-
-def _check_space(cache: Path, size: int) -> None:
-    existing = next(folder for folder in (cache, *cache.parents) if folder.exists())
-    free = shutil.disk_usage(existing).free
-    if free < size + SPARE_BYTES:
-        raise OperatorError(
-            f"the download needs {size:,} bytes, the disk has {free:,} free",
-            value=str(cache),
-            hint="free some space, or set HF_HOME to a larger disk",
-        )
 
 
 State = Literal["ok", "differs", "unknown", "missing"]

@@ -18,7 +18,7 @@ from core.errors import ModelError
 from models.folder import EmbedderSpec, ModelFolder
 from models.vectors import Vectors, checked_rows, unit_rows
 
-PADDING = 0.2
+PADDING = 0.2  # share of a batch's tokens that may be padding; chosen, not measured
 
 
 @dataclass(frozen=True)

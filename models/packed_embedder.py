@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FILE = Path(__file__).with_name("reader.npz")
 READER_VERSION = 1  # of the file in the cache
-QUESTION, HEADING = 40, 24  # pieces of each that are read at most
+QUESTION, HEADING = 40, 24  # pieces of each that are read at most, as in training
 WINDOW = 210  # of the sentences; the reader was trained on as many
 LEAST = -20.0  # log odds of a sentence that was not read
 VALUE = 24  # pieces of what answers in a sentence

@@ -22,7 +22,7 @@ from models.packed_weights import BLOCK, PackedWeights
 if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
-OPSETS = {"": 21, "com.microsoft": 1}
+OPSETS = {"": 21, "com.microsoft": 1}  # the first with 4-bit tensors, and onnxruntime's own
 IR_VERSION = 10  # the first one with 4-bit tensors
 FUSED = frozenset(
     "GatherBlockQuantized DynamicQuantizeMatMul MatMulNBits MultiHeadAttention"

@@ -24,7 +24,7 @@ HEADER = struct.Struct("<4sI7ifi")
 VOCABULARY = struct.Struct("<5iQ")
 MAP = struct.Struct("<iI")
 ENTRY = struct.Struct("<BIQQ")
-BLOCK = 32
+BLOCK = 32  # numbers with one scale, as of Q4_0 in ggml
 PACKED = np.dtype([("scale", "<f2"), ("halves", "u1", BLOCK // 2)])
 
 
@@ -110,7 +110,7 @@ class PackedWeights:
 # Fields and values of sentencepiece_model.proto, which is written by hand here: the module that
 # sentencepiece brings for it asks for a newer protobuf than other libraries allow.
 PIECES, TRAINER, NORMALISER = 1, 2, 3
-NORMAL, UNKNOWN, CONTROL = 1, 2, 3
+NORMAL, UNKNOWN, CONTROL = 1, 2, 3  # ModelProto.SentencePiece.Type
 UNIGRAM = b"\x18\x01"  # TrainerSpec.model_type
 NAMED_CONTROLS = frozenset({b"<s>", b"</s>", b"<pad>", b"<mask>"})  # never read from a text
 

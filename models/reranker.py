@@ -36,35 +36,6 @@ class Reranker(Protocol):
         """Return one score per passage, 0..1, higher is better."""
 
 
-def load_reranker(
-    name: str,
-    *,
-    cache_dir: Path,
-    threads: int,
-    batch_size: int,
-    max_tokens: int,
-    backend: Backend = "auto",
-    device: str = "cpu",
-) -> Reranker | None:
-    """Return the cross-encoder that settings name, a folder or a cached hub model; None for "none".
-
-    Pairs are cut at `max_tokens`, or at the model's own length where that is less. Raises
-    ModelError for whatever keeps the model from giving scores.
-    """
-    if name == NO_RERANKER:
-        return None
-
-    return open_cross_encoder(
-        name,
-        cache_dir=cache_dir,
-        threads=threads,
-        batch_size=batch_size,
-        max_tokens=max_tokens,
-        backend=backend,
-        device=device,
-    )
-
-
 ACTIVATIONS = frozenset({"Identity", "Sigmoid"})
 
 
@@ -180,7 +151,7 @@ class TorchLogits:
 
 
 DEFAULT_TOKENS = 512  # of encoders whose files say nothing
-AGREEMENT = 1e-3  # of scores from 0 to 1
+AGREEMENT = 1e-3  # of scores from 0 to 1; chosen, not measured
 PROBES = (
     "The harbour is open.\nA quiet forest.",
     "Библиотека на улице 图书馆",
@@ -217,17 +188,23 @@ class CrossEncoderReranker:
         return scores
 
 
-def open_cross_encoder(
+def load_reranker(
     name: str,
     *,
     cache_dir: Path,
     threads: int,
     batch_size: int,
     max_tokens: int,
-    backend: Backend,
-    device: str,
-) -> CrossEncoderReranker:
-    """Load a cross-encoder; raise ModelError for a model that does not score pairs."""
+    backend: Backend = "auto",
+    device: str = "cpu",
+) -> Reranker | None:
+    """Return the cross-encoder that settings name, a folder or a cached hub model; None for "none".
+
+    Pairs are cut at `max_tokens`, or at the model's own length where that is less. Raises
+    ModelError for whatever keeps the model from giving scores.
+    """
+    if name == NO_RERANKER:
+        return None
     folder = find_folder(name, setting="reranker", instead="none")
     check_ranks(folder)
     card = find_card(folder.name, "cross-encoder")

@@ -97,7 +97,7 @@ def _unloadable(folder: ModelFolder, reason: str) -> ModelError:
     )
 
 
-OPSET = 17
+OPSET = 17  # the first with LayerNormalization
 BERT_LIKE = frozenset({"bert", "roberta", "xlm-roberta", "camembert", "electra", "distilbert"})
 ENCODER_PARTS: tuple[list[str], ...] = (
     ["Transformer", "Pooling"],

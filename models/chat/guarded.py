@@ -37,7 +37,7 @@ from models.chat.wire import IncomingReply, PromptTokens, parameters, prompt_has
 LEAST_TOKENS = 16  # fewer hold no reply
 REPLY_CHARACTERS = 4000  # kept in the trace
 COUNTED = ("llama-server", "llama_cpp.server", "in-process")  # whose slots are known
-WAIT_SECONDS = 0.2  # between two attempts to connect
+WAIT_SECONDS = 0.2  # between two attempts to connect; chosen, not measured
 LEAST_SECONDS = 0.001  # stamina warns of 0
 
 

@@ -30,8 +30,8 @@ from models.llama.memory import MIB, OUTPUT_LAYER, check_memory, choose_layers_i
 from models.llama.plan import context_and_slots, find_model
 
 CPU_BATCH = 128  # tokens of a prompt read at once: a call can be ended between two batches
-GPU_BATCH = 512
-ONE_SLOT = 1
+GPU_BATCH = 512  # llama.cpp's own micro batch
+ONE_SLOT = 1  # a loaded model answers one request at a time
 
 
 class LoadedModel(NamedTuple):

@@ -78,7 +78,7 @@ def _file_chat(settings: Settings) -> ChatModel:
     return GuardedChat(llm, capabilities, settings, close=getattr(llm, "close", None))
 
 
-TRIALS = 2  # of each form
+TRIALS = 2  # of each form: once may be chance; chosen, not measured
 SHORT, LONG = 16, 64  # tokens of a reply
 NO_ANSWER = (0, 429, 502, 503, 504)  # too slow, too busy, still loading
 PLAIN = "Write one short sentence about the weather. Plain prose only: no JSON, no braces."
@@ -172,8 +172,8 @@ def _message(page: Page) -> dict[str, Any]:
 
 
 UNKNOWN_CONTEXT = 4096  # what most local servers have; a prompt that is too long is cut and retried
-MOST_SLOTS = 1024
-SERVED_SHOWN = 10
+MOST_SLOTS = 1024  # that a server is believed to have; chosen, not measured
+SERVED_SHOWN = 10  # models that an error names
 META = ("n_params", "size", "n_vocab", "n_embd", "n_ctx_train")
 
 

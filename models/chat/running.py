@@ -19,8 +19,8 @@ from core.errors import ModelError
 from core.settings import Settings, variable_of
 from models.chat.types import ModelCancelled, ModelReplyError, ModelTimeout, RunTimeout
 
-REPLY_BYTES = 8000000  # bytes of one reply that are read at most
-
+# Both chosen, not measured: far above any reply, and soon enough for a person who gives up.
+REPLY_BYTES = 8_000_000  # of one reply that are read at most
 POLL_SECONDS = 0.1
 
 

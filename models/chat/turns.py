@@ -186,6 +186,7 @@ class Turns:
             self._grant()
 
 
+# Both chosen, not measured.
 BREAKER_FAILURES = 5  # failed calls in a row after which the server is left alone
 BREAKER_SECONDS = 15  # how long it is left alone before one call tries again
 

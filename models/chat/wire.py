@@ -39,7 +39,7 @@ KINDS: dict[str, type[BaseMessage]] = {
     "assistant": AIMessage,
 }
 TELLING = ("llama-server", "vllm")  # the probabilities of tokens; others may refuse to be asked
-MOST_ALTERNATIVES = 8
+MOST_ALTERNATIVES = 8  # chosen, not measured
 TEMPLATE_TOKEN = re.compile(r"<(\|[A-Za-z0-9_]{1,40}\||(?:start|end)_of_turn)>")
 
 
@@ -80,7 +80,7 @@ def prompt_hash(request: ChatRequest) -> str:
 
 
 TEMPLATE_TOKENS = 8  # of the chat template around one message, at most
-ESTIMATE_MARGIN = 1.5
+ESTIMATE_MARGIN = 1.5  # so that an estimate is seldom too low; chosen, not measured
 REMEMBERED = 100  # prompts; only those of the last few calls are asked for again
 
 

@@ -25,7 +25,7 @@ from models.llama.server_state import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.05  # between two looks at a server that starts
 ALREADY_RUNNING = 3  # exit code of a supervisor that found another one
 
 

@@ -33,22 +33,10 @@ FILE_TYPES = {
 }  # fmt: skip
 
 
-STRING, ARRAY = 8, 9
-SCALARS = {
-    0: "B",
-    1: "b",
-    2: "H",
-    3: "h",
-    4: "I",
-    5: "i",
-    6: "f",
-    7: "?",
-    10: "Q",
-    11: "q",
-    12: "d",
-}
+STRING, ARRAY = 8, 9  # types of values (ggml/docs/gguf.md), as the letters of `struct`
+SCALARS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}
 KEPT_ITEMS = 1024  # of longer arrays, which are vocabularies, the length alone is kept
-MOST_DIMENSIONS = 4
+MOST_DIMENSIONS = 4  # GGML_MAX_DIMS
 ALIGNMENT = 32  # where the file names none
 
 
@@ -160,7 +148,7 @@ def truncated(path: Path, size: int) -> ModelError:
 
 
 MAGIC = b"GGUF"
-VERSIONS = (2, 3)
+VERSIONS = (2, 3)  # little-endian ones that llama.cpp reads
 
 
 @dataclass(frozen=True)

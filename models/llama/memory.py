@@ -11,7 +11,7 @@ from models.llama.gguf_file import GgufInfo
 
 CACHE_VALUE_BYTES = 2  # the cache of keys and values is f16
 MICRO_BATCH = 512  # tokens whose logits llama.cpp computes at once (its own default)
-LOGIT_BYTES = 4
+LOGIT_BYTES = 4  # float32
 MIB = 1 << 20
 MEMINFO = Path("/proc/meminfo")
 CGROUPS = Path("/sys/fs/cgroup")

@@ -104,6 +104,7 @@ def _fetched(file: Path, profile: ModelProfile) -> Path:
     return file
 
 
+# Chosen, not measured.
 CONNECTIONS = 64  # that llama-server talks on at once; others wait
 HEALTH_SECONDS = 4  # between two looks at the server's health
 HEALTH_MISSES = 2  # looks in a row without an answer, then it is restarted

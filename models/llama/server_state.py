@@ -20,7 +20,7 @@ from core.settings import Settings
 from core.types import FrozenModel
 
 START_FIELD, CPU_FIELDS = 19, slice(11, 13)  # of /proc/PID/stat, after the name in brackets
-STEP_SECONDS = 0.02
+STEP_SECONDS = 0.02  # between two looks at a process that ends
 
 
 def birth(pid: int) -> str | None:

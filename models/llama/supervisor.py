@@ -42,8 +42,7 @@ from models.llama.server_state import (
 )
 
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
-LAST_LINES = 3
-LAST_BYTES = 4096
+LAST_LINES, LAST_BYTES = 3, 4096  # of the log that an error quotes, and that are read for it
 
 
 class LlamaProcess:
@@ -136,8 +135,8 @@ def _dies_with(parent: int) -> Callable[[], None] | None:
 
 
 WINDOW_SECONDS = 600  # within which restarts are counted
-LOADING_LOOK_SECONDS = 0.1
-IDLE_SHARE = 0.01  # a silent server that uses less of a CPU does nothing
+LOADING_LOOK_SECONDS = 0.1  # between two looks while the model loads
+IDLE_SHARE = 0.01  # a silent server that uses less of a CPU does nothing; chosen, not measured
 
 
 class Supervisor:

@@ -9,7 +9,7 @@ import pytest
 from app.session import Session
 from core.errors import ModelError
 from core.settings import Settings, load_settings
-from models.loading import open_embedder, open_embedders, open_reranker
+from models.loading import open_embedder, open_reranker, open_second
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def given(tmp_path: Path, model_cache: Path) -> dict[str, object]:
 
 def test_there_is_no_second_embedder_and_no_reranker_by_default(tiny_folder: Path, given) -> None:
     settings = Settings(embedder=str(tiny_folder), **given)
-    first, second = open_embedders(settings)
+    first, second = open_embedder(settings), open_second(settings)
     assert first.dimension == 16
     assert second is None
     assert open_reranker(settings) is None
@@ -36,7 +36,7 @@ def test_settings_name_two_embedders_and_a_reranker(
         reranker=str(tiny_cross_encoder),
         **given,
     )
-    first, second = open_embedders(settings)
+    first, second = open_embedder(settings), open_second(settings)
     reranker = open_reranker(settings)
     assert second is not None
     assert reranker is not None
@@ -50,7 +50,7 @@ def test_settings_name_two_embedders_and_a_reranker(
 def test_a_missing_second_embedder_names_its_setting(given) -> None:
     settings = Settings(embedder_second="/nowhere", **given)
     with pytest.raises(ModelError, match="CARREL_EMBEDDING__SECOND, or use 'none'"):
-        open_embedders(settings)
+        open_second(settings)
 
 
 def test_the_backend_is_one_of_three() -> None:
