@@ -27,7 +27,7 @@ from evals.charts import (
 from evals.compare import Section
 from evals.runner import WHOLE
 from evals.summary import CONFIDENCE
-from ingest.quality.types import QualityFinding, QualityReport, Spread
+from ingest.quality.texts import QualityFinding, QualityReport, Spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

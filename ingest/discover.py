@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from core.errors import CallerError, OperatorError
+from ingest.loaders.archive import storable
 from ingest.loaders.formats import format_of, is_unsupported_document, refusal
-from ingest.loaders.names import storable
 from ingest.types import LoadFailure
 from stores.sqlite.rows import digest
 

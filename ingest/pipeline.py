@@ -20,13 +20,12 @@ from core.fields.ingest import IngestSettings
 from core.memory import release_memory
 from core.settings import Settings
 from ingest.arrange import arrange
-from ingest.batch import Batch
 from ingest.chunkers.choice import Chunkers
 from ingest.discover import SourceFile, check_disk, discover
 from ingest.known import GIVEN, LISTED, NAMED, Known, RunIndex
 from ingest.reading import Reader
 from ingest.sandbox.pool import Sandbox
-from ingest.steps import BackgroundStage, Steps
+from ingest.steps import BackgroundStage, Batch, Steps
 from ingest.summary import Summary, Tally
 from ingest.usable import IngestContext, Usable, load_limits
 from ingest.vectors import embed_missing, recover

@@ -4,21 +4,71 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from queue import Empty, Full, Queue
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from core.errors import CarrelError, ModelError, OperatorError
-from ingest.batch import Batch, Parsed
 from ingest.chunkers.choice import Chunkers
 from ingest.enrich import embedded_keywords, embedded_title, enrich
 from ingest.known import RunIndex
 from ingest.summary import ReadFile, Size, Summary, Tally
-from ingest.types import LoadFailure
+from ingest.types import LoadFailure, ParsedDocument
 from ingest.usable import IngestContext
 from ingest.vectors import Embedded, EmbeddingInput, passage_vectors, verify_documents
 from models.embeddings import Embedder
-from stores.sqlite.files import Changes, FinishedFile
+from stores.sqlite.files import Changes, FinishedFile, JournalEntry
 from stores.sqlite.rows import DocumentRow, FileRow
+
+
+class Parsed(NamedTuple):
+    """Hold a new or changed document, its id, and text of its neighbours as `context`."""
+
+    document: ParsedDocument
+    document_id: str
+    context: str
+    file: ReadFile
+
+
+class Relabelled(NamedTuple):
+    """Hold a document of a renamed file, and the id it had."""
+
+    row: DocumentRow
+    replaced: str
+    file: ReadFile
+
+
+@dataclass
+class Batch:
+    """Hold documents of one or more files, and the files that end in it.
+
+    `parsed` become `documents` when they are cut. `paths` are the places of their files by name,
+    `aliases` what their writers call them by name,
+    `replaced` the old ids of renamed ones; `files` counts those read so far, and `chunks` is about
+    how many there will be.
+    """
+
+    parsed: list[Parsed] = field(default_factory=list)
+    documents: list[DocumentRow] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    paths: dict[str, str] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    finished: list[ReadFile] = field(default_factory=list)
+    embedded: Embedded = field(default_factory=lambda: Embedded({}, {}))
+    files: int = 0
+    chunks: int = 0
+
+    def entries(self) -> list[JournalEntry]:
+        """Return what the journal says of its documents."""
+        waiting = [JournalEntry(one.document_id, one.file.relative) for one in self.parsed]
+        return waiting + [
+            JournalEntry(d.document_id, d.file, len(d.chunks)) for d in self.documents
+        ]
+
+    def full(self, limit: int) -> bool:
+        """Tell whether it holds so many chunks or ends of files."""
+        return self.chunks >= limit or len(self.finished) >= limit
+
 
 AT_ONCE = 3000  # characters: less than a second of the model on two cores
 

@@ -23,7 +23,7 @@ from cli.server.running import shown
 from cli.terminal.output import checked_out, print_json, stdout, write_files
 from core.distribution import require_extra
 from ingest.quality.report import quality_report
-from ingest.quality.types import QualityFinding, QualityReport, Spread
+from ingest.quality.texts import QualityFinding, QualityReport, Spread
 
 BAR = 24  # signs of the longest bar
 ROWS = 12  # bars of a histogram in the terminal

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from core.settings import Settings
-from ingest.chunkers.fixed import FixedChunker
+from ingest.chunkers.plain import FixedChunker, SentenceChunker, StructuralChunker
 from ingest.chunkers.semantic import Embed, SemanticChunker
-from ingest.chunkers.sentence import SentenceChunker
-from ingest.chunkers.structural import StructuralChunker
 from ingest.chunkers.types import Chunker
 from models.embeddings import Embedder
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 from core.language.sentences import sentence_spans
 from ingest.chunkers.packing import PROSE, fitting, runs
-from ingest.chunkers.sentence import SentenceChunker
+from ingest.chunkers.plain import SentenceChunker
 from ingest.chunkers.types import BlockRun, ChunkSpan, Span, cuts
 from ingest.types import Block
 from models.embeddings import Vectors

@@ -2,18 +2,104 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from core.errors import DocumentError
-from ingest.loaders.formats import format_of
+from ingest.loaders.formats import Loaded, format_of, is_unsupported_document, refusal, suffix_of
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.members import is_document, parse_member
-from ingest.loaders.names import decoded, storable
-from ingest.loaders.table import Loaded
+from ingest.loaders.parse import parse
 from ingest.loaders.zip_safe import SafeZip, ZipBudget, ZipBudgetError
 from ingest.types import LoadFailure
+
+# Controls would move a terminal's cursor; marks of direction make "gnp.md" look like "dm.png".
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_CODE_PAGES = ("cp866", "gb18030", "cp932", "big5", "cp949", "cp850", "cp437")
+
+
+def storable(name: str) -> str:
+    """Replace what cannot be stored (bytes that are not UTF-8) or seen (controls) by U+FFFD."""
+    return _UNSEEN.sub("\ufffd", name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+def decoded(names: Sequence[str]) -> list[str]:
+    """Return the names of an archive in the code page they were written in.
+
+    The format knows two: UTF-8, and that of the first PC, which stands for any other.
+    """
+    raw = [_raw(name) for name in names]
+    foreign = b"\n".join(name for name in raw if name is not None)
+    page = _page(foreign) if foreign else ""
+    return [
+        name if written is None else written.decode(page, "replace")
+        for name, written in zip(names, raw, strict=True)
+    ]
+
+
+def _raw(name: str) -> bytes | None:
+    """Return the bytes of a name that may be in another code page than it says."""
+    if name.isascii():
+        return None
+    try:
+        return name.encode("cp437")
+    except UnicodeEncodeError:
+        return None
+
+
+def _page(names: bytes) -> str:
+    try:
+        names.decode("utf-8")
+    except UnicodeDecodeError:
+        from charset_normalizer import from_bytes
+
+        best = from_bytes(names, cp_isolation=list(_CODE_PAGES)).best()
+        return "cp437" if best is None else best.encoding
+    return "utf-8"
+
+
+_enter: Callable[[str], bool] = bool
+
+
+def watch(enter: Callable[[str], bool]) -> None:
+    """Have `enter` asked with the name of each member whether it is to be read."""
+    global _enter
+    _enter = enter
+
+
+def is_document(name: str) -> bool:
+    """Tell whether a member of this name is to be read or reported: a logo in a mail is neither."""
+    return format_of(name) is not None or is_unsupported_document(name)
+
+
+def parse_member(
+    relative: str, data: bytes | Iterable[bytes], limits: LoadLimits
+) -> Iterator[Loaded]:
+    """Yield the documents of a member, whose `relative` ends in its own name.
+
+    `limits` are those of the file around it: each level of nesting takes one from `zip_depth`. A
+    fault of the member is a LoadFailure of it. Only formats that the table marks with `writes` may
+    have members: each is put into a temporary file while it is read.
+    """
+    if not _enter(relative):
+        return
+    if limits.zip_depth < 1:
+        yield LoadFailure(
+            path=relative, reason="a document within too many others (ingest.zip_depth)"
+        )
+        return
+    if format_of(relative) is None:
+        yield LoadFailure(path=relative, reason=refusal(relative))
+        return
+    inner = limits.model_copy(update={"zip_depth": limits.zip_depth - 1})
+    # Its own name never names a file: only the ending is kept, which tells the loader.
+    with tempfile.NamedTemporaryFile(prefix="", suffix=suffix_of(relative)) as file:
+        for piece in [data] if isinstance(data, bytes) else data:
+            file.write(piece)
+        file.flush()
+        yield from parse(Path(file.name), relative, inner)
+
 
 _FORMAT = "archive"
 

@@ -6,6 +6,101 @@ import re
 
 from ingest.types import Block, BlockKind
 
+_RUSSIAN = "абвгдежзиклмнопрстуфхцчшщэюя"
+_LATIN = "abcdefghijklmnopqrstuvwxyz"
+_ROMAN = (
+    (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
+    (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i"),
+)  # fmt: skip
+_HAN_DIGITS = "零一二三四五六七八九"
+_HAN_UNITS = ("", "十", "百", "千")
+_MOST = 4000
+_MOST_CIRCLED = 20
+_MOST_HAN = 10_000
+
+
+def ordinal(number: int, kind: str) -> str:
+    """Return a number from 1 on in a way of counting as Word or OpenDocument names it.
+
+    A way that is not known gives digits.
+    """
+    if number < 1 or number >= _MOST:
+        return str(number)
+    if kind in ("i", "lowerRoman", "I", "upperRoman"):
+        text = _roman(number)
+    elif kind in ("a", "lowerLetter", "A", "upperLetter"):
+        text = _letters(number, _LATIN)
+    elif kind in ("russianLower", "russianUpper"):
+        text = _letters(number, _RUSSIAN)
+    elif kind in _HAN:
+        return _han(number)
+    elif kind.startswith("decimalEnclosedCircle") and number <= _MOST_CIRCLED:
+        return chr(0x245F + number)
+    else:
+        return f"{number:02}" if kind == "decimalZero" else str(number)
+    return text.upper() if kind[0] in "AI" or kind.startswith(("upper", "russianUpper")) else text
+
+
+_HAN = frozenset(
+    "chineseCounting chineseCountingThousand ideographTraditional taiwaneseCounting "
+    "taiwaneseCountingThousand japaneseCounting 一 一,二,三,...".split()
+)
+
+
+def _roman(number: int) -> str:
+    text = ""
+    for value, sign in _ROMAN:
+        text += sign * (number // value)
+        number %= value
+    return text
+
+
+def _letters(number: int, alphabet: str) -> str:
+    """After z come aa, bb, cc."""
+    times, at = divmod(number - 1, len(alphabet))
+    return alphabet[at] * (times + 1)
+
+
+def _han(number: int) -> str:
+    digits = [int(digit) for digit in str(number % _MOST_HAN)]
+    text = ""
+    for place, digit in zip(range(len(digits) - 1, -1, -1), digits, strict=True):
+        if digit:
+            text += _HAN_DIGITS[digit] + _HAN_UNITS[place]
+        elif text and not text.endswith("零"):
+            text += "零"
+    text = text.rstrip("零")
+    return text[1:] if text.startswith("一十") else text
+
+
+_PLAIN = "0123456789+-\u2212=()n"
+_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ"
+_TABLE = str.maketrans(_PLAIN, _RAISED)
+_LONGEST = 8
+
+
+def raised(text: str) -> str:
+    """Return a short number as raised digits, any other text ("st", "[1]") as it is."""
+    bare = text.strip()
+    if len(bare) > _LONGEST or not any(c.isdecimal() for c in bare):
+        return text
+    return bare.translate(_TABLE) if all(c in _PLAIN for c in bare) else text
+
+
+# The program that put the picture in left its name or its path.
+_PATH = re.compile(r"://|^\S*[\\/]|^[A-Za-z]:\\|\.\w{2,5}$")
+_WORD = re.compile(r"[^\W\d_]+")
+_MIN_WORDS = 2
+
+
+def picture_text(description: str) -> str:
+    """Return a description as " [words]", or "" when it is a name, a path or nothing."""
+    text = " ".join(description.split())
+    if _PATH.search(text) or (text.isascii() and len(_WORD.findall(text)) < _MIN_WORDS):
+        return ""
+    return f" [{text}]" if text else ""
+
+
 SECTION_SEPARATOR = " › "
 _MAX_SECTION = 300
 _MAX_HEADING = 200

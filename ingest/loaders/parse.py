@@ -7,10 +7,9 @@ from pathlib import Path
 
 from core.errors import DocumentError
 from ingest.loaders.content import head_of, kind_of, suffix_of_content
-from ingest.loaders.formats import format_of, refusal, suffix_of
+from ingest.loaders.formats import FORMATS, Loaded, format_of, refusal, suffix_of
 from ingest.loaders.limits import LoadLimits, because
 from ingest.loaders.records.record_fields import limited_fields
-from ingest.loaders.table import FORMATS, Loaded
 from ingest.loaders.text.encoding import decode
 from ingest.types import LoadFailure
 

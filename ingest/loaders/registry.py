@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 from core.errors import DocumentError
 from ingest.discover import SourceFile
-from ingest.loaders.formats import format_of, refusal
+from ingest.loaders.formats import Loaded, format_of, refusal
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import check_size
-from ingest.loaders.table import Loaded
 from ingest.sandbox.pool import Sandbox, shared
 from ingest.types import LoadFailure
 

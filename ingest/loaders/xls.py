@@ -12,12 +12,11 @@ import xlrd  # type: ignore[import-untyped]
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
-from ingest.loaders.cells import Cell, cell_of
 from ingest.loaders.content import is_binary
 from ingest.loaders.limits import LoadLimits, because
 from ingest.loaders.office.ole import OLE_MAGIC
 from ingest.loaders.records import csv_file
-from ingest.loaders.sheets import Row, Sheet, Workbook
+from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
 from ingest.types import LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:

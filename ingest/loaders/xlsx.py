@@ -4,26 +4,70 @@ from __future__ import annotations
 
 import re
 import warnings
+import zipfile
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import quoteattr
 
 import openpyxl  # type: ignore[import-untyped]
 from openpyxl.utils.cell import range_boundaries  # type: ignore[import-untyped]
 
 from core.errors import DocumentError
-from ingest.loaders.cells import cell_of
 from ingest.loaders.limits import LoadLimits, because
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.ole import is_ole, kind_of
-from ingest.loaders.sheets import Row, Sheet, Workbook
+from ingest.loaders.sheets import Row, Sheet, Workbook, cell_of
+from ingest.loaders.web.xml_tree import attribute, child, children, parse_xml
 from ingest.loaders.xls import load as load_xls
-from ingest.loaders.xlsx_styles import without_looks
 from ingest.types import LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
+    from xml.etree.ElementTree import Element
+
     from openpyxl import Workbook as Book
+
+_MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_PLAIN = (
+    '<fonts count="1"><font/></fonts><fills count="1"><fill><patternFill/></fill></fills>'
+    '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs>'
+)
+_STYLES = re.compile(r"xl/[\w.-]*styles[\w.-]*\.xml", re.I)
+
+
+def without_looks(source: Path | BytesIO) -> BytesIO:
+    """Return the workbook with nothing in its styles but what makes a number a date."""
+    out = BytesIO()
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            part = old.read(name)
+            new.writestr(name, _bare(part) if _STYLES.fullmatch(name) else part)
+    return out
+
+
+def _each(root: Element, group: str, name: str) -> list[Element]:
+    found = child(root, group)
+    return [] if found is None else list(children(found, name))
+
+
+def _bare(styles: bytes) -> bytes:
+    root = parse_xml(styles)
+    formats = "".join(
+        f"<numFmt numFmtId={quoteattr(attribute(one, 'numFmtId'))}"
+        f" formatCode={quoteattr(attribute(one, 'formatCode'))}/>"
+        for one in _each(root, "numFmts", "numFmt")
+        if attribute(one, "numFmtId").isdecimal()
+    )
+    cells = "".join(
+        f'<xf numFmtId="{number if number.isdecimal() else 0}" applyNumberFormat="1"/>'
+        for one in _each(root, "cellXfs", "xf")
+        for number in [attribute(one, "numFmtId")]
+    )
+    numbers = f"<numFmts>{formats}</numFmts>" if formats else ""
+    text = f'<styleSheet xmlns="{_MAIN}">{numbers}{_PLAIN}<cellXfs>{cells}</cellXfs></styleSheet>'
+    return text.encode()
+
 
 _MERGED = re.compile(rb'<(?:\w+:)?mergeCell\b[^>]*?\bref\s*=\s*"([A-Z]{1,3}\d+:[A-Z]{1,3}\d+)"')
 _BLOCK = 1 << 20

@@ -7,8 +7,7 @@ from datetime import date
 from typing import NamedTuple
 
 from core.settings import Settings
-from ingest.quality.texts import EXAMPLES, TextChecks
-from ingest.quality.types import Level, QualityFinding, QualityReport
+from ingest.quality.texts import EXAMPLES, Level, QualityFinding, QualityReport, TextChecks
 from stores.ports import Maintenance
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.quality import Counted, QualityCounts

@@ -7,13 +7,72 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from core.language.sentences import sentence_spans
 from core.settings import Settings
 from ingest.loaders.records.record_fields import is_annotation_line
-from ingest.quality.types import Spread
 from languages.language import is_spaced
+
+# "left out": not found by searches, and why; "problem": likely wrong; "note": worth a look.
+Level = Literal["left out", "problem", "note"]
+
+
+class Spread(BaseModel):
+    """Say how a number spreads: the bars are (from, to, count), the last one has all above."""
+
+    model_config = ConfigDict(frozen=True)
+
+    count: int = 0
+    least: int = 0
+    median: int = 0
+    mean: float = 0.0
+    most: int = 0
+    bars: list[tuple[int, int, int]] = Field(default_factory=list)
+
+
+class QualityFinding(BaseModel):
+    """Name one thing found: how many `of` what, examples by id, and what to do about it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    code: str
+    level: Level
+    count: int
+    of: int
+    what: str
+    examples: list[str]
+    advice: str
+
+    @property
+    def share(self) -> float:
+        """Return the share of what was looked at, 0..1."""
+        return self.count / self.of if self.of else 0.0
+
+
+class QualityReport(BaseModel):
+    """Hold the findings on one collection; lengths are in characters."""
+
+    model_config = ConfigDict(frozen=True)
+
+    tenant: str
+    collection: str
+    profile: str
+    files: int
+    records: int
+    texts: int
+    linked: int
+    chunks: int
+    kinds: dict[str, int]
+    languages: dict[str, int]
+    annotation_lengths: Spread
+    chunk_lengths: Spread
+    sentence_lengths: Spread
+    findings: list[QualityFinding]
+    seconds: float
+
 
 # Characters that an annotation usually has: judged, as all limits here, not fitted.
 ANNOTATION_CHARS = 900

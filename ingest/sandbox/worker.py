@@ -17,11 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ingest.loaders import members
-from ingest.loaders.formats import format_of
+from ingest.loaders import archive
+from ingest.loaders.formats import FORMATS, Loaded, format_of
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
-from ingest.loaders.table import FORMATS, Loaded
 from ingest.sandbox.confine import SCRATCH, Confinement
 from ingest.types import LoadFailure
 
@@ -83,7 +82,7 @@ class _Job:
         steps = 1 + self._size() // self._step
         _limit(self._limits, steps, self._largest_written())
         try:
-            members.watch(self._enter)
+            archive.watch(self._enter)
             for item in parse(self._path, self._relative, self._limits):
                 if self._skips:
                     continue

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from tiers import examples
 
 from core.errors import OperatorError
-from ingest.chunkers.fixed import FixedChunker
+from ingest.chunkers.plain import WHOLE_FACTOR, FixedChunker, SentenceChunker, StructuralChunker
 from ingest.chunkers.semantic import SemanticChunker
-from ingest.chunkers.sentence import WHOLE_FACTOR, SentenceChunker
-from ingest.chunkers.structural import StructuralChunker
 from ingest.chunkers.types import Chunker, ChunkSpan
 from ingest.enrich import split_document
 from ingest.types import Block, ParsedDocument

@@ -12,10 +12,8 @@ from pydantic import ValidationError
 from core.profile import built_in_profiles, load_profile
 from core.settings import Settings, load_settings
 from ingest.chunkers.choice import Chunkers
-from ingest.chunkers.fixed import FixedChunker
+from ingest.chunkers.plain import FixedChunker, SentenceChunker, StructuralChunker
 from ingest.chunkers.semantic import SemanticChunker
-from ingest.chunkers.sentence import SentenceChunker
-from ingest.chunkers.structural import StructuralChunker
 
 CLASSES = {
     "sentence": SentenceChunker,

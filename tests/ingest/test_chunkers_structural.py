@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.chunkers.sentence import SentenceChunker
-from ingest.chunkers.structural import StructuralChunker
+from ingest.chunkers.plain import SentenceChunker, StructuralChunker
 from ingest.chunkers.types import ChunkSpan
 from ingest.types import Block
 

@@ -12,7 +12,7 @@ from docx.oxml.ns import nsdecls
 from loading import only, sections, texts
 
 from ingest.loaders.office.docx_text import linear
-from ingest.loaders.ordinals import ordinal, picture_text
+from ingest.loaders.outline import ordinal, picture_text
 
 W, M = nsdecls("w"), 'xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"'
 

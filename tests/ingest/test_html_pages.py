@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.loaders.ordinals import raised
+from ingest.loaders.outline import raised
 from ingest.loaders.web import html
 
 LONG = "A sentence of the text that the page is about. " * 8

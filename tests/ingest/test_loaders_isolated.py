@@ -15,7 +15,7 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from ingest.discover import SourceFile
-from ingest.loaders.pdf_layout import page_texts
+from ingest.loaders.pdf import page_texts
 from ingest.loaders.registry import LoadLimits, load
 from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure, ParsedDocument

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from loading import LIMITS, loaded, only, reason, sections, texts
 from odf_files import ods
 
-from ingest.loaders.cells import cell_of, find_header
+from ingest.loaders.sheets import cell_of, find_header
 
 BOOKS: list[list[object]] = [
     ["id", "title", "year", "price", "added"],

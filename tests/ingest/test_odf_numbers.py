@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.etree.ElementTree import fromstring
 
-from ingest.loaders.office.odf_text import OdfNumbering, add_blocks
+from ingest.loaders.office.odf import OdfNumbering, add_blocks
 from ingest.loaders.outline import Outline
 
 T = 'xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'

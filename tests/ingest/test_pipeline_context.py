@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.settings import Settings
-from ingest.context import with_context
+from ingest.reading import with_context
 from ingest.types import Block, ParsedDocument
 from stores.sqlite.rows import NEXT, PREVIOUS
 

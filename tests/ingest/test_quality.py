@@ -15,8 +15,16 @@ from hypothesis import strategies as st
 from core.settings import Settings
 from ingest.pipeline import Pipeline
 from ingest.quality.report import quality_report
-from ingest.quality.texts import Lengths, broken_words, garbled, new_part, other_signs, unended
-from ingest.quality.types import QualityFinding, QualityReport
+from ingest.quality.texts import (
+    Lengths,
+    QualityFinding,
+    QualityReport,
+    broken_words,
+    garbled,
+    new_part,
+    other_signs,
+    unended,
+)
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
 

@@ -17,8 +17,8 @@ from typing import Any
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
+from ingest.loaders.archive import is_document, parse_member
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.members import is_document, parse_member
 from ingest.loaders.text import encoding
 from ingest.loaders.text.plain_text import text_blocks
 from ingest.loaders.web import html

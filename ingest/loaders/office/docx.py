@@ -25,8 +25,7 @@ from ingest.loaders.office.docx_text import (
     text_of,
 )
 from ingest.loaders.office.ooxml import chart_rows
-from ingest.loaders.ordinals import ordinal
-from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.outline import Outline, ordinal, table_text
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name
 from ingest.types import ParsedDocument
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
-from ingest.loaders.ordinals import picture_text, raised
-from ingest.loaders.outline import table_text
+from ingest.loaders.outline import picture_text, raised, table_text
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
 
 if TYPE_CHECKING:

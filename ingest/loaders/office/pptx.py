@@ -14,8 +14,7 @@ from ingest.loaders.limits import LoadLimits, because
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import linear
 from ingest.loaders.office.ooxml import chart_rows
-from ingest.loaders.ordinals import picture_text, raised
-from ingest.loaders.outline import Outline, table_text
+from ingest.loaders.outline import Outline, picture_text, raised, table_text
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
 from ingest.types import Block, LoadFailure, ParsedDocument
 

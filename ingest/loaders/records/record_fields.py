@@ -9,8 +9,8 @@ from typing import Any
 from core.errors import DocumentError
 from core.metadata import find_title, humanise
 from ingest.loaders import metadata
+from ingest.loaders.formats import Loaded
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.table import Loaded
 from ingest.types import Block, BlockKind, LoadFailure, ParsedDocument
 
 Scalar = str | int | float | bool

@@ -3,19 +3,309 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
 from ingest.loaders import metadata
-from ingest.loaders.outline import Outline
-from ingest.loaders.web.html_walk import HtmlWalk
+from ingest.loaders.outline import Outline, ordinal, raised, table_text
 from ingest.types import Block, ParsedDocument
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_MAX_MATH_DEPTH = 40
+_HIDDEN = ("annotation", "annotation-xml", "mphantom")
+
+
+def math_text(node: LexborNode) -> str:
+    """Return the text of a <math> element."""
+    said = node.attributes.get("alttext")
+    if not said:
+        source = node.css_first('annotation[encoding*="tex" i]')
+        said = source.text(deep=True) if source is not None else ""
+    return " ".join((said or _linear(node, 0)).split())
+
+
+def _linear(node: LexborNode, depth: int) -> str:
+    if depth > _MAX_MATH_DEPTH:
+        return node.text(deep=True)
+    parts = [
+        _linear(child, depth + 1) if child.tag != "-text" else child.text_content or ""
+        for child in node.iter(include_text=True)
+        if child.tag not in _HIDDEN and child.tag != "_comment"
+    ]
+    parts = [part.strip() for part in parts if part.strip()]
+    first, second, third = [*parts, "", "", ""][:3]
+    match node.tag:
+        case "mfrac":
+            return f"{_grouped(first)}/{_grouped(second)}"
+        case "msup" | "mover":
+            return f"{first}{_exponent(second)}"
+        case "msub" | "munder":
+            return f"{first}_{_grouped(second)}"
+        case "msubsup" | "munderover":
+            return f"{first}_{_grouped(second)}{_exponent(third)}"
+        case "msqrt":
+            return f"√{_grouped(''.join(parts))}"
+        case "mroot":
+            return f"{raised(second)}√{_grouped(first)}"
+        case "mtr":
+            return ", ".join(parts)
+        case "mtable":
+            return f"[{'; '.join(parts)}]"
+    return "".join(f" {part} " if part in ("=", "<", ">", "≤", "≥") else part for part in parts)
+
+
+def _grouped(text: str) -> str:
+    return text if text.isalnum() else f"({text})"
+
+
+def _exponent(text: str) -> str:
+    short = raised(text)
+    return short if short != text else f"^{_grouped(text)}"
+
+
+DROPPED = frozenset(
+    "script style template svg canvas iframe object embed button select input textarea "
+    "dialog head title meta link math-renderer audio video map".split()
+)
+_NOT_READ = DROPPED | {"noscript"}
+_MAX_SPAN = 1000
+
+
+def rows_of(table: LexborNode) -> list[list[str]]:
+    """Return the cells; one over several columns appears once, one over rows in each of them."""
+    rows: list[list[str]] = []
+    below: dict[int, tuple[int, int, str]] = {}
+    for row in table.css("tr"):
+        cells: list[str] = []
+        column = 0
+        for cell in row.css("td, th"):
+            column = _continued(below, column, cells)
+            text, height, width = text_of(cell), _span(cell, "rowspan"), _span(cell, "colspan")
+            cells.append(text)
+            if height > 1:
+                below[column] = (height - 1, width, text)
+            column += width
+        _continued(below, column, cells)
+        rows.append(cells)
+    return rows
+
+
+def _continued(below: dict[int, tuple[int, int, str]], column: int, cells: list[str]) -> int:
+    """Repeat the cells that reach down into this row; return the next free column."""
+    while column in below:
+        left, width, text = below.pop(column)
+        cells.append(text)
+        if left > 1:
+            below[column] = (left - 1, width, text)
+        column += width
+    return column
+
+
+def _span(cell: LexborNode, name: str) -> int:
+    value = (cell.attributes.get(name) or "").strip()
+    return min(int(value), _MAX_SPAN) if value.isdecimal() and int(value) else 1
+
+
+def text_of(node: LexborNode) -> str:
+    """Return all text below a node; blocks and <br> end lines, dropped elements hold none."""
+    parts: list[str] = []
+
+    def enter(found: LexborNode) -> bool:
+        if found.tag == "-text":
+            parts.append(found.text_content or "")
+        elif found.tag == "br":
+            parts.append("\n")
+        elif found.tag == "sup":
+            parts.append(raised(found.text(deep=True)))
+            return False
+        elif found.tag == "math":
+            parts.append(math_text(found))
+            return False
+        return (found.tag or "-")[0] != "-" and found.tag not in _NOT_READ
+
+    for tag, entering in visit(node, enter):
+        if tag in ("p", "div", "li", "td") and not entering:
+            parts.append("\n")
+    return "".join(parts)
+
+
+def visit(root: LexborNode, enter: Callable[[LexborNode], bool]) -> Iterator[tuple[str, bool]]:
+    """Yield the tag of each node that was entered, before (True) and after its children."""
+    path: list[LexborNode] = []
+    node = root.first_child
+    while node is not None or path:
+        if node is None:
+            node = path.pop()
+            yield node.tag or "", False
+        elif enter(node):
+            yield node.tag or "", True
+            path.append(node)
+            node = node.first_child
+            continue
+        node = node.next
+
+
+_FURNITURE = frozenset("nav header footer aside form menu".split())
+_FURNITURE_ROLES = frozenset("navigation banner contentinfo search complementary".split())
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_INLINE = frozenset(
+    "a abbr acronym b bdi bdo big cite code data del dfn em font i img ins kbd label mark q rp rt "
+    "ruby s samp small span strike strong sub sup time tt u var wbr -text".split()
+)
+_IS = ": "
+_CODE_INLINE = frozenset(("code", "tt", "kbd", "samp"))
+_PERMALINKS = frozenset(("¶", "#", "🔗", "[source]", "[edit]", "[]"))
+# What generators (MediaWiki, Sphinx, MkDocs, blogs) call the parts around the text.
+_FURNITURE_CLASS = re.compile(
+    r"(?<![\w-])(?:navbox|navbar|breadcrumbs?|catlinks|noprint|mw-portlet|mw-editsection|mw-jump-link|"
+    r"vector-(?:menu|dropdown|toc)[\w-]*|toc|toctree-wrapper|sidebar|sphinxsidebar|skip-link|"
+    r"cookie[\w-]*|pagination|social-share|share-buttons|headerlink|screen-reader-text)(?![\w-])"
+)
+_MIN_PARAGRAPHS = 3
+_MAX_DIGITS = 10
+_HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+
+
+class HtmlWalk:
+    """Turn a subtree into the blocks of an outline."""
+
+    def __init__(
+        self, outline: Outline, *, keep_furniture: bool = False, is_part: bool = False
+    ) -> None:
+        """Drop navigation, page headers and the like unless `keep` says otherwise.
+
+        `is_part`: what is walked is the main part of a page, whose headers are its own.
+        """
+        self._outline = outline
+        self._keep_furniture = keep_furniture
+        self._is_part = is_part
+        self._words: list[str] = []
+        self._item = ""
+        self._label = ""
+        self._counts: dict[int, int] = {}
+
+    def run(self, root: LexborNode) -> None:
+        """Visit every node below `root` in reading order."""
+        for tag, entering in visit(root, self._enter):
+            if tag in _CODE_INLINE:
+                self._words.append("`")
+            elif tag not in _INLINE:
+                self._flush(term=tag == "dt" and not entering)
+                if entering and tag == "li":
+                    self._item = self._label
+                elif tag == "dl" and self._item:  # a term that nothing was said of
+                    self._outline.prose(self._item.removesuffix(_IS))
+                    self._item = ""
+        self._flush()
+
+    def _enter(self, node: LexborNode) -> bool:
+        """Say whether to go into a node; take whole the ones that are a block themselves."""
+        tag = node.tag or ""
+        if tag == "-text":
+            self._words.append(node.text_content or "")
+        elif self._is_dropped(node, tag):
+            pass
+        elif tag == "br":
+            self._words.append("\x00")
+        elif tag == "sup":
+            self._words.append(raised(node.text(deep=True)))
+        elif tag == "img":
+            self._words.append(f" {node.attributes.get('alt') or ''} ")
+        elif tag == "math":
+            self._words.append(f" {math_text(node)} ")
+        elif tag == "a":
+            return text_of(node).strip() not in _PERMALINKS
+        elif tag == "li":
+            self._label = self._label_of(node)
+            return True
+        elif tag in _HEADINGS:
+            self._flush()
+            self._outline.heading(_HEADINGS[tag], text_of(node).rstrip("¶# \n"))
+        elif tag == "pre":
+            self._flush()
+            self._outline.add(text_of(node).strip("\n").rstrip(), "code")
+        elif tag == "table":
+            return self._enter_table(node)
+        else:
+            return True
+        return False
+
+    def _label_of(self, item: LexborNode) -> str:
+        """Return what stands before an item; call it once for each, in order."""
+        around = item.parent
+        if around is None or around.tag != "ol":
+            return "- "
+        given = _number(item, "value")
+        if given is None:
+            start = _number(around, "start")
+            given = self._counts.get(around.mem_id, 0 if start is None else start - 1) + 1
+        self._counts[around.mem_id] = given
+        kind = item.attributes.get("type") or around.attributes.get("type") or "1"
+        return f"{ordinal(given, kind)}. "
+
+    def _enter_table(self, node: LexborNode) -> bool:
+        """Take a table of data as rows; a table that only lays out the page is walked through."""
+        nested = any(found.mem_id != node.mem_id for found in node.css("table"))
+        if nested or node.css_first("pre, h1, h2, h3") is not None:
+            return True
+        rows = rows_of(node)
+        if max((sum(bool(cell.strip()) for cell in row) for row in rows), default=0) < 2:
+            return True
+        self._flush()
+        caption = node.css_first("caption")
+        if caption is not None:
+            self._outline.prose(" ".join(text_of(caption).split()))
+        self._outline.add(table_text(rows), "table")
+        return False
+
+    def _is_dropped(self, node: LexborNode, tag: str) -> bool:
+        if tag in DROPPED or not (tag[:1].isalpha()):
+            return True
+        if tag == "noscript":  # a sentence about JavaScript, or the page itself
+            return len(node.css("p")) < _MIN_PARAGRAPHS
+        attributes = node.attributes
+        if (
+            "hidden" in attributes
+            or attributes.get("aria-hidden") == "true"
+            or _HIDDEN_STYLE.search(attributes.get("style") or "")
+        ):
+            return True
+        if self._keep_furniture:
+            return False
+        if attributes.get("role") in _FURNITURE_ROLES:
+            return True
+        # Some sites wrap the whole page in one form, and a heading in a header is the title.
+        if tag in ("form", "header"):
+            is_own = self._is_part and tag == "header"
+            return not is_own and node.css_first("h1, p, article") is None
+        named = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+        if _FURNITURE_CLASS.search(named) and tag not in ("body", "main", "article"):
+            return node.css_first("h1") is None
+        return tag in _FURNITURE and node.css_first("h1") is None
+
+    def _flush(self, *, term: bool = False) -> None:
+        """Add the words gathered so far; a term is put before its explanation."""
+        text = "".join(self._words)
+        self._words.clear()
+        text = re.sub(r"\s+", " ", text).replace("``", "")
+        text = re.sub(r" *\x00[\x00 ]*\x00 *", "\n\n", text)
+        text = re.sub(r" *\x00 *", "\n", text).strip()
+        if text and term:
+            self._item += text + _IS
+        elif text:
+            self._outline.prose(self._item + text, tight=bool(self._item))
+            self._item = ""
+
+
+def _number(node: LexborNode, name: str) -> int | None:
+    value = (node.attributes.get(name) or "").strip()
+    return int(value) if value.isdecimal() and len(value) < _MAX_DIGITS else None
+
 
 # A part is the main one when it has this share of the words.
 _MAIN = {"main, [role=main]": 0.3, "article": 0.5}
