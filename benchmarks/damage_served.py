@@ -141,9 +141,7 @@ def _turns(session: Any, auth: AuthContext, name: str) -> Any:  # noqa: ANN401
 def _runs(session: Any, auth: AuthContext) -> Any:  # noqa: ANN401
     """Return the runs of the conversation; the questions of this process have made others."""
     kept = session.store.runs
-    runs = [
-        kept.load_conversation(auth, run.run_id) for run in kept.newest_conversations(auth, NEWEST)
-    ]
+    runs = [kept.load(auth, run.run_id) for run in kept.newest(auth, NEWEST)]
     return [run.model_dump(mode="json") for run in runs if "conversation_id" in run.result]
 
 

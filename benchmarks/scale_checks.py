@@ -16,7 +16,7 @@ from typing import Any
 
 from core.settings import load_settings
 from models.loading import open_embedder
-from stores.integrity.findings import dead_but_alive, fulltext_findings, structure_problems
+from stores.integrity.checks import dead_but_alive, fulltext_findings, structure_problems
 from stores.sqlite.sums import find_damage
 from stores.store import Store, parts
 
@@ -44,7 +44,7 @@ def main() -> None:
     with store:
         reader, collections = parts(store).database.read(), store.catalogue.collections()
         checks: dict[str, Callable[[], Any]] = {
-            "seal, sums read": lambda: parts(store).seal.compare(thorough=True),
+            "seal, sums read": lambda: list(map(parts(store).seal._crc, parts(store).seal._kept)),
             "structure": lambda: structure_problems(reader),
             "row sums": lambda: find_damage(reader),
             "full text": lambda: [

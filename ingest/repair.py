@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -12,9 +11,6 @@ from core.settings import Settings
 from ingest.pipeline import Progress
 from ingest.vectors import embed_missing
 from models.embeddings import Embedder
-from stores.index.port import SearchIndex
-from stores.ports import Maintenance
-from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 
@@ -26,55 +22,14 @@ def repair(
     second: Embedder | None = None,
 ) -> list[str]:
     """Repair the directory and return what was done; what is damaged in the truth stays so."""
-    maintenance, catalogue = store.maintenance, store.catalogue
-    collections = catalogue.collections()
-    done = [*_vectors(maintenance), *_documents(maintenance), *_fulltext(maintenance, collections)]
-    for model in (embedder, second):
-        if model is None:
-            continue
-        count = embed_missing(
-            store.intake, model, settings.ingest.batch, partial(progress, "embed")
-        )
-        if count:
-            done.append(f"{count} texts without a sound vector were embedded again")
-    done += _index(store.search, collections, progress)
-    done += [f"{name} was removed" for name in maintenance.remove_orphans()]
-    maintenance.check_rows()
-    maintenance.check_sample()
-    maintenance.clear_repairs()
-    return done
 
+    def embed() -> list[str]:
+        shown = partial(progress, "embed")
+        models = [one for one in (embedder, second) if one is not None]
+        counts = [embed_missing(store.intake, one, settings.ingest.batch, shown) for one in models]
+        return [f"{n} texts without a sound vector were embedded again" for n in counts if n]
 
-def _vectors(maintenance: Maintenance) -> list[str]:
-    """Drop damaged vectors, so that they are computed again."""
-    dropped = maintenance.drop_damaged_vectors()
-    return [f"{dropped} damaged vectors were dropped"] if dropped else []
-
-
-def _documents(maintenance: Maintenance) -> list[str]:
-    """Let the next ingest of their files read damaged documents again."""
-    count = maintenance.read_damaged_again()
-    if not count:
-        return []
-    return [f"{count} damaged documents are read anew when their files are ingested again"]
-
-
-def _fulltext(maintenance: Maintenance, collections: Sequence[Collection]) -> list[str]:
-    done = []
-    for collection in collections:
-        if problem := maintenance.fulltext_problem(collection):
-            maintenance.rebuild_fulltext(collection)
-            done.append(f"full text of '{collection.name}' was rebuilt ({problem})")
-    return done
-
-
-def _index(search: SearchIndex, collections: Sequence[Collection], progress: Progress) -> list[str]:
-    done = []
-    for collection in collections:
-        if problems := search.problems([collection]):
-            search.rebuild(collection, partial(progress, f"index {collection.name}"))
-            done.append(f"the search index of '{collection.name}' was rebuilt ({problems[0]})")
-    return done
+    return store.maintenance.repair(embed, progress)
 
 
 def rebuild(

@@ -500,22 +500,13 @@ class Maintenance(Protocol):
     ) -> AbstractContextManager[QualityCounts]:
         """Give what a report on a collection counts, of one moment, with so many examples."""
 
-    def drop_damaged_vectors(self) -> int:
-        """Delete the vectors that are damaged, so that they are made again; return how many."""
+    def repair(
+        self, embed: Callable[[], list[str]], progress: Callable[[str, int, int], None]
+    ) -> list[str]:
+        """Repair what can be, by the operator's wish; return what was done.
 
-    def read_damaged_again(self) -> int:
-        """Let the next ingest read the files of damaged documents; return how many these are."""
-
-    def fulltext_problem(self, collection: Collection) -> str:
-        """Say how the full text of a collection differs from its chunks, "" for not at all."""
-
-    def rebuild_fulltext(
-        self, collection: Collection, progress: Callable[[int, int], None] | None = None
-    ) -> int:
-        """Rebuild the full text of a collection, and return the number of its chunks."""
-
-    def remove_orphans(self) -> list[str]:
-        """Remove what lies in the directory and belongs to nothing; return their names."""
+        `embed` makes the vectors that are missing, and returns what it did.
+        """
 
     def missing(self, collection_id: int, documents: Sequence[str]) -> dict[str, str]:
         """Read documents back from every index; say by id what each lacks that is not complete."""

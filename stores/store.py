@@ -18,24 +18,17 @@ from stores.erasure.erase import Erasure
 from stores.folder import CATALOGUE, data_folder
 from stores.index.port import SearchIndex
 from stores.index.registry import open_index
-from stores.integrity import health, loss, verify
+from stores.integrity import health
 from stores.integrity.checkup import Checkup
-from stores.integrity.file_manifest import (
-    SEAL_MB,
-    FileManifest,
-    open_file_manifest,
-    write_file_manifest,
-)
-from stores.integrity.findings import fulltext_findings
-from stores.integrity.health import orphan_files
-from stores.integrity.verify import Verifier
+from stores.integrity.file_manifest import FileManifest
+from stores.integrity.rows import accept_loss, incomplete_documents
 from stores.lock import Ingesting, OwnerLock, locked
 from stores.ports import Accounts, Catalogue, Intake, Maintenance, RunLog
 from stores.segments.truth import snapshot
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database, damaged, explained
 from stores.sqlite.embeddings import ExactVectors
-from stores.sqlite.fulltext import rebuild_fulltext
+from stores.sqlite.fulltext import index_words_again
 from stores.sqlite.implementation import SqliteRecord
 from stores.sqlite.quality import QualityCounts
 
@@ -48,7 +41,7 @@ class LocalMaintenance(Checkup, Erasure):
 
     def __init__(self, parts: StoreParts, settings: Settings, *, later: bool = False) -> None:
         """Maintain what `parts` hold."""
-        Checkup.__init__(self, parts, settings, later=later)
+        Checkup.__init__(self, parts, later=later)
         wait_s = settings.storage.erase_wait_s
         Erasure.__init__(self, parts.folder, parts.database, parts.search, wait_s)
         self.condition = parts.database.condition
@@ -91,7 +84,7 @@ class LocalMaintenance(Checkup, Erasure):
 
     def accept_loss(self, settings: Settings) -> list[str]:
         """Go on without rows that are missing, noted in the audit log; return what was done."""
-        return loss.accept_loss(self._parts, settings)
+        return accept_loss(self._parts, settings)
 
     def back_up(
         self,
@@ -113,46 +106,13 @@ class LocalMaintenance(Checkup, Erasure):
         with snapshot(self._database):
             yield QualityCounts(self._database, collection, examples)
 
-    def drop_damaged_vectors(self) -> int:
-        """Delete the vectors that are damaged, so that they are made again; return how many."""
-        if not self.check_rows().vectors:
-            return 0
-        with self._database.write() as connection:
-            return verify.drop_vectors(connection)
-
-    def read_damaged_again(self) -> int:
-        """Let the next ingest read the files of damaged documents; return how many these are."""
-        return verify.read_anew(self._database)
-
-    def fulltext_problem(self, collection: Collection) -> str:
-        """Say how the full text of a collection differs from its chunks, "" for not at all."""
-        return fulltext_findings(self._database, collection.id).problem()
-
-    def rebuild_fulltext(
-        self, collection: Collection, progress: Callable[[int, int], None] | None = None
-    ) -> int:
-        """Rebuild the full text of a collection, and return the number of its chunks."""
-        return rebuild_fulltext(self._database, collection.id, progress)
-
     def missing(self, collection_id: int, documents: Sequence[str]) -> dict[str, str]:
         """Read documents back from every index; say by id what each lacks that is not complete."""
-        return self._parts.verifier.missing(collection_id, documents)
+        return incomplete_documents(self._database, self._parts.model_id, collection_id, documents)
 
     def index_words_again(self, collection_id: int, documents: Sequence[str]) -> None:
         """Write the full text of documents once more."""
-        with self._database.write() as connection:
-            verify.index_words_again(connection, collection_id, documents)
-
-    def remove_orphans(self) -> list[str]:
-        """Remove what lies in the directory and belongs to nothing; return their names."""
-        found = orphan_files(self._parts)
-        for name in found:
-            path = self._parts.folder / name
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
-        return found
+        index_words_again(self._database, collection_id, documents)
 
 
 class StoreParts:
@@ -180,8 +140,8 @@ class StoreParts:
         self.ingesting = Ingesting()
         shutil.rmtree(folder / WORK, ignore_errors=True)  # of a backup that was ended
         try:
-            self.seal = FileManifest(folder, most_mb=SEAL_MB)
-            self.sealed = open_file_manifest(self.seal, folder)
+            self.seal = FileManifest(folder)
+            self.sealed = self.seal.open()
             self.database = Database(folder / CATALOGUE)
         except BaseException:
             self.lock.release()
@@ -195,7 +155,6 @@ class StoreParts:
             self.database.close()
             self.lock.release()
             raise
-        self.verifier = Verifier(self.database, model_id, batch=settings.ingest.vector_batch)
         self.maintenance = LocalMaintenance(self, settings, later=check_later)
         try:
             self.maintenance.opened(self.sealed)
@@ -217,7 +176,7 @@ class StoreParts:
         self.search.close()
         self.database.close()
         if left_out is not None:
-            write_file_manifest(self.seal, left_out)
+            self.seal.write(left_out)
         self.lock.release()
 
     def __enter__(self) -> StoreParts:

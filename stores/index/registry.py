@@ -14,12 +14,7 @@ from stores.index.folders import CHROMA, FOLDERS, MEMMAP
 from stores.index.place import IndexPlace, place_of, recorded_place, switch_place, wanted_place
 from stores.index.port import IndexUnavailableError, VectorIndex
 from stores.index.tracking import TrackedVectors
-from stores.integrity.file_manifest import (
-    SEAL_MB,
-    FileManifest,
-    open_file_manifest,
-    write_file_manifest,
-)
+from stores.integrity.file_manifest import FileManifest
 from stores.segments.search import SegmentSearch
 from stores.sqlite.database import Database, explained
 from stores.sqlite.fulltext import FullText
@@ -64,12 +59,12 @@ def switch_index(settings: Settings) -> str:
     The directory must be owned and not open.
     """
     folder = data_folder(settings)
-    manifest = FileManifest(folder, most_mb=SEAL_MB)
-    before = open_file_manifest(manifest, folder)  # a kill in between is no change by others
+    manifest = FileManifest(folder)
+    before = manifest.open()  # a kill in between is no change by others
     with explained(folder / FILE), closing(Database(folder / FILE)) as database:
         note = _switch(folder, database, settings)
     if before.state == "equal":
-        write_file_manifest(manifest, before.left_out)
+        manifest.write(before.left_out)
     return note
 
 

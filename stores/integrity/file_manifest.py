@@ -12,7 +12,7 @@ import json
 import os
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,23 +61,34 @@ class FileReport:
 class FileManifest:
     """Write the manifest of one data directory, and compare the files with it."""
 
-    def __init__(self, folder: Path, *, most_mb: int) -> None:
+    def __init__(self, folder: Path, *, most_mb: int = SEAL_MB) -> None:
         """Sum up the bytes of files up to `most_mb` megabytes; of larger ones size and times."""
         self._folder = folder
         self._most = most_mb << 20
         self._kept: dict[str, Stamp] = {}
 
     def open(self) -> FileReport:
-        """Compare, and put the seal aside until `write`."""
-        report = self.compare()
-        if (self._folder / NAME).exists():
-            os.replace(self._folder / NAME, self._folder / OPENED)
-        elif not (self._folder / OPENED).exists():
-            _replace(self._folder / OPENED, _packed({}, {}))
+        """Compare the files with the seal, and put it aside until `write`.
+
+        Raises OperatorError when the folder cannot be written.
+        """
+        try:
+            report = self._compared()
+            if (self._folder / NAME).exists():
+                os.replace(self._folder / NAME, self._folder / OPENED)
+            elif not (self._folder / OPENED).exists():
+                _replace(self._folder / OPENED, _packed({}, {}))
+        except OSError as error:
+            if error.errno == errno.ENOSPC:  # reads go on, and the next opening checks everything
+                return FileReport("open", ALONE[:1])
+            raise OperatorError(
+                "the data directory must be writable",
+                value=f"{self._folder} ({error.strerror})",
+                hint="correct its permissions, or give another directory with --data",
+            ) from None
         return report
 
-    def compare(self, *, thorough: bool = False) -> FileReport:
-        """Compare the files with the seal; `thorough` reads even those that look unchanged."""
+    def _compared(self) -> FileReport:
         state: State = "equal"
         kept, left_out = _unpacked(self._folder / NAME)
         if kept is None:
@@ -93,8 +104,8 @@ class FileManifest:
         differing = [name for name in kept if name not in found]
         for name, stamp in found.items():
             before = kept.get(name)
-            if before is not None and self._same(name, before, stamp, thorough=thorough):
-                self._kept[name] = Stamp(stamp.size, stamp.modified, stamp.entry, before.crc)
+            if before is not None and self._same(name, before, stamp):
+                self._kept[name] = replace(stamp, crc=before.crc)
             else:
                 differing.append(name)
         if state == "equal" and differing:
@@ -104,8 +115,13 @@ class FileManifest:
     def write(self, left_out: dict[str, str]) -> None:
         """Seal the folder as it is now; a file whose log is not empty keeps it from being so.
 
-        Folders in `left_out` are not vouched for, for the reasons given.
+        Folders in `left_out` are not vouched for, for the reasons given. Where the seal cannot be
+        written, the next opening checks everything.
         """
+        with contextlib.suppress(OSError):
+            self._write(left_out)
+
+    def _write(self, left_out: dict[str, str]) -> None:
         stamps: dict[str, Stamp] = {}
         for name, stamp in _stamps(self._folder):
             if name.endswith(LOGS):
@@ -113,10 +129,8 @@ class FileManifest:
             if name.split("/")[0] in left_out:
                 continue
             before = self._kept.get(name)
-            if before is None or _moved(before, stamp):
-                stamps[name] = Stamp(stamp.size, stamp.modified, stamp.entry, self._crc(name))
-            else:
-                stamps[name] = before
+            seen = before is not None and not _moved(before, stamp)
+            stamps[name] = before if before and seen else replace(stamp, crc=self._crc(name))
         _replace(self._folder / NAME, _packed(stamps, left_out))
         (self._folder / OPENED).unlink(missing_ok=True)
 
@@ -126,14 +140,10 @@ class FileManifest:
         before = {n: s for n, s in self._kept.items() if n.startswith(folder + "/")}
         return now.keys() != before.keys() or any(_moved(before[n], now[n]) for n in now)
 
-    def _same(self, name: str, before: Stamp, now: Stamp, *, thorough: bool) -> bool:
-        if not thorough and not _moved(before, now):
-            return True
-        if before.size != now.size:
-            return False
-        if before.crc is None:
+    def _same(self, name: str, before: Stamp, now: Stamp) -> bool:
+        if before.size != now.size or before.crc is None:
             return not _moved(before, now)
-        return before.crc == self._crc(name)
+        return not _moved(before, now) or before.crc == self._crc(name)
 
     def _crc(self, name: str) -> int | None:
         path = self._folder / name
@@ -149,29 +159,8 @@ class FileManifest:
             return -1
 
 
-def open_file_manifest(seal: FileManifest, folder: Path) -> FileReport:
-    """Compare and put aside; raises OperatorError when the folder cannot be written."""
-    try:
-        return seal.open()
-    except OSError as error:
-        if error.errno == errno.ENOSPC:  # reads go on, and the next opening checks everything
-            return FileReport("open", tuple(ALONE[:1]))
-        raise OperatorError(
-            "the data directory must be writable",
-            value=f"{folder} ({error.strerror})",
-            hint="correct its permissions, or give another directory with --data",
-        ) from None
-
-
-def write_file_manifest(seal: FileManifest, left_out: dict[str, str]) -> None:
-    """Seal the folder; where that cannot be written, the next opening checks everything."""
-    with contextlib.suppress(OSError):
-        seal.write(left_out)
-
-
 def _moved(before: Stamp, now: Stamp) -> bool:
-    old = (before.size, before.modified, before.entry)
-    return old != (now.size, now.modified, now.entry)
+    return replace(before, crc=None) != replace(now, crc=None)
 
 
 def _stamps(folder: Path) -> Iterator[tuple[str, Stamp]]:
@@ -193,7 +182,7 @@ def _stamps(folder: Path) -> Iterator[tuple[str, Stamp]]:
 
 
 def _packed(stamps: dict[str, Stamp], left_out: dict[str, str]) -> bytes:
-    files = {name: [s.size, s.modified, s.entry, s.crc] for name, s in stamps.items()}
+    files = {name: list(astuple(stamp)) for name, stamp in stamps.items()}
     held = {"files": files, "left_out": left_out}
     return json.dumps({"format": 1, "crc": _sum(held), "held": held}).encode()
 

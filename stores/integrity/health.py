@@ -11,17 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.distribution import program_version
-from stores.index.folders import ALL_FOLDERS, WORDS
 from stores.index.place import INDEX
+from stores.integrity.checks import Check, fulltext_findings
 from stores.integrity.condition import ROWS_LOST
-from stores.integrity.findings import (
-    damage_problems,
-    fulltext_findings,
-    structure_problems,
-    threads_problem,
-)
-from stores.integrity.loss import loss_problems
-from stores.runlog.conversations import THREADS
+from stores.integrity.rows import damage_problems, loss_problems
 from stores.sqlite.catalogue import Collection
 
 if TYPE_CHECKING:
@@ -31,7 +24,6 @@ if TYPE_CHECKING:
 # SQLite 3.7.0 to 3.51.2 can lose a commit when two connections write at one moment in WAL mode.
 WAL_RESET = ((3, 7, 0), (3, 51, 3))
 MEGABYTE = 1 << 20
-PART = ".part"
 
 
 def versions(connection: sqlite3.Connection) -> dict[str, Any]:
@@ -66,69 +58,36 @@ def disk_space(folder: Path) -> dict[str, int]:
     return {"used_mb": used // MEGABYTE, "free_mb": shutil.disk_usage(folder).free // MEGABYTE}
 
 
-def orphan_files(store: StoreParts) -> list[str]:
-    """Return what lies in the directory and belongs to nothing, as paths below it.
-
-    Segments that are not published, folders of an index that the directory does not have, and files
-    that were being written when a process ended.
-    """
-    folder = store.folder
-    connection = store.database.read()
-    published = {
-        f"{row[0]}/{row[1]}"
-        for row in connection.execute("SELECT collection_id, name FROM segments")
-    }
-    found = [
-        path
-        for name in WORDS
-        for home in _folders(folder / name)
-        for path in _folders(home)
-        if f"{home.name}/{path.name}" not in published
-    ]
-    found += [folder / name for name in ALL_FOLDERS if name not in store.search.folders]
-    found += [path for path in folder.glob("*" + PART) if path.is_file()]
-    return sorted(path.relative_to(folder).as_posix() for path in found if path.exists())
-
-
-def _folders(home: Path) -> list[Path]:
-    return [path for path in home.iterdir() if path.is_dir()] if home.is_dir() else []
-
-
 NAMED = 20  # ids of each kind that are listed
 
 
 def examine(store: StoreParts) -> dict[str, Any]:
-    """Compare the search index with the catalogue.
+    """Make every check, and compare the search index with the catalogue.
 
     `ok` is False when anything is missing or damaged; each problem says what to do. What was
     repaired when the directory was opened is a problem as well, once.
     """
-    store.maintenance.finish_check()
-    connection = store.database.read()
+    maintenance, connection = store.maintenance, store.database.read()
+    maintenance.finish_check()
     lost = loss_problems(store)
-    problems = lost + store.maintenance.repaired
-    damage = structure_problems(connection)
-    problems += [f"the catalogue is damaged ({line}); restore a backup" for line in damage]
-    damaged = store.maintenance.check_rows()
-    problems += damage_problems(damaged, named=True)
+    problems = lost + maintenance.repaired + _lines(maintenance.structure)
+    damaged = damage_problems(maintenance.check_rows())
+    problems += [named for _, named in damaged]
     collections = store.catalogue.collections()
-    chunks = _count(connection, "SELECT count(*) FROM chunks")
-    sets = {one.id: _sets(store, connection, one) for one in collections}
-    problems += [line for one in sets.values() for line in one.pop("problems")]
+    sets = [_sets(store, connection, one) for one in collections]
+    problems += [line for one in sets for line in one.pop("problems")]
     problems += store.search.problems(collections)
-    if unembedded := chunks - sum(one["vectors"] for one in sets.values()):
+    chunks = _count(connection, "SELECT count(*) FROM chunks")
+    if unembedded := chunks - sum(one["vectors"] for one in sets):
         problems.append(
             f"{unembedded} chunks have no vector of the current model; run `carrel reindex`"
         )
-    if left := store.maintenance.pending_erasure():
+    if left := maintenance.pending_erasure():
         problems.append(left.problem)
-    orphans = orphan_files(store)
-    place = _recorded_index(connection)
-    problems += [f"{path} belongs to nothing; run `carrel doctor --repair`" for path in orphans]
-    problems += store.maintenance.check_sample()
-    if broken := threads_problem(store.folder / THREADS):
-        problems.append(broken)
-    known = {*problems, *damage_problems(damaged, named=False)}
+    orphans = maintenance.orphans.check()
+    problems += [line for one in orphans for line in one.lines]
+    problems += maintenance.check_sample() + _lines(maintenance.threads)
+    known = {*problems, *(general for general, _ in damaged)}
     general = store.database.condition.warnings()
     problems += [one for one in general if one not in known and not (lost and ROWS_LOST in one)]
     return {
@@ -136,21 +95,25 @@ def examine(store: StoreParts) -> dict[str, Any]:
         "lost": store.database.condition.lost,
         "documents": _count(connection, "SELECT count(*) FROM documents"),
         "chunks": chunks,
-        "fts_rows": sum(one["fts_rows"] for one in sets.values()),
-        "vectors": sum(one["vectors"] for one in sets.values()),
-        "index": place,
+        "fts_rows": sum(one["fts_rows"] for one in sets),
+        "vectors": sum(one["vectors"] for one in sets),
+        "index": _recorded_index(connection),
         "problems": problems,
-        "collections": list(sets.values()),
+        "collections": sets,
         "embedders": dict(
             connection.execute("SELECT model, dimension FROM embedders ORDER BY model").fetchall()
         ),
         "pending": {"erasures": len(left.rows) if left else 0},
-        "orphans": orphans,
+        "orphans": [one.why for one in orphans],
         "disk": disk_space(store.folder),
         "versions": versions(connection),
         "seal": {"state": store.sealed.state, "changed": list(store.sealed.files)},
-        "repaired": list(store.maintenance.repaired),
+        "repaired": list(maintenance.repaired),
     }
+
+
+def _lines(check: Check) -> list[str]:
+    return [line for one in check.check() for line in one.lines]
 
 
 def _recorded_index(connection: sqlite3.Connection) -> str:
@@ -171,15 +134,7 @@ def _sets(
     )
     found = fulltext_findings(store.database, collection.id)
     bare = _without_vector(store, connection, collection.id)
-    problems = []
-    name = f"full text of '{collection.name}'"
-    if found.error:
-        problems.append(f"{name}: {found.error}; run `carrel reindex`")
-    elif found.problem():
-        problems.append(
-            f"{name} has {found.rows} rows for {expected} chunks ({found.problem()});"
-            " run `carrel reindex`"
-        )
+    defect = found.defect(collection)
     return {
         "tenant": collection.tenant,
         "collection": collection.name,
@@ -189,7 +144,7 @@ def _sets(
         "fts_orphans": found.orphans[:NAMED],
         "vectors": expected - len(bare),
         "vectors_missing": bare[:NAMED],
-        "problems": problems,
+        "problems": list(defect.lines) if defect else [],
     }
 
 

@@ -1,28 +1,34 @@
 """Self-check: sampled chunks must be found by their own vector and by their own rarest words.
 
-It asks through the same search that answers questions, so whatever keeps that from finding what is
+It asks through the same search that answers questions, so whatever keeps that from defect what is
 there keeps the sample from being found.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import random
 import sqlite3
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from core.auth import AuthContext
 from core.errors import CarrelError, shorten
 from core.language.analysis import terms
-from core.time_limit import TimeUpError
+from core.time_limit import TimeLimit, TimeUpError, limited_time
+from stores.integrity.checks import Check, Defect, readable_collections
 from stores.segments.search import SegmentSearch
 from stores.segments.truth import vectors_by_row
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database
+from stores.sqlite.fulltext import rebuild_fulltext
 from stores.sqlite.sums import SOUND_CHUNK, compared_once
+
+if TYPE_CHECKING:
+    from stores.store import StoreParts
 
 SAMPLE = 8  # chunks of a collection that each self-check searches for
 RAREST_WORDS = 4  # of a sampled chunk, which must find it
@@ -47,33 +53,69 @@ class Sampled:
     vector: bytes | None
 
 
-@dataclass(frozen=True)
-class Missed:
-    """Count what a self-check asked, and what did not find its chunk."""
+class SampleCheck(Check):
+    """What a sample of searches does not find; vectors do not answer while it is so."""
 
-    asked: int = 0
-    vectors: int = 0
-    words: int = 0
-    error: str = ""
+    until = math.inf  # when no more is asked for
 
-    def problem(self) -> str:
-        """Return in words what is wrong, "" for nothing."""
-        if self.error:
-            return f"its search failed ({self.error})"
-        if self.vectors:
-            return f"{self.vectors} of {self.asked} of its passages are not found by their vector"
-        if self.words:
-            return f"{self.words} of {self.asked} of its passages are not found by their words"
-        return ""
+    def __init__(self, parts: StoreParts) -> None:
+        """Check the data directory that these parts have open."""
+        super().__init__(parts)
+        self.left: list[str] = []
+
+    def check(self) -> list[Defect]:
+        """Ask every collection for a sample."""
+        found = ((one, self._missed(one)) for one in readable_collections(self._parts))
+        return [self._defect(one, why) for one, why in found if why]
+
+    def repair(self, defect: Defect) -> str:
+        """Rebuild everything derived of a collection from the catalogue."""
+        one = defect.collection
+        assert one is not None
+        rebuild_fulltext(self._parts.database, one.id)
+        self._parts.search.rebuild(one)
+        return f"the indexes of '{one.name}' were rebuilt ({defect.why})"
+
+    def settle(self) -> list[str]:
+        """Rebuild what was not found and ask again; what is left stays in `left`."""
+        condition, done, left = self._parts.database.condition, [], []
+        found = self.check()
+        condition.clear("sample ")
+        for defect in found:
+            one, failed = defect.collection, f"repair {defect.name}"
+            assert one is not None
+            condition.distrusted = f"the indexes are being rebuilt ({defect.why})"
+            if not condition.read_only:
+                try:
+                    done.append(self.repair(defect))
+                    condition.clear(failed)
+                except (sqlite3.DatabaseError, CarrelError) as error:
+                    condition.report(failed, f"a repair failed: {error}")
+            if why := self._missed(one):
+                left.append(self._defect(one, why))
+                condition.report(defect.name, left[-1].warning)
+        self.left = [line for one in left for line in one.lines]
+        condition.distrusted = left[0].why if left else ""
+        return done
+
+    def _missed(self, collection: Collection) -> str:
+        store = self._parts
+        with limited_time(TimeLimit(self.until)):
+            return self_check(store.database, store.search, collection, store.model_id)
+
+    def _defect(self, one: Collection, why: str) -> Defect:
+        line = f"'{one.name}' of '{one.tenant}': {why}"
+        warning = f"a self-check failed: {why}; run `carrel doctor`"
+        return Defect(why, (line,), f"sample {one.id}: ", warning, one)
 
 
 def self_check(
-    database: Database,
-    segments: SegmentSearch,
-    collection: Collection,
-    model: str,
-) -> Missed:
-    """Ask for a random sample of a collection's chunks, as far as the caller's time goes."""
+    database: Database, segments: SegmentSearch, collection: Collection, model: str
+) -> str:
+    """Ask for a random sample of a collection's chunks, as far as the caller's time goes.
+
+    Return in words what is wrong, "" for nothing.
+    """
     asked = vectors = words = 0
     try:
         for one in _sample(database.read(), collection, model):
@@ -81,13 +123,16 @@ def self_check(
                 vector = np.frombuffer(one.vector, dtype="<f4")
                 vectors += not _by_vector(segments, collection.id, one, vector)
             if one.words:
-                words += not _by_words(database.read(), segments, collection.id, one, RAREST_WORDS)
+                words += not _by_words(database.read(), segments, collection.id, one)
             asked += 1
     except TimeUpError:
         pass  # what was asked until then counts
     except (sqlite3.DatabaseError, CarrelError, ValueError, IndexError) as error:
-        return Missed(error=shorten(str(error)))
-    return Missed(asked, vectors, words)
+        return f"its search failed ({shorten(str(error))})"
+    for missed, what in ((vectors, "vector"), (words, "words")):
+        if missed:
+            return f"{missed} of {asked} of its passages are not found by their {what}"
+    return ""
 
 
 def _by_vector(
@@ -109,10 +154,9 @@ def _by_words(
     segments: SegmentSearch,
     collection_id: int,
     one: Sampled,
-    count: int,
 ) -> bool:
     shares = segments.idf(collection_id, one.words)
-    rare = sorted(one.words, key=lambda word: (-shares[word], word))[:count]
+    rare = sorted(one.words, key=lambda word: (-shares[word], word))[:RAREST_WORDS]
     found = segments.candidates(
         one.auth, collection_id, terms=[{word} for word in rare], vector=None, pool=MOST
     )

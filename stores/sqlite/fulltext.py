@@ -196,7 +196,7 @@ def keyword_text(metadata: str) -> str:
 
 CHUNKS = """SELECT c.id, c.section, c.text, c.context, d.title, d.language, d.metadata
     FROM chunks c JOIN documents d ON d.id = c.document
-    WHERE c.collection_id = ? ORDER BY c.id"""
+    WHERE c.collection_id = ?"""
 STEP = 100  # chunks between two words of progress
 
 
@@ -209,20 +209,35 @@ def rebuild_fulltext(
         create_table(connection, collection_id)
         connection.text_factory = _decoded  # a damaged text may be none
         try:
-            chunks = connection.execute(CHUNKS, (collection_id,)).fetchall()
+            chunks = connection.execute(f"{CHUNKS} ORDER BY c.id", (collection_id,)).fetchall()
         finally:
             connection.text_factory = str
         for done, chunk in enumerate(chunks, start=1):
-            parts = (
-                chunk["title"],
-                _keywords(chunk["metadata"]),
-                chunk["section"],
-                searched_text(chunk["text"], chunk["context"]),
-            )
-            insert(connection, collection_id, chunk["id"], parts, chunk["language"])
+            _insert_chunk(connection, collection_id, chunk)
             if progress is not None and (done % STEP == 0 or done == len(chunks)):
                 progress(done, len(chunks))
     return len(chunks)
+
+
+def index_words_again(database: Database, collection_id: int, documents: Sequence[str]) -> None:
+    """Write the full text of documents once more."""
+    with database.write() as connection:
+        for document_id in documents:
+            query = f"{CHUNKS} AND d.document_id = ?"
+            chunks = connection.execute(query, (collection_id, document_id)).fetchall()
+            delete(connection, collection_id, [chunk["id"] for chunk in chunks])
+            for chunk in chunks:
+                _insert_chunk(connection, collection_id, chunk)
+
+
+def _insert_chunk(connection: sqlite3.Connection, collection_id: int, chunk: sqlite3.Row) -> None:
+    parts = (
+        chunk["title"],
+        _keywords(chunk["metadata"]),
+        chunk["section"],
+        searched_text(chunk["text"], chunk["context"]),
+    )
+    insert(connection, collection_id, chunk["id"], parts, chunk["language"])
 
 
 def _decoded(data: bytes) -> str:

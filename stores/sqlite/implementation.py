@@ -14,12 +14,7 @@ from stores.accounts.keys import Keys, Spending
 from stores.erasure.erase import pending
 from stores.folder import CATALOGUE, check_folder, data_folder, make_private, private_files
 from stores.index.place import checked_place, recorded_place
-from stores.integrity.file_manifest import (
-    SEAL_MB,
-    FileManifest,
-    open_file_manifest,
-    write_file_manifest,
-)
+from stores.integrity.file_manifest import FileManifest
 from stores.lock import OwnerLock
 from stores.runlog.conversations import Conversations
 from stores.runlog.jobs import JobRows
@@ -159,7 +154,7 @@ def opened_catalogue(
     check_folder(folder, create=create)
     catalogue = folder / CATALOGUE
     lock = OwnerLock(folder, wait_s=0)
-    seal = FileManifest(folder, most_mb=SEAL_MB)
+    seal = FileManifest(folder)
     report = None
     try:
         lock.acquire()
@@ -170,10 +165,10 @@ def opened_catalogue(
         try:
             if lock.held:
                 make_private(folder, insecure=insecure)
-                report = open_file_manifest(seal, folder)
+                report = seal.open()
             with explained(catalogue), closing(Database(catalogue)) as database:
                 yield SqliteRecord(database, Settings(data=folder))
         finally:
             if report is not None and report.state in ("equal", "new"):
-                write_file_manifest(seal, report.left_out)
+                seal.write(report.left_out)
             lock.release()

@@ -20,9 +20,9 @@ import pytest
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from stores.integrity.deferred_check import MENDED
+from stores.integrity.checks import LACKING as FULL_TEXT
+from stores.integrity.checkup import MENDED
 from stores.integrity.file_manifest import NAME, _packed, _stamps, _unpacked
-from stores.integrity.part_checks import WORDS as FULL_TEXT
 from stores.segments.views import FALLBACK
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.records import Condition

@@ -170,10 +170,10 @@ def test_what_cannot_be_read_back_is_named(
         ]
         store.intake.reach_stage(1, "indexed", entries)
         names = [entry.document_id for entry in entries]
-        assert parts(store).verifier.missing(1, names) == {}
+        assert store.maintenance.missing(1, names) == {}
         with parts(store).database.write() as connection:
             connection.execute(LOSSES[what])
-        problems = parts(store).verifier.missing(1, names)
+        problems = store.maintenance.missing(1, names)
         assert set(problems) == set(names)
         assert all(what in reason for reason in problems.values())
 

@@ -14,7 +14,6 @@ from app.session import Session
 from core.settings import load_settings
 from serve.self_checks import SelfChecks
 from serve.telemetry.logs import CHECKS
-from stores.integrity.selfcheck import Missed
 from stores.store import parts
 
 
@@ -56,7 +55,8 @@ def _damaged_and_whole(
 ) -> None:
     assert client.get("/api/v1/health").json() == {"status": "ok"}
     with monkeypatch.context() as patch:
-        patch.setattr("stores.integrity.checkup.self_check", lambda *_: Missed(asked=8, vectors=8))
+        found = "8 of 8 of its passages are not found by their vector"
+        patch.setattr("stores.integrity.selfcheck.self_check", lambda *_: found)
         assert len(checks(whole).check()) == len(whole.store.catalogue.collections())
     assert "not found by their vector" in caplog.text
     health = client.get("/api/v1/health").json()

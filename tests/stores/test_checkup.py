@@ -12,7 +12,6 @@ from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
 from core.errors import OperatorError
-from stores.integrity.health import orphan_files
 from stores.sqlite.fulltext import table
 from stores.store import Store, parts
 
@@ -141,16 +140,14 @@ def test_what_cannot_be_made_anew_leaves_keywords(
     monkeypatch.setattr(store.search, "rebuild", lambda *_: False)
     with parts(store).database.write() as connection:
         connection.execute("UPDATE dead_chunks SET id = id")
-    monkeypatch.setattr("stores.integrity.checkup.self_check", _nothing_found)
+    monkeypatch.setattr("stores.integrity.selfcheck.self_check", _nothing_found)
     assert store.maintenance.check_again()
     assert "not found by their vector" in parts(store).database.condition.distrusted
     assert any("keyword search only" in one for one in parts(store).database.condition.warnings())
 
 
-def _nothing_found(*_: object) -> object:
-    from stores.integrity.selfcheck import Missed
-
-    return Missed(asked=8, vectors=8)
+def _nothing_found(*_: object) -> str:
+    return "8 of 8 of its passages are not found by their vector"
 
 
 def test_files_of_no_use_are_named(folder: Path, open_store: Opener) -> None:
@@ -158,4 +155,6 @@ def test_files_of_no_use_are_named(folder: Path, open_store: Opener) -> None:
     (folder / "chroma").mkdir()
     (folder / "seal.json.part").write_bytes(b"")
     store = open_store(**LOW)
-    assert orphan_files(parts(store)) == ["chroma", "seal.json.part", "segments/1/000-old"]
+    found = [one.why for one in parts(store).maintenance.orphans.check()]
+    assert found == ["chroma", "seal.json.part", "segments/1/000-old"]
+    assert store.maintenance.examine()["orphans"] == found

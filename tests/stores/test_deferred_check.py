@@ -14,7 +14,7 @@ from fakes import FakeEmbedder, document, write
 from core.auth import AuthContext
 from core.errors import OperatorError
 from core.settings import Settings
-from stores.integrity.deferred_check import MENDED, UNDER_WAY
+from stores.integrity.checkup import MENDED, UNDER_WAY
 from stores.sqlite.database import WriteBarrier
 from stores.sqlite.fulltext import table
 from stores.store import Store, parts

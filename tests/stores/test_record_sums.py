@@ -13,8 +13,8 @@ from core.errors import AbsentError, OperatorError
 from core.trace import RunRecord, Step
 from stores.erasure.documents import Gone
 from stores.erasure.traces import redact_traces
-from stores.integrity.findings import damage_problems, threads_problem
-from stores.integrity.verify import read_anew
+from stores.integrity.checks import ThreadsCheck
+from stores.integrity.rows import damage_problems, read_again
 from stores.runlog.conversations import KeptTurn
 from stores.runlog.jobs import JobRow, JobRows
 from stores.sqlite.catalogue import Collection
@@ -123,7 +123,7 @@ def test_a_change_behind_its_back_is_found_and_said(
     direct.close()
     store = open_store()
     assert damaged(store) == {name: 1}
-    said = damage_problems(store.maintenance.damage, named=False)
+    said = [general for general, _ in damage_problems(store.maintenance.rows.damage)]
     assert len(said) == 1 and said[0] in parts(store).database.condition.warnings()
     assert said[0] in store.maintenance.examine()["problems"]
     store.close()
@@ -175,7 +175,7 @@ def test_of_a_damaged_file_nothing_is_known(filled: Store, collection: Collectio
     change(filled, "UPDATE files SET failures = 'no JSON'")
     assert filled.intake.find_file(collection, "a.txt") is None
     assert filled.intake.files_with_fingerprint(collection, "print") == []
-    read_anew(parts(filled).database)
+    read_again(parts(filled).database)
     assert damaged(filled) == {}
     finish(filled, collection, FileRow("a.txt", "/a.txt", "print", []), set())
     assert filled.intake.find_file(collection, "a.txt") is not None
@@ -213,7 +213,7 @@ def test_a_damaged_file_of_states_is_said_until_it_is_gone(
     store: Store, open_store: Opener
 ) -> None:
     path = store.folder / "conversations.sqlite3"
-    assert threads_problem(path) == ""
+    assert ThreadsCheck(parts(store)).check() == []
     store.close()
     path.write_bytes(b"no database at all" * 99)
     for _ in range(2):
