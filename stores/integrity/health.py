@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import shutil
 import sqlite3
-from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,6 +86,7 @@ def examine(store: StoreParts) -> dict[str, Any]:
     orphans = maintenance.orphans.check()
     problems += [line for one in orphans for line in one.lines]
     problems += maintenance.check_sample() + _lines(maintenance.threads)
+    place = connection.execute("SELECT value FROM meta WHERE key = ?", (INDEX,)).fetchone()
     known = {*problems, *(general for general, _ in damaged)}
     general = store.database.condition.warnings()
     problems += [one for one in general if one not in known and not (lost and ROWS_LOST in one)]
@@ -97,7 +97,7 @@ def examine(store: StoreParts) -> dict[str, Any]:
         "chunks": chunks,
         "fts_rows": sum(one["fts_rows"] for one in sets),
         "vectors": sum(one["vectors"] for one in sets),
-        "index": _recorded_index(connection),
+        "index": place[0] if place else "",
         "problems": problems,
         "collections": sets,
         "embedders": dict(
@@ -116,11 +116,6 @@ def _lines(check: Check) -> list[str]:
     return [line for one in check.check() for line in one.lines]
 
 
-def _recorded_index(connection: sqlite3.Connection) -> str:
-    row = connection.execute("SELECT value FROM meta WHERE key = ?", (INDEX,)).fetchone()
-    return str(row[0]) if row else ""
-
-
 def _count(connection: sqlite3.Connection, query: str, *values: object) -> int:
     return int(connection.execute(query, values).fetchone()[0])
 
@@ -128,38 +123,27 @@ def _count(connection: sqlite3.Connection, query: str, *values: object) -> int:
 def _sets(
     store: StoreParts, connection: sqlite3.Connection, collection: Collection
 ) -> dict[str, Any]:
-    """Compare the full text of a collection with its chunks."""
+    """Compare the full text of a collection, and the vectors of the model, with its chunks."""
     expected = _count(
         connection, "SELECT count(*) FROM chunks WHERE collection_id = ?", collection.id
     )
+    rows = connection.execute(
+        "SELECT c.chunk_id FROM chunks c WHERE c.collection_id = ? AND NOT EXISTS (SELECT 1"
+        " FROM embeddings e WHERE e.content_hash = c.content_hash AND e.model = ?) ORDER BY c.id",
+        (collection.id, store.model_id),
+    )
+    bare = [row[0] for row in rows]
     found = fulltext_findings(store.database, collection.id)
-    bare = _without_vector(store, connection, collection.id)
+    query, missing = "SELECT chunk_id FROM chunks WHERE id = ?", found.missing[:NAMED]
     defect = found.defect(collection)
     return {
         "tenant": collection.tenant,
         "collection": collection.name,
         "chunks": expected,
         "fts_rows": found.rows,
-        "fts_missing": _chunk_ids(connection, found.missing[:NAMED]),
+        "fts_missing": [connection.execute(query, (row,)).fetchone()[0] for row in missing],
         "fts_orphans": found.orphans[:NAMED],
         "vectors": expected - len(bare),
         "vectors_missing": bare[:NAMED],
         "problems": list(defect.lines) if defect else [],
     }
-
-
-def _chunk_ids(connection: sqlite3.Connection, rows: Iterable[int]) -> list[str]:
-    query = "SELECT chunk_id FROM chunks WHERE id = ?"
-    return [connection.execute(query, (row,)).fetchone()[0] for row in rows]
-
-
-def _without_vector(
-    store: StoreParts, connection: sqlite3.Connection, collection_id: int
-) -> list[str]:
-    """Return the ids of the chunks that have no vector of the current model."""
-    rows = connection.execute(
-        "SELECT c.chunk_id FROM chunks c WHERE c.collection_id = ? AND NOT EXISTS (SELECT 1"
-        " FROM embeddings e WHERE e.content_hash = c.content_hash AND e.model = ?) ORDER BY c.id",
-        (collection_id, store.model_id),
-    )
-    return [row[0] for row in rows]

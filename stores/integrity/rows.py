@@ -25,7 +25,6 @@ from stores.sqlite.sums import (
     Damage,
     drop_damaged,
     find_damage,
-    find_damaged_records,
     sign,
 )
 from stores.sqlite.writer import bump
@@ -78,14 +77,9 @@ class RowCheck(Check):
 
     def check(self) -> list[Defect]:
         """Compare every row with its sum, and remember which are damaged."""
-        reader = self._parts.database.read()
-        damage = find_damage(reader)
-        damage.records.update(find_damaged_records(reader))
-        self.damage = damage
-        return [
-            Defect(warning, (line,), f"rows {number}", warning)
-            for number, (warning, line) in enumerate(damage_problems(damage))
-        ]
+        self.damage = find_damage(self._parts.database.read())
+        found = enumerate(damage_problems(self.damage))
+        return [Defect(said, (line,), f"rows {n}", said) for n, (said, line) in found]
 
     def settle(self) -> list[str]:
         """Withhold damaged documents, and have answers warn of all that is damaged."""

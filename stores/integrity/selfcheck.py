@@ -1,6 +1,6 @@
 """Self-check: sampled chunks must be found by their own vector and by their own rarest words.
 
-It asks through the same search that answers questions, so whatever keeps that from defect what is
+It asks through the same search that answers questions, so whatever keeps that from finding what is
 there keeps the sample from being found.
 """
 

@@ -270,7 +270,7 @@ def test_words_are_rebuilt_from_the_documents(
     seen: list[str] = []
     assert store.intake.rebuild_words(lambda what, done, total: seen.append(what)) == 2
     assert found(store, collection, "two") == 1
-    assert store.maintenance.fulltext_problem(collection) == ""
+    assert store.maintenance.examine()["problems"] == []
 
 
 def test_collections_of_tenants_are_apart(store: Store) -> None:

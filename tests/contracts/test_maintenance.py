@@ -52,10 +52,8 @@ def test_a_sound_directory_has_no_problems(filled: Store, collection: Collection
     assert keeper.checking is False
     assert keeper.check_again() == keeper.check_sample() == keeper.repaired == []
     assert keeper.check_rows().any is False
-    assert keeper.drop_damaged_vectors() == keeper.read_damaged_again() == 0
-    assert keeper.fulltext_problem(collection) == ""
     assert keeper.missing(collection.id, ["a", "b"]) == {}
-    assert keeper.remove_orphans() == []
+    assert keeper.repair(list, lambda what, done, total: None) == []
     report = keeper.examine()
     assert (report["ok"], report["problems"]) == (True, [])
     keeper.clear_repairs()
@@ -71,12 +69,25 @@ def test_what_is_missing_is_named(filled: Store, collection: Collection) -> None
     assert missing.keys() == {"bare"} and missing["bare"]
 
 
-def test_words_can_be_rebuilt(filled: Store, collection: Collection) -> None:
-    keeper, done = filled.maintenance, []
-    assert keeper.rebuild_fulltext(collection, lambda some, all_: done.append(all_)) == 3
-    assert set(done) == {3}
+def test_words_can_be_written_again(filled: Store, collection: Collection) -> None:
+    keeper = filled.maintenance
     keeper.index_words_again(collection.id, ["a"])
-    assert keeper.fulltext_problem(collection) == ""
+    report = keeper.examine()
+    assert (report["fts_rows"], report["problems"]) == (3, [])
+
+
+def test_a_repair_embeds_between_the_catalogue_and_the_index(
+    filled: Store, collection: Collection
+) -> None:
+    shown: list[str] = []
+
+    def embed() -> list[str]:
+        shown.append("embedded")
+        return ["embedded"]
+
+    done = filled.maintenance.repair(embed, lambda what, done, total: shown.append(what))
+    assert done == shown[:1] == ["embedded"]
+    assert filled.maintenance.examine()["ok"]
 
 
 def test_nothing_is_written_where_it_would_make_things_worse(

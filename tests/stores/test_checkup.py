@@ -12,6 +12,7 @@ from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
 from core.errors import OperatorError
+from ingest.vectors import embed_missing
 from stores.sqlite.fulltext import table
 from stores.store import Store, parts
 
@@ -158,3 +159,32 @@ def test_files_of_no_use_are_named(folder: Path, open_store: Opener) -> None:
     found = [one.why for one in parts(store).maintenance.orphans.check()]
     assert found == ["chroma", "seal.json.part", "segments/1/000-old"]
     assert store.maintenance.examine()["orphans"] == found
+
+
+def test_a_repair_by_command_says_what_it_did(
+    folder: Path, open_store: Opener, embedder: FakeEmbedder
+) -> None:
+    store = open_store(**LOW)
+    (folder / "seal.json.part").write_bytes(b"")
+    [segment] = (folder / "segments" / "1").iterdir()
+    (segment / "vectors").write_bytes(b"")
+    with direct(folder) as connection:
+        connection.execute(f"DELETE FROM {table(1)} WHERE rowid = 8")
+        connection.execute("UPDATE documents SET title = 'x' WHERE id = 3")
+        of_two = "content_hash IN (SELECT content_hash FROM chunks WHERE id IN (5, 6))"
+        connection.execute(f"UPDATE embeddings SET vector = x'00' WHERE {of_two}")
+
+    def embed() -> list[str]:
+        return [f"{embed_missing(store.intake, embedder, 8, lambda *_: None)} embedded"]
+
+    done = store.maintenance.repair(embed, lambda *_: None)
+    assert done[:4] == [
+        "2 damaged vectors were dropped",
+        "1 damaged documents are read anew when their files are ingested again",
+        "full text of 'main' was rebuilt (1 chunks are missing, 0 rows have no chunk)",
+        "2 embedded",
+    ]
+    assert done[4].startswith("the search index of 'main' was rebuilt (")
+    assert done[5:] == ["seal.json.part was removed"]
+    [problem] = store.maintenance.examine()["problems"]
+    assert problem.startswith("1 documents are damaged in the catalogue and withheld (d02);")
