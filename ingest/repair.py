@@ -29,7 +29,8 @@ def repair(
         counts = [embed_missing(store.intake, one, settings.ingest.batch, shown) for one in models]
         return [f"{n} texts without a sound vector were embedded again" for n in counts if n]
 
-    return store.maintenance.repair(embed, progress)
+    maintenance = store.maintenance
+    return maintenance.repair(embed, progress)
 
 
 def rebuild(
