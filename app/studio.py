@@ -85,8 +85,8 @@ class StudioSession:
             self._session = self._context = None
 
 
-desk = StudioSession()
-atexit.register(desk.close)
+studio = StudioSession()
+atexit.register(studio.close)
 
 
 def supply_context(node: Node) -> Node:
@@ -95,7 +95,7 @@ def supply_context(node: Node) -> Node:
     @wraps(node)
     def supplied(state: State, runtime: Runtime[Any]) -> Update:
         try:
-            context = desk.context()
+            context = studio.context()
             if node is understand:
                 state = checked(state, context.settings)
             return node(resumed(state, context.clock()), runtime.override(context=context))

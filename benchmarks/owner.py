@@ -36,11 +36,11 @@ import sys, time
 from core.settings import Settings
 from carrel import Library
 from app.session import Session
-from app.studio import desk
+from app.studio import studio
 ways = {{
     "session": lambda: Session(Settings(data="{data}")),
     "library": lambda: Library("{data}"),
-    "studio": lambda: desk.context(),
+    "studio": lambda: studio.context(),
 }}
 began = time.monotonic()
 try:

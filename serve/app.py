@@ -112,20 +112,20 @@ async def known_query(request: Request) -> None:
             )
 
 
-def protocol_routers(desk: AppState) -> tuple[APIRouter, ...]:
+def protocol_routers(services: AppState) -> tuple[APIRouter, ...]:
     """Return the routes under `/agent` (LangServe) and `/v1` (OpenAI)."""
 
     def collections(auth: AuthContext) -> Sequence[str]:
         """Name the collections in which the caller may see a document."""
-        return [one.name for one in desk.session.catalogue.visible_collections(auth)]
+        return [one.name for one in services.session.catalogue.visible_collections(auth)]
 
     def begin(auth: AuthContext, collection: str) -> str:
         """Begin a conversation of the caller and return its id."""
-        return desk.runs.create_conversation(auth.tenant, auth.user, collection).id
+        return services.runs.create_conversation(auth.tenant, auth.user, collection).id
 
     return (
-        langserve_router(desk.runner, caller, desk.settings),
-        openai_router(desk.runner, caller, collections, desk.settings, begin),
+        langserve_router(services.runner, caller, services.settings),
+        openai_router(services.runner, caller, collections, services.settings, begin),
     )
 
 
@@ -137,13 +137,15 @@ SHORT_THREADS = 8
 OPENAPI = "/api/v1/openapi.json"
 
 
-def make_app(desk: AppState, *, host: str, routers: Sequence[APIRouter] | None = None) -> ASGIApp:
-    """Return the application over the desk's session, as it is known under `host`.
+def make_app(
+    services: AppState, *, host: str, routers: Sequence[APIRouter] | None = None
+) -> ASGIApp:
+    """Return the application over the services' session, known under `host`.
 
     The session stays open when the application ends: it belongs to the caller.
     """
-    guarded = make_api(desk, routers)
-    origins = desk.settings.serve.origins
+    guarded = make_api(services, routers)
+    origins = services.settings.serve.origins
     inner: ASGIApp = guarded
     if origins:
         inner = CORSMiddleware(
@@ -153,19 +155,19 @@ def make_app(desk: AppState, *, host: str, routers: Sequence[APIRouter] | None =
             allow_headers=["Authorization", "Content-Type", EVENTS_HEADER, CONVERSATION_HEADER],
             expose_headers=[CONVERSATION_HEADER],
         )
-    bodies = BodyLimit(desk.settings)
-    desk.followers.append(bodies.use)
+    bodies = BodyLimit(services.settings)
+    services.followers.append(bodies.use)
     guard = Guard(
         inner,
-        HostRule(host, desk.settings.serve.hosts),
+        HostRule(host, services.settings.serve.hosts),
         OriginRule(origins),
         bodies,
-        desk.metrics,
+        services.metrics,
     )
-    return desk.tracing.wrapped(guard) if desk.tracing else guard
+    return services.tracing.wrapped(guard) if services.tracing else guard
 
 
-def make_api(desk: AppState, routers: Sequence[APIRouter] | None = None) -> FastAPI:
+def make_api(services: AppState, routers: Sequence[APIRouter] | None = None) -> FastAPI:
     """Return the routes, without `routers` all there are, and their error handlers.
 
     The checks before them are not part of it.
@@ -178,8 +180,8 @@ def make_api(desk: AppState, routers: Sequence[APIRouter] | None = None) -> Fast
         lifespan=_lifespan,
         dependencies=[Depends(known_query)],
     )
-    app.state.desk = desk
-    for router in (*ROUTERS, *protocol_routers(desk)) if routers is None else routers:
+    app.state.services = services
+    for router in (*ROUTERS, *protocol_routers(services)) if routers is None else routers:
         app.include_router(router)
     document_errors(app)
     app.add_exception_handler(CarrelError, _carrel_error)
@@ -193,26 +195,26 @@ def make_api(desk: AppState, routers: Sequence[APIRouter] | None = None) -> Fast
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    desk: AppState = app.state.desk
+    services: AppState = app.state.services
     current_default_thread_limiter().total_tokens = SHORT_THREADS
-    search = desk.session.store.search
-    for collection in desk.catalogue.collections():
+    search = services.session.store.search
+    for collection in services.catalogue.collections():
         search.refresh_in_background(collection)
-    await asyncio.to_thread(desk.jobs.resume)
-    watching = asyncio.create_task(desk.metrics.watch_loop())
-    desk.checks.start()
+    await asyncio.to_thread(services.jobs.resume)
+    watching = asyncio.create_task(services.metrics.watch_loop())
+    services.checks.start()
     try:
         yield
     finally:
         watching.cancel()
         with suppress(asyncio.CancelledError):
             await watching
-        await desk.runner.stop()
-        await asyncio.to_thread(desk.checks.close)
-        await asyncio.to_thread(desk.jobs.close)
-        await asyncio.to_thread(desk.audit.close)
-        if desk.tracing is not None:
-            await asyncio.to_thread(desk.tracing.close)
+        await services.runner.stop()
+        await asyncio.to_thread(services.checks.close)
+        await asyncio.to_thread(services.jobs.close)
+        await asyncio.to_thread(services.audit.close)
+        if services.tracing is not None:
+            await asyncio.to_thread(services.tracing.close)
 
 
 def _carrel_error(request: Request, error: Exception) -> Response:
@@ -225,7 +227,7 @@ def _database_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, sqlite3.DatabaseError)
     if isinstance(error, sqlite3.ProgrammingError):
         raise error  # a mistake in this program
-    parts: AppState = request.app.state.desk
+    parts: AppState = request.app.state.services
     response = _carrel_error(request, damaged(parts.settings.data, error))
     response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response

@@ -31,7 +31,7 @@ from stores.ports import Catalogue, RunLog
 
 @dataclass(eq=False)
 class AppState:
-    """The open session and the services over it; FastAPI keeps it as `app.state.desk`."""
+    """The open session and the services over it; FastAPI keeps it as `app.state.services`."""
 
     settings: Settings
     session: Session
@@ -92,20 +92,20 @@ def make_app_state(
     )
 
 
-def desk(request: Request) -> AppState:
+def services_of(request: Request) -> AppState:
     """Return the parts of this server."""
-    parts: AppState = request.app.state.desk
+    parts: AppState = request.app.state.services
     return parts
 
 
 async def parts_of(request: Request) -> AppState:
     """Return the parts of this server; not on a thread, as FastAPI calls what is not async."""
-    return desk(request)
+    return services_of(request)
 
 
 async def caller(request: Request) -> AuthContext:
     """Return who is calling, verified; raises NotAuthenticated (401), LimitExceeded (429)."""
-    parts = desk(request)
+    parts = services_of(request)
     header = request.headers.get("authorization")
     address = request.client.host if request.client else ""
     try:
@@ -131,7 +131,7 @@ def check_standing(request: Request) -> None:
     """
     auth = request.scope.get("carrel.caller")
     header = request.headers.get("authorization")
-    if auth is not None and desk(request).authenticator.caller(header) != auth:
+    if auth is not None and services_of(request).authenticator.caller(header) != auth:
         raise NotAuthenticated("the caller's rights have changed meanwhile", hint="ask again")
 
 
@@ -146,17 +146,17 @@ async def while_standing(
 
 async def runner(request: Request) -> Runner:
     """Return what runs questions."""
-    return desk(request).runner
+    return services_of(request).runner
 
 
 async def admin(request: Request) -> AuthContext:
     """Return the caller who has the admin's role; raises PolicyError (403)."""
-    return with_role(await caller(request), {desk(request).settings.serve.admin_role})
+    return with_role(await caller(request), {services_of(request).settings.serve.admin_role})
 
 
 async def writer(request: Request) -> AuthContext:
     """Return the caller who may change documents; raises PolicyError (403)."""
-    return with_role(await caller(request), set(desk(request).settings.serve.writer_roles))
+    return with_role(await caller(request), set(services_of(request).settings.serve.writer_roles))
 
 
 def with_role(auth: AuthContext, roles: set[str]) -> AuthContext:

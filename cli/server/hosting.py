@@ -95,20 +95,20 @@ def serve_session(
     allow_anonymous: bool,
 ) -> int:
     """Serve a session over HTTP, and to commands of its operator, until stopped."""
-    desk = make_app_state(session, allow_anonymous=allow_anonymous, load=load)
-    desk.followers.append(use_level)
-    nobody = desk.authenticator.has_no_key
+    services = make_app_state(session, allow_anonymous=allow_anonymous, load=load)
+    services.followers.append(use_level)
+    nobody = services.authenticator.has_no_key
     check_mode(settings, allow_anonymous=allow_anonymous, nobody_has_a_key=nobody)
     _ = session.chat  # looked for now, not by two first questions at once
     warm_up(session)
-    app = make_app(desk, host=settings.serve.host)
+    app = make_app(services, host=settings.serve.host)
     address = address_of(bound, settings.serve.host)
-    control = Control(settings, run_for(session, desk.runner.claims, run))
+    control = Control(settings, run_for(session, services.runner.claims, run))
     lock = session.maintenance.lock
 
     def ready() -> None:
         control.open(lock.announce(address, control.bind()).secret)
-        _greet(session, desk, address)
+        _greet(session, services, address)
 
     try:
         return serve_app(
@@ -116,15 +116,15 @@ def serve_session(
             settings,
             bound,
             ready,
-            desk.runner.stop,
-            lambda: desk.reload.on_signal(desk),
+            services.runner.stop,
+            lambda: services.reload.on_signal(services),
         )
     finally:
         lock.withdraw()
         control.close()
 
 
-def _greet(session: Session, desk: AppState, address: str) -> None:
+def _greet(session: Session, services: AppState, address: str) -> None:
     err = stderr()
     for warning in session.warnings:
         warn(warning)
@@ -132,9 +132,9 @@ def _greet(session: Session, desk: AppState, address: str) -> None:
         warn(f"other users of this machine may enter {session.store.folder} (mode {mode})")
     if not session.catalogue.collections():
         warn("there are no documents yet: upload some, or stop and run `carrel ingest PATH`")
-    if desk.authenticator.allow_anonymous:
+    if services.authenticator.allow_anonymous:
         err.print("[dim]callers of this machine need no key[/dim]")
-    elif desk.authenticator.has_no_key:
+    elif services.authenticator.has_no_key:
         warn("nobody has a key yet: `carrel keys create` makes one, also while this runs")
     err.print(f"[dim]serving {session.store.folder}; Ctrl-C stops[/dim]")
     out = stdout()

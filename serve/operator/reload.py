@@ -44,24 +44,24 @@ class Reloadable(Protocol):
 
 
 class Reload:
-    """Exchange the settings of a desk as a whole; what runs goes on with those it began with."""
+    """Exchange the settings as a whole; what runs goes on with those it began with."""
 
     def __init__(self, load: Load | None) -> None:
         """Read by `load`; without it there is nothing to read again."""
         self._load = load
         self._lock = threading.Lock()
 
-    def now(self, desk: Reloadable, auth: AuthContext | None) -> Reloaded:
+    def now(self, services: Reloadable, auth: AuthContext | None) -> Reloaded:
         """Read the settings and take over what can be; raises Refused and changes nothing else.
 
         `auth` is None for the operator's signal.
         """
         with self._lock:
-            old = desk.settings
+            old = services.settings
             try:
                 new, wanted = self._read(old)
             except CarrelError as error:
-                desk.audit.record("settings", auth, refused=error.rule)
+                services.audit.record("settings", auth, refused=error.rule)
                 hint = error.hint or "the settings stay as they were"
                 raise Refused(
                     409, "invalid_settings", error.rule, value=error.value, hint=hint
@@ -73,14 +73,14 @@ class Reload:
             )
             changed = {name: list(values) for name, values in done.changed.items()}
             facts: dict[str, Any] = {"changed": changed, "needs_restart": done.needs_restart}
-            desk.audit.record("settings", auth, **facts)
-            desk.use(new)
+            services.audit.record("settings", auth, **facts)
+            services.use(new)
         return done
 
-    def on_signal(self, desk: Reloadable) -> None:
+    def on_signal(self, services: Reloadable) -> None:
         """Read them again and log what came of it; for a thread of its own."""
         try:
-            done = self.now(desk, None)
+            done = self.now(services, None)
         except CarrelError as error:
             log.error("the settings stay as they were: %s", error)
             return

@@ -22,7 +22,7 @@ from pydantic import BaseModel
 
 import app.session
 import app.studio
-from app.studio import StudioError, checkpointer, desk, resumed
+from app.studio import StudioError, checkpointer, resumed, studio
 from core.budget import Usage
 from core.operations import Register
 from core.profile import Profile
@@ -47,7 +47,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, embedder: FakeEmbedder) -> Iterator[N
     # The made-up embedder knows no meaning, so that sentences are less likely to answer.
     monkeypatch.setenv("CARREL_ANSWERING__GRADE_PARTLY", "0.1")
     yield
-    desk.close()
+    studio.close()
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_a_question_that_is_cleaned_is_not_repeated(data: Path) -> None:
 
 def test_roles_come_from_the_settings(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask("What is the vault code?")["answer"].refused
-    desk.close()
+    studio.close()
     monkeypatch.setenv("CARREL_STUDIO__ROLES", "reader, auditor")
     assert "4711" in ask("What is the vault code?")["answer"].text
 
@@ -196,7 +196,7 @@ def test_threads_share_one_session(data: Path, monkeypatch: pytest.MonkeyPatch) 
 
     def first(_: int) -> int:
         together.wait()
-        return id(desk.context())
+        return id(studio.context())
 
     with ThreadPoolExecutor(4) as pool:
         contexts = set(pool.map(first, range(4)))

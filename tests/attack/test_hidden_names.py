@@ -142,14 +142,14 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 @pytest.fixture(scope="module")
 def served(session: Session) -> Iterator[tuple[AppState, str]]:
-    desk = make_app_state(session)
-    with running(desk) as url:
-        yield desk, url
+    services = make_app_state(session)
+    with running(services) as url:
+        yield services, url
 
 
 def client_of(served: tuple[AppState, str], auth: AuthContext) -> httpx.Client:
-    desk, url = served
-    key, _ = desk.keys.create(auth.tenant, user=auth.user, roles=auth.roles, days=1)
+    services, url = served
+    key, _ = services.keys.create(auth.tenant, user=auth.user, roles=auth.roles, days=1)
     given = {"Authorization": f"Bearer {key}"}
     return httpx.Client(base_url=url, headers=given, timeout=60, verify=False)
 
@@ -646,7 +646,7 @@ def test_hidden_takes_as_long_as_absent(
 ) -> None:
     world = worlds[0]
     caller = AuthContext(tenant=world.tenant, user="watch", roles=frozenset({world.roles[0]}))
-    store, desk = session.store, served[0]
+    store, services = session.store, served[0]
     names = names_for(world, caller)
     place = store.catalogue.visible_collection(caller, names.collection)
     pairs = {**names.done, "document": names.documents[0]}
@@ -654,10 +654,10 @@ def test_hidden_takes_as_long_as_absent(
     hidden, absent = pairs[what]
     looks: dict[str, Callable[[str], object]] = {
         "collection": lambda name: store.catalogue.visible_collection(caller, name),
-        "document": lambda name: desk.catalogue.describe_document(caller, place, f"{name}.md"),
+        "document": lambda name: services.catalogue.describe_document(caller, place, f"{name}.md"),
         "run": lambda name: store.runs.load(caller, name),
         "conversation": lambda name: store.runs.load_conversation(caller, name),
-        "job": lambda name: desk.jobs.find(caller, name),
+        "job": lambda name: services.jobs.find(caller, name),
     }
     spent: dict[str, list[float]] = {hidden: [], absent: []}
     for name in (hidden, absent) * TIMED:

@@ -65,18 +65,18 @@ def test_a_server_reads_on_and_says_so(copied: tuple[Path, str]) -> None:
     data, key = copied
     values = {"data": data, "reasoner": "rules", "serve.writer_roles": ["writer"]}
     with Session(load_settings(values)[0], check_later=True) as session:
-        desk = make_app_state(session)
+        services = make_app_state(session)
         headers = {"Authorization": f"Bearer {key}"}
-        with running(desk) as url, httpx.Client(base_url=url, headers=headers) as client:
-            _asked(desk, client)
+        with running(services) as url, httpx.Client(base_url=url, headers=headers) as client:
+            _asked(services, client)
         assert (data / "uploads" / "0123").is_dir()  # it may be all that is left of an upload
         kept = [json.loads(line) for line in (data / "audit.aside").read_text().splitlines()]
         assert {"login", "answer", "retrieval"} <= {row["kind"] for row in kept}
 
 
-def _asked(desk: AppState, client: httpx.Client) -> None:
+def _asked(services: AppState, client: httpx.Client) -> None:
     limit = time.monotonic() + 60
-    while desk.session.store.maintenance.checking and time.monotonic() < limit:
+    while services.session.store.maintenance.checking and time.monotonic() < limit:
         time.sleep(0.05)
     health = client.get("/api/v1/health")
     assert (health.status_code, health.json()["status"]) == (200, "degraded")
@@ -103,7 +103,7 @@ def _asked(desk: AppState, client: httpx.Client) -> None:
     ):
         assert refused.status_code in (404, 503), refused.text
         assert refused.status_code == 404 or GONE in refused.json()["error"]["message"]
-    assert any(GONE in one for one in SelfChecks(desk.session, desk.settings).check())
+    assert any(GONE in one for one in SelfChecks(services.session, services.settings).check())
 
 
 @pytest.fixture

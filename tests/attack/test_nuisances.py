@@ -23,7 +23,7 @@ from stores.store import parts
 sys.path.insert(0, str(Path(__file__).parents[1] / "serve"))
 
 from commands import ROOT, Carrel, built_library, copied, in_process, process
-from serving import SECONDS, HeldSession, eventually, held_desk, running
+from serving import SECONDS, HeldSession, eventually, held_services, running
 
 from app.session import Session
 from core.auth import AuthContext
@@ -153,12 +153,12 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 @pytest.fixture(scope="module")
 def endless(session: Session) -> Iterator[tuple[AppState, str]]:
-    desk, held = held_desk(session, serve_threads=2)
+    services, held = held_services(session, serve_threads=2)
     runner = SessionRunner(Endless(held.settings, held.store), held.settings)  # type: ignore[arg-type]
-    keys = Authenticator(desk.keys, desk.settings)
-    desk = replace(desk, authenticator=keys, runner=runner, metrics=Metrics(runner))
-    with running(desk) as url:
-        yield desk, url
+    keys = Authenticator(services.keys, services.settings)
+    services = replace(services, authenticator=keys, runner=runner, metrics=Metrics(runner))
+    with running(services) as url:
+        yield services, url
 
 
 STREAMS: dict[str, dict[str, Any]] = {
@@ -178,8 +178,8 @@ def after(
     endless: tuple[AppState, str], path: str, end: Callable[[str], Any], lines: int = 20
 ) -> list[str]:
     """Return the lines with data that come after `end` was called with the key's id."""
-    desk, url = endless
-    text, key = desk.keys.create("default", user="ann")
+    services, url = endless
+    text, key = services.keys.create("default", user="ann")
     header = {"Authorization": f"Bearer {text}"}
     later: list[str] = []
     with (
@@ -192,7 +192,7 @@ def after(
             next(read)
         end(key.id)
         later.extend(read)
-    eventually(lambda: desk.runner.asks.load == (0, 0))
+    eventually(lambda: services.runner.asks.load == (0, 0))
     return later
 
 
@@ -200,8 +200,8 @@ def after(
 def test_a_revoked_key_ends_its_stream(
     endless: tuple[AppState, str], session: Session, path: str
 ) -> None:
-    desk, _ = endless
-    later = after(endless, path, desk.keys.revoke)
+    services, _ = endless
+    later = after(endless, path, services.keys.revoke)
     said = later[-2] if later[-1] == "data: [DONE]" else later[-1]
     assert "revoked" in said and "secret of the board" not in said
     # What was on its way when the key was revoked: bytes in the sockets, but nothing endless.
@@ -239,8 +239,8 @@ def test_rights_that_end_or_change_end_the_stream(
 def test_a_key_revoked_in_line_gets_nothing(
     endless: tuple[AppState, str], session: Session
 ) -> None:
-    desk, url = endless
-    text, key = desk.keys.create("default", user="late")
+    services, url = endless
+    text, key = services.keys.create("default", user="late")
     client = httpx.Client(base_url=url, timeout=SECONDS)
     got: list[str] = []
 
@@ -252,7 +252,7 @@ def test_a_key_revoked_in_line_gets_nothing(
             got.extend(line for line in response.iter_lines() if line.startswith("data"))
 
     with client:
-        others = [desk.keys.create("default", user=f"other{n}")[0] for n in range(2)]
+        others = [services.keys.create("default", user=f"other{n}")[0] for n in range(2)]
         streams = [
             client.stream(
                 "POST",
@@ -265,12 +265,12 @@ def test_a_key_revoked_in_line_gets_nothing(
         opened = [stream.__enter__() for stream in streams]
         waiting = threading.Thread(target=wait)
         waiting.start()
-        eventually(lambda: desk.runner.asks.load == (2, 1))
-        desk.keys.revoke(key.id)
+        eventually(lambda: services.runner.asks.load == (2, 1))
+        services.keys.revoke(key.id)
         for response in opened:
             response.close()
         waiting.join(SECONDS)
-        eventually(lambda: desk.runner.asks.load == (0, 0))
+        eventually(lambda: services.runner.asks.load == (0, 0))
     assert len(got) == 1 and "revoked" in got[0]
 
 
@@ -278,8 +278,8 @@ def test_a_key_revoked_in_line_gets_nothing(
 
 
 def test_a_crowd_leaves_no_threads(endless: tuple[AppState, str]) -> None:
-    desk, url = endless
-    text, _ = desk.keys.create("default", user="crowd")
+    services, url = endless
+    text, _ = services.keys.create("default", user="crowd")
     header = {"Authorization": f"Bearer {text}"}
 
     def leave() -> None:
@@ -295,12 +295,12 @@ def test_a_crowd_leaves_no_threads(endless: tuple[AppState, str]) -> None:
             thread.start()
         for thread in threads:
             thread.join(SECONDS)
-        eventually(lambda: desk.runner.asks.load == (0, 0))
+        eventually(lambda: services.runner.asks.load == (0, 0))
         return threading.active_count()
 
     before = threading.active_count()
     rounds = [crowd() for _ in range(3)]
-    assert max(rounds) <= before + desk.runner.asks.threads + 4, (before, rounds)
+    assert max(rounds) <= before + services.runner.asks.threads + 4, (before, rounds)
 
 
 # Links and servers that lead to nothing

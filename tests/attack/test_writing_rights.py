@@ -88,9 +88,9 @@ def served(session: Session) -> Iterator[Served]:
     for user, roles in CALLERS.items():
         text, _ = keys.create("acme", user=user, roles=frozenset(roles))
         headers[user] = {"Authorization": f"Bearer {text}"}
-    desk = make_app_state(session)
-    with running(desk) as url:
-        yield Served(url, desk, headers)
+    services = make_app_state(session)
+    with running(services) as url:
+        yield Served(url, services, headers)
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Place:
 
     @property
     def store(self) -> Store:
-        return self.served.desk.session.store
+        return self.served.services.session.store
 
     @property
     def collection(self) -> Collection:
@@ -151,7 +151,7 @@ class Place:
         return shown
 
     def ingest(self, paths: Sequence[Path], **options: Any) -> Summary:
-        session = self.served.desk.session
+        session = self.served.services.session
         target = self.store.intake.open_collection("acme", self.name, None)
         assert session.embedder is not None
         prune = options.pop("prune", False)

@@ -86,9 +86,9 @@ def served(session: Session) -> Iterator[Served]:
         if kind == "revoked":
             keys.revoke(key.id)
         headers[kind] = {"Authorization": f"Bearer {text}"}
-    desk = make_app_state(session)
-    with running(desk) as url:
-        yield Served(url, desk, headers)
+    services = make_app_state(session)
+    with running(services) as url:
+        yield Served(url, services, headers)
 
 
 @pytest.fixture(scope="session")

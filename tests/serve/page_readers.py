@@ -43,7 +43,7 @@ class Reader:
 
 def make_reader(served: Served) -> Reader:
     """Make a key of the tenant "page" and upload its documents."""
-    keys = Keys(parts(served.desk.session.store).database)
+    keys = Keys(parts(served.services.session.store).database)
     key, _ = keys.create("page", user="paula", roles=frozenset({"writer"}), days=1)
     headers = {"Authorization": f"Bearer {key}"}
     with httpx.Client(

@@ -1,8 +1,8 @@
 """A real server on a loopback port, in a thread of this process, and callers of every kind.
 
-    with running(desk) as url: ...      # uvicorn over `make_app(desk)`
+    with running(services) as url: ...      # uvicorn over `make_app(services)`
 
-`desk_over(session, …)` puts a desk together whose questions are answered by `ask`, to hold a run
+`services_over(session, …)` returns services whose questions are answered by `ask`, to hold a run
 for as long as a test wants.
 """
 
@@ -38,12 +38,12 @@ SECONDS = 60
 
 
 @contextmanager
-def running(desk: AppState, **options: Any) -> Iterator[str]:
-    """Serve a desk until the block ends; give the address."""
+def running(services: AppState, **options: Any) -> Iterator[str]:
+    """Serve until the block ends; give the address."""
     ready = threading.Event()
     bound = listening_socket(HOST, 0)
     server = make_server(
-        make_app(desk, host=HOST, **options), desk.settings, ready.set, desk.runner.stop
+        make_app(services, host=HOST, **options), services.settings, ready.set, services.runner.stop
     )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
@@ -99,14 +99,14 @@ def record(question: str) -> RunRecord:
     )
 
 
-def held_desk(session: Session, **changes: Any) -> tuple[AppState, HeldSession]:
-    """Return a desk over the session's data whose questions are held."""
+def held_services(session: Session, **changes: Any) -> tuple[AppState, HeldSession]:
+    """Return services over the session's data whose questions are held."""
     settings = session.settings.model_copy(update=changes)
     held = HeldSession(settings, session.store)
     runner = SessionRunner(held, settings)  # type: ignore[arg-type]
-    desk = make_app_state(session, allow_anonymous=True)
-    desk = replace(desk, settings=settings, runner=runner, metrics=Metrics(runner))
-    return desk, held
+    services = make_app_state(session, allow_anonymous=True)
+    services = replace(services, settings=settings, runner=runner, metrics=Metrics(runner))
+    return services, held
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Served:
     """Hold a running server and the header of each kind of caller."""
 
     url: str
-    desk: AppState
+    services: AppState
     headers: dict[str, dict[str, str]]
 
     def client(self, kind: str = "reader") -> httpx.Client:

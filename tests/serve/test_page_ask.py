@@ -18,7 +18,7 @@ from page_readers import (
     sideways,
 )
 from playwright.sync_api import Browser, Page, expect
-from serving import HeldSession, Served, held_desk, running
+from serving import HeldSession, Served, held_services, running
 
 from app.session import Session
 from core.trace import RunRecord, StreamEvent
@@ -38,8 +38,8 @@ def page(reader: Reader, browser_pages: BrowserPages) -> Page:
 
 @pytest.fixture
 def held(session: Session, chromium: Browser, reader: Reader) -> Iterator[tuple[Page, HeldSession]]:
-    desk, holding = held_desk(session)
-    with running(desk) as url:
+    services, holding = held_services(session)
+    with running(services) as url:
         pages = BrowserPages(chromium, url)
         yield reader.open(pages), holding
         pages.close()
@@ -257,7 +257,7 @@ def test_a_key_that_is_revoked_asks_for_another(
     served: Served, browser_pages: BrowserPages
 ) -> None:
     browser_pages.allow("401")
-    keys = Keys(parts(served.desk.session.store).database)
+    keys = Keys(parts(served.services.session.store).database)
     text, key = keys.create("page", user="peter", roles=frozenset(), days=1)
     page = Reader(text).open(browser_pages)
     page.locator("#question").wait_for()

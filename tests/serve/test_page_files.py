@@ -89,4 +89,4 @@ def test_me_says_who_is_asking(served: Served, kind: str, write: bool, admin: bo
         me = client.get("/api/v1/me").json()
     assert me["may"] == {"write": write, "admin": admin}
     assert (me["tenant"], me["anonymous"]) == ("acme", False)
-    assert me["limits"]["steps"] == served.desk.settings.budget.steps
+    assert me["limits"]["steps"] == served.services.settings.budget.steps

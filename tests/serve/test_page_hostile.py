@@ -22,7 +22,7 @@ CHOSEN = (
 
 
 def test_no_view_runs_loads_or_breaks(served: Served, chromium: Browser) -> None:
-    key, _ = Keys(parts(served.desk.session.store).database).create(
+    key, _ = Keys(parts(served.services.session.store).database).create(
         "hostile", user="hal", roles=frozenset({"admin"}), days=1
     )
     served.headers["hostile"] = {"Authorization": f"Bearer {key}"}

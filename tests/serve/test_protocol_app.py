@@ -10,7 +10,7 @@ import httpx
 import openai
 import pytest
 from langserve import RemoteRunnable
-from serving import SECONDS, Served, eventually, held_desk, running
+from serving import SECONDS, Served, eventually, held_services, running
 
 from app.session import Session
 from serve.app import make_api, protocol_routers
@@ -51,7 +51,7 @@ def test_openais_client(served: Served) -> None:
 
 @pytest.mark.parametrize("path", ["/agent/invoke", "/v1/chat/completions"])
 def test_the_limits_of_the_server_hold(served: Served, path: str) -> None:
-    size = served.desk.settings.serve.body_bytes + 1
+    size = served.services.settings.serve.body_bytes + 1
 
     def pieces() -> Iterator[bytes]:  # so that no header says how many will come
         yield b'{"input": "'
@@ -65,14 +65,14 @@ def test_the_limits_of_the_server_hold(served: Served, path: str) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_full_server_says_when_to_come_back(session: Session, stream: bool) -> None:
-    desk, held = held_desk(session, serve_threads=1, serve_waiting=0)
-    runner, settings = desk.runner, desk.settings
+    services, held = held_services(session, serve_threads=1, serve_waiting=0)
+    runner, settings = services.runner, services.settings
     routers = (
         langserve_router(runner, caller, settings),
         openai_router(runner, caller, lambda auth: ["default"], settings, lambda auth, name: ""),
     )
     with (
-        running(desk, routers=routers) as url,
+        running(services, routers=routers) as url,
         httpx.Client(base_url=url, timeout=SECONDS) as client,
     ):
         body = {"model": "carrel", "messages": MESSAGES, "stream": True}
@@ -84,11 +84,11 @@ def test_a_full_server_says_when_to_come_back(session: Session, stream: bool) ->
             shed = client.post(f"/agent/{kind}", json={"input": {"question": QUESTION}})
             assert shed.status_code in (429, 503) and "retry-after" in shed.headers
         assert held.cancelled.acquire(timeout=SECONDS)  # the client left, and its run stopped
-        eventually(lambda: desk.runner.asks.load[0] == 0)
+        eventually(lambda: services.runner.asks.load[0] == 0)
 
 
 def test_every_route_is_described(served: Served) -> None:
-    document = make_api(served.desk, protocol_routers(served.desk)).openapi()
+    document = make_api(served.services, protocol_routers(served.services)).openapi()
     assert len(document["paths"]) == 2 * 8 + 3
     for path, operations in document["paths"].items():
         for operation in operations.values():

@@ -43,43 +43,47 @@ OVER = {
 
 
 def audited(session: Session, **changes: Any) -> AppState:
-    """Return a desk whose record is written with other settings."""
+    """Return services whose record is written with other settings."""
     settings = session.settings.model_copy(update=changes)
     audit = Audit(AuditLog(parts(session.store).database, settings), settings)
-    desk = make_app_state(session)
-    return replace(desk, audit=audit, runner=SessionRunner(session, settings, Watchers([audit])))
+    services = make_app_state(session)
+    return replace(
+        services, audit=audit, runner=SessionRunner(session, settings, Watchers([audit]))
+    )
 
 
 class Caller:
     """A user of their own, with a key, on a server."""
 
-    def __init__(self, desk: AppState, url: str, user: str, *roles: str) -> None:
-        keys = Keys(parts(desk.session.store).database)
-        self.desk, self.user = desk, user
+    def __init__(self, services: AppState, url: str, user: str, *roles: str) -> None:
+        keys = Keys(parts(services.session.store).database)
+        self.services, self.user = services, user
         self.secret, self.key = keys.create("acme", user=user, roles=frozenset(roles))
         headers = {"Authorization": f"Bearer {self.secret}"}
         self.http = httpx.Client(base_url=url, headers=headers, timeout=SECONDS, verify=False)
 
     def rows(self) -> list[dict[str, Any]]:
-        self.desk.audit.flush()
-        found = self.desk.audit.log.newest("acme", limit=200)
+        self.services.audit.flush()
+        found = self.services.audit.log.newest("acme", limit=200)
         return [row for row in reversed(found) if row["user"] == self.user]
 
 
 @pytest.fixture(scope="module")
-def desk(session: Session) -> AppState:
+def services(session: Session) -> AppState:
     return audited(session)
 
 
 @pytest.fixture(scope="module")
-def url(desk: AppState) -> Iterator[str]:
-    with running(desk) as url:
+def url(services: AppState) -> Iterator[str]:
+    with running(services) as url:
         yield url
 
 
 @pytest.mark.parametrize("over", OVER)
-def test_an_answer_is_recorded_with_all_its_retrievals(desk: AppState, url: str, over: str) -> None:
-    caller = Caller(desk, url, f"asks.{over}")
+def test_an_answer_is_recorded_with_all_its_retrievals(
+    services: AppState, url: str, over: str
+) -> None:
+    caller = Caller(services, url, f"asks.{over}")
     path, body = OVER[over]
     with caller.http as client:
         assert client.post(path, json=body).status_code == 200
@@ -101,11 +105,11 @@ def test_an_answer_is_recorded_with_all_its_retrievals(desk: AppState, url: str,
     said = json.dumps(caller.rows())
     assert "flame" not in said and "42 mm" not in said
     assert caller.secret not in said
-    assert not desk.audit.log.verify().problem
+    assert not services.audit.log.verify().problem
 
 
-def test_a_search_is_recorded_with_what_it_found(desk: AppState, url: str) -> None:
-    caller = Caller(desk, url, "searches")
+def test_a_search_is_recorded_with_what_it_found(services: AppState, url: str) -> None:
+    caller = Caller(services, url, "searches")
     with caller.http as client:
         sent = {"query": "чайник", "collection": "guide", "pipeline": "keyword"}
         results = client.post("/api/v1/search", json=sent).json()["results"]
@@ -119,28 +123,30 @@ def test_a_search_is_recorded_with_what_it_found(desk: AppState, url: str) -> No
 def test_questions_are_recorded_when_the_operator_says_so(
     session: Session, kept: str, fact: str
 ) -> None:
-    desk = audited(session, audit_questions=kept)
-    with running(desk) as url:
-        caller = Caller(desk, url, f"asks.{kept}")
+    services = audited(session, audit_questions=kept)
+    with running(services) as url:
+        caller = Caller(services, url, f"asks.{kept}")
         with caller.http as client:
             client.post("/api/v1/chat", json=QUESTION)
     found = caller.rows()[-1]["facts"][fact]
     assert (found == TEXT) == (kept == "text")
     if kept == "hash":
-        assert found == desk.audit.log.pseudonym(TEXT) != desk.audit.log.pseudonym(TEXT + " ")
+        assert (
+            found == services.audit.log.pseudonym(TEXT) != services.audit.log.pseudonym(TEXT + " ")
+        )
 
 
 def test_nothing_is_recorded_when_it_is_off(session: Session) -> None:
-    desk = audited(session, audit=False)
-    with running(desk) as url:
-        caller = Caller(desk, url, "unseen")
+    services = audited(session, audit=False)
+    with running(services) as url:
+        caller = Caller(services, url, "unseen")
         with caller.http as client:
             assert client.post("/api/v1/chat", json=QUESTION).status_code == 200
     assert caller.rows() == []
 
 
-def test_uploads_deletions_and_passages_are_recorded(desk: AppState, url: str) -> None:
-    caller = Caller(desk, url, "uploads", "writer", "editor")
+def test_uploads_deletions_and_passages_are_recorded(services: AppState, url: str) -> None:
+    caller = Caller(services, url, "uploads", "writer", "editor")
     with caller.http as client:
         sent = {"collection": "audited", "name": "fern.md", "role": "editor"}
         job = client.post("/api/v1/documents", params=sent, content=b"# Ferns\n\nFerns grow.")
@@ -155,14 +161,16 @@ def test_uploads_deletions_and_passages_are_recorded(desk: AppState, url: str) -
         "retrieval",
         "deletion",
     ]
-    named = desk.audit.log.document("fern.md")  # by its pseudonym: the row outlives the document
+    named = services.audit.log.document(
+        "fern.md"
+    )  # by its pseudonym: the row outlives the document
     assert "fern" not in str(named) and set(named) == {"document_hash"}
     facts = {"job": job.json()["id"], "collection": "audited", **named}
     assert upload["facts"] == {**facts, "readers": ["editor"]}
     assert reading["facts"]["evidence"] == [one["chunk_id"] for one in read] != []
     assert reading["facts"]["document_hash"] == named["document_hash"]
     assert deletion["facts"] == {"collection": "audited", **named}
-    with Caller(desk, url, "asks", "admin").http as client:
+    with Caller(services, url, "asks", "admin").http as client:
         wanted = {"document": "fern.md", "limit": 9}
         found = client.get("/api/v1/audit", params=wanted).json()["events"]
         other = client.get("/api/v1/audit", params={"document": "fern"}).json()["events"]
@@ -170,12 +178,12 @@ def test_uploads_deletions_and_passages_are_recorded(desk: AppState, url: str) -
     assert other == []
 
 
-def test_wrong_keys_are_recorded_without_them(desk: AppState, url: str) -> None:
+def test_wrong_keys_are_recorded_without_them(services: AppState, url: str) -> None:
     wrong = f"Bearer carrel_{'0' * 12}_{'7' * 64}"
     assert httpx.get(f"{url}/api/v1/runs", headers={"Authorization": wrong}).status_code == 401
     assert httpx.get(f"{url}/api/v1/runs").status_code == 401  # no key at all is no attempt
-    desk.audit.flush()
-    (row,) = desk.audit.log.newest(None, kind="login_failed", limit=1)
+    services.audit.flush()
+    (row,) = services.audit.log.newest(None, kind="login_failed", limit=1)
     assert row["facts"] == {"address": "127.0.0.1"}
     assert (row["tenant"], row["user"]) == ("", "")
 
@@ -196,13 +204,13 @@ def test_a_login_is_recorded_once_in_a_while(
     assert [row["user"] for row in found].count("token.user") == 2
 
 
-def test_admins_read_their_own_tenant_page_by_page(desk: AppState, url: str) -> None:
-    admin = Caller(desk, url, "reads.it", "admin")
+def test_admins_read_their_own_tenant_page_by_page(services: AppState, url: str) -> None:
+    admin = Caller(services, url, "reads.it", "admin")
     zed = AuthContext(tenant="zoo", user="zed")
-    desk.audit.record("login", zed)
+    services.audit.record("login", zed)
     for number in range(5):
-        desk.audit.record("deletion", ANN, document=f"d{number}")
-    desk.audit.record("login_failed", None)
+        services.audit.record("deletion", ANN, document=f"d{number}")
+    services.audit.record("login_failed", None)
     with admin.http as client:
         seen: list[dict[str, Any]] = []
         before = None
@@ -224,22 +232,22 @@ def test_admins_read_their_own_tenant_page_by_page(desk: AppState, url: str) -> 
 def test_what_cannot_be_recorded_is_not_answered(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    desk = audited(session)
-    with running(desk) as url:
-        caller = Caller(desk, url, "unlucky")
-        append = desk.audit.log.append
+    services = audited(session)
+    with running(services) as url:
+        caller = Caller(services, url, "unlucky")
+        append = services.audit.log.append
 
         def full(rows: Any) -> Any:
             raise OSError("database or disk is full")
 
         with caller.http as client:
-            monkeypatch.setattr(desk.audit.log, "append", full)
+            monkeypatch.setattr(services.audit.log, "append", full)
             refused = [
                 client.post("/api/v1/chat", json=QUESTION),
                 client.post("/api/v1/search", json={"query": "flame", "collection": "guide"}),
             ]
             events = client.post("/api/v1/chat", json={**QUESTION, "stream": True}).text
-            monkeypatch.setattr(desk.audit.log, "append", append)
+            monkeypatch.setattr(services.audit.log, "append", append)
             good = client.post("/api/v1/chat", json=QUESTION)
     for response in refused:
         assert (response.status_code, error_of(response)["code"]) == (503, "unavailable")

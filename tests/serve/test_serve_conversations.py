@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 from commands import built_library, copied
-from serving import SECONDS, Served, error_of, eventually, held_desk, leave, running
+from serving import SECONDS, Served, error_of, eventually, held_services, leave, running
 
 from app.session import Session
 from core.settings import load_settings
@@ -162,8 +162,8 @@ def test_a_conversation_is_about_a_collection_that_exists(served: Served) -> Non
 
 
 def test_one_request_at_a_time(session: Session) -> None:
-    desk, held = held_desk(session, serve_threads=2, serve_caller_threads=2)
-    with running(desk) as url, httpx.Client(base_url=url, timeout=SECONDS) as client:
+    services, held = held_services(session, serve_threads=2, serve_caller_threads=2)
+    with running(services) as url, httpx.Client(base_url=url, timeout=SECONDS) as client:
         name = session.store.runs.create_conversation("default", "local", "guide").id
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(say, client, name, "one")
@@ -180,20 +180,20 @@ def test_one_request_at_a_time(session: Session) -> None:
 
 
 def test_whoever_leaves_gives_the_conversation_back(session: Session) -> None:
-    desk, held = held_desk(session, serve_threads=1)
-    with running(desk) as url, httpx.Client(base_url=url) as client:
+    services, held = held_services(session, serve_threads=1)
+    with running(services) as url, httpx.Client(base_url=url) as client:
         name = session.store.runs.create_conversation("default", "local", "guide").id
         body = {"question": "one", "conversation_id": name}
         for _ in range(3):
             leave(f"{url}/api/v1/chat", body, lambda: held.started.acquire(blocking=False))
             assert held.cancelled.acquire(timeout=SECONDS)
-            eventually(lambda: desk.runner.asks.load == (0, 0))
+            eventually(lambda: services.runner.asks.load == (0, 0))
         other = session.store.runs.create_conversation("default", "local", "guide").id
         with ThreadPoolExecutor(1) as pool:
             first = pool.submit(say, client, other, "holds the only thread")
             assert held.started.acquire(timeout=SECONDS)
-            leave(f"{url}/api/v1/chat", body, lambda: desk.runner.asks.load == (1, 1))
-            eventually(lambda: desk.runner.asks.load == (1, 0))
+            leave(f"{url}/api/v1/chat", body, lambda: services.runner.asks.load == (1, 1))
+            eventually(lambda: services.runner.asks.load == (1, 0))
             held.released.set()
             assert first.result().status_code == 200
         assert say(client, name, "two").status_code == 200
@@ -204,7 +204,7 @@ def test_what_is_deleted_is_gone_from_every_file(served: Served) -> None:
     with served.client() as client:
         name = begin(client)
         run_id = say(client, name, f"{FLAME} {marker}").json()["run_id"]
-        folder = served.desk.session.store.folder
+        folder = served.services.session.store.folder
         assert holding(folder, marker) != []
         assert client.delete(f"/api/v1/conversations/{name}").status_code == 204
         assert client.get(f"/api/v1/conversations/{name}").status_code == 404
@@ -300,13 +300,13 @@ def test_stopping_the_server_leaves_what_can_go_on(
     flags = {"data": data, "reasoner": "rules", "serve.stop_seconds": 0}
     at_work = threading.Event()
     with Session(load_settings(flags)[0]) as session:
-        desk = make_app_state(session, allow_anonymous=True)
+        services = make_app_state(session, allow_anonymous=True)
         with ThreadPoolExecutor(1) as pool, httpx.Client(timeout=SECONDS) as client:
-            with running(desk) as url, pytest.MonkeyPatch.context() as patched:
+            with running(services) as url, pytest.MonkeyPatch.context() as patched:
                 client.base_url = url
                 name = begin(client, collection="default")
                 say(client, name, FLAME)
-                held = holding_run(at_work, desk.runner._stopping)
+                held = holding_run(at_work, services.runner._stopping)
                 patched.setattr(Toolbox, "run", held)
                 second = pool.submit(say, client, name, "And why does it burn?")
                 assert at_work.wait(SECONDS)

@@ -70,7 +70,7 @@ def test_a_deleted_document_is_nowhere(served: Served) -> None:
     with served.client() as client:
         run = client.post("/api/v1/chat", json=question).json()
         assert "27 cm" in run["answer"] and secret in str(run["evidence"])
-        folder = served.desk.session.store.folder
+        folder = served.services.session.store.folder
         assert holding(folder, secret.encode())
         assert delete(served, "stoat.txt").status_code == 204
         # From here on nothing of it comes back.
@@ -91,7 +91,7 @@ def test_a_deleted_document_is_nowhere(served: Served) -> None:
     assert delete(served, "stoat.txt").status_code == 404
     with served.client("admin") as client:
         noted = client.get("/api/v1/audit", params={"kind": "deletion"}).json()["events"]
-    named = served.desk.audit.log.document("stoat.txt")
+    named = served.services.audit.log.document("stoat.txt")
     assert noted[0]["facts"] == {"collection": "burrow", **named}
     eventually(lambda: not holding(folder, secret.encode()))
 
@@ -104,12 +104,12 @@ def test_no_file_names_a_document_that_was_deleted(served: Served) -> None:
     with served.client("admin") as client:
         question = {"question": "How long is a tern?", "collection": "burrow"}
         assert client.post("/api/v1/chat", json=question).status_code == 200
-    folder = served.desk.session.store.folder
+    folder = served.services.session.store.folder
     needles = {one for each in ("Zyxtern", "Зюкстерн") for one in encoded(each)}
     assert found_in(folder, needles)
     assert delete(served, name).status_code == delete(served, other).status_code == 204
     eventually(lambda: not found_in(folder, needles))
-    assert served.desk.audit.log.verify().problem == ""
+    assert served.services.audit.log.verify().problem == ""
     with served.client("admin") as client:
         params = {"document": name, "kind": "deletion"}
         assert len(client.get("/api/v1/audit", params=params).json()["events"]) == 1
@@ -135,7 +135,7 @@ def holding(folder: Path, needle: bytes) -> list[Path]:
 def test_the_last_document_takes_its_collection_with_it(served: Served) -> None:
     uploaded(served, "wren.txt", "A wren weighs 9 grams.", collection="nest")
     assert delete(served, "wren.txt", collection="nest").status_code == 204
-    catalogue = served.desk.session.store.catalogue
+    catalogue = served.services.session.store.catalogue
     eventually(lambda: "nest" not in [one.name for one in catalogue.collections("acme")])
     uploaded(served, "wren.txt", "A wren weighs 9 grams.", collection="nest")  # and may come back
     with served.client() as client:

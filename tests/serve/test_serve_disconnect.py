@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from commands import HEIGHT, built_library, copied
-from serving import SECONDS, HeldSession, error_of, eventually, held_desk, leave, running
+from serving import SECONDS, HeldSession, error_of, eventually, held_services, leave, running
 from stub_llm import Connection, stub_llm
 
 from app.session import Session
@@ -40,29 +40,29 @@ def gave_up(held: HeldSession) -> bool:
     return held.cancelled.acquire(timeout=SECONDS)
 
 
-def idle(desk: AppState) -> bool:
-    return desk.runner.asks.load == (0, 0)
+def idle(services: AppState) -> bool:
+    return services.runner.asks.load == (0, 0)
 
 
 def test_leaving_in_the_middle_of_a_stream_frees_the_thread(session: Session) -> None:
-    desk, held = held_desk(session, serve_threads=1)
-    with running(desk) as url:
+    services, held = held_services(session, serve_threads=1)
+    with running(services) as url:
         for _ in range(20):
             with streaming(url) as lines:
                 assert next(lines) == "event: step"
                 assert taken(held)
             assert gave_up(held)
-            eventually(lambda: idle(desk))
+            eventually(lambda: idle(services))
         held.released.set()
         assert httpx.post(f"{url}/api/v1/chat", json=BODY).json()["answer"] == "How long?"
 
 
 def test_leaving_while_waiting_for_a_whole_answer(session: Session) -> None:
-    desk, held = held_desk(session, serve_threads=1)
-    with running(desk) as url:
+    services, held = held_services(session, serve_threads=1)
+    with running(services) as url:
         leave(f"{url}/api/v1/chat", BODY, lambda: held.asked)
         assert taken(held) and gave_up(held)
-        eventually(lambda: idle(desk))
+        eventually(lambda: idle(services))
 
 
 def test_leaving_ends_the_call_of_the_model(
@@ -85,39 +85,39 @@ def test_leaving_ends_the_call_of_the_model(
                 pass
             asking.set()
             tried = len(stub.requests)
-            desk = make_app_state(session, allow_anonymous=True)
-            with running(desk) as url:
+            services = make_app_state(session, allow_anonymous=True)
+            with running(services) as url:
                 asked = {"question": HEIGHT}
                 leave(f"{url}/api/v1/chat", asked, lambda: len(stub.requests) > tried)
                 assert stub.closed()
-                eventually(lambda: idle(desk))
+                eventually(lambda: idle(services))
                 runs = httpx.get(f"{url}/api/v1/runs").json()["runs"]
     assert runs[0]["stop_reason"] == "cancelled"  # the newest; the copied library holds others
 
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_leaving_the_line_is_never_run(session: Session, stream: bool) -> None:
-    desk, held = held_desk(session, serve_threads=1)
-    with running(desk) as url, streaming(url) as lines:
+    services, held = held_services(session, serve_threads=1)
+    with running(services) as url, streaming(url) as lines:
         assert next(lines) == "event: step"
         asked = BODY | {"stream": stream}
-        leave(f"{url}/api/v1/chat", asked, lambda: desk.runner.asks.load == (1, 1))
-        eventually(lambda: desk.runner.asks.load == (1, 0))
+        leave(f"{url}/api/v1/chat", asked, lambda: services.runner.asks.load == (1, 1))
+        eventually(lambda: services.runner.asks.load == (1, 0))
         assert held.asked == ["How long?"]
         held.released.set()
 
 
 def test_too_many_are_told_when_to_come_again(session: Session) -> None:
     limits = {"serve_threads": 1, "serve_waiting": 1}
-    desk, held = held_desk(session, **limits)
-    with running(desk) as url, httpx.Client(base_url=url, timeout=SECONDS) as client:
+    services, held = held_services(session, **limits)
+    with running(services) as url, httpx.Client(base_url=url, timeout=SECONDS) as client:
         with streaming(url) as first:
             assert next(first) == "event: step"
             waiting = threading.Thread(
                 target=client.post, args=["/api/v1/chat"], kwargs={"json": BODY}
             )
             waiting.start()
-            eventually(lambda: desk.runner.asks.load == (1, 1))
+            eventually(lambda: services.runner.asks.load == (1, 1))
             shed = client.post("/api/v1/chat", json=BODY)
             assert shed.status_code == 503
             assert shed.headers["retry-after"] == str(RETRY_SECONDS)
@@ -130,8 +130,8 @@ def test_too_many_are_told_when_to_come_again(session: Session) -> None:
 
 
 def test_a_share_that_is_used_up_is_the_callers_own(session: Session) -> None:
-    desk, held = held_desk(session, serve_caller_threads=1, serve_caller_waiting=0)
-    with running(desk) as url, streaming(url) as lines:
+    services, held = held_services(session, serve_caller_threads=1, serve_caller_waiting=0)
+    with running(services) as url, streaming(url) as lines:
         assert next(lines) == "event: step"
         shed = httpx.post(f"{url}/api/v1/chat", json=BODY)
         assert (shed.status_code, error_of(shed)["code"]) == (429, "too_many_requests")
@@ -139,14 +139,14 @@ def test_a_share_that_is_used_up_is_the_callers_own(session: Session) -> None:
 
 
 def test_a_stop_lets_a_run_end(session: Session) -> None:
-    desk, held = held_desk(session)
+    services, held = held_services(session)
     ended: list[str] = []
 
     def read(url: str) -> None:
         with streaming(url) as lines:
             ended.extend(lines)
 
-    with running(desk) as url:
+    with running(services) as url:
         reader = threading.Thread(target=read, args=[url])
         reader.start()
         assert taken(held)
@@ -156,20 +156,20 @@ def test_a_stop_lets_a_run_end(session: Session) -> None:
 
 
 def test_a_stop_cancels_what_does_not_end(session: Session) -> None:
-    desk, held = held_desk(session, serve_stop_seconds=0)
-    with running(desk) as url:
+    services, held = held_services(session, serve_stop_seconds=0)
+    with running(services) as url:
         reader = threading.Thread(target=lambda: read_all(url))
         reader.start()
         assert taken(held)
     assert gave_up(held)
     reader.join(SECONDS)
-    assert idle(desk)
+    assert idle(services)
 
 
 def test_whoever_still_waits_at_a_stop_is_told_so(session: Session) -> None:
-    desk, held = held_desk(session, serve_stop_seconds=0)
+    services, held = held_services(session, serve_stop_seconds=0)
     told: list[httpx.Response] = []
-    with running(desk) as url:
+    with running(services) as url:
         asker = threading.Thread(
             target=lambda: told.append(httpx.post(f"{url}/api/v1/chat", json=BODY, timeout=SECONDS))
         )

@@ -36,7 +36,7 @@ def test_an_upload_without_room_is_507_and_the_next_one_goes_in(served: Served) 
 def test_the_end_of_a_job_that_could_not_be_kept_is_told_and_kept_later(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = served.desk.jobs._rows
+    rows = served.services.jobs._rows
     save, full = rows.save, True
 
     def without_room(row: object) -> None:

@@ -93,9 +93,11 @@ def test_what_is_not_taken_is_said(served: Served) -> None:
     (note,) = job["notes"]
     assert note.startswith("1 of its documents were not taken; some.jsonl")
     profile = {"name": "wordy", "settings": {"min_text_words": 30}}
-    writer = served.desk.session.store.intake
+    writer = served.services.session.store.intake
     wordy = writer.open_collection("acme", "wordy", Profile.model_validate(profile))
     job = finished(served, upload(served, "few.txt", b"Few words.", collection="wordy").json())
     assert (job["state"], job["documents"]) == ("failed", 0)
     assert "left out" in job["error"]
-    assert wordy.name not in [one.name for one in served.desk.session.store.catalogue.collections()]
+    assert wordy.name not in [
+        one.name for one in served.services.session.store.catalogue.collections()
+    ]

@@ -96,13 +96,13 @@ def test_the_servers_own_page_may_write(served: Served) -> None:
 
 def test_named_origins_alone_get_cors(session: Session) -> None:
     settings = session.settings.model_copy(update={"serve_origins": ["https://app.example"]})
-    desk = make_app_state(session, allow_anonymous=True)
-    object.__setattr__(desk, "settings", settings)
+    services = make_app_state(session, allow_anonymous=True)
+    object.__setattr__(services, "settings", settings)
     asks = {
         "Access-Control-Request-Method": "POST",
         "Access-Control-Request-Headers": "authorization, content-type, x-carrel-events",
     }
-    with running(desk) as url:
+    with running(services) as url:
         for origin, allowed in (
             ("https://app.example", "https://app.example"),
             ("https://b", None),
@@ -119,15 +119,15 @@ HASTE = {"serve_body_seconds": 1.5, "serve_header_seconds": 1.5, "serve_idle_sec
 @contextmanager
 def limited(session: Session, changes: dict[str, float]) -> Iterator[str]:
     """Serve with other limits, and a route that is broken."""
-    desk = make_app_state(session, allow_anonymous=True)
-    object.__setattr__(desk, "settings", session.settings.model_copy(update=changes))
+    services = make_app_state(session, allow_anonymous=True)
+    object.__setattr__(services, "settings", session.settings.model_copy(update=changes))
     broken = APIRouter()
 
     @broken.get("/broken")
     async def fail() -> None:
         raise RuntimeError("secret place /home/me")
 
-    with running(desk, routers=[*ROUTERS, broken]) as url:
+    with running(services, routers=[*ROUTERS, broken]) as url:
         yield url
 
 

@@ -40,14 +40,14 @@ def test_a_key_without_a_user_is_one_of_its_own(served: Served) -> None:
 
 
 def test_keys_of_another_tenant_are_absent(served: Served) -> None:
-    foreign = served.desk.keys.create("zoo", user="zed")[1]
+    foreign = served.services.keys.create("zoo", user="zed")[1]
     with served.client("admin") as client:
         assert {one["tenant"] for one in client.get(KEYS).json()["keys"]} == {"acme"}
         for key_id in (foreign.id, "0" * 12, "carrel_"):
             response = client.delete(f"{KEYS}/{key_id}")
             assert response.status_code == 404
             assert key_id not in response.text
-    assert not {key.id: key for key in served.desk.keys.listed("zoo")}[foreign.id].revoked_at
+    assert not {key.id: key for key in served.services.keys.listed("zoo")}[foreign.id].revoked_at
 
 
 @pytest.mark.parametrize(
@@ -65,9 +65,9 @@ def test_keys_of_another_tenant_are_absent(served: Served) -> None:
     ],
 )
 def test_a_bad_key_is_not_made(served: Served, body: dict[str, object], status: int) -> None:
-    before = len(served.desk.keys.listed("acme"))
+    before = len(served.services.keys.listed("acme"))
     with served.client("admin") as client:
         response = client.post(KEYS, json=body)
     assert response.status_code == status, response.text
     assert error_of(response)["rule"]
-    assert len(served.desk.keys.listed("acme")) == before
+    assert len(served.services.keys.listed("acme")) == before

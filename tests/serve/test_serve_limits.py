@@ -34,20 +34,20 @@ HEADERS = ("x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset")
 
 
 def limited(session: Session, **changes: Any) -> AppState:
-    desk = make_app_state(session)
+    services = make_app_state(session)
     settings = session.settings.model_copy(update=changes)
     limits = CallerLimits(settings, Spending(parts(session.store).database))
     runner = SessionRunner(session, settings, Watchers([limits]))
-    return replace(desk, settings=settings, limits=limits, runner=runner)
+    return replace(services, settings=settings, limits=limits, runner=runner)
 
 
 @contextmanager
-def calling(desk: AppState, **given: Any) -> Iterator[httpx.Client]:
-    """Call a new server over the desk with a new key."""
-    key, _ = Keys(parts(desk.session.store).database).create("acme", **given)
+def calling(services: AppState, **given: Any) -> Iterator[httpx.Client]:
+    """Call a new server over these services with a new key."""
+    key, _ = Keys(parts(services.session.store).database).create("acme", **given)
     headers = {"Authorization": f"Bearer {key}"}
     with (
-        running(desk) as url,
+        running(services) as url,
         httpx.Client(base_url=url, headers=headers, timeout=SECONDS, verify=False) as client,
     ):
         yield client
@@ -122,11 +122,11 @@ def test_every_route_that_asks_is_known(session: Session) -> None:
 
 
 def test_the_user_is_counted_not_the_key_and_nobody_else(session: Session) -> None:
-    desk = limited(session, serve_rate=2)
+    services = limited(session, serve_rate=2)
     keys = Keys(parts(session.store).database)
     other = {"Authorization": f"Bearer {keys.create('acme', user='lim2')[0]}"}
     second = {"Authorization": f"Bearer {keys.create('acme', user='lim1')[0]}"}
-    with calling(desk, user="lim1") as client:
+    with calling(services, user="lim1") as client:
         assert client.get("/api/v1/runs").status_code == 200
         assert client.get("/api/v1/runs", headers=second).status_code == 200
         assert client.get("/api/v1/runs", headers=second).status_code == 429
@@ -141,21 +141,21 @@ def test_a_key_has_its_own_limits(session: Session, rate: int, codes: list[int])
 
 
 def test_a_changed_limit_holds_for_what_was_done_before(session: Session) -> None:
-    desk = limited(session, serve_rate=5)
-    with calling(desk) as client:
+    services = limited(session, serve_rate=5)
+    with calling(services) as client:
         for _ in range(3):
             assert client.get("/api/v1/runs").status_code == 200
-        desk.limits.settings = desk.settings.model_copy(update={"serve_rate": 3})
+        services.limits.settings = services.settings.model_copy(update={"serve_rate": 3})
         assert client.get("/api/v1/runs").status_code == 429
-        desk.limits.settings = desk.settings.model_copy(update={"serve_rate": 4})
+        services.limits.settings = services.settings.model_copy(update={"serve_rate": 4})
         assert client.get("/api/v1/runs").status_code == 200
 
 
 def test_who_has_used_their_tokens_waits(session: Session) -> None:
-    desk = limited(session, serve_tokens_per_day=1000)
+    services = limited(session, serve_tokens_per_day=1000)
     Spending(parts(session.store).database).add("acme", "spender", 1000)
     fresh = limited(session, serve_tokens_per_day=1000)  # a server that is started again
-    with calling(desk, user="spender") as client:
+    with calling(services, user="spender") as client:
         assert client.post("/api/v1/chat", json=QUESTION).status_code == 200
     with calling(fresh, user="spender") as client:
         refused = client.post("/api/v1/chat", json=QUESTION)
@@ -186,9 +186,9 @@ def test_a_run_is_charged_for_its_calls_also_when_it_fails(session: Session) -> 
 
 
 def test_wrong_keys_are_slowed_down_and_lock_nobody_out(session: Session) -> None:
-    desk = limited(session, serve_wrong_keys=3)
+    services = limited(session, serve_wrong_keys=3)
     wrong = [f"Bearer carrel_{'0' * 12}_{number:064x}" for number in range(3)]
-    with calling(desk) as client:
+    with calling(services) as client:
         tries = [*wrong, "Bearer eyJhbGciOiJIUzI1NiJ9.e30.x", "Basic eDp5"]
         seen = [client.get("/v1/models", headers={"Authorization": one}) for one in tries]
         none = httpx.get(client.base_url.join("/api/v1/runs"))

@@ -118,7 +118,7 @@ ROWS = {
 
 
 def all_routes(served: Served) -> Iterator[tuple[str, str]]:
-    document = make_api(served.desk).openapi()
+    document = make_api(served.services).openapi()
     for path, operations in document["paths"].items():
         yield from ((method.upper(), path) for method in operations)
 
@@ -126,7 +126,7 @@ def all_routes(served: Served) -> Iterator[tuple[str, str]]:
 def test_every_route_has_a_row(served: Served) -> None:
     hidden = {("GET", "/api/v1/openapi.json")}  # the page of all routes does not list itself
     assert set(all_routes(served)) == set(ROWS) - hidden
-    for route in make_api(served.desk).routes:
+    for route in make_api(served.services).routes:
         path = getattr(route, "path", None)
         assert path is None or path in {known for _, known in ROWS}, route
 

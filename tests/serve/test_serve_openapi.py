@@ -49,7 +49,7 @@ def test_every_answer_is_as_described(served: Served, kind: str, tmp_path: Path)
 
 
 def test_the_page_names_the_key_and_the_errors(served: Served) -> None:
-    document = make_api(served.desk).openapi()
+    document = make_api(served.services).openapi()
     assert document["components"]["securitySchemes"] == {
         "key": {"type": "http", "scheme": "bearer"}
     }

@@ -61,9 +61,9 @@ def test_a_prompt_names_no_key_no_caller_and_no_place(
             made, _ = Keys(parts(session.store).database).create(
                 "default", user="user-zqx4711", roles=frozenset({"role-zqx4711"})
             )
-            desk = make_app_state(session)
+            services = make_app_state(session)
             headers = {"Authorization": f"Bearer {made}"}
-            with running(desk) as url:
+            with running(services) as url:
                 answer = httpx.post(
                     f"{url}/api/v1/chat",
                     json={"question": attack, "pipeline": "agentic"},

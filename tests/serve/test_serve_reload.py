@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from serving import error_of, held_desk, running
+from serving import error_of, held_services, running
 
 from app.session import Session
 from core.settings import Settings, load_settings
@@ -30,9 +30,9 @@ class Operator:
         self.file = folder / "settings.yaml"
         self.flags = {"data": session.settings.data, "reasoner": "rules", "serve_wrong_keys": 0}
         self.write("serve_operator_tenant: acme\n")
-        self.desk = make_app_state(session, load=self.load)
+        self.services = make_app_state(session, load=self.load)
         self.before = session.settings
-        self.desk.use(self.load())
+        self.services.use(self.load())
         keys = Keys(parts(session.store).database)
         self.headers = {
             tenant: {
@@ -52,13 +52,13 @@ class Operator:
 def operator(session: Session, tmp_path: Path) -> Iterator[Operator]:
     made = Operator(session, tmp_path)
     yield made
-    made.desk.use(made.before)
+    made.services.use(made.before)
 
 
 @pytest.fixture
 def client(operator: Operator) -> Iterator[httpx.Client]:
     with (
-        running(operator.desk) as url,
+        running(operator.services) as url,
         httpx.Client(base_url=url, headers=operator.headers["acme"], verify=False) as client,
     ):
         yield client
@@ -67,7 +67,7 @@ def client(operator: Operator) -> Iterator[httpx.Client]:
 def test_what_can_change_changes_and_the_rest_is_named(
     operator: Operator, client: httpx.Client
 ) -> None:
-    limit = operator.desk.settings.answering.max_question_chars
+    limit = operator.services.settings.answering.max_question_chars
     assert client.post("/api/v1/search", json=SEARCH).status_code == 200
     operator.write(
         "max_question_chars: 10\nserve_body_bytes: 1000\nserve_port: 1\nllm_key: walrus\n"
@@ -106,12 +106,12 @@ def test_what_can_change_changes_and_the_rest_is_named(
 def test_a_bad_file_changes_nothing_and_says_why(
     operator: Operator, client: httpx.Client, text: str, words: str
 ) -> None:
-    before = operator.desk.settings
+    before = operator.services.settings
     operator.write(text)
     error = error_of(refused := client.post(URL))
     assert (refused.status_code, error["code"]) == (409, "invalid_settings")
     assert words in error["message"]
-    assert operator.desk.settings is before
+    assert operator.services.settings is before
     operator.file.unlink()
     assert "readable" in error_of(client.post(URL))["rule"]
 
@@ -119,7 +119,7 @@ def test_a_bad_file_changes_nothing_and_says_why(
 def test_only_the_operators_admins_may(operator: Operator, client: httpx.Client) -> None:
     foreign = client.post(URL, headers=operator.headers["zoo"])
     assert (foreign.status_code, error_of(foreign)["code"]) == (403, "forbidden")
-    operator.desk.use(operator.before)  # no tenant is named
+    operator.services.use(operator.before)  # no tenant is named
     assert client.post(URL).status_code == 403
 
 
@@ -128,36 +128,36 @@ def test_it_is_recorded(operator: Operator, client: httpx.Client) -> None:
     client.post(URL)
     operator.write("top_k: 0")
     client.post(URL)
-    bad, good = operator.desk.audit.log.newest("acme", kind="settings", limit=2)
+    bad, good = operator.services.audit.log.newest("acme", kind="settings", limit=2)
     assert good["facts"] == {"changed": {"retrieval.top_k": [10, 7]}, "needs_restart": []}
     assert "top_k" in bad["facts"]["refused"]
 
 
 def test_a_profile_counts_again_when_the_file_says_nothing_more(operator: Operator) -> None:
     operator.write("top_k: 7")
-    operator.desk.reload.now(operator.desk, None)
-    assert "retrieval.top_k" in operator.desk.session.settings.given()
+    operator.services.reload.now(operator.services, None)
+    assert "retrieval.top_k" in operator.services.session.settings.given()
     operator.write("")
-    operator.desk.reload.now(operator.desk, None)
-    assert "retrieval.top_k" not in operator.desk.session.settings.given()
+    operator.services.reload.now(operator.services, None)
+    assert "retrieval.top_k" not in operator.services.session.settings.given()
 
 
 def test_limits_and_pools_follow(operator: Operator) -> None:
-    desk = operator.desk
+    services = operator.services
     operator.write("serve_ask_rate: 1\nserve_waiting: 0\nserve_caller_waiting: 0\nserve_jobs: 1")
-    desk.reload.now(desk, None)
-    assert desk.limits.settings.serve.ask_rate == desk.audit.settings.serve.ask_rate == 1
-    assert desk.settings is desk.session.settings is desk.limits.settings
-    assert desk.runner.asks._limits.waiting == 0
-    assert desk.jobs._settings is desk.settings
+    services.reload.now(services, None)
+    assert services.limits.settings.serve.ask_rate == services.audit.settings.serve.ask_rate == 1
+    assert services.settings is services.session.settings is services.limits.settings
+    assert services.runner.asks._limits.waiting == 0
+    assert services.jobs._settings is services.settings
 
 
 def test_what_runs_ends_as_it_began(session: Session) -> None:
-    desk, held = held_desk(session)
-    desk = replace(desk, reload=Reload(lambda: wanted))
+    services, held = held_services(session)
+    services = replace(services, reload=Reload(lambda: wanted))
     before = session.settings
     wanted = before.model_copy(update={"budget_steps": 7, "serve_caller_waiting": 0})
-    with running(desk) as url:
+    with running(services) as url:
         answers: list[Any] = []
         thread = threading.Thread(
             target=lambda: answers.append(
@@ -166,16 +166,16 @@ def test_what_runs_ends_as_it_began(session: Session) -> None:
         )
         thread.start()
         assert held.started.acquire(timeout=60)
-        desk.reload.now(desk, None)
+        services.reload.now(services, None)
         held.released.set()
         thread.join()
-    desk.use(before)
+    services.use(before)
     assert answers[0].status_code == 200
 
 
 def test_without_a_file_there_is_nothing_to_read(session: Session) -> None:
-    desk = make_app_state(session)
+    services = make_app_state(session)
     with pytest.raises(Exception, match="without settings"):
-        desk.reload.now(desk, None)
-    desk.reload.on_signal(desk)  # says so in the log
-    desk.audit.close()
+        services.reload.now(services, None)
+    services.reload.on_signal(services)  # says so in the log
+    services.audit.close()

@@ -145,14 +145,14 @@ def test_a_key_is_confined_to_sources_and_versions(served: Served) -> None:
 
 
 def test_a_scope_that_was_changed_spoils_the_key(served: Served) -> None:
-    text, key = served.desk.keys.create("acme", sources=["*.md"], version_policy="2")
-    database = parts(served.desk.session.store).database
-    assert served.desk.keys.verified(text) == key
+    text, key = served.services.keys.create("acme", sources=["*.md"], version_policy="2")
+    database = parts(served.services.session.store).database
+    assert served.services.keys.verified(text) == key
     change = "UPDATE api_keys SET scope = ? WHERE id = ?"
     for changed in (None, '{"allowed_sources": ["*"], "version_policy": "2"}'):
         with database.write() as connection:
             connection.execute(change, [changed, key.id])
-        assert served.desk.keys.verified(text) is None
+        assert served.services.keys.verified(text) is None
     with database.write() as connection:
         connection.execute("DELETE FROM api_keys WHERE id = ?", [key.id])
 

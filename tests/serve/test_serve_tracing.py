@@ -82,8 +82,8 @@ def test_a_question_is_one_trace_from_the_caller_down(
     monkeypatch.setattr(session, "settings", changed)
     key, _ = Keys(parts(session.store).database).create("acme", user="traced")
     headers = {"Authorization": f"Bearer {key}", "traceparent": f"00-{PARENT[0]}-{PARENT[1]}-01"}
-    desk = make_app_state(session)
-    with running(desk) as url:
+    services = make_app_state(session)
+    with running(services) as url:
         for extra in ({}, {"stream": True}):
             sent = {**QUESTION, **extra}
             answer = httpx.post(f"{url}/api/v1/chat", json=sent, headers=headers, timeout=SECONDS)

@@ -2,9 +2,9 @@
 
 import { el, fill } from "../dom.js";
 import { errorText } from "../api.js";
-import { keysSection } from "../desk/keys.js";
-import { auditSection, feedbackSection, jobsSection } from "../desk/lists.js";
-import { overview } from "../desk/overview.js";
+import { keysSection } from "../manage/keys.js";
+import { auditSection, feedbackSection, jobsSection } from "../manage/lists.js";
+import { overview } from "../manage/overview.js";
 
 export const title = "Admin";
 

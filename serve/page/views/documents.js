@@ -2,9 +2,9 @@
 
 import { errorText } from "../api.js";
 import { count, dateText, el, fill } from "../dom.js";
-import { confirmed } from "../desk/confirm.js";
-import { readDocument } from "../desk/reading.js";
-import { uploadPanel } from "../desk/uploads.js";
+import { confirmed } from "../manage/confirm.js";
+import { readDocument } from "../manage/reading.js";
+import { uploadPanel } from "../manage/uploads.js";
 
 export const title = "Documents";
 const PAGE = 50;
