@@ -227,8 +227,8 @@ def _database_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, sqlite3.DatabaseError)
     if isinstance(error, sqlite3.ProgrammingError):
         raise error  # a mistake in this program
-    parts: AppState = request.app.state.services
-    response = _carrel_error(request, damaged(parts.settings.data, error))
+    services: AppState = request.app.state.services
+    response = _carrel_error(request, damaged(services.settings.data, error))
     response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response
 

@@ -2,31 +2,120 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends, Request
+from pydantic import ValidationError
 
 from app.session import Session
 from core.auth import AuthContext
-from core.errors import PolicyError
-from core.settings import Settings
+from core.errors import CallerError, CarrelError, OperatorError, PolicyError
+from core.settings import FIELDS, LIVE, SECRETS, Settings, taken_over
 from serve.access.audit import Audit
 from serve.access.auth import Authenticator
 from serve.access.limits import CallerLimits
-from serve.errors import NotAuthenticated
+from serve.errors import NotAuthenticated, Refused
 from serve.jobs import Jobs
-from serve.operator.reload import Load, Reload
 from serve.questions import RunEvent, Runner
-from serve.runs.finished import Finished
+from serve.runs.answer_cache import AnswerCache
+from serve.runs.observers import RunGates
 from serve.runs.runner import SessionRunner
-from serve.runs.watch import Watchers
 from serve.self_checks import SelfChecks
+from serve.telemetry.logs import log
 from serve.telemetry.metrics import Metrics
 from serve.telemetry.tracing import Tracing, make_tracing
 from stores.accounts.keys import Keys
 from stores.ports import Catalogue, RunLog
+
+Load = Callable[[], Settings]
+
+
+@dataclass(frozen=True)
+class Reloaded:
+    """Say which settings changed, with the value before and now, and which wait for a restart."""
+
+    changed: dict[str, tuple[Any, Any]]
+    needs_restart: list[str]
+
+    def describe(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        pairs = self.changed.items()
+        changed = [{"name": name, "before": old, "after": new} for name, (old, new) in pairs]
+        return {"changed": changed, "needs_restart": self.needs_restart}
+
+
+class Reload:
+    """Exchange the settings as a whole; what runs goes on with those it began with."""
+
+    def __init__(self, load: Load | None) -> None:
+        """Read by `load`; without it there is nothing to read again."""
+        self._load = load
+        self._lock = threading.Lock()
+
+    def now(self, services: AppState, auth: AuthContext | None) -> Reloaded:
+        """Read the settings and take over what can be; raises Refused and changes nothing else.
+
+        `auth` is None for the operator's signal.
+        """
+        with self._lock:
+            old = services.settings
+            try:
+                new, wanted = self._read(old)
+            except CarrelError as error:
+                services.audit.record("settings", auth, refused=error.rule)
+                hint = error.hint or "the settings stay as they were"
+                raise Refused(
+                    409, "invalid_settings", error.rule, value=error.value, hint=hint
+                ) from None
+            before, after = (one.shown() for one in (old, new))
+            names = [name for name in before if before[name] != after[name]]
+            done = Reloaded(
+                {name: (before[name], after[name]) for name in names}, _waiting(new, wanted)
+            )
+            changed = {name: list(values) for name, values in done.changed.items()}
+            facts: dict[str, Any] = {"changed": changed, "needs_restart": done.needs_restart}
+            services.audit.record("settings", auth, **facts)
+            services.use(new)
+        return done
+
+    def on_signal(self, services: AppState) -> None:
+        """Read them again and log what came of it; for a thread of its own."""
+        try:
+            done = self.now(services, None)
+        except CarrelError as error:
+            log.error("the settings stay as they were: %s", error)
+            return
+        except Exception:
+            log.exception("the settings stay as they were")
+            return
+        changed = ", ".join(f"{name}={value[1]}" for name, value in done.changed.items())
+        log.warning("settings were read again; changed: %s", changed or "nothing")
+        if done.needs_restart:
+            log.warning("these need a restart: %s", ", ".join(done.needs_restart))
+
+    def _read(self, old: Settings) -> tuple[Settings, Settings]:
+        if self._load is None:
+            raise OperatorError("this server was started without settings that can be read again")
+        wanted = self._load()
+        try:
+            return taken_over(old, wanted), wanted
+        except ValidationError as error:
+            rule = error.errors()[0]["msg"].removeprefix("Value error, ")
+            hint = "some of these need a restart"
+            raise CallerError(rule, hint=hint) from None
+
+
+def _waiting(new: Settings, wanted: Settings) -> list[str]:
+    """Return the settings that have another value in the file than in force, secrets too."""
+    return sorted(
+        name for name in FIELDS if name not in LIVE and new.value(name) != wanted.value(name)
+    )
+
+
+assert not SECRETS & LIVE  # their values are reported
 
 
 @dataclass(eq=False)
@@ -71,9 +160,9 @@ def make_app_state(
     audit = Audit(accounts.audit(settings), settings)
     tracing = make_tracing(settings)
     traced = [tracing] if tracing else []
-    runner = SessionRunner(session, settings, Watchers([limits, *traced, audit]))
+    runner = SessionRunner(session, settings, RunGates([limits, *traced, audit]))
     metrics = Metrics(runner, session.caches)
-    runner.asker.finished = Finished(session, metrics.runs)
+    runner.answerer.cache = AnswerCache(session, metrics.runs)
     return AppState(
         settings=settings,
         session=session,
@@ -93,33 +182,33 @@ def make_app_state(
 
 
 def services_of(request: Request) -> AppState:
-    """Return the parts of this server."""
-    parts: AppState = request.app.state.services
-    return parts
+    """Return the services of this server."""
+    services: AppState = request.app.state.services
+    return services
 
 
-async def parts_of(request: Request) -> AppState:
-    """Return the parts of this server; not on a thread, as FastAPI calls what is not async."""
+async def services_dependency(request: Request) -> AppState:
+    """Return the services of this server; not on a thread, as FastAPI calls what is not async."""
     return services_of(request)
 
 
 async def caller(request: Request) -> AuthContext:
     """Return who is calling, verified; raises NotAuthenticated (401), LimitExceeded (429)."""
-    parts = services_of(request)
+    services = services_of(request)
     header = request.headers.get("authorization")
     address = request.client.host if request.client else ""
     try:
-        entry = parts.authenticator.authenticate(header)
+        entry = services.authenticator.authenticate(header)
     except NotAuthenticated:
         if header is not None:
-            await parts.limits.wrong_key(address)
-            parts.audit.note("login_failed", None, address=address)
+            await services.limits.wrong_key(address)
+            services.audit.note("login_failed", None, address=address)
         raise
-    parts.audit.entered(entry, address)
+    services.audit.entered(entry, address)
     request.scope["carrel.caller"] = entry.auth  # for the log
     request.scope["carrel.key"] = entry.key.id if entry.key else ""  # for jobs
     route = getattr(request.scope.get("route"), "path", "")
-    request.scope["carrel.limits"] = await parts.limits.enter(entry.auth, entry.key, route)
+    request.scope["carrel.limits"] = await services.limits.enter(entry.auth, entry.key, route)
     return entry.auth
 
 
@@ -172,5 +261,5 @@ def with_role(auth: AuthContext, roles: set[str]) -> AuthContext:
 Caller = Annotated[AuthContext, Depends(caller)]
 Admin = Annotated[AuthContext, Depends(admin)]
 DocumentWriter = Annotated[AuthContext, Depends(writer)]
-Parts = Annotated[AppState, Depends(parts_of)]
+Services = Annotated[AppState, Depends(services_dependency)]
 Asking = Annotated[Runner, Depends(runner)]

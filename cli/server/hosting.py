@@ -18,7 +18,7 @@ from serve.access.network import address_of, check_mode
 from serve.app import make_app
 from serve.operator.command import Command
 from serve.operator.control import Control
-from serve.runs.watch import Claims
+from serve.runs.observers import Claims
 from serve.self_checks import warm_up
 from serve.server import serve as serve_app
 from serve.services import AppState, make_app_state

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from app.session import Session
     from core.auth import AuthContext
     from serve.operator.command import Command
-    from serve.runs.watch import Claims
+    from serve.runs.observers import Claims
 
 StreamName = Literal["out", "err"]
 

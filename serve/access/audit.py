@@ -13,7 +13,7 @@ from core.settings import Settings
 from core.trace import RunRecord, Step
 from serve.access.auth import AuthenticatedCaller as Entered
 from serve.errors import new_id
-from serve.runs.watch import NullObserver, RunObserver
+from serve.runs.observers import NullObserver, RunObserver
 from serve.telemetry.logs import log
 from stores.accounts.audit import AuditEntry, AuditLog, Kind
 

@@ -25,7 +25,7 @@ from core.errors import OperatorError
 from core.settings import Settings
 from core.trace import RunRecord, Step
 from serve.errors import LimitExceeded
-from serve.runs.watch import NullObserver, RunObserver
+from serve.runs.observers import NullObserver, RunObserver
 from serve.telemetry.logs import log
 from stores.accounts.keys import Key, Spending
 

@@ -15,7 +15,7 @@ from core.errors import PolicyError
 from core.metadata import ANY
 from serve.access.auth import ANONYMOUS
 from serve.errors import NotFound
-from serve.services import Admin, Parts
+from serve.services import Admin, Services
 from stores.accounts.keys import OPERATOR, Key
 
 router = APIRouter(prefix="/api/v1")
@@ -40,14 +40,14 @@ class KeyRequest(BaseModel):
 
 
 @router.get("/keys", tags=["keys"])
-async def keys(auth: Admin, parts: Parts) -> dict[str, Any]:
+async def keys(auth: Admin, services: Services) -> dict[str, Any]:
     """List the keys of the caller's tenant, the oldest first, without their secrets."""
-    found = await parts.runner.do(auth, lambda: parts.keys.listed(auth.tenant))
+    found = await services.runner.do(auth, lambda: services.keys.listed(auth.tenant))
     return {"keys": [key.describe() for key in found]}
 
 
 @router.post("/keys", tags=["keys"], status_code=201)
-async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
+async def create(body: KeyRequest, auth: Admin, services: Services) -> dict[str, Any]:
     """Make a key for a caller of the same tenant; its secret is in this answer alone.
 
     Its name is the admin's own, or one that nobody has used: it would read what they asked.
@@ -56,7 +56,7 @@ async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
     roles = frozenset(checked_name("role", role) for role in body.roles)
 
     others = user not in ("", auth.user)
-    if others and (user == ANONYMOUS or parts.authenticator.takes_tokens):
+    if others and (user == ANONYMOUS or services.authenticator.takes_tokens):
         raise PolicyError(
             "an admin cannot make keys for this name",
             value=user,
@@ -66,7 +66,7 @@ async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
     sources, policy = _within(auth, body)
 
     def make() -> tuple[str, Key]:
-        text, key = parts.keys.create(
+        text, key = services.keys.create(
             auth.tenant,
             user=user,
             roles=roles,
@@ -75,10 +75,10 @@ async def create(body: KeyRequest, auth: Admin, parts: Parts) -> dict[str, Any]:
             days=body.expires_days or 0,
             unused=others,
         )
-        parts.audit.record("key_created", auth, **key.facts())
+        services.audit.record("key_created", auth, **key.facts())
         return text, key
 
-    text, key = await parts.runner.do(auth, make)
+    text, key = await services.runner.do(auth, make)
     return {"key": text, **key.describe()}
 
 
@@ -102,23 +102,23 @@ def _within(auth: AuthContext, body: KeyRequest) -> tuple[Sequence[str] | None, 
 async def revoke(
     key_id: Annotated[str, Path(max_length=64, description="Id of a key of the tenant.")],
     auth: Admin,
-    parts: Parts,
+    services: Services,
 ) -> None:
     """Revoke a key of the same tenant for good."""
 
     def work() -> None:
-        if key_id not in {key.id for key in parts.keys.listed(auth.tenant)}:
+        if key_id not in {key.id for key in services.keys.listed(auth.tenant)}:
             raise NotFound("there is no such key in your tenant")  # may be a secret by mistake
-        parts.keys.revoke(key_id)
-        parts.audit.record("key_revoked", auth, key=key_id)
+        services.keys.revoke(key_id)
+        services.audit.record("key_revoked", auth, key=key_id)
 
-    await parts.runner.do(auth, work)
+    await services.runner.do(auth, work)
 
 
 @router.get("/audit", tags=["audit"])
 async def audit(
     auth: Admin,
-    parts: Parts,
+    services: Services,
     before: Annotated[int | None, Query(ge=1, le=2**62, description="The last `seq` seen.")] = None,
     kind: Annotated[str | None, Query(max_length=32)] = None,
     document: Annotated[
@@ -129,21 +129,21 @@ async def audit(
     """List what was recorded of the admin's own tenant, the newest first."""
 
     def listed() -> list[dict[str, Any]]:
-        wanted = partial(parts.audit.log.newest, before=before, kind=kind, document=document)
+        wanted = partial(services.audit.log.newest, before=before, kind=kind, document=document)
         return wanted(auth.tenant, limit=limit)
 
-    found = await parts.runner.do(auth, listed)
+    found = await services.runner.do(auth, listed)
     more = found[-1]["seq"] if len(found) == limit else None
     return {"events": found, "next": more}
 
 
 @router.post("/settings/reload", tags=["settings"])
-async def reload(auth: Admin, parts: Parts) -> dict[str, Any]:
+async def reload(auth: Admin, services: Services) -> dict[str, Any]:
     """Read the settings again and take over those that can change while the server runs."""
-    if auth.tenant != parts.settings.serve.operator_tenant:
+    if auth.tenant != services.settings.serve.operator_tenant:
         raise PolicyError(
             "the settings are the operator's",
             hint="an admin of the tenant serve.operator_tenant may, or send the process SIGHUP",
         )
-    done = await asyncio.to_thread(parts.reload.now, parts, auth)
+    done = await asyncio.to_thread(services.reload.now, services, auth)
     return done.describe()

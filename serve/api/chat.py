@@ -17,7 +17,7 @@ from serve.questions import Question, Utterance, turns_of
 from serve.runs.following import run_stream as event_stream
 from serve.runs.following import unless_gone
 from serve.searching import TOOLS, Collections, Filters, SearchName, searched
-from serve.services import AppState, Asking, Caller, Parts, check_standing
+from serve.services import AppState, Asking, Caller, Services, check_standing
 
 router = APIRouter(prefix="/api/v1")
 
@@ -77,7 +77,7 @@ class AgentChatRequest(BaseModel):
 
 @router.post("/chat", tags=["chat"], response_model=None, responses={200: ANSWERED})
 async def chat(
-    body: AgentChatRequest, request: Request, auth: Caller, asking: Asking, parts: Parts
+    body: AgentChatRequest, request: Request, auth: Caller, asking: Asking, services: Services
 ) -> Response:
     """Answer a question, with citations, or refuse it honestly.
 
@@ -86,7 +86,7 @@ async def chat(
     """
     question = body.asked()
     if body.stream:
-        return await event_stream(request, asking.stream(question, auth), parts.settings)
+        return await event_stream(request, asking.stream(question, auth), services.settings)
     run = await unless_gone(request, asking.run(question, auth))
     check_standing(request)
     return JSONResponse(run.result)
@@ -105,22 +105,24 @@ class SearchRequest(BaseModel):
 
 
 @router.post("/search", tags=["search"], response_model=None, responses={200: FOUND})
-async def search(body: SearchRequest, request: Request, auth: Caller, parts: Parts) -> Response:
+async def search(
+    body: SearchRequest, request: Request, auth: Caller, services: Services
+) -> Response:
     """Return passages, best first, as `carrel search --json` does."""
-    work = partial(_recorded, parts, auth, body)
-    return JSONResponse(await unless_gone(request, parts.runner.do(auth, work)))
+    work = partial(_recorded, services, auth, body)
+    return JSONResponse(await unless_gone(request, services.runner.do(auth, work)))
 
 
-def _recorded(parts: AppState, auth: AuthContext, body: SearchRequest) -> dict[str, Any]:
+def _recorded(services: AppState, auth: AuthContext, body: SearchRequest) -> dict[str, Any]:
     wanted = (body.query, body.collection, body.pipeline, body.k)
-    found = searched(parts.session, auth, *wanted, where=body.where)
-    parts.audit.record(
+    found = searched(services.session, auth, *wanted, where=body.where)
+    services.audit.record(
         "retrieval",
         auth,
         tool=TOOLS[body.pipeline],
         collection=body.collection,
         filter=auth.narrowed(parse_filters(body.where)).describe(),
         evidence=[one["chunk_id"] for one in found["results"]],
-        **parts.audit.question(body.query),
+        **services.audit.question(body.query),
     )
     return found

@@ -11,7 +11,7 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from serve.questions import Storable
 from serve.searching import Collections
-from serve.services import Caller, Parts
+from serve.services import Caller, Services
 from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
 
@@ -39,48 +39,50 @@ class Renamed(Storable):
 
 
 @router.post("", status_code=201)
-async def begin(body: NewConversation, auth: Caller, parts: Parts) -> dict[str, Any]:
+async def begin(body: NewConversation, auth: Caller, services: Services) -> dict[str, Any]:
     """Begin a conversation; its first question gives it a title."""
 
     def create() -> Conversation:
-        parts.catalogue.collections_named(auth, body.collection)
-        return parts.runs.create_conversation(auth.tenant, auth.user, body.collection)
+        services.catalogue.collections_named(auth, body.collection)
+        return services.runs.create_conversation(auth.tenant, auth.user, body.collection)
 
-    made = await parts.runner.do(auth, create)
+    made = await services.runner.do(auth, create)
     return made.describe()
 
 
 @router.get("")
 async def conversations(
     auth: Caller,
-    parts: Parts,
+    services: Services,
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
     before: Annotated[str, Query(max_length=64, description="Id of the last one seen.")] = "",
 ) -> dict[str, Any]:
     """List the caller's conversations, last used first."""
-    kept = parts.runs
+    kept = services.runs
 
     def newest() -> list[Conversation]:
         return kept.newest_conversations(auth, limit, before)
 
-    return {"conversations": [one.describe() for one in await parts.runner.do(auth, newest)]}
+    return {"conversations": [one.describe() for one in await services.runner.do(auth, newest)]}
 
 
 @router.get("/{conversation_id}")
-async def conversation(conversation_id: Id, auth: Caller, parts: Parts) -> dict[str, Any]:
+async def conversation(conversation_id: Id, auth: Caller, services: Services) -> dict[str, Any]:
     """Return a conversation of the caller with its turns, and what it asks back."""
-    kept = parts.runs
+    kept = services.runs
 
     def load() -> dict[str, Any]:
         return shown(kept, auth, conversation_id)
 
-    return await parts.runner.do(auth, load)
+    return await services.runner.do(auth, load)
 
 
 @router.patch("/{conversation_id}")
-async def rename(conversation_id: Id, body: Renamed, auth: Caller, parts: Parts) -> dict[str, Any]:
+async def rename(
+    conversation_id: Id, body: Renamed, auth: Caller, services: Services
+) -> dict[str, Any]:
     """Give a conversation of the caller another title."""
-    kept = parts.runs
+    kept = services.runs
     title = " ".join(body.title.replace("\x00", "").split())
     if not title:
         raise CallerError("a title needs a word", value=body.title)
@@ -90,19 +92,19 @@ async def rename(conversation_id: Id, body: Renamed, auth: Caller, parts: Parts)
         kept.rename_conversation(found, title)
         return kept.load_conversation(auth, conversation_id).describe()
 
-    return await parts.runner.do(auth, save)
+    return await services.runner.do(auth, save)
 
 
 @router.delete("/{conversation_id}", status_code=204)
-async def delete(conversation_id: Id, auth: Caller, parts: Parts) -> Response:
+async def delete(conversation_id: Id, auth: Caller, services: Services) -> Response:
     """Delete a conversation of the caller with its turns, their runs and its history."""
 
     def forget() -> None:
-        with parts.runner.claims.held(auth, conversation_id):
-            parts.session.forget(auth, conversation_id)
-            parts.audit.record("deletion", auth, conversation=conversation_id)
+        with services.runner.claims.held(auth, conversation_id):
+            services.session.forget(auth, conversation_id)
+            services.audit.record("deletion", auth, conversation=conversation_id)
 
-    await parts.runner.do(auth, forget)
+    await services.runner.do(auth, forget)
     return Response(status_code=204)
 
 

@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 from core.auth import AuthContext
 from core.errors import CallerError
 from serve.errors import NotFound, Refused
-from serve.services import AppState, Caller, DocumentWriter, Parts, check_standing, with_role
+from serve.services import AppState, Caller, DocumentWriter, Services, check_standing, with_role
 from stores.sqlite.catalogue import Collection
 
 router = APIRouter(prefix="/api/v1")
@@ -26,16 +26,16 @@ DocumentId = Annotated[str, Query(max_length=1000)]
 
 
 @router.get("/collections", tags=["documents"])
-async def collections(auth: Caller, parts: Parts) -> dict[str, Any]:
+async def collections(auth: Caller, services: Services) -> dict[str, Any]:
     """List the collections in which the caller may see a document, with the number of those."""
-    found = await parts.runner.do(auth, lambda: parts.catalogue.list_collections(auth))
-    return {"collections": found, **_warned(parts)}
+    found = await services.runner.do(auth, lambda: services.catalogue.list_collections(auth))
+    return {"collections": found, **_warned(services)}
 
 
 @router.get("/documents", tags=["documents"])
 async def documents(
     auth: Caller,
-    parts: Parts,
+    services: Services,
     collection: CollectionName = "default",
     after: Annotated[str, Query(max_length=1000, description="The last id already seen.")] = "",
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
@@ -43,10 +43,10 @@ async def documents(
     """List documents that the caller may see, ordered by id."""
 
     def listed() -> list[dict[str, Any]]:
-        found = parts.session.catalogue.visible_collection(auth, collection)
-        return parts.catalogue.list_documents(auth, found, after=after, limit=limit)
+        found = services.session.catalogue.visible_collection(auth, collection)
+        return services.catalogue.list_documents(auth, found, after=after, limit=limit)
 
-    return {"documents": await parts.runner.do(auth, listed), **_warned(parts)}
+    return {"documents": await services.runner.do(auth, listed), **_warned(services)}
 
 
 @router.post(
@@ -63,32 +63,32 @@ async def documents(
 async def upload(
     request: Request,
     auth: DocumentWriter,
-    parts: Parts,
+    services: Services,
     name: Annotated[str, Query(max_length=200, description="File name, which says its format.")],
     collection: CollectionName = "default",
     role: Annotated[list[str] | None, Query(max_length=50, description="Who may read it.")] = None,
 ) -> dict[str, Any]:
     """Take a document, the body as it is, and ingest it in the background; returns the job."""
     key: str = request.scope["carrel.key"]
-    job, path = parts.jobs.prepare(auth, collection, name, role or [], key)
+    job, path = services.jobs.prepare(auth, collection, name, role or [], key)
     try:
         if not await _written(request, path):
             raise Refused(400, "empty", "an upload has at least one byte", value=name)
         check_standing(request)  # a body may take a minute to arrive
         facts = {"job": job.id, "collection": collection, "readers": role or []}
-        facts |= parts.audit.log.document(job.name)
-        await parts.runner.do(auth, lambda: parts.audit.record("upload", auth, **facts))
+        facts |= services.audit.log.document(job.name)
+        await services.runner.do(auth, lambda: services.audit.record("upload", auth, **facts))
     except BaseException:
-        parts.jobs.discard(job)
+        services.jobs.discard(job)
         raise
-    await asyncio.to_thread(parts.jobs.start, job)
+    await asyncio.to_thread(services.jobs.start, job)
     return job.describe()
 
 
 @router.get("/documents/passages", tags=["documents"])
 async def passages(
     auth: Caller,
-    parts: Parts,
+    services: Services,
     document_id: DocumentId,
     collection: CollectionName = "default",
     around: Annotated[int, Query(ge=0, le=MOST, description="Number of a passage, from 0.")] = 0,
@@ -98,49 +98,51 @@ async def passages(
     """Return a document that the caller may see, and its passages around one of them."""
 
     def read() -> dict[str, Any]:
-        found = _found(parts, auth, collection, document_id)
-        document = parts.catalogue.describe_document(auth, found, document_id)
+        found = _found(services, auth, collection, document_id)
+        document = services.catalogue.describe_document(auth, found, document_id)
         if document is None:
             raise _missing(document_id)
         span = around - before, around + after
-        listed = parts.catalogue.list_passages(auth, found, document_id, *span)
+        listed = services.catalogue.list_passages(auth, found, document_id, *span)
         given = {"evidence": [one["chunk_id"] for one in listed], "filter": auth.describe()}
         facts = {"tool": "passages", "collection": collection, **given}
-        parts.audit.record("retrieval", auth, **facts, **parts.audit.log.document(document_id))
+        services.audit.record(
+            "retrieval", auth, **facts, **services.audit.log.document(document_id)
+        )
         return {"document": document, "passages": listed}
 
-    return await parts.runner.do(auth, read)
+    return await services.runner.do(auth, read)
 
 
 @router.delete("/documents", tags=["documents"], status_code=204, response_class=Response)
 async def delete(
     auth: DocumentWriter,
-    parts: Parts,
+    services: Services,
     document_id: DocumentId,
     collection: CollectionName = "default",
 ) -> None:
     """Delete a document that the caller may see, and its text in stored runs."""
 
     def erase() -> None:
-        found = _found(parts, auth, collection, document_id)
-        log = parts.audit.log
-        if not parts.session.maintenance.erase(auth, found, document_id):
+        found = _found(services, auth, collection, document_id)
+        log = services.audit.log
+        if not services.session.maintenance.erase(auth, found, document_id):
             raise _missing(document_id)
-        parts.audit.record("deletion", auth, collection=collection, **log.document(document_id))
-        parts.jobs.after_deletion(auth, collection)
+        services.audit.record("deletion", auth, collection=collection, **log.document(document_id))
+        services.jobs.after_deletion(auth, collection)
 
-    await parts.runner.do(auth, erase)
+    await services.runner.do(auth, erase)
 
 
-def _warned(parts: AppState) -> dict[str, list[str]]:
+def _warned(services: AppState) -> dict[str, list[str]]:
     """Return the warnings that a list comes with, nothing where the data is whole."""
-    warnings = parts.session.store.warnings()
+    warnings = services.session.store.warnings()
     return {"warnings": warnings} if warnings else {}
 
 
-def _found(parts: AppState, auth: AuthContext, collection: str, document_id: str) -> Collection:
+def _found(services: AppState, auth: AuthContext, collection: str, document_id: str) -> Collection:
     try:
-        return parts.session.catalogue.visible_collection(auth, collection)
+        return services.session.catalogue.visible_collection(auth, collection)
     except CallerError:
         raise _missing(document_id) from None
 
@@ -173,7 +175,7 @@ JobId = Annotated[str, PathParameter(max_length=64, description="Id of a job of 
 @router.get("/jobs", tags=["jobs"])
 async def jobs(
     auth: Caller,
-    parts: Parts,
+    services: Services,
     everyone: Annotated[
         Literal["true", "false"],
         Query(alias="all", description="Those of the whole tenant, for its admins."),
@@ -182,19 +184,21 @@ async def jobs(
 ) -> dict[str, Any]:
     """List the newest jobs of the caller, the newest first."""
     if whole := everyone == "true":
-        with_role(auth, {parts.settings.serve.admin_role})
-    found = await parts.runner.do(auth, lambda: parts.jobs.newest(auth, limit, everyone=whole))
+        with_role(auth, {services.settings.serve.admin_role})
+    found = await services.runner.do(
+        auth, lambda: services.jobs.newest(auth, limit, everyone=whole)
+    )
     return {"jobs": [one.describe() for one in found]}
 
 
 @router.get("/jobs/{job_id}", tags=["jobs"])
-async def job(job_id: JobId, auth: Caller, parts: Parts) -> dict[str, Any]:
+async def job(job_id: JobId, auth: Caller, services: Services) -> dict[str, Any]:
     """Return how far a job of the caller is."""
-    found = await asyncio.to_thread(parts.jobs.find, auth, job_id)
+    found = await asyncio.to_thread(services.jobs.find, auth, job_id)
     return found.describe()
 
 
 @router.delete("/jobs/{job_id}", tags=["jobs"], status_code=204, response_class=Response)
-async def cancel(job_id: JobId, auth: Caller, parts: Parts) -> None:
+async def cancel(job_id: JobId, auth: Caller, services: Services) -> None:
     """Cancel an upload of the caller; what of it was ingested already stays."""
-    await asyncio.to_thread(parts.jobs.cancel, auth, job_id)
+    await asyncio.to_thread(services.jobs.cancel, auth, job_id)

@@ -16,7 +16,7 @@ from display.path import graph_drawing, path_drawing
 from display.plan_drawing import outcome_of, plan_drawing, plan_of
 from serve.api.shapes import EXPORTED
 from serve.errors import NotFound
-from serve.services import Caller, Parts
+from serve.services import Caller, Services
 from stores.ports import RunLog
 from stores.runlog.runs import Rating
 
@@ -27,11 +27,11 @@ RunId = Annotated[str, Path(max_length=64, description="Id of a run of the calle
 
 @router.get("/runs", tags=["runs"])
 async def runs(
-    auth: Caller, parts: Parts, limit: Annotated[int, Query(ge=1, le=200)] = 20
+    auth: Caller, services: Services, limit: Annotated[int, Query(ge=1, le=200)] = 20
 ) -> dict[str, Any]:
     """List the caller's newest runs."""
-    store = parts.session.runs
-    found = await parts.runner.do(auth, lambda: store.newest(auth, limit))
+    store = services.session.runs
+    found = await services.runner.do(auth, lambda: store.newest(auth, limit))
     return {
         "runs": [
             run.model_dump(include={"run_id", "collection", "question", "pipeline", "created_at"})
@@ -42,10 +42,10 @@ async def runs(
 
 
 @router.get("/runs/{run_id}", tags=["runs"])
-async def run(run_id: RunId, auth: Caller, parts: Parts) -> dict[str, Any]:
+async def run(run_id: RunId, auth: Caller, services: Services) -> dict[str, Any]:
     """Return one run of the caller with its result and its trail, as far as they may see it now."""
-    store = parts.session.runs
-    found = await parts.runner.do(auth, lambda: own_run(store, auth, run_id))
+    store = services.session.runs
+    found = await services.runner.do(auth, lambda: own_run(store, auth, run_id))
     return found.model_dump(mode="json", exclude={"tenant", "user"})
 
 
@@ -68,26 +68,26 @@ DRAWN: dict[int | str, dict[str, Any]] = {
 
 
 @router.get("/graph.svg", tags=["drawings"], response_class=Response, responses=DRAWN)
-async def graph(auth: Caller, parts: Parts) -> Response:
+async def graph(auth: Caller, services: Services) -> Response:
     """Draw the graph: every node of a run and every way between them."""
-    return _drawn(await parts.runner.do(auth, graph_drawing))
+    return _drawn(await services.runner.do(auth, graph_drawing))
 
 
 @router.get("/runs/{run_id}/graph.svg", tags=["drawings"], response_class=Response, responses=DRAWN)
-async def run_graph(run_id: RunId, auth: Caller, parts: Parts) -> Response:
+async def run_graph(run_id: RunId, auth: Caller, services: Services) -> Response:
     """Draw the path of one run of the caller over the graph, with how often it went each way."""
-    store = parts.session.runs
+    store = services.session.runs
 
     def make() -> Markup:
         return path_drawing(own_run(store, auth, run_id))
 
-    return _drawn(await parts.runner.do(auth, make))
+    return _drawn(await services.runner.do(auth, make))
 
 
 @router.get("/runs/{run_id}/plan.svg", tags=["drawings"], response_class=Response, responses=DRAWN)
-async def run_plan(run_id: RunId, auth: Caller, parts: Parts) -> Response:
+async def run_plan(run_id: RunId, auth: Caller, services: Services) -> Response:
     """Draw the plan of one run of the caller: questions, values found, what was not answered."""
-    store = parts.session.runs
+    store = services.session.runs
 
     def make() -> Markup:
         run = own_run(store, auth, run_id)
@@ -96,7 +96,7 @@ async def run_plan(run_id: RunId, auth: Caller, parts: Parts) -> Response:
             raise NotFound("this run ended before it had a plan", value=run_id)
         return plan_drawing(plan, outcome_of(run))
 
-    return _drawn(await parts.runner.do(auth, make))
+    return _drawn(await services.runner.do(auth, make))
 
 
 def _drawn(markup: Markup) -> Response:
@@ -114,28 +114,28 @@ class FeedbackRequest(BaseModel):
 
 
 @router.post("/feedback", tags=["feedback"], status_code=201)
-async def give(body: FeedbackRequest, auth: Caller, parts: Parts) -> dict[str, Any]:
+async def give(body: FeedbackRequest, auth: Caller, services: Services) -> dict[str, Any]:
     """Keep the caller's opinion of one of their runs; a later one replaces it."""
     comment = body.comment.encode("utf-8", "replace").decode("utf-8").replace("\x00", "")
 
     def save() -> None:
-        run = own_run(parts.session.runs, auth, body.run_id)
-        parts.runs.save_feedback(auth.tenant, auth.user, run.run_id, body.rating, comment)
+        run = own_run(services.session.runs, auth, body.run_id)
+        services.runs.save_feedback(auth.tenant, auth.user, run.run_id, body.rating, comment)
 
-    await parts.runner.do(auth, save)
+    await services.runner.do(auth, save)
     return {"run_id": body.run_id, "rating": body.rating, "comment": comment}
 
 
 @router.get("/feedback", tags=["feedback"], response_model=None, responses={200: EXPORTED})
 async def export(
     auth: Caller,
-    parts: Parts,
+    services: Services,
     form: Annotated[Literal["json", "jsonl"], Query(alias="format")] = "json",
 ) -> Response:
     """Export the caller's opinions; for an admin, those of the whole tenant."""
-    everyone = parts.settings.serve.admin_role in auth.roles
-    found = await parts.runner.do(
-        auth, lambda: list(parts.runs.export_feedback(auth, everyone=everyone))
+    everyone = services.settings.serve.admin_role in auth.roles
+    found = await services.runner.do(
+        auth, lambda: list(services.runs.export_feedback(auth, everyone=everyone))
     )
     if form == "json":
         return Response(_text({"feedback": found}), media_type="application/json")

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request, Response
 
 from core.distribution import program_version
 from serve.api.shapes import COUNTED, Figures
-from serve.services import Admin, Caller, Parts
+from serve.services import Admin, Caller, Services
 
 router = APIRouter()
 
@@ -16,34 +16,34 @@ PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 
 @router.get("/api/v1/health", tags=["health"])
-async def health(parts: Parts) -> dict[str, Any]:
+async def health(services: Services) -> dict[str, Any]:
     """Say that the server answers, and whether its data is intact; needs no key.
 
     When it is not, `status` is "degraded" and `reasons` say in general what is damaged.
     """
-    reasons = parts.session.store.warnings()
+    reasons = services.session.store.warnings()
     return {"status": "degraded", "reasons": reasons} if reasons else {"status": "ok"}
 
 
 @router.get("/metrics", tags=["health"], response_model=None, responses={200: COUNTED})
-async def metrics(auth: Admin, parts: Parts) -> Response:
+async def metrics(auth: Admin, services: Services) -> Response:
     """Return counts and times for Prometheus; needs the admin's role."""
-    return Response(parts.metrics.text(), media_type=PROMETHEUS)
+    return Response(services.metrics.text(), media_type=PROMETHEUS)
 
 
 @router.get("/api/v1/metrics", tags=["health"], responses={200: {"model": Figures}})
-async def figures(auth: Admin, parts: Parts) -> dict[str, Any]:
+async def figures(auth: Admin, services: Services) -> dict[str, Any]:
     """Return counts, times and hit rates of this server as JSON; needs the admin's role.
 
     Times are of the latest requests and runs, a thousand of each.
     """
-    return parts.metrics.figures()
+    return services.metrics.figures()
 
 
 @router.get("/api/v1/me", tags=["me"])
-async def me(request: Request, auth: Caller, parts: Parts) -> dict[str, Any]:
+async def me(request: Request, auth: Caller, services: Services) -> dict[str, Any]:
     """Say who the caller is, what they may do, and what one of their runs may spend."""
-    settings = parts.settings
+    settings = services.settings
     return {
         "tenant": auth.tenant,
         "user": auth.user,

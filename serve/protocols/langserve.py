@@ -37,7 +37,7 @@ from serve.protocols.langserve_schemas import (
     question_of,
 )
 from serve.questions import AnswerText, RunEvent, Runner
-from serve.runs.following import Following, begun, event_stream, json_text, result_of, unless_gone
+from serve.runs.following import FollowedRun, begun, event_stream, json_text, result_of, unless_gone
 from serve.services import check_standing, while_standing
 
 BATCH = 64  # inputs that one LangServe batch may hold
@@ -111,7 +111,7 @@ class Agent:
         self, given: AgentInput, config: AgentConfig | None, path: AgentConfig, auth: AuthContext
     ) -> dict[str, Any]:
         """Return the result of one question; cancelled with the task that waits for it."""
-        run = Following(self.runner, question_of(given, _over(config, path)), auth)
+        run = FollowedRun(self.runner, question_of(given, _over(config, path)), auth)
         try:
             return await result_of(run, [])
         finally:
@@ -155,7 +155,7 @@ class Agent:
 
     async def begun(
         self, given: AgentInput, config: AgentConfig | None, path: AgentConfig, auth: AuthContext
-    ) -> Following:
+    ) -> FollowedRun:
         """Return a run whose first event is there, so that what keeps it out has a status."""
         return await begun(self.runner, question_of(given, _over(config, path)), auth)
 
@@ -296,7 +296,7 @@ def _schema(model: Any) -> Callable[[], dict[str, Any]]:  # noqa: ANN401  # a py
 
 
 async def _sent(
-    request: Request, run: Following, values: AsyncIterator[Any], *first: dict[str, str]
+    request: Request, run: FollowedRun, values: AsyncIterator[Any], *first: dict[str, str]
 ) -> Events:
     """Yield the events of a stream: what comes first, the values, and how it ended."""
     try:

@@ -44,7 +44,7 @@ from serve.protocols.openai_sources import (
     url_citations,
 )
 from serve.questions import AnswerText, Question, RunEvent, Runner
-from serve.runs.following import Following, begun, event_stream, json_text, result_of, unless_gone
+from serve.runs.following import FollowedRun, begun, event_stream, json_text, result_of, unless_gone
 from serve.services import check_standing, while_standing
 
 KEPT = ("conversation_id", "clarification")  # of a run within a conversation
@@ -253,7 +253,7 @@ class Chat:
 
     async def whole(self, runner: Runner, question: Question, auth: AuthContext) -> Response:
         """Return the response when the run has ended; cancelled with its task."""
-        run = Following(runner, question, auth)
+        run = FollowedRun(runner, question, auth)
         steps: list[dict[str, Any]] = []
         try:
             result = told(await result_of(run, steps))
@@ -262,7 +262,7 @@ class Chat:
         content = self.completion.whole(result, steps, with_footer=self.footer)
         return Response(json_text(content), media_type="application/json")
 
-    async def lines(self, run: Following, request: Request) -> AsyncIterator[dict[str, str]]:
+    async def lines(self, run: FollowedRun, request: Request) -> AsyncIterator[dict[str, str]]:
         """Yield the events of the stream."""
         try:
             async for chunk in self.chunks(while_standing(request, run)):

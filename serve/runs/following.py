@@ -49,7 +49,7 @@ Ended = Exception | None
 _pumps: set[asyncio.Task[None]] = set()  # the event loop itself holds its tasks only weakly
 
 
-class Following:
+class FollowedRun:
     """Yield the events of one run; `close` cancels the run and frees its slot.
 
     The runner's generator is started, read and closed by one task, whichever tasks read from here.
@@ -97,9 +97,9 @@ class Following:
         self._pump.cancel()
 
 
-async def begun(runner: Runner, question: Question, auth: AuthContext) -> Following:
+async def begun(runner: Runner, question: Question, auth: AuthContext) -> FollowedRun:
     """Return a run whose first event is there, so that what keeps it out is raised here."""
-    run = Following(runner, question, auth)
+    run = FollowedRun(runner, question, auth)
     try:
         await run.begin()
     except BaseException:
@@ -128,7 +128,7 @@ def json_text(value: Any) -> str:  # noqa: ANN401  # whatever a protocol sends
 
 
 def event_stream(
-    events: AsyncIterator[dict[str, str]], run: Following, settings: Settings
+    events: AsyncIterator[dict[str, str]], run: FollowedRun, settings: Settings
 ) -> EventSourceResponse:
     """Send {"data", "event"?} dicts of a run as they come; the run ends when the client leaves."""
 

@@ -19,9 +19,9 @@ from core.trace import RunRecord, Step, StreamEvent
 from models.chat.types import ModelCancelled
 from serve.errors import Busy
 from serve.questions import Question, RunEvent
-from serve.runs.finished import Finished
+from serve.runs.answer_cache import AnswerCache
+from serve.runs.observers import Claims, RunGates, RunObservers
 from serve.runs.pool import RETRY_SECONDS, FairPool, Owner, PoolLimits, Ticket
-from serve.runs.watch import Claims, RunObservers, Watchers
 
 CANCEL_SECONDS = 5  # that questions have to notice that they are cancelled
 
@@ -33,7 +33,7 @@ def discard(event: object) -> None:
 
 
 @dataclass(frozen=True)
-class Listener:
+class RunCallbacks:
     """Who is sent the events of a run: a client, who may give up, and the observers."""
 
     gave_up: threading.Event
@@ -51,52 +51,52 @@ class Listener:
         self.post(RunEvent(event.kind, {"text": event.text}))
 
 
-class Asker:
+class Answerer:
     """Run questions over one session until `stopping` is set."""
 
     def __init__(self, session: Session, settings: Settings, stopping: threading.Event) -> None:
-        """Remember no answers until `finished` is given."""
+        """Remember no answers until `cache` is given."""
         self._session = session
         self._settings = settings
         self._stopping = stopping
-        self.finished: Finished | None = None
+        self.cache: AnswerCache | None = None
 
     def use(self, settings: Settings) -> None:
         """Keep to these settings from now on."""
         self._settings = settings
 
-    def ask(self, question: Question, auth: AuthContext, listener: Listener) -> RunRecord:
+    def ask(self, question: Question, auth: AuthContext, callbacks: RunCallbacks) -> RunRecord:
         """Return the finished run, or the one that has answered the same; raises a CarrelError."""
         run: RunRecord | None = None
         try:
-            self._check(listener)
-            finished = self.finished
-            asked = finished.asked(question, auth) if finished else None
-            run = finished.known(asked, auth) if finished else None
+            self._check(callbacks)
+            cache = self.cache
+            asked = cache.asked(question, auth) if cache else None
+            run = cache.known(asked, auth) if cache else None
             if run is not None:
                 for step in run.trail:
-                    listener.observers.on_step(
+                    callbacks.observers.on_step(
                         step.model_copy(update={"calls": []})
                     )  # nothing is spent
-                    listener.step(step)
+                    callbacks.step(step)
                 return run
-            run = self._run(question, auth, listener)
-            if finished is not None:
-                finished.ended(asked, run)
+            run = self._run(question, auth, callbacks)
+            if cache is not None:
+                cache.ended(asked, run)
             return run
         except ModelCancelled:
-            if not listener.gave_up.is_set():  # the server stops; the caller is still there
+            if not callbacks.gave_up.is_set():  # the server stops; the caller is still there
                 again = RETRY_SECONDS
                 raise Busy("the server is stopping", retry_after=again) from None
             raise
         finally:
-            listener.observers.on_end(run)
+            callbacks.observers.on_end(run)
 
-    def _run(self, question: Question, auth: AuthContext, listener: Listener) -> RunRecord:
+    def _run(self, question: Question, auth: AuthContext, callbacks: RunCallbacks) -> RunRecord:
         def on_step(step: Step) -> None:
-            listener.observers.on_step(step)
-            self._check(listener)
-            listener.step(step)
+            callbacks.observers.on_step(step)
+            self._check(callbacks)
+            callbacks.step(step)
 
         return self._session.ask(
             question.text,
@@ -108,15 +108,15 @@ class Asker:
             clarify=question.clarify,
             where=question.where,
             on_step=on_step,
-            on_stream=listener.text,
-            cancelled=lambda: self._cancelled(listener),
+            on_stream=callbacks.text,
+            cancelled=lambda: self._cancelled(callbacks),
         )
 
-    def _cancelled(self, listener: Listener) -> bool:
-        return listener.gave_up.is_set() or self._stopping.is_set()
+    def _cancelled(self, callbacks: RunCallbacks) -> bool:
+        return callbacks.gave_up.is_set() or self._stopping.is_set()
 
-    def _check(self, listener: Listener) -> None:
-        if self._cancelled(listener):
+    def _check(self, callbacks: RunCallbacks) -> None:
+        if self._cancelled(callbacks):
             raise ModelCancelled("the caller gave up while the run was at work")
 
 
@@ -135,23 +135,21 @@ class SessionRunner:
     Both have their own threads, so that a search does not wait for questions of a slow model.
     """
 
-    def __init__(
-        self, session: Session, settings: Settings, watchers: Watchers | None = None
-    ) -> None:
-        """Start no thread yet; `watchers` let questions begin and follow them."""
+    def __init__(self, session: Session, settings: Settings, gates: RunGates | None = None) -> None:
+        """Start no thread yet; `gates` let questions begin and follow them."""
         self.condition = session.maintenance.condition
-        self._watchers = watchers or Watchers()
+        self._gates = gates or RunGates()
         self._settings = settings
         self._stopping = threading.Event()
         self.claims = Claims()
-        self.asker = Asker(session, settings, self._stopping)
+        self.answerer = Answerer(session, settings, self._stopping)
         self.asks = FairPool("ask", _limits(settings, ask_threads(session, settings)))
         self.searches = FairPool("search", _limits(settings, settings.serve.search_threads))
 
     def use(self, settings: Settings) -> None:
         """Keep to the limits of these settings from now on; the number of threads stays."""
         self._settings = settings
-        self.asker.use(settings)
+        self.answerer.use(settings)
         for pool in (self.asks, self.searches):
             pool.use(_limits(settings, pool.threads))
 
@@ -161,10 +159,10 @@ class SessionRunner:
         When the task is cancelled the run is too.
         """
         gave_up = threading.Event()
-        notes = await self._watchers.admit(auth)
+        observers = await self._gates.admit(auth)
 
         def ask() -> RunRecord:
-            return self.asker.ask(question, auth, Listener(gave_up, notes))
+            return self.answerer.ask(question, auth, RunCallbacks(gave_up, observers))
 
         return await self._awaited(self.asks, auth, ask, gave_up, self._claimed(question, auth))
 
@@ -173,13 +171,13 @@ class SessionRunner:
         gave_up = threading.Event()
         events: asyncio.Queue[object] = asyncio.Queue()
         post = _poster(asyncio.get_running_loop(), events)
-        notes = await self._watchers.admit(auth)
+        observers = await self._gates.admit(auth)
         give_back = self._claimed(question, auth)
 
         def work() -> None:
             ended: object
             try:
-                run = self.asker.ask(question, auth, Listener(gave_up, notes, post))
+                run = self.answerer.ask(question, auth, RunCallbacks(gave_up, observers, post))
                 ended = RunEvent("result", run.result)
             except BaseException as error:  # crosses to the loop, which raises it
                 ended = error

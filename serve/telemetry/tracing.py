@@ -16,7 +16,7 @@ from core.auth import AuthContext
 from core.distribution import require_extra
 from core.settings import Settings
 from core.trace import RunRecord, Step
-from serve.runs.watch import NullObserver, RunObserver
+from serve.runs.observers import NullObserver, RunObserver
 from serve.telemetry.metrics import METHODS
 
 if TYPE_CHECKING:

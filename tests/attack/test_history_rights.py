@@ -43,7 +43,7 @@ from reasoning.planning.files import PlanFile
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
 from serve.questions import Question
-from serve.runs.finished import Finished
+from serve.runs.answer_cache import AnswerCache
 from serve.services import make_app_state
 from stores.accounts.keys import Keys
 from stores.erasure.documents import named_document
@@ -321,7 +321,7 @@ def test_a_damaged_and_an_erased_document_are_gone_from_history(world: World) ->
     talk = world.begin()
     run = world.ask(SUM, talk=talk)
     database = parts(world.session.store).database
-    finished = Finished(world.session)
+    finished = AnswerCache(world.session)
     question = Question(text=SUM, collection="work")
     finished.ended(finished.asked(question, LEA), run)
     assert finished.known(finished.asked(question, LEA), LEA) is not None

@@ -20,8 +20,8 @@ from core.errors import OperatorError
 from core.settings import load_settings
 from serve.access.audit import Audit, AuditWriter
 from serve.access.auth import AuthenticatedCaller as Entered
+from serve.runs.observers import RunGates
 from serve.runs.runner import SessionRunner
-from serve.runs.watch import Watchers
 from serve.services import AppState, make_app_state
 from stores.accounts.audit import AuditEntry, AuditLog
 from stores.accounts.keys import Keys
@@ -48,7 +48,7 @@ def audited(session: Session, **changes: Any) -> AppState:
     audit = Audit(AuditLog(parts(session.store).database, settings), settings)
     services = make_app_state(session)
     return replace(
-        services, audit=audit, runner=SessionRunner(session, settings, Watchers([audit]))
+        services, audit=audit, runner=SessionRunner(session, settings, RunGates([audit]))
     )
 
 

@@ -23,9 +23,9 @@ from core.settings import load_settings
 from core.trace import RunRecord, Step
 from reasoning.types import Turn
 from serve.questions import Question
-from serve.runs.finished import Finished, is_whole
-from serve.runs.runner import Listener
-from serve.runs.watch import RunObservers
+from serve.runs.answer_cache import AnswerCache, is_whole
+from serve.runs.observers import RunObservers
+from serve.runs.runner import RunCallbacks
 from serve.services import make_app_state
 from stores.store import parts
 
@@ -121,7 +121,7 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Session]]:
 def answered(session: Session, question: Question = ASKED, auth: AuthContext = ANN) -> bool:
     """Ask as the server does; tell whether the answer was remembered."""
     runner = make_app_state(session).runner
-    run = runner.asker.ask(question, auth, Listener(threading.Event(), RunObservers([])))
+    run = runner.answerer.ask(question, auth, RunCallbacks(threading.Event(), RunObservers([])))
     return bool(run.result.get("cached", False))
 
 
@@ -147,11 +147,11 @@ def test_only_the_same_question_of_the_same_caller_is_remembered(
 
 def test_any_change_of_the_index_leaves_answers_behind(opened: Callable[..., Session]) -> None:
     session = opened()
-    finished = Finished(session)
+    finished = AnswerCache(session)
     keys = [finished.asked(ASKED, ANN)]
     for text, acl in (("42 mm", "editor"), ("43 mm", "")):
         opened.put({"flame.md": FLAMES["flame.md"].replace("42 mm", text)}, acl)  # type: ignore[attr-defined]
-        keys.append(Finished(opened()).asked(ASKED, ANN))
+        keys.append(AnswerCache(opened()).asked(ASKED, ANN))
     first, closed, last = keys
     assert closed is None  # there is nothing that she may see
     assert first is not None and last is not None and first.version < last.version

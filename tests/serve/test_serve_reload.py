@@ -14,8 +14,7 @@ from serving import error_of, held_services, running
 
 from app.session import Session
 from core.settings import Settings, load_settings
-from serve.operator.reload import Reload
-from serve.services import make_app_state
+from serve.services import Reload, make_app_state
 from stores.accounts.keys import Keys
 from stores.store import parts
 

@@ -25,7 +25,7 @@ class RunObserver(Protocol):
         """Called before the caller is sent the end; None when there is no answer. May raise."""
 
 
-class Watcher(Protocol):
+class RunGate(Protocol):
     """Decide whether a run may begin, and observe it."""
 
     async def admit(self, auth: AuthContext) -> RunObserver:
@@ -71,16 +71,16 @@ class RunObservers:
             observer.on_end(run)
 
 
-class Watchers:
+class RunGates:
     """Have several watch every run; without any, runs are just run."""
 
-    def __init__(self, watchers: Sequence[Watcher] = ()) -> None:
+    def __init__(self, gates: Sequence[RunGate] = ()) -> None:
         """Ask them in this order."""
-        self._watchers = watchers
+        self._gates = gates
 
     async def admit(self, auth: AuthContext) -> RunObservers:
         """Return the observers of a run that all of them admitted."""
-        return RunObservers([await watcher.admit(auth) for watcher in self._watchers])
+        return RunObservers([await gate.admit(auth) for gate in self._gates])
 
 
 Key = tuple[str, str, str]

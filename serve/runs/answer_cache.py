@@ -31,7 +31,7 @@ class AnswerKey(NamedTuple):
     version: int
 
 
-class Finished:
+class AnswerCache:
     """Watch runs end, and give a caller who asks the same again the answer they already have.
 
     Only the id of a run is remembered. The run itself is read from the catalogue, as the caller's
