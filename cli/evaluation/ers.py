@@ -43,6 +43,17 @@ from evals.ers import (
 )
 from evals.summary import CONFIDENCE
 
+KeyFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--key",
+        help="Key: which pipeline gave which answer; NAME.key.csv beside the sheet.",
+        show_default=False,
+        parser=named_path,
+        metavar="<path>",
+    ),
+]
+
 
 def import_sheets(
     rater1: Annotated[
@@ -107,16 +118,7 @@ def export_sheet(
         Path,
         typer.Option("--out", help="Sheet: NAME.csv.", parser=named_path, metavar="<path>"),
     ],
-    key: Annotated[
-        Path | None,
-        typer.Option(
-            "--key",
-            help="Key: which pipeline gave which answer; NAME.key.csv beside the sheet.",
-            show_default=False,
-            parser=named_path,
-            metavar="<path>",
-        ),
-    ] = None,
+    key: KeyFile = None,
     pipelines: Annotated[
         str, typer.Option("--pipelines", help="agentic and classic, with a comma between.")
     ] = "agentic,classic",

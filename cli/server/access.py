@@ -17,7 +17,7 @@ from rich.table import Table
 from cli.arguments import DEFAULT_TENANT, Data, Json, Roles, Sources, Tenant, VersionPolicy
 from cli.options import settings_from, storable, storables
 from cli.server.running import host
-from cli.terminal.output import fail, print_json, stderr, stdout, warn
+from cli.terminal.output import counted, fail, print_json, stderr, stdout, warn
 from core.auth import AuthContext, checked_name
 from core.errors import CallerError
 from core.settings import Settings
@@ -133,6 +133,26 @@ def record(accounts: Accounts, settings: Settings, kind: Kind, tenant: str, **fa
 keys_app = typer.Typer(help="Make, list and revoke the keys of callers of `carrel serve`.")
 
 
+Rate = Annotated[
+    int | None,
+    typer.Option(
+        "--rate",
+        min=0,
+        help="Questions a minute; 0: any number.",
+        show_default="as serve.ask_rate",
+    ),
+]
+TokensPerDay = Annotated[
+    int | None,
+    typer.Option(
+        "--tokens-per-day",
+        min=0,
+        help="Tokens of the chat model in 24 hours; 0: any number.",
+        show_default="as serve.tokens_per_day",
+    ),
+]
+
+
 @keys_app.command("create")
 def create(
     tenant: Tenant = DEFAULT_TENANT,
@@ -145,24 +165,8 @@ def create(
     expires: Annotated[
         int, typer.Option("--expires", min=0, help="Days until it expires; 0: never.")
     ] = 0,
-    rate: Annotated[
-        int | None,
-        typer.Option(
-            "--rate",
-            min=0,
-            help="Questions a minute; 0: any number.",
-            show_default="as serve.ask_rate",
-        ),
-    ] = None,
-    tokens_per_day: Annotated[
-        int | None,
-        typer.Option(
-            "--tokens-per-day",
-            min=0,
-            help="Tokens of the chat model in 24 hours; 0: any number.",
-            show_default="as serve.tokens_per_day",
-        ),
-    ] = None,
+    rate: Rate = None,
+    tokens_per_day: TokensPerDay = None,
     data: Data = None,
     as_json: Json = False,
 ) -> None:
@@ -175,11 +179,8 @@ def create(
     with opened_catalogue(
         settings.data, create=True, insecure=settings.storage.insecure_permissions
     ) as kept:
-        keys = kept.accounts.keys
-        if user and (count := sum(one.auth.user == user for one in keys.listed(tenant))):
-            others = "1 other key" if count == 1 else f"{count} other keys"
-            stderr().print(f"[dim]{user} has {others}: they read what is asked with this one[/dim]")
-        text, key = keys.create(
+        _say_who_reads(kept.accounts, tenant, user)
+        text, key = kept.accounts.keys.create(
             tenant,
             user=user,
             roles=roles,
@@ -195,6 +196,13 @@ def create(
         return
     stderr().print("[dim]This is shown once; send it as `Authorization: Bearer …`:[/dim]")
     stdout().print(text)
+
+
+def _say_who_reads(accounts: Accounts, tenant: str, user: str) -> None:
+    """Say which other keys of the user read what is asked with a new one."""
+    if user and (count := sum(one.auth.user == user for one in accounts.keys.listed(tenant))):
+        others = counted(count, "other key")
+        stderr().print(f"[dim]{user} has {others}: they read what is asked with this one[/dim]")
 
 
 @keys_app.command("list")

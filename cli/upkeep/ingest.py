@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -29,6 +29,10 @@ from core.profile import load_profile
 from core.settings import load_settings
 from ingest.loaders.formats import known_formats
 from ingest.summary import Summary, Tally
+
+if TYPE_CHECKING:
+    from app.session import Session
+    from stores.sqlite.catalogue import Collection
 
 SHOWN_FAILURES = 20
 
@@ -147,13 +151,21 @@ def run_ingest(
             summary = pipeline.run(paths, prune=prune)
         finally:
             session.intake.drop_collection_if_empty(target)
-        done = {"collection": collection, "files": summary.indexed, "readers": sorted(readers)}
-        if summary.indexed:
-            record(session.accounts, session.settings, "upload", tenant, **done)
-        if summary.removed:
-            gone = {"collection": collection, "documents": summary.removed}
-            record(session.accounts, session.settings, "deletion", tenant, **gone)
+        _record(session, target, summary, readers)
         return summary
+
+
+def _record(
+    session: Session, target: Collection, summary: Summary, readers: frozenset[str]
+) -> None:
+    """Have the audit log name what came in and what went."""
+    accounts, settings, tenant = session.accounts, session.settings, target.tenant
+    if summary.indexed:
+        done = {"collection": target.name, "files": summary.indexed, "readers": sorted(readers)}
+        record(accounts, settings, "upload", tenant, **done)
+    if summary.removed:
+        gone = {"collection": target.name, "documents": summary.removed}
+        record(accounts, settings, "deletion", tenant, **gone)
 
 
 def summary_json(summary: Summary) -> dict[str, Any]:

@@ -220,12 +220,7 @@ def openai_router(
             conversation = await run_in_threadpool(begin, auth, question.collection)
         if conversation is not None:
             question = continued(question, body.model, conversation)
-        wanted = body.carrel.sources
-        chat = Chat(
-            completion=Completion(body.model, with_usage=bool(body.stream) and body.with_usage),
-            footer=settings.serve.openai_sources if wanted is None else wanted,
-            webui="open-webui" in (events, body.carrel.events),
-        )
+        chat = _chat_of(body, events, settings)
         if body.stream:
             run = await unless_gone(request, begun(runner, question, auth))
             response: Response = event_stream(chat.lines(run, request), run, settings)
@@ -237,6 +232,16 @@ def openai_router(
         return response
 
     return router
+
+
+def _chat_of(body: ChatCompletionRequest, events: str | None, settings: Settings) -> Chat:
+    """Return how a request wants to be answered."""
+    wanted = body.carrel.sources
+    return Chat(
+        completion=Completion(body.model, with_usage=bool(body.stream) and body.with_usage),
+        footer=settings.serve.openai_sources if wanted is None else wanted,
+        webui="open-webui" in (events, body.carrel.events),
+    )
 
 
 def _model(name: str, created: int) -> dict[str, Any]:
