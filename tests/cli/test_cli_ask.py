@@ -275,3 +275,13 @@ def test_files_of_the_corpus_keep_their_description(library: Path, carrel: Carre
     assert first("绿茶")["language"] == "zh"
     assert first("чайник")["language"] == "ru"
     assert len(FILES) == 6
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_an_ingest_of_nothing_but_bad_files_fails(
+    tmp_path: Path, carrel: Carrel, more: tuple[str, ...]
+) -> None:
+    bad = write_files(tmp_path / "bad", {"empty.txt": "", "half.json": "{"})
+    done = carrel("ingest", bad, *more, data=tmp_path / "data")
+    assert done.code == 1
+    assert "nothing could be ingested: 2 failed" in done.err
