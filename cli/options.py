@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from app.session import Session
     from stores.ports import Record
 
-LONGEST_VERSION = 64
+LONGEST_VERSION = 64  # as a key's version_policy over HTTP
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ METRICS = {  # those of the library study, in its order, and full support
 }
 NOTHING = "–"
 P = "p"
-SMALLEST_P = 0.001
+SMALLEST_P = 0.001  # below it a table says "< 0.001"
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ INK = "#1b1f24"  # lines and letters; inside a page they take the colour of its 
 PAPER = "#ffffff"
 FONT = "DejaVu Sans"  # comes with matplotlib
 SALT = "carrel"
-LABEL = 32
+LABEL = 32  # characters of a name in a chart, chosen
 # Told apart with every kind of colour vision (Okabe and Ito 2008), and seen on black and white.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9")
 
@@ -223,8 +223,8 @@ def label(text: str, place: int) -> str:
 
 GROUP_METRIC = "ndcg@5"
 WIDTH = 7.2  # inches, as all sizes here
-LINE = 0.2
-BINS = 20
+LINE = 0.2  # height of a bar, chosen
+BINS = 20  # of a histogram, chosen
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from stores.sqlite.rows import digest
 AUTH = AuthContext(tenant="evals", user="evals")
 COLLECTION = "corpus"
 FOLDER = "evals"
-BLOCK = 1 << 20
+BLOCK = 1 << 20  # bytes read at once for a hash, chosen
 OTHER_CACHE = "set CARREL_CACHE to another folder"
 
 # (stage, done, total); a total of 0 is not known.

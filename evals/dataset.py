@@ -85,7 +85,7 @@ def object_id(place: str, found: dict[str, Any], shape: str) -> str:
 GRADE = re.compile(r"[+-]?[0-9]{1,6}")
 HEADER = ("query-id", "query_id", "qid", "query")
 SHAPE = "a line is: query id, tab, document id, tab, grade; TREC's four columns are read as well"
-SHOWN = 5
+SHOWN = 5  # names that a message lists, chosen
 
 Judgments = dict[str, dict[str, int]]
 

@@ -136,7 +136,7 @@ def _from_result(evidence: Iterable[dict[str, Any]]) -> list[Hit]:
 WARMUP = 3  # searches before the first one that is timed
 
 UNDETERMINED = "und"
-NOTES_SHOWN = 5
+NOTES_SHOWN = 5  # the most frequent ones; chosen
 _FIGURE = re.compile(r"\d+(?:[.,]\d+)*")
 
 

@@ -153,7 +153,7 @@ def _full_support(grades: Mapping[str, int], ranking: Sequence[str]) -> float:
     return float(bool(relevant) and relevant.issubset(ranking[:SUPPORT_DEPTH]))
 
 
-DIGITS = 6
+DIGITS = 6  # of a figure in JSON
 NO_TYPE = "(no type)"
 # Upper ends of the groups in which the rank of the first relevant document is counted.
 RANK_ENDS = (1, 2, 3, 5, 10, 100)

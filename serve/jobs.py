@@ -25,7 +25,7 @@ from stores.erasure.erase import UPLOADS
 from stores.runlog.jobs import JobRow, State
 from stores.sqlite.permissions import WriteAccess
 
-NAME_BYTES = 200
+NAME_BYTES = 200  # of a file's name: file systems take 255, the rest is room for suffixes
 UNSEEN = (
     "its sender is none of its readers and can neither replace nor delete it: sent again, it is"
     " kept beside this one"

@@ -100,7 +100,7 @@ def _given(
     return load_plan(path, settings, lambda: session.tools(auth, collection).specs(auth))
 
 
-SHOWN_CHARS = 300
+SHOWN_CHARS = 300  # of a question, chosen
 
 
 @with_ask_options
@@ -200,7 +200,7 @@ def _print_plan(made: PlanFile, about: dict[str, Any]) -> None:
         warn(warning)
 
 
-SHOWN = 300
+SHOWN = 300  # characters of a passage, chosen
 
 
 @with_ask_options

@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from app.session import Session
     from graph.threads import Threads
 
-NEWEST = 20
-TITLE = 70
+NEWEST = 20  # as GET /api/v1/conversations lists
+TITLE = 70  # characters, to fit a line with id, time and turns
 LAST = "last"
 
 app = typer.Typer(help="List, show and delete kept conversations.")

@@ -32,10 +32,10 @@ from core.types import Plan, SubQuestion
 from display.runs import run_page
 from reasoning.planning.compiler import render_operation
 
-NEWEST = 15
+NEWEST = 15  # runs, chosen to fit a screen
 PAGES = (".html",)
 ONE_SEARCH = ("RETRIEVE", "SYNTHESIZE")  # what a plain question compiles to
-PIPED_WIDTH = 160
+PIPED_WIDTH = 160  # columns, chosen: the tables of a run fit
 
 
 def trace(

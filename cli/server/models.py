@@ -26,8 +26,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-DIGITS = 12
-WIDEST = 400
+DIGITS = 12  # of a SHA-256, enough to tell models apart
+WIDEST = 400  # columns of the table of models, chosen
 COLOURS = {"ok": "green", "differs": "red", "unknown": "yellow", "missing": "dim"}
 Name = Annotated[str, typer.Argument(help="A model of `carrel models list`.", show_default=False)]
 

@@ -194,7 +194,7 @@ NEXT = {
     "generate": "checking every sentence",
     "verify": "finishing",
 }
-DETAIL = 60
+DETAIL = 60  # characters of a decision on the moving line, chosen
 PER_SECOND = 12.5  # of the moving line's pictures
 
 

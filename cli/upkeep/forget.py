@@ -198,7 +198,7 @@ def _still_there(found: Sequence[Gone]) -> list[str]:
     return sorted({one.path for one in found if one.path and Path(one.path).exists()})
 
 
-SHOWN = 5
+SHOWN = 5  # names of documents or files, chosen
 
 Name = Annotated[
     str | None, typer.Argument(help="A document: its id, source or file.", show_default=False)

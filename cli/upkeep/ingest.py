@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from app.session import Session
     from stores.sqlite.catalogue import Collection
 
-SHOWN_FAILURES = 20
+SHOWN_FAILURES = 20  # chosen to fit a screen; --json lists all
 
 
 def ingest(

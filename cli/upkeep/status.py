@@ -37,7 +37,7 @@ from stores.index.place import recorded_settings
 from stores.lock import read_owner
 from stores.ports import Record
 
-TITLE = 70
+TITLE = 70  # characters, chosen to fit a line
 
 
 def collections(

@@ -20,7 +20,7 @@ from stores.accounts.keys import OPERATOR, Key
 
 router = APIRouter(prefix="/api/v1")
 
-DAYS = 36_500
+DAYS = 36_500  # a hundred years
 
 
 class KeyRequest(BaseModel):

@@ -21,7 +21,7 @@ from serve.services import AppState, Asking, Caller, Services, check_standing
 
 router = APIRouter(prefix="/api/v1")
 
-MAX_MESSAGES = 200
+MAX_MESSAGES = 200  # of a dialogue in one request; chosen, not measured
 
 
 class DialogueMessage(BaseModel):

@@ -15,7 +15,7 @@ from serve.services import Caller, Services
 from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
 
-TITLE_CHARS = 400
+TITLE_CHARS = 400  # chosen, not measured
 
 router = APIRouter(prefix="/api/v1/conversations", tags=["conversations"])
 

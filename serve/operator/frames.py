@@ -18,9 +18,9 @@ from typing import Any
 
 LOOPBACK = "127.0.0.1"
 VERSION = 1
-NONCE_BYTES = 32
-PIECE = 65_536
-PROOF_BYTES = 1024
+NONCE_BYTES = 32  # as many as the secret has
+PIECE = 65_536  # bytes read at once, chosen
+PROOF_BYTES = 1024  # of a frame before the proof, which has about 150
 Frame = dict[str, Any]
 
 
