@@ -70,7 +70,7 @@ def find_passages(
     deadline = time.monotonic() + session.settings.budget.seconds
     with limited_time(TimeLimit(deadline)):
         tools = session.tools(auth, collection, where)
-        k = k or tools.settings.retrieval.top_k
+        k = tools.settings.retrieval.top_k if k is None else k
         arguments: dict[str, Any] = {"query": text, "limit": k}
         if TOOLS[name] == "search":
             arguments["links"] = name == "linked" or tools.settings.links.channel

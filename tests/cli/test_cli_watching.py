@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-import cli.terminal.watching
 import pytest
 from rich.console import Console
 
