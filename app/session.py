@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from core.auth import AuthContext
 from core.cache import open_caches
@@ -15,8 +17,6 @@ from core.metadata import parse_filters
 from core.question import checked_question, joined_names
 from core.settings import Settings, by_name, load_settings
 from core.trace import RunRecord, Step, StreamEvent
-from graph.asking import ActiveRun, Asking
-from graph.build import build_graph
 from graph.context import ONE_SEARCH, Context, PipelineName, never
 from models.chat.types import ChatModel
 from models.embeddings import CachedEmbedder, Embedder
@@ -33,6 +33,9 @@ from stores.sqlite.catalogue import Collection
 from stores.store import Store
 from tools.results import Results
 from tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from graph.asking import Asking
 
 NO_MODEL = "none"
 START = "start one with `carrel llm serve`, or set CARREL_LLM_URL"
@@ -86,7 +89,19 @@ class Session:
             self._warnings.append(f"one embedder alone: {error}")
         self._rerankers: dict[str, Reranker | None] = {}
         self._chat: tuple[ChatModel | None, str] | None = None
-        self.asking = Asking(build_graph(), self.store, lambda: self.warnings)
+        self._asking: Asking | None = None
+        self._building = threading.Lock()
+
+    @property
+    def asking(self) -> Asking:
+        """Return what runs the graph, built for the first question: searches need no LangGraph."""
+        from graph.asking import Asking
+        from graph.build import build_graph
+
+        with self._building:
+            if self._asking is None:
+                self._asking = Asking(build_graph(), self.store, lambda: self.warnings)
+            return self._asking
 
     @property
     def warnings(self) -> list[str]:
@@ -304,6 +319,8 @@ class Session:
         `history` and `collection` (which may be ""); raises AbsentError. With `clarify` the run may
         end by asking back; the next question of the conversation is the reply.
         """
+        from graph.asking import ActiveRun
+
         text = checked_question(question, self.settings)
         kept = None
         if conversation:
@@ -329,7 +346,8 @@ class Session:
         """Give the data directory back."""
         if self._chat is not None and self._chat[0] is not None:
             self._chat[0].close()
-        self.asking.close()
+        if self._asking is not None:
+            self._asking.close()
         self.caches.close()
         self.store.close()
 

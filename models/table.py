@@ -6,8 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from languages.language import read_yaml
 
 Kind = Literal["embedder", "cross-encoder"]
 Language = Annotated[str, Field(pattern=r"^[a-z]{2}$")]
@@ -51,14 +52,14 @@ class ModelCard(BaseModel):
 @cache
 def model_table() -> tuple[ModelCard, ...]:
     """Return all known models, in the order of the file."""
-    rows = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+    rows = read_yaml(TABLE)
     return TypeAdapter(tuple[ModelCard, ...]).validate_python(rows)
 
 
 @cache
 def published_weights() -> dict[str, dict[str, Any]]:
     """Return size and SHA-256 of the weights by repository, where they are known."""
-    rows: dict[str, dict[str, Any]] = yaml.safe_load(WEIGHTS.read_text(encoding="utf-8"))
+    rows: dict[str, dict[str, Any]] = read_yaml(WEIGHTS)
     return rows
 
 
@@ -123,7 +124,7 @@ class ChatCard(BaseModel):
 @cache
 def chat_table() -> tuple[ChatCard, ...]:
     """Return all named chat models, in the order of the file: smallest first."""
-    rows = yaml.safe_load(CHAT_TABLE.read_text(encoding="utf-8"))
+    rows = read_yaml(CHAT_TABLE)
     return TypeAdapter(tuple[ChatCard, ...]).validate_python(rows)
 
 

@@ -21,13 +21,13 @@ class Cues:
         self.language = known.code
         self.known = known
         self._lists = {name: tuple(str(word) for word in words) for name, words in lists.items()}
-        self._patterns = {name: self._pattern(words) for name, words in self._lists.items()}
+        self._patterns: dict[str, re.Pattern[str]] = {}
 
-    def _pattern(self, words: tuple[str, ...]) -> re.Pattern[str]:
-        longest_first = sorted(words, key=len, reverse=True)
-        body = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in longest_first) or "(?!)"
-        edges = ("", "") if not self.known.spaced else (r"(?<![\w'’])", r"(?![\w'’])")
-        return re.compile(f"{edges[0]}(?:{body}){edges[1]}", re.IGNORECASE)
+    def _pattern(self, name: str) -> re.Pattern[str] | None:
+        """Return the pattern of a list, compiled when it is first used: a question uses a few."""
+        if name not in self._patterns and name in self._lists:
+            self._patterns[name] = re.compile(self.alternatives(name), re.IGNORECASE)
+        return self._patterns.get(name)
 
     def words(self, name: str) -> tuple[str, ...]:
         """Return a list by name; empty when this language has none of that name."""
@@ -35,19 +35,24 @@ class Cues:
 
     def alternatives(self, name: str) -> str:
         """Return a list as a regular expression; one that is lacking matches nothing."""
-        pattern = self._patterns.get(name)
-        return pattern.pattern if pattern is not None else "(?!)"
+        if name not in self._lists:
+            return "(?!)"
+        longest_first = sorted(self._lists[name], key=len, reverse=True)
+        body = "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in longest_first) or "(?!)"
+        edges = ("", "") if not self.known.spaced else (r"(?<![\w'’])", r"(?![\w'’])")
+        return f"{edges[0]}(?:{body}){edges[1]}"
 
     def found(self, name: str, text: str) -> bool:
         """Tell whether a text holds a word of a list; a list that is lacking holds none."""
-        pattern = self._patterns.get(name)
+        pattern = self._pattern(name)
         return pattern is not None and pattern.search(text) is not None
 
 
 @cache
 def resource(name: str) -> dict[str, Any]:
     """Return what a YAML file of the resources holds: of scripts, and of other languages."""
-    return read_yaml(_FOLDER / f"{name}.yaml")
+    found: dict[str, Any] = read_yaml(_FOLDER / f"{name}.yaml")
+    return found
 
 
 @cache

@@ -39,21 +39,22 @@ class Lexicon(Cues):
 
     def search(self, name: str, text: str) -> re.Match[str] | None:
         """Find the first word of a list in a text."""
-        pattern = self._patterns.get(name)
+        pattern = self._pattern(name)
         return None if pattern is None else pattern.search(text)
 
     def remove(self, name: str, text: str) -> str:
         """Take the words of a list out of a text."""
-        pattern = self._patterns.get(name)
+        pattern = self._pattern(name)
         return text if pattern is None else pattern.sub(" ", text)
 
     def count(self, name: str, text: str) -> int:
         """Return how often words of a list stand in a text."""
-        return len(self._patterns[name].findall(text)) if name in self._patterns else 0
+        pattern = self._pattern(name)
+        return 0 if pattern is None else len(pattern.findall(text))
 
     def starts(self, name: str, text: str) -> bool:
         """Tell whether a text begins with a word of a list."""
-        pattern = self._patterns.get(name)
+        pattern = self._pattern(name)
         return pattern is not None and pattern.match(text.lstrip(" \t\"'«“(¿¡")) is not None
 
     def message(self, name: str) -> str:

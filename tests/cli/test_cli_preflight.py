@@ -7,12 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from commands import ROOT
+from commands import HEIGHT, ROOT, built_library
 
 from cli.commands import Commands, LazyCommand
 from cli.server.remote import data_meant, refuse_second
@@ -22,6 +22,13 @@ from stores.lock import OWNER_FILE, OwnedError, OwnerLock
 from stores.sqlite.database import Database
 
 URL = "http://127.0.0.1:8123"
+# What a question needs nothing of, and what a search needs nothing of.
+UNUSED = (
+    "openai langchain_openai chromadb langchain_chroma torch transformers sentence_transformers"
+    " huggingface_hub sklearn matplotlib onnx google.protobuf jieba pymorphy3 spacy pypdf pypdfium2"
+    " docx openpyxl pptx ingest.pipeline fastapi uvicorn redis prometheus_client"
+).split()
+ANSWERING = "langgraph langchain_core langsmith requests httpx graph.build nodes.generate".split()
 HEAVY = ("core.settings", "asyncio", "uvicorn", "fastapi", "numpy", "langgraph", "yaml")
 
 
@@ -39,7 +46,7 @@ def announced(folder: Path) -> Iterator[OwnerLock]:
 
 
 def loading(
-    heavy: tuple[str, ...], variables: dict[str, str], *given: str
+    heavy: Sequence[str], variables: dict[str, str], *given: str
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a process that prints which of these modules it has loaded."""
     code = (
@@ -88,6 +95,16 @@ def test_the_help_imports_no_library_that_only_commands_need() -> None:
         assert done.returncode == 0, done.stderr
         assert "Commands:" in done.stdout
         assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize(("command", "unused"), [("ask", UNUSED), ("search", UNUSED + ANSWERING)])
+def test_a_question_imports_only_what_it_needs(
+    tmp_path_factory: pytest.TempPathFactory, command: str, unused: list[str]
+) -> None:
+    data = built_library(tmp_path_factory.getbasetemp())
+    done = loading(unused, {"CARREL_DATA": str(data)}, command, HEIGHT, "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize("name", Commands.places)

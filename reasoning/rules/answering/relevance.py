@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import yaml
 
 from core.errors import OperatorError
 from core.language.sentences import sentence_spans
 from core.types import Evidence, SubQuestion, TermWeights
-from languages.language import find_language
+from languages.language import find_language, read_yaml
 from models.embeddings import Embedder, Reads, SpanPassage, Vectors
 from reasoning.rules.answering.blocks import CODE_KIND, spans_of
 from reasoning.rules.answering.features import FEATURES, Candidate, features, spoken_in
@@ -145,7 +144,7 @@ class Scorer:
 @lru_cache(maxsize=3)
 def scorer(kind: str) -> Scorer:
     """Return the scorer of MEANING, of READING, whose last feature is the reader's, or of WORDS."""
-    rows = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    rows = read_yaml(FILE)
     return Scorer(rows[kind], (*FEATURES, READER) if kind == READING else FEATURES)
 
 

@@ -9,8 +9,9 @@ lexicon, what word_classes.py says of a word, or `=of`, the word itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 from core.language.cues import stopwords
@@ -132,15 +133,29 @@ def _han_pattern(lists: Lexicon) -> re.Pattern[str]:
 
 _ATOM = re.compile(r"<([^<>]*)>|\((\w+):|([A-Z]{2,})|([^\W\d_A-Z][^\W_A-Z]*|(?<!\d),)|(\.)|\s+")
 _ANY = "\x01[^\x03]*\x03"
+_PIECE = re.compile(
+    r"(?P<ahead>\(\?[=!])|(?P<group>\((?:\?:|\w+:)?)|(?P<end>\))|(?P<or>\|)"
+    r"|(?P<times>(?:[?*+]|\{[\d,]*\})\??)|(?P<part>[A-Z]{2,})|<(?P<classes>[^<>]*)>"
+    r"|(?P<word>[^\W\d_A-Z][^\W_A-Z]*|(?<!\d),)"
+)
+# Of each of these sets of classes a line must have one.
+Needs = list[frozenset[str]]
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class Row:
     """Hold one row: where it matches, what it asks first, and what it asks then."""
 
-    pattern: re.Pattern[str]
+    expression: str
+    needs: Needs
     ask: str
     then: str
     given: Mapping[str, Any]
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Return the pattern, compiled when a line has what it needs: most never are."""
+        return re.compile(self.expression)
 
 
 class PatternTable(NamedTuple):
@@ -182,8 +197,37 @@ def table(language: str) -> PatternTable:
 
 
 def _row(given: dict[str, Any], parts: Mapping[str, str], used: set[str]) -> Row:
-    pattern = re.compile(_expression(given["find"], parts, used))
-    return Row(pattern, given["ask"], given.get("then", ""), given)
+    expression = _expression(given["find"], parts, used)
+    needs = _needs(_PIECE.finditer(given["find"]), parts)
+    return Row(expression, needs, given["ask"], given.get("then", ""), given)
+
+
+def _needs(pieces: Iterator[re.Match[str]], parts: Mapping[str, str]) -> Needs:
+    """Return what a line must have for a pattern to match it, up to the end of a group."""
+    ways: list[list[Needs]] = [[]]
+    for piece in pieces:
+        text = piece.group()
+        if piece["end"]:
+            break
+        if piece["or"]:
+            ways.append([])
+        elif piece["times"]:
+            if text[0] in "?*" or text.startswith(("{0", "{,")):
+                ways[-1][-1:] = []
+        elif piece["group"] or piece["ahead"]:
+            inside = _needs(pieces, parts)
+            ways[-1].append([] if text == "(?!" else inside)
+        elif piece["part"]:
+            ways[-1].append(_needs(_PIECE.finditer(parts[text]), parts))
+        else:
+            names, _ = (
+                _split(piece["classes"]) if piece["classes"] is not None else ([f"={text}"], [])
+            )
+            ways[-1].append([frozenset(names)] if names else [])
+    joined = [[need for atom in way for need in atom] for way in ways]
+    if len(joined) == 1:
+        return joined[0]
+    return [frozenset[str]().union(*(way[0] for way in joined))] if all(joined) else []
 
 
 def _expression(source: str, parts: Mapping[str, str], used: set[str]) -> str:
@@ -203,16 +247,20 @@ def _expression(source: str, parts: Mapping[str, str], used: set[str]) -> str:
 
 
 def _one_of(classes: str, used: set[str]) -> str:
-    wanted, *barred = [piece.strip() for piece in classes.split(" -")]
-    if wanted.startswith("-"):
-        wanted, barred = "", [wanted[1:], *barred]
-    names = wanted.split("|") if wanted else []
-    barred = [name for name in barred if name]
+    names, barred = _split(classes)
     used.update(names, barred)
     ahead = f"(?=[^\x03]*,(?:{'|'.join(map(re.escape, names))}),)" if names else ""
     if barred:
         ahead += f"(?![^\x03]*,(?:{'|'.join(map(re.escape, barred))}),)"
     return f"(?:\x01[^\x02\x03]*\x02{ahead}[^\x03]*\x03)"
+
+
+def _split(classes: str) -> tuple[list[str], list[str]]:
+    """Return the classes of which a word must be of one, and those of which it may be of none."""
+    wanted, *barred = [piece.strip() for piece in classes.split(" -")]
+    if wanted.startswith("-"):
+        wanted, barred = "", [wanted[1:], *barred]
+    return wanted.split("|") if wanted else [], [name for name in barred if name]
 
 
 def find(text: str, section: str, lists: Lexicon) -> list[PatternMatch]:
@@ -222,14 +270,17 @@ def find(text: str, section: str, lists: Lexicon) -> list[PatternMatch]:
     pieces: list[str] = []
     starts: dict[int, int] = {}
     at = 0
+    has: set[str] = set()
     for place, word in enumerate(words):
         starts[at] = place
-        classes = ",".join(sorted(classes_of(words, place, lists) & known.classes))
-        pieces.append(f"\x01{_bare(word.low)}\x02,{classes},\x03")
+        classes = classes_of(words, place, lists) & known.classes
+        has |= {*classes, f"={_bare(word.low)}"}
+        pieces.append(f"\x01{_bare(word.low)}\x02,{','.join(sorted(classes))},\x03")
         at += len(pieces[-1])
     starts[at] = len(words)
     line = "".join(pieces)
-    matches = ((row, row.pattern.match(line)) for row in known.rows[section])
+    rows = (row for row in known.rows[section] if all(need & has for need in row.needs))
+    matches = ((row, row.pattern.match(line)) for row in rows)
     return [
         PatternMatch(
             row,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from languages.language import known_languages, read_yaml
 
 HAN = re.compile(r"[\u3400-\u9fff]")
 CYRILLIC = re.compile(r"[\u0400-\u04ff]")
+_CYRILLIC_WORD = re.compile(r"[\u0400-\u04ff'’ʼ-]+")
 FILE = Path(__file__).with_name("records.yaml")
 _DECADES = "|".join(one.decade for one in known_languages().values() if one.decade)
 # Ways to write a word as a term: those of each language of its script.
@@ -88,24 +89,47 @@ def _merged(ours: Any, theirs: Any) -> Any:  # noqa: ANN401 - tables of any dept
     return list(dict.fromkeys([*ours, *theirs]))
 
 
-class Phrases:
-    """Find phrases in a text, the longest at each place."""
+class _Held:
+    """Hold phrases by the forms of their words."""
 
-    def __init__(self, listed: Iterable[tuple[str, Meaning]], base: Phrases | None = None) -> None:
+    def __init__(self, listed: Iterable[tuple[str, Meaning]], base: _Held | None) -> None:
         """Hold these phrases, and those of `base`."""
-        self._held: dict[tuple[str, tuple[Forms, ...]], tuple[Meaning, ...]] = {}
-        self._held |= base._held if base is not None else {}
+        self.meanings: dict[tuple[str, tuple[Forms, ...]], tuple[Meaning, ...]] = {}
+        self.meanings |= base.meanings if base is not None else {}
         for text, meaning in listed:
             words = [_forms(match.group()) for match in TOKEN.finditer(text)]
             for word in words[0] if words else ():
                 key = word, tuple(words[1:])
-                self._held[key] = tuple(dict.fromkeys((*self._held.get(key, ()), meaning)))
-        self._starts: dict[str, list[tuple[Forms, ...]]] = {}
-        for word, rest in sorted(self._held, key=lambda key: -len(key[1])):
-            self._starts.setdefault(word, []).append(rest)
+                self.meanings[key] = tuple(dict.fromkeys((*self.meanings.get(key, ()), meaning)))
+        self.starts: dict[str, list[tuple[Forms, ...]]] = {}
+        for word, rest in sorted(self.meanings, key=lambda key: -len(key[1])):
+            self.starts.setdefault(word, []).append(rest)
+
+
+class Phrases:
+    """Find phrases in a text, the longest at each place."""
+
+    def __init__(self, listed: Iterable[tuple[str, Meaning]], base: Phrases | None = None) -> None:
+        """Take these phrases, and those of `base`."""
+        self._listed = [*listed]
+        self._base = base
+
+    @cached_property
+    def _all(self) -> _Held:
+        return _Held(self._listed, None if self._base is None else self._base._all)
+
+    @cached_property
+    def _without_cyrillic(self) -> _Held:
+        """Return what a text without Cyrillic may have: two dictionaries are not loaded for it."""
+        listed = (one for one in self._listed if not _has_cyrillic_word(one[0]))
+        return _Held(listed, None if self._base is None else self._base._without_cyrillic)
+
+    def _held(self, text: str) -> _Held:
+        return self._all if CYRILLIC.search(text) else self._without_cyrillic
 
     def scan(self, text: str) -> list[PhraseMatch]:
         """Cut a text into phrases, known or not."""
+        held = self._held(text)
         tokens = [*TOKEN.finditer(text)]
         found: list[PhraseMatch] = []
         place = 0
@@ -113,7 +137,7 @@ class Phrases:
             token = tokens[place]
             kind = str(token.lastgroup)
             if kind in ("word", "sign", "han"):
-                meanings, length = self._longest_at(tokens, place)
+                meanings, length = _longest_at(held, tokens, place)
                 start, end = token.start(), tokens[place + length - 1].end()
                 if found and _goes_on(found[-1], start) and kind == "han" and not meanings:
                     start = found.pop().start  # characters that no list knows are one word
@@ -125,33 +149,33 @@ class Phrases:
             place += 1
         return found
 
-    def _longest_at(
-        self, tokens: Sequence[re.Match[str]], place: int
-    ) -> tuple[tuple[Meaning, ...], int]:
-        word = tokens[place].group()
-        found: tuple[Meaning, ...] = ()
-        best = 1
-        for form in sorted(_forms(word)):
-            for rest in self._starts.get(form, ()):
-                following = tokens[place + 1 : place + 1 + len(rest)]
-                if len(rest) + 1 < best or len(following) < len(rest):
-                    continue
-                if all(
-                    _forms(one.group()) & want for one, want in zip(following, rest, strict=True)
-                ):
-                    more = self._held[form, rest]
-                    found = more if len(rest) + 1 > best else (*found, *more)
-                    best = len(rest) + 1
-        return tuple(dict.fromkeys(found)), best
-
     def corrected(self, word: str) -> tuple[Meaning, ...]:
         """Return what a word may stand for that is mistyped by one letter."""
         if len(word) < LEAST_FOR_TYPO or is_common(word):
             return ()
-        near = [found for (one, rest), found in self._held.items() if not rest
-                if one_slip(word, one) and all(m.kind != "filler" for m in found)]  # fmt: skip
+        near = [found for (one, rest), found in self._held(word).meanings.items()
+                if not rest and one_slip(word, one)
+                and all(m.kind != "filler" for m in found)]  # fmt: skip
         # What the schema has is meant before what every collection has.
         return min(near, key=lambda found: min(_likely(one) for one in found), default=())
+
+
+def _longest_at(
+    held: _Held, tokens: Sequence[re.Match[str]], place: int
+) -> tuple[tuple[Meaning, ...], int]:
+    word = tokens[place].group()
+    found: tuple[Meaning, ...] = ()
+    best = 1
+    for form in sorted(_forms(word)):
+        for rest in held.starts.get(form, ()):
+            following = tokens[place + 1 : place + 1 + len(rest)]
+            if len(rest) + 1 < best or len(following) < len(rest):
+                continue
+            if all(_forms(one.group()) & want for one, want in zip(following, rest, strict=True)):
+                more = held.meanings[form, rest]
+                found = more if len(rest) + 1 > best else (*found, *more)
+                best = len(rest) + 1
+    return tuple(dict.fromkeys(found)), best
 
 
 def _goes_on(last: PhraseMatch, start: int) -> bool:
@@ -173,6 +197,13 @@ def _forms(word: str) -> Forms:
     begins = _ENDING.sub("~", bare.casefold())
     found = {term for language in languages_of(bare) for term in terms(bare, language)}
     return frozenset({*found, bare.casefold(), begins if len(begins) > LEAST_FOR_TYPO else bare})
+
+
+def _has_cyrillic_word(text: str) -> bool:
+    """Tell whether a word of a phrase is all Cyrillic, as are then all its forms."""
+    return CYRILLIC.search(text) is not None and any(
+        _CYRILLIC_WORD.fullmatch(match.group()) for match in TOKEN.finditer(text)
+    )
 
 
 def one_slip(word: str, other: str) -> bool:
