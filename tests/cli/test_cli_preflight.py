@@ -25,7 +25,7 @@ URL = "http://127.0.0.1:8123"
 # What a question needs nothing of, and what a search needs nothing of.
 UNUSED = (
     "openai langchain_openai chromadb langchain_chroma torch transformers sentence_transformers"
-    " huggingface_hub sklearn matplotlib onnx google.protobuf jieba pymorphy3 spacy pypdf pypdfium2"
+    " huggingface_hub sklearn matplotlib onnx google.protobuf spacy pypdf pypdfium2"
     " docx openpyxl pptx ingest.pipeline fastapi uvicorn redis prometheus_client"
 ).split()
 ANSWERING = "langgraph langchain_core langsmith requests httpx graph.build nodes.generate".split()

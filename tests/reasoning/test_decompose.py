@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from reasoning.rules.decomposition import patterns
 from reasoning.rules.decomposition.decompose import decompose
 from reasoning.rules.lexicon import lexicon
 
@@ -290,3 +291,25 @@ def test_an_item_of_a_list_is_found_as_a_list() -> None:
     question = "What are the capitals of the five largest countries in Asia?"
     first, _ = decompose(question, lexicon("en"), 5)
     assert first.wants == "list"
+
+
+def test_a_row_that_is_not_tried_would_not_have_matched(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [(language, text) for language, text, _ in CHAINS]
+
+    def found() -> list[list[tuple[str, dict[str, tuple[int, int]]]]]:
+        patterns.table.cache_clear()
+        return [
+            [(one.row.ask, dict(one.places)) for one in patterns.find(text, section, lexicon(code))]
+            for code, text in asked
+            for section in ("beside", "inside", "whole")
+        ]
+
+    with_needs = found()
+    compiled = [
+        "pattern" in vars(row) for rows in patterns.table("en").rows.values() for row in rows
+    ]
+    assert not all(compiled)
+    monkeypatch.setattr(patterns, "_needs", lambda *given: [])
+    assert found() == with_needs
+    assert any(with_needs)
+    patterns.table.cache_clear()

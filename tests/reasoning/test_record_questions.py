@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any, Literal
 
 import pytest
@@ -19,6 +21,8 @@ from core.types import (
 )
 from reasoning.rendering import render_answer
 from reasoning.rules.records.answers import record_claims, record_grades
+from reasoning.rules.records.fields import asked_fields
+from reasoning.rules.records.phrases import Meaning, Phrases, general_phrases
 from reasoning.rules.records.questions import read
 from reasoning.rules.records.schema import schema_of
 from reasoning.verification import unsupported_reason
@@ -255,3 +259,33 @@ def test_several_collections_are_counted_together_with_the_share_of_each() -> No
         " south: 3 of 10 records match: year > 1950."
     )
     assert together(rows, {"north": 2}, "en").text.startswith("north: 2 of 10")
+
+
+VALUES = ("IT-компания", "python для детей", "б123", "наука и техника", "R-1", "дом")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "How many IT companies and python books are there after 1990?",
+        "Which a123 or b123 has the most pages, it or r-1?",
+        "List all books by Ada Frost, newest first",
+        "哪本书的价格最高?",
+    ],
+)
+def test_phrases_in_cyrillic_mean_nothing_to_a_text_without_it(text: str) -> None:
+    listed = [(value.casefold(), Meaning("value", "kind", value)) for value in VALUES]
+    mixed = Phrases(listed, general_phrases())
+    words = [*text.split(), "a123", "comp", "nauka"]
+    found = mixed.scan(text), [mixed.corrected(word) for word in words]
+    mixed._held = lambda text: mixed._all  # type: ignore[method-assign]
+    assert (mixed.scan(text), [mixed.corrected(word) for word in words]) == found
+
+
+def test_an_english_question_loads_no_dictionary_of_another_language() -> None:
+    code = (
+        f"import sys; from {asked_fields.__module__} import asked_fields;"
+        "print(asked_fields('Who published the atlas?').fields, 'pymorphy3' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "('publisher',) False\n"
