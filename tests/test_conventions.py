@@ -36,7 +36,7 @@ BELOW = {
     "languages": [],
     "core": ["languages"],
     "display": ["core"],
-    "models": ["core"],
+    "models": ["languages", "core"],
     "stores": ["core"],
     "ingest": ["languages", "core", "models", "stores"],
     "retrievers": ["core", "models", "stores"],

@@ -96,7 +96,8 @@ class RunningCall:
         if self.bytes_left < 0:
             limit = REPLY_BYTES
             rule = "the model server sent more bytes than one reply may have"
-            self.fail(ModelReplyError(rule, value=limit, hint="see CARREL_LLM_REPLY_BYTES"))
+            hint = "ask for a shorter answer, or a server that speaks the protocol"
+            self.fail(ModelReplyError(rule, value=limit, hint=hint))
 
     def fail(self, error: ModelError) -> None:
         """End the call with this error."""
