@@ -17,7 +17,7 @@ from unittest import mock
 from benchmarks.ingest_corpus import InstantEmbedder, write_copies
 from core.settings import load_settings
 from ingest.pipeline import Pipeline
-from stores.sqlite.files import Journal
+from stores.sqlite.files import Files
 from stores.store import Store
 
 
@@ -32,8 +32,8 @@ def ingest(corpus: Path, folder: Path, *, journal: bool) -> tuple[float, float, 
             summary = pipeline.run([corpus])
         else:
             with (
-                mock.patch.object(Journal, "reach"),
-                mock.patch("stores.sqlite.implementation.batches.note"),
+                mock.patch.object(Files, "reach_stage"),
+                mock.patch("stores.sqlite.files._note"),
                 mock.patch("ingest.steps.confirm"),
             ):
                 summary = pipeline.run([corpus])

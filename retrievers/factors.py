@@ -230,7 +230,7 @@ def question_names(searched: Searched) -> list[Name]:
     index, query = searched.index, searched.query
     language = query.language or detect_language(query.text)
     tagger = entity_tagger(index.settings.retrieval.entity_model, language)
-    languages = index.catalogue.languages(index.collection.id)
+    languages = index.search.languages(index.collection.id)
     names: list[Name] = []
     for entity in entities(query.text, language, tagger):
         name = query_terms(entity.text, languages)

@@ -101,9 +101,6 @@ class Catalogue(Protocol):
     ) -> list[dict[str, Any]]:
         """List the full texts of a record (by its document key) that the caller may see."""
 
-    def languages(self, collection_id: int) -> frozenset[str]:
-        """Return the languages of a collection's documents."""
-
     def inverse_frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, float]:
         """Return log(1 + N/(1 + df)) of each term over the collection's chunks."""
 

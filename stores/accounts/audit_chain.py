@@ -17,7 +17,7 @@ from typing import Any
 from core.errors import OperatorError
 from core.settings import Settings
 
-GENESIS = "0" * 64
+GENESIS = "0" * 64  # as long as a SHA-256 in hexadecimal
 CHECKPOINT = "checkpoint"  # says up to where the chain was pruned
 TAMPERED = "tampered"  # says that rows once written were gone when this one was
 ACCEPTED = "loss_accepted"  # says that the operator goes on without rows that were gone
@@ -118,7 +118,7 @@ class ChainCheck:
 
 KEY_FILE = "audit.key"
 HEAD_FILE = "audit.head"
-KEY_BYTES = 32
+KEY_BYTES = 32  # as long as the hash, the least that RFC 2104 advises
 NOTE = re.compile(r"([0-9]{19}):([0-9a-f]{64})\n", re.ASCII)
 DAMAGED = Head(1, "")
 HEX = re.compile(r"[0-9a-f]{64}", re.ASCII)

@@ -13,18 +13,18 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from core.auth import AuthContext, checked_sources
 from core.errors import CallerError, PolicyError
 from core.metadata import ANY
-from stores.sqlite.database import Database
+from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.sums import KEY as SOUND
-from stores.sqlite.sums import sign_key
+from stores.sqlite.sums import sign
 
 PREFIX = "carrel_"
 FACTS = ("user", "roles", "sources", "version_policy")
-SECRET_BYTES = 32
+SECRET_BYTES = 32  # 256 bits: nobody guesses one, however fast they hash
 KEY = re.compile(PREFIX + r"([0-9a-f]{12})_[0-9a-f]{64}", re.ASCII)
 # A name that somebody has used, or that documents are open to.
 _USED = f"""SELECT {
@@ -87,12 +87,12 @@ class Key:
         return {"key": self.id, **told, "expires_at": self.expires_at}
 
 
-class Keys:
+class Keys(CataloguePart):
     """Make, find, list and revoke keys; changes hold at once, also for a server that runs."""
 
     def __init__(self, database: Database, now: Now = utc_now) -> None:
         """Use the catalogue's file."""
-        self._database = database
+        super().__init__(database)
         self._now = now
 
     def create(
@@ -147,7 +147,7 @@ class Keys:
                     _scope(auth),
                 ),
             )
-            sign_key(connection, key_id)
+            sign(connection, "api_keys", "k.id = ?", key_id)
         return text, key
 
     def verified(self, text: str) -> Key | None:
@@ -163,7 +163,7 @@ class Keys:
 
     def _row(self, key_id: str) -> sqlite3.Row | None:
         query = f"SELECT k.*, k.sum IS {SOUND} AS sound FROM api_keys k WHERE k.id = ?"
-        row: sqlite3.Row | None = self._database.read().execute(query, (key_id,)).fetchone()
+        row: sqlite3.Row | None = self._one(query, (key_id,))
         return row
 
     def _good(self, row: sqlite3.Row | None) -> Key | None:
@@ -178,11 +178,8 @@ class Keys:
 
     def listed(self, tenant: str = "") -> list[Key]:
         """List the keys of one tenant, or all, the oldest first."""
-        rows = self._database.read().execute(
-            "SELECT * FROM api_keys WHERE :t = '' OR tenant = :t ORDER BY created_at, id",
-            {"t": tenant},
-        )
-        return [_key(row) for row in rows]
+        query = "SELECT * FROM api_keys WHERE :t = '' OR tenant = :t ORDER BY created_at, id"
+        return [_key(row) for row in self._all(query, {"t": tenant})]
 
     def revoke(self, key_id: str) -> Key:
         """Revoke a key for good and return it; once revoked, the first time stays."""
@@ -191,7 +188,7 @@ class Keys:
                 "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at = ''",
                 (_text(self._now()), key_id),
             )
-            sign_key(connection, key_id)
+            sign(connection, "api_keys", "k.id = ?", key_id)
             row = connection.execute("SELECT * FROM api_keys WHERE id = ?", (key_id,)).fetchone()
         if row is None:
             raise CallerError(
@@ -230,19 +227,12 @@ def _key(row: sqlite3.Row) -> Key:
         roles=frozenset(json.loads(row["roles"])),
         **json.loads(row["scope"] or "{}"),
     )
-    return Key(
-        row["id"],
-        auth,
-        row["created_at"],
-        row["expires_at"],
-        row["revoked_at"],
-        row["rate"],
-        row["tokens_per_day"],
-    )
+    known = {one.name: row[one.name] for one in fields(Key) if one.name != "auth"}
+    return Key(auth=auth, **known)
 
 
 HOUR = 3600
-HOURS = 24  # the window moves by whole hours
+HOURS = 24  # a day, as `tokens_per_day` says; the window moves by whole hours
 
 Caller = tuple[str, str]  # tenant and user
 

@@ -49,7 +49,7 @@ from stores.sqlite.schema import FORMAT, make_schema
 # Tables whose rows are derived; the virtual tables of full text are left out with all theirs.
 DERIVED = frozenset({"segments", "dead_chunks", "indexed_vectors"})
 FULL_TEXT = "fts_"
-BUSY_S = 30.0
+BUSY_S = 30.0  # for a lock of the files to copy; chosen, not measured: writes take far less
 OUT = "copied"
 
 Progress = Callable[[str, int, int], None]
@@ -241,7 +241,7 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
 
 
 GB = 1_000_000_000
-MARGIN = 50_000_000  # bytes of disk that stay free
+MARGIN = 50_000_000  # bytes of disk that stay free; chosen, not measured
 
 
 def unpack(backup: Path, folder: Path, *, key: bytes | None, max_gb: float) -> BackupManifest:

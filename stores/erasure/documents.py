@@ -17,10 +17,11 @@ from stores.sqlite.catalogue import Collection
 from stores.sqlite.fulltext import keyword_text, searched_text
 from stores.sqlite.permissions import ALIAS_OF, WriteAccess, is_called
 from stores.sqlite.rows import NEXT, PREVIOUS
-from stores.sqlite.sums import sign_chunk
+from stores.sqlite.sums import sign
 from stores.sqlite.writer import remove_document
 
-SEEN = 60  # characters of a neighbour's text by which it is known again
+# Characters of a neighbour's text by which it is known again; chosen, not measured.
+SEEN = 60
 NOTED = ("left_out", "journal")
 VECTORS = ("embeddings", "sentence_vectors")
 
@@ -129,18 +130,12 @@ def _forget_files(
 
 def _forget_noted(connection: sqlite3.Connection, collection_id: int, names: Sequence[str]) -> None:
     """Forget what ingest has noted under these ids: what was left out, what is on its way."""
-    for table in filter(lambda name: has_table(connection, name), NOTED):
+    for table in NOTED:
         connection.execute(
             f"DELETE FROM {table} WHERE collection_id = ?"
             " AND document_id IN (SELECT value FROM json_each(?))",
             (collection_id, json.dumps(names)),
         )
-
-
-def has_table(connection: sqlite3.Connection, name: str) -> bool:
-    """Tell whether the catalogue has a table."""
-    query = "SELECT 1 FROM sqlite_schema WHERE name = ?"
-    return connection.execute(query, (name,)).fetchone() is not None
 
 
 def _forget_context(
@@ -160,7 +155,7 @@ def _forget_context(
         if kept == row["context"]:
             continue
         connection.execute("UPDATE chunks SET context = ? WHERE id = ?", (kept, row["id"]))
-        sign_chunk(connection, row["id"])
+        sign(connection, "chunks", "c.id = ?", row["id"])
         fulltext.delete(connection, collection_id, [row["id"]])
         body = searched_text(row["text"], kept)
         parts = (row["title"], keyword_text(row["metadata"]), row["section"], body)
@@ -176,8 +171,9 @@ def _is_of(line: str, first: str, last: str) -> bool:
     return first.startswith(text[:SEEN]) or text.startswith(first)
 
 
-NEAREST = 3
-CONSIDERED = 100_000  # names among which the nearest are looked for
+NEAREST = 3  # names in a hint
+# Names among which the nearest are looked for; chosen, not measured: comparing takes seconds.
+CONSIDERED = 100_000
 
 
 def named_document(connection: sqlite3.Connection, collection: Collection, name: str) -> Gone:

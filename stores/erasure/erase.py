@@ -159,7 +159,7 @@ def _erase_collection(connection: sqlite3.Connection, collection_id: int) -> Cou
 
 
 TABLES = ("checkpoints", "writes")
-BUSY_S = 30.0
+BUSY_S = 30.0  # for a lock of the conversations; chosen, not measured
 
 
 def delete_threads(path: Path, threads: Sequence[str], wait_s: float) -> None:
@@ -179,7 +179,9 @@ def delete_threads(path: Path, threads: Sequence[str], wait_s: float) -> None:
         compact(connection, path, wait_s)
 
 
-MERGED = 500  # pages that one step of tidying the full-text index may write
+# Pages that one step of tidying the full-text index may write, so that other writers get their
+# turn; the number of the example in SQLite's documentation of FTS5.
+MERGED = 500
 UPLOADS = "uploads"
 
 Step = Callable[[str], None]

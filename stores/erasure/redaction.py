@@ -21,7 +21,9 @@ NOTICE = "[erased: this answer cited a document that has been deleted]"
 HIDDEN = "…"
 TEXTS = ("text", "title", "section")
 FREE = frozenset({"text", "query", "value", "template", "about", "whole"})  # in a plan
-SHORTEST = 4  # characters of a name that is replaced wherever it stands
+# Characters of a name that is replaced wherever it stands: shorter ones are often common words.
+# Chosen, not measured.
+SHORTEST = 4
 PLAIN = re.compile(r"[a-z_]*")  # a decision that is a word of the program
 DECIDING = frozenset({"understand", "stop_condition", "refuse"})  # whose decisions always are one
 DATED = {"version": "", "updated_at": ""}  # of a document, beside its texts and metadata

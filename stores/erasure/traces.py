@@ -54,7 +54,7 @@ def phrase_occurs_elsewhere(
 
 # A run or a conversation of several collections has their names joined by commas (core.scope).
 # Few names are looked for as they are written, before a run is read as JSON.
-FEW = 20
+FEW = 20  # chosen, not measured
 FOUND = """SELECT run_id, question, result, trail FROM runs r
     WHERE tenant = :tenant AND instr(',' || r.collection || ',', ',' || :collection || ',')
     AND ((:written IS NULL OR EXISTS (SELECT 1 FROM json_each(:written) w

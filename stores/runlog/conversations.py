@@ -6,7 +6,7 @@ import datetime
 import json
 import sqlite3
 import uuid
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from core.auth import AuthContext
@@ -15,7 +15,7 @@ from core.types import Clarification
 from stores.erasure.redaction import HIDDEN, withheld_note
 from stores.runlog.history import KEPT, Closed, closed_runs, kept, last_turn
 from stores.runlog.runs import DAMAGED as RUNS_DAMAGED
-from stores.sqlite.database import Database
+from stores.sqlite.database import CataloguePart
 from stores.sqlite.sums import CONVERSATION, RUN, TURN, sign
 
 THREADS = "conversations.sqlite3"  # what the graph knows of them, beside the catalogue
@@ -47,14 +47,8 @@ class Conversation:
 
     def describe(self) -> dict[str, Any]:
         """Return what its owner may know of it."""
-        return {
-            "conversation_id": self.id,
-            "title": self.title,
-            "collection": self.collection,
-            "created_at": self.created_at,
-            "updated_at": self.updated_at,
-            "turns": self.turns,
-        }
+        names = ("title", "collection", "created_at", "updated_at", "turns")
+        return {"conversation_id": self.id, **{name: getattr(self, name) for name in names}}
 
 
 @dataclass(frozen=True)
@@ -79,15 +73,11 @@ DAMAGED = (
 )
 
 
-class Conversations:
+class Conversations(CataloguePart):
     """Keep and find conversations; each is found only by the user who began it.
 
     What its reader may not see now of its runs is left out; what people typed stays.
     """
-
-    def __init__(self, database: Database) -> None:
-        """Use the catalogue's file."""
-        self._database = database
 
     def create_conversation(self, tenant: str, user: str, collection: str) -> Conversation:
         """Begin a conversation under an id that nobody can guess."""
@@ -103,10 +93,9 @@ class Conversations:
     def load_conversation(self, auth: AuthContext, name: str) -> Conversation:
         """Return a conversation by its whole id; raises AbsentError, OperatorError for damage."""
         given = {"tenant": auth.tenant, "user": auth.user, "id": name}
-        reader = self._database.read()
-        row = reader.execute(f"SELECT {COLUMNS} AND v.id = :id", given).fetchone()
+        row = self._one(f"SELECT {COLUMNS} AND v.id = :id", given)
         if row is None:
-            if reader.execute(f"SELECT 1 {OWN} AND v.id = :id", given).fetchone():
+            if self._one(f"SELECT 1 {OWN} AND v.id = :id", given):
                 self._database.condition.report(*DAMAGED)
                 raise OperatorError(
                     "this conversation is damaged in the catalogue",
@@ -122,14 +111,14 @@ class Conversations:
         """List conversations, last used first; `before` is the id of the last one seen."""
         given: dict[str, Any] = {"tenant": auth.tenant, "user": auth.user, "limit": limit}
         damaged = f"SELECT 1 {OWN} AND v.sum IS NOT {CONVERSATION} LIMIT 1"
-        if self._database.read().execute(damaged, given).fetchone():
+        if self._one(damaged, given):
             self._database.condition.report(*DAMAGED)
         condition = ""
         if before:
             last = self.load_conversation(auth, before)
             given |= {"time": last.updated_at, "id": last.id}
             condition = "AND (v.updated_at, v.id) < (:time, :id)"
-        rows = self._database.read().execute(
+        rows = self._all(
             f"SELECT {COLUMNS} {condition} ORDER BY v.updated_at DESC, v.id DESC LIMIT :limit",
             given,
         )
@@ -152,10 +141,8 @@ class Conversations:
 
         Damaged ones are left out, and answers whose run is damaged.
         """
-        rows = (
-            self._database.read()
-            .execute(
-                f"""SELECT t.run_id, t.question, t.created_at, t.clarification, t.reply, {KEPT},
+        rows = self._all(
+            f"""SELECT t.run_id, t.question, t.created_at, t.clarification, t.reply, {KEPT},
                    coalesce(json_extract(r.result, '$.answer'), '') AS answer,
                    json_extract(r.result, '$.refused') AS refused,
                    coalesce(json_extract(r.result, '$.stop_reason'), '') AS stop_reason
@@ -163,9 +150,7 @@ class Conversations:
                    ON r.run_id = t.run_id AND r.tenant = :tenant AND r.user = :user
                        AND r.sum IS {RUN}
                WHERE t.conversation = :id AND t.sum IS {TURN} ORDER BY t.id""",
-                {"id": conversation.id, "tenant": conversation.tenant, "user": conversation.user},
-            )
-            .fetchall()
+            _owned(conversation),
         )
         if len(rows) < conversation.turns:
             self._database.condition.report(*DAMAGED)
@@ -193,9 +178,8 @@ class Conversations:
 
     def _hide(self, turn: dict[str, Any], closed: Closed) -> None:
         """Take out of a turn what is closed; a reply may be a title that was offered."""
-        query = "SELECT result FROM runs WHERE run_id = ?"
-        row = self._database.read().execute(query, (turn["run_id"],)).fetchone()
-        turn["answer"] = closed.answer(json.loads(row["result"]))
+        result = self._value("SELECT result FROM runs WHERE run_id = ?", (turn["run_id"],))
+        turn["answer"] = closed.answer(json.loads(result))
         if turn["clarification"] is not None:
             turn["clarification"] = {"question": withheld_note(0), "options": []}
             turn["reply"] = HIDDEN if turn["reply"] else ""
@@ -204,7 +188,7 @@ class Conversations:
         """Tell runs of a conversation that are damaged from those that are gone."""
         query = f"""SELECT 1 FROM conversation_turns t JOIN runs r ON r.run_id = t.run_id
             WHERE t.conversation = ? AND r.sum IS NOT {RUN} LIMIT 1"""
-        if self._database.read().execute(query, (name,)).fetchone():
+        if self._one(query, (name,)):
             self._database.condition.report(*RUNS_DAMAGED)
 
     def rename_conversation(self, conversation: Conversation, title: str) -> None:
@@ -252,8 +236,7 @@ class Conversations:
 
     def count_runs(self, conversation: Conversation) -> int:
         """Count the runs that go when the conversation is deleted."""
-        query = f"SELECT count(*) {OF_TURNS}"
-        return int(self._database.read().execute(query, _owned(conversation)).fetchone()[0])
+        return int(self._value(f"SELECT count(*) {OF_TURNS}", _owned(conversation)))
 
     def delete_conversation(self, conversation: Conversation) -> None:
         """Delete a conversation with its turns and their runs; nothing of them stays in the file.
@@ -275,18 +258,8 @@ def _conversation(row: sqlite3.Row) -> Conversation:
     if waiting is not None:
         asks = Clarification.model_validate(waiting.pop("clarification"))
         waiting = Waiting(**waiting, clarification=asks)
-    return Conversation(
-        id=row["id"],
-        tenant=row["tenant"],
-        user=row["user"],
-        collection=row["collection"],
-        title=row["title"],
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        checkpoint_id=row["checkpoint_id"],
-        waiting=waiting,
-        turns=row["turns"],
-    )
+    known = {one.name: row[one.name] for one in fields(Conversation)}
+    return Conversation(**{**known, "waiting": waiting})
 
 
 def _now() -> str:

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from core.auth import AuthContext
-from stores.sqlite.database import Database
+from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.sums import JOB, sign
 
 Kind = Literal["upload", "deletion"]
 State = Literal["waiting", "running", "done", "failed", "cancelled"]
 OPEN: tuple[State, ...] = ("waiting", "running")
-COLUMNS = (
-    *("id", "kind", "tenant", "user", "collection", "name", "roles", "bytes", "state", "error"),
-    *("attempts", "documents", "chunks", "notes", "caller"),
-)
-
-
 # A damaged job is none: the roles of its document may be others than it was given.
 SOUND = f"j.sum IS {JOB}"
 
@@ -73,12 +67,16 @@ class JobRow:
         return self.state not in OPEN
 
 
-class JobRows:
+COLUMNS = [one.name for one in fields(JobRow) if one.name not in ("created_at", "updated_at")]
+CHANGING = ("bytes", "state", "error", "attempts", "documents", "chunks", "notes", "updated_at")
+
+
+class JobRows(CataloguePart):
     """Keep and find jobs; of a tenant's ended ones only the newest `kept` stay."""
 
     def __init__(self, database: Database, *, kept: int) -> None:
         """Use the catalogue's file."""
-        self._database = database
+        super().__init__(database)
         self._kept = kept
 
     def save(self, row: JobRow) -> None:
@@ -88,13 +86,7 @@ class JobRows:
         """
         values = [_stored(getattr(row, name)) for name in COLUMNS]
         marks = ", ".join("?" * len(COLUMNS))
-        changed = ", ".join(
-            f"{name} = excluded.{name}"
-            for name in (
-                *("bytes", "state", "error", "attempts", "documents", "chunks", "notes"),
-                "updated_at",
-            )
-        )
+        changed = ", ".join(f"{name} = excluded.{name}" for name in CHANGING)
         with self._database.write() as connection:
             known = "SELECT 1 FROM jobs WHERE id = ?"
             if row.created_at and connection.execute(known, (row.id,)).fetchone() is None:
@@ -113,14 +105,12 @@ class JobRows:
 
     def find(self, job_id: str) -> JobRow | None:
         """Return the job of this id, None when there is none."""
-        rows = self._database.read().execute(
-            f"SELECT * FROM jobs j WHERE id = ? AND {SOUND}", (job_id,)
-        )
-        return next(map(_row, rows), None)
+        row = self._one(f"SELECT * FROM jobs j WHERE id = ? AND {SOUND}", (job_id,))
+        return _row(row) if row else None
 
     def newest(self, tenant: str, user: str | None, limit: int) -> list[JobRow]:
         """List the newest jobs of a user, or of the whole tenant, the newest first."""
-        rows = self._database.read().execute(
+        rows = self._all(
             f"SELECT * FROM jobs j WHERE tenant = :t AND (:u IS NULL OR user = :u) AND {SOUND}"
             " ORDER BY number DESC LIMIT :limit",
             {"t": tenant, "u": user, "limit": limit},
@@ -129,7 +119,7 @@ class JobRows:
 
     def open(self) -> list[JobRow]:
         """List what waits or was at work when the last server ended, the oldest first."""
-        rows = self._database.read().execute(
+        rows = self._all(
             "SELECT * FROM jobs j WHERE state IN ('waiting', 'running')"
             f" AND {SOUND} ORDER BY number"
         )
@@ -151,7 +141,7 @@ def _stored(value: object) -> Any:  # noqa: ANN401 - whatever SQLite takes
 
 
 def _row(row: sqlite3.Row) -> JobRow:
-    values = {name: row[name] for name in (*COLUMNS, "created_at", "updated_at")}
+    values = {one.name: row[one.name] for one in fields(JobRow)}
     values["roles"] = frozenset(json.loads(values["roles"]))
     values["notes"] = json.loads(values["notes"])
     return JobRow(**values)

@@ -16,7 +16,7 @@ from core.trace import RunRecord, Step
 from stores.erasure.redaction import redacted
 from stores.erasure.traces import living_passages, phrase_occurs_elsewhere
 from stores.runlog.history import KEPT, Closed, Kept, access_of, closed_runs, collection_ids, kept
-from stores.sqlite.database import Database
+from stores.sqlite.database import CataloguePart
 from stores.sqlite.permissions import Parameters, is_shown_as, permission_filter, shown_id
 from stores.sqlite.sums import OPINION, RUN, sign
 
@@ -24,16 +24,19 @@ from stores.sqlite.sums import OPINION, RUN, sign
 DAMAGED = ("records runs", "records of runs are damaged and withheld; run `carrel doctor`")
 
 
-class Runs:
+_COLUMNS = (
+    *("run_id", "tenant", "user", "collection", "question", "pipeline", "created_at"),
+    "index_version",
+)
+_RUN = "SELECT * FROM runs WHERE rowid = ?"
+
+
+class Runs(CataloguePart):
     """Keep and find runs; a run is found only by the user who asked.
 
     A run carries the evidence its user was allowed to see, so no other user may read it. Its user
     reads what they may see at that moment.
     """
-
-    def __init__(self, database: Database) -> None:
-        """Use the catalogue's file."""
-        self._database = database
 
     def save(self, run: RunRecord, auth: AuthContext | None = None) -> bool:
         """Keep a finished run, without the text of documents that were deleted meanwhile.
@@ -50,21 +53,11 @@ class Runs:
                 connection, numbers[0] if len(numbers) == 1 else None, reader
             )
             hidden = redacted(result, trail, gone, elsewhere, staying=staying, own=run.question)
-            access = access_of(connection, run.tenant, run.collection, result, trail)
+            result["access"] = access_of(connection, run.tenant, run.collection, result, trail)
+            stored = [json.dumps(one, ensure_ascii=False) for one in (result, trail)]
             connection.execute(
                 "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL)",
-                (
-                    run.run_id,
-                    run.tenant,
-                    run.user,
-                    run.collection,
-                    run.question,
-                    run.pipeline,
-                    run.created_at,
-                    run.index_version,
-                    json.dumps({**result, "access": access}, ensure_ascii=False),
-                    json.dumps(trail, ensure_ascii=False),
-                ),
+                (*(getattr(run, name) for name in _COLUMNS), *stored),
             )
             sign(connection, "runs", "r.run_id = ?", run.run_id)
         return hidden is not None
@@ -97,7 +90,7 @@ class Runs:
                 value=run_id,
                 hint="restore a backup, or ask again",
             )
-        row = self._row(rows[0]["rowid"])
+        row = self._one(_RUN, (rows[0]["rowid"],))
         result, trail = json.loads(row["result"]), json.loads(row["trail"])
         run = Kept(row["run_id"], row["collection"], result.pop("access"))
         for closed in closed_runs(connection, auth, [run]).values():
@@ -109,21 +102,15 @@ class Runs:
 
         Those whose record is damaged are left out.
         """
-        rows = self._database.read().execute(
+        found = self._all(
             f"""SELECT r.rowid, r.sum IS {RUN} AS sound FROM runs r
                 WHERE tenant = ? AND user = ? ORDER BY created_at DESC, rowid DESC LIMIT ?""",
             (auth.tenant, auth.user, limit),
         )
-        found = rows.fetchall()
         if not all(row["sound"] for row in found):
             self._database.condition.report(*DAMAGED)
-        kept = [self._row(row["rowid"]) for row in found if row["sound"]]
+        kept = [self._one(_RUN, (row["rowid"],)) for row in found if row["sound"]]
         return [_run(row, _ended(row), []) for row in kept]
-
-    def _row(self, row_id: int) -> sqlite3.Row:
-        query = "SELECT * FROM runs WHERE rowid = ?"
-        found: sqlite3.Row = self._database.read().execute(query, (row_id,)).fetchone()
-        return found
 
 
 def _ended(row: sqlite3.Row) -> dict[str, Any]:
@@ -165,31 +152,17 @@ def _shown(
 
 
 def _run(row: sqlite3.Row, result: dict[str, Any], trail: list[dict[str, Any]]) -> RunRecord:
-    return RunRecord(
-        run_id=row["run_id"],
-        tenant=row["tenant"],
-        user=row["user"],
-        collection=row["collection"],
-        question=row["question"],
-        pipeline=row["pipeline"],
-        created_at=row["created_at"],
-        index_version=row["index_version"],
-        result=result,
-        trail=[Step.model_validate(step) for step in trail],
-    )
+    steps = [Step.model_validate(step) for step in trail]
+    return RunRecord(**{name: row[name] for name in _COLUMNS}, result=result, trail=steps)
 
 
 Rating = Literal["up", "down"]
-PAGE = 500
+PAGE = 500  # opinions of one export read at once; chosen, not measured
 OWN = ("id", "access")  # columns that are not exported
 
 
-class FeedbackNotes:
+class FeedbackNotes(CataloguePart):
     """Keep one opinion for each run and user; a later one replaces it."""
-
-    def __init__(self, database: Database) -> None:
-        """Use the catalogue's file."""
-        self._database = database
 
     def save_feedback(
         self, tenant: str, user: str, run_id: str, rating: Rating, comment: str
@@ -204,14 +177,8 @@ class FeedbackNotes:
                        created_at = excluded.created_at""",
                 (run_id, tenant, user, rating, comment, now),
             )
-            sign(
-                connection,
-                "feedback",
-                "(n.run_id, n.tenant, n.user) = (?, ?, ?)",
-                run_id,
-                tenant,
-                user,
-            )
+            which = "(n.run_id, n.tenant, n.user) = (?, ?, ?)"
+            sign(connection, "feedback", which, run_id, tenant, user)
 
     def export_feedback(
         self, auth: AuthContext, *, everyone: bool = False
@@ -233,24 +200,16 @@ class FeedbackNotes:
                 yield found
 
     def _open_answer(self, run_id: str, closed: Closed) -> str:
-        row = (
-            self._database.read()
-            .execute("SELECT result FROM runs WHERE run_id = ?", (run_id,))
-            .fetchone()
-        )
-        return closed.answer(json.loads(row["result"]))
+        result = self._value("SELECT result FROM runs WHERE run_id = ?", (run_id,))
+        return closed.answer(json.loads(result))
 
     def _page(self, tenant: str, user: str | None, after: int) -> list[sqlite3.Row]:
-        return (
-            self._database.read()
-            .execute(
-                f"""SELECT n.id, n.run_id, n.user, n.rating, n.comment, n.created_at, r.question,
-                       {KEPT}, json_extract(r.result, '$.answer') AS answer
-                   FROM feedback n LEFT JOIN runs r ON r.run_id = n.run_id
-                       AND r.tenant = n.tenant AND r.user = n.user AND r.sum IS {RUN}
-                   WHERE n.tenant = :tenant AND (:user IS NULL OR n.user = :user)
-                       AND n.id > :after AND n.sum IS {OPINION} ORDER BY n.id LIMIT :page""",
-                {"tenant": tenant, "user": user, "after": after, "page": PAGE},
-            )
-            .fetchall()
+        return self._all(
+            f"""SELECT n.id, n.run_id, n.user, n.rating, n.comment, n.created_at, r.question,
+                   {KEPT}, json_extract(r.result, '$.answer') AS answer
+               FROM feedback n LEFT JOIN runs r ON r.run_id = n.run_id
+                   AND r.tenant = n.tenant AND r.user = n.user AND r.sum IS {RUN}
+               WHERE n.tenant = :tenant AND (:user IS NULL OR n.user = :user)
+                   AND n.id > :after AND n.sum IS {OPINION} ORDER BY n.id LIMIT :page""",
+            {"tenant": tenant, "user": user, "after": after, "page": PAGE},
         )

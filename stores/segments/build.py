@@ -29,7 +29,8 @@ from stores.segments.types import Integers, Progress, Stored
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database
 
-REBUILD_SHARE = 0.1  # a segment with more new and deleted chunks is built again
+# A segment with a larger share of new and deleted chunks is built again; chosen, not measured.
+REBUILD_SHARE = 0.1
 
 Pause = Callable[[], None]
 
@@ -228,7 +229,8 @@ class Builder:
 
 
 Refresh = Callable[[int, Progress | None, Pause | None], bool]
-_REST_S = 0.0005  # lets a thread that answers a question have its turn
+# Lets a thread that answers a question have its turn, after each batch; chosen, not measured.
+_REST_S = 0.0005
 
 
 class Background:

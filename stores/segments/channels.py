@@ -65,7 +65,9 @@ def _cut(view: CollectionView, rows: Integers, scores: Floats, pool: int) -> Int
     return rows
 
 
-SAMPLE = 1000  # rows whose cosines are averaged where not all vectors are at hand
+# Rows whose cosines are averaged where not all vectors are at hand; chosen, not measured: a mean
+# of so many is within 3 % of a deviation.
+SAMPLE = 1000
 
 
 @dataclass(frozen=True)

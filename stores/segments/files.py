@@ -95,7 +95,7 @@ MANIFEST = "manifest.json"
 VECTORS = "vectors"
 BY_ROW = ("ids", "documents", "chunk_ids", "has_vector", "sentence_ends")
 CHECKED = (*BY_ROW, "term_ends", "postings_starts")
-_READ = 1 << 20
+_READ = 1 << 20  # bytes at once; chosen, not measured
 # Bytes of a segment whose sums are all checked when it is opened, about 1 ms for each MB; of a
 # larger one the self-check of the server and `carrel doctor` look at all.
 MOST_SUMMED = 64 << 20

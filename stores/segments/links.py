@@ -17,11 +17,13 @@ from stores.segments.view import CollectionView, Selection
 # A name in more than this share of the chunks links nothing; searched with those of
 # retrievers/links.py.
 HUB_SHARE = 0.01
-HUB_LEAST = 3  # names in up to so many chunks always link them
+HUB_LEAST = 3  # names in up to so many chunks always link them; chosen, as is the next
 HUB_MOST = 1000  # names in more chunks than this never do
 
 Name = tuple[str, ...]  # index terms, all of which a chunk must have
-_SCAN = 50  # a name whose rarest word is in that many times `most` chunks is taken for a hub
+# A name whose rarest word is in that many times `most` chunks is taken for a hub, so that no query
+# walks long lists; chosen, not measured.
+_SCAN = 50
 
 
 @dataclass(frozen=True)

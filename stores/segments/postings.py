@@ -180,11 +180,12 @@ def idf_of(frequencies: Integers, rows: int) -> Floats:
     return np.log1p((rows - frequencies + 0.5) / (frequencies + 0.5))
 
 
-TITLE_WEIGHT = 3.0  # BM25 weights of the columns beside the text, which has 1
+# BM25 weights of the columns beside the text, which has 1; chosen, no measurement of them is kept.
+TITLE_WEIGHT = 3.0
 KEYWORDS_WEIGHT = 2.0
 SECTION_WEIGHT = 2.0
-BM25_K1 = 1.5  # how soon repeated words stop to count: the usual value
-BM25_B = 0.75  # how much long chunks are marked down: the usual value
+BM25_K1 = 1.5  # how soon repeated words stop to count: rank-bm25's and bm25s's value
+BM25_B = 0.75  # how much long chunks are marked down: rank-bm25's and bm25s's value
 
 
 @dataclass(frozen=True)

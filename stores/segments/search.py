@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from math import log
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,14 @@ from stores.sqlite.fulltext import FullText
 
 if TYPE_CHECKING:
     from stores.index.tracking import TrackedVectors
+
+
+class _Facts(NamedTuple):
+    """Hold what a collection's documents have in common at one index version."""
+
+    version: int
+    languages: frozenset[str]
+    models: tuple[str, ...]
 
 
 class SegmentSearch:
@@ -63,8 +71,7 @@ class SegmentSearch:
         self._background = Background(self._refresh)
         self._channels = Channels(fulltext, tracked)
         self._model = model
-        self._models: dict[int, tuple[int, tuple[str, ...]]] = {}
-        self._languages: dict[int, tuple[int, frozenset[str]]] = {}
+        self._known: dict[int, _Facts] = {}
 
     def candidates(
         self,
@@ -144,25 +151,11 @@ class SegmentSearch:
 
     def languages(self, collection_id: int) -> frozenset[str]:
         """Return the languages of a collection's documents."""
-        with snapshot(self._database) as connection:
-            version, _ = state(connection, collection_id)
-            known = self._languages.get(collection_id)
-            if known is None or known[0] != version:
-                query = "SELECT DISTINCT language FROM documents WHERE collection_id = ?"
-                rows = tuples(connection, query, (collection_id,))
-                known = version, frozenset(row[0] for row in rows)
-                self._languages[collection_id] = known
-            return known[1]
+        return self._facts(collection_id).languages
 
     def models(self, collection_id: int) -> tuple[str, ...]:
         """Return the models of a collection's vectors, this one's alone where it has any."""
-        with snapshot(self._database) as connection:
-            version, _ = state(connection, collection_id)
-            known = self._models.get(collection_id)
-            if known is None or known[0] != version:
-                found = models_of(connection, collection_id, self._model)
-                known = self._models[collection_id] = version, found
-            return known[1]
+        return self._facts(collection_id).models
 
     def idf(self, collection_id: int, terms: Sequence[str]) -> dict[str, float]:
         """Return log(1 + N/(1 + df)) of each term over the collection's chunks."""
@@ -257,6 +250,19 @@ class SegmentSearch:
         self._views.close()
         if self._tracked is not None:
             self._tracked.index.close()
+
+    def _facts(self, collection_id: int) -> _Facts:
+        """Return what is known of the collection's documents, read once for an index version."""
+        with snapshot(self._database) as connection:
+            version, _ = state(connection, collection_id)
+            known = self._known.get(collection_id)
+            if known is None or known.version != version:
+                query = "SELECT DISTINCT language FROM documents WHERE collection_id = ?"
+                rows = tuples(connection, query, (collection_id,))
+                models = models_of(connection, collection_id, self._model)
+                known = _Facts(version, frozenset(row[0] for row in rows), models)
+                self._known[collection_id] = known
+            return known
 
     @contextmanager
     def _view(self, collection_id: int) -> Iterator[tuple[CollectionView, sqlite3.Connection]]:

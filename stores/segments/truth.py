@@ -15,7 +15,7 @@ from stores.sqlite.database import Database
 from stores.sqlite.fulltext import table
 from stores.sqlite.sums import SOUND_SENTENCES, SOUND_VECTOR, VECTOR
 
-BATCH = 512
+BATCH = 512  # rows read at once, between two looks at who waits; chosen, not measured
 Values = Sequence[object] | dict[str, object]
 
 _ROWS = """SELECT c.id, c.document, c.chunk_id, {vector}, {sentences}{words}

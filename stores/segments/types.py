@@ -13,12 +13,10 @@ if TYPE_CHECKING:
     from stores.segments.postings import Postings
     from stores.segments.rows import SentenceVectors
 
-    Floats = NDArray[np.floating[Any]]
-    Integers = NDArray[np.integer[Any]]
-    Booleans = NDArray[np.bool_]
-    Names = NDArray[np.bytes_]
-else:
-    Floats = Integers = Booleans = Names = Any
+Floats = NDArray[np.floating[Any]]
+Integers = NDArray[np.integer[Any]]
+Booleans = NDArray[np.bool_]
+Names = NDArray[np.bytes_]
 
 Progress = Callable[[int, int], None]  # rows done, rows in all
 TermWeights = Mapping[str, float]

@@ -174,7 +174,7 @@ def hide_repeats(keep: Booleans, rows: Integers, groups: Integers) -> None:
 
 
 Array = TypeVar("Array", Integers, Floats, Booleans, Names)
-_BLOCK = 4096  # rows whose exact cosines are computed at once
+_BLOCK = 4096  # rows whose exact cosines are computed at once: 12 MB at 384 numbers in float64
 
 
 @dataclass(frozen=True)

@@ -63,9 +63,11 @@ def without_vectors(part: IndexedRows) -> IndexedRows:
     )
 
 
-GATHER_SHARE = 0.1  # vectors of a smaller visible share are picked, not scanned
-MASKS = 32  # permission masks remembered per collection
-MAX_NEW_SHARE = 0.3  # with more new chunks than this share, FTS5 answers for words
+# Vectors of a smaller visible share are picked, not scanned; chosen, no measurement is kept.
+GATHER_SHARE = 0.1
+MASKS = 32  # permission masks remembered per collection; chosen, not measured
+# With more new chunks than this share, FTS5 answers for words; chosen, no measurement is kept.
+MAX_NEW_SHARE = 0.3
 
 FALLBACK = (
     "a search segment is damaged: another index answers for it, and the order of results may"

@@ -17,26 +17,43 @@ import numpy as np
 
 from core.auth import AuthContext
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.database import Database
+from stores.sqlite.database import CataloguePart
 from stores.sqlite.permissions import GIVEN_ID, Parameters, permission_filter
 from stores.sqlite.sums import LINK, sign
 
 if TYPE_CHECKING:
     from stores.segments.types import Integers
 
-BATCH = 1000
+BATCH = 1000  # chunks printed in one transaction; chosen, not measured
 EQUAL = "SELECT print FROM chunk_prints WHERE collection_id = :c GROUP BY print HAVING count(*) > 1"
 
 # Makes the fingerprint of a chunk's kind and text: equal for texts that say the same.
 Fingerprint = Callable[[str, str], bytes]
 
 
-class Duplicates:
-    """Keep fingerprints of chunks, and number those that are equal."""
+# The rules, the surest first. A text of which several books are said by one rule belongs to none.
+FILE, ID, ISBN, TITLE = 1, 2, 3, 4
+RULES = {
+    FILE: "the record names the file",
+    ID: "the file is named by the record's id",
+    ISBN: "both have the same ISBN",
+    TITLE: "title and author are the same",
+}
+Key = tuple[int, str]
+TextKeys = Callable[[str, str, dict[str, Any]], Iterable[Key]]
+BookKeys = Callable[[str, str, dict[str, Any], Iterable[tuple[str, str]]], Iterable[Key]]
 
-    def __init__(self, database: Database) -> None:
-        """Use the catalogue's `database`."""
-        self._database = database
+_MATCHES = """
+    SELECT t.document AS text, t.rule AS rule, min(b.document) AS book,
+        count(DISTINCT b.document) AS books
+    FROM temp.text_keys t JOIN temp.book_keys b ON b.rule = t.rule AND b.key = t.key
+    WHERE t.rule <> 1 OR (SELECT count(DISTINCT u.document) FROM temp.text_keys u
+                          WHERE u.rule = 1 AND u.key = t.key) = 1
+    GROUP BY t.document, t.rule"""
+
+
+class Arrangement(CataloguePart):
+    """Number equal chunks by their fingerprints, and link full texts to records."""
 
     def number_duplicates(self, collection: Collection, make: Fingerprint) -> int:
         """Fingerprint new chunks, and number equal ones; return how many rows changed.
@@ -54,12 +71,7 @@ class Duplicates:
 
     def clear_duplicates(self, collection: Collection) -> int:
         """Delete the fingerprints of a collection; return how many there were."""
-        known = "SELECT 1 FROM chunk_prints WHERE collection_id = ? LIMIT 1"
-        if not self._database.read().execute(known, (collection.id,)).fetchone():
-            return 0
-        with self._database.write() as connection:
-            query = "DELETE FROM chunk_prints WHERE collection_id = ?"
-            return connection.execute(query, (collection.id,)).rowcount
+        return self._clear("chunk_prints", collection)
 
     def count_duplicates(
         self, collection: Collection, auth: AuthContext | None = None
@@ -72,38 +84,52 @@ class Duplicates:
         parameters: Parameters = {"p_collection": collection.id}
         if auth is not None:
             visible, parameters = permission_filter(auth, collection.id)
-        row = (
-            self._database.read()
-            .execute(
-                f"""SELECT coalesce(sum(kind = 'annotation'), 0), count(*) FROM (
-                        SELECT c.kind, row_number() OVER (
-                            PARTITION BY p.print ORDER BY p.place) AS place
-                        FROM chunk_prints p JOIN chunks c ON c.id = p.chunk
-                        JOIN documents d ON d.id = c.document
-                        WHERE p.collection_id = :p_collection AND p.place > 0 AND {visible})
-                    WHERE place > 1""",
-                parameters,
-            )
-            .fetchone()
+        row = self._one(
+            f"""SELECT coalesce(sum(kind = 'annotation'), 0), count(*) FROM (
+                    SELECT c.kind, row_number() OVER (
+                        PARTITION BY p.print ORDER BY p.place) AS place
+                    FROM chunk_prints p JOIN chunks c ON c.id = p.chunk
+                    JOIN documents d ON d.id = c.document
+                    WHERE p.collection_id = :p_collection AND p.place > 0 AND {visible})
+                WHERE place > 1""",
+            parameters,
         )
         return int(row[0]), int(row[1]) - int(row[0])
 
+    def link_books(self, collection: Collection, text_keys: TextKeys, book_keys: BookKeys) -> int:
+        """Link the texts of a collection again by their keys; return how many rows changed.
+
+        Keys are compared as hashes in temporary tables, so that memory does not grow with them.
+        """
+        with self._database.write() as connection:
+            _temporary(connection)
+            reader = self._database.read()
+            _fill(connection, "book_keys", _keys_of_books(reader, collection.id, book_keys))
+            _fill(connection, "text_keys", _keys_of_texts(reader, collection.id, text_keys))
+            changed = _store(connection, collection.id)
+            for name in ("book_keys", "text_keys"):
+                connection.execute(f"DELETE FROM temp.{name}")
+            return changed
+
+    def clear_books(self, collection: Collection) -> int:
+        """Forget all links of a collection; return how many there were."""
+        return self._clear("book_texts", collection)
+
+    def _clear(self, table: str, collection: Collection) -> int:
+        known = f"SELECT 1 FROM {table} WHERE collection_id = ? LIMIT 1"
+        if not self._one(known, (collection.id,)):
+            return 0
+        with self._database.write() as connection:
+            query = f"DELETE FROM {table} WHERE collection_id = ?"
+            return connection.execute(query, (collection.id,)).rowcount
+
     def _unprinted(self, collection_id: int) -> Iterator[list[Any]]:
+        query = """SELECT c.id, c.kind, c.text FROM chunks c
+            LEFT JOIN chunk_prints p ON p.chunk = c.id
+            WHERE c.collection_id = ? AND c.id > ? AND p.chunk IS NULL
+            AND c.kind <> 'record' ORDER BY c.id LIMIT ?"""
         last = 0
-        while True:
-            rows = (
-                self._database.read()
-                .execute(
-                    """SELECT c.id, c.kind, c.text FROM chunks c
-                       LEFT JOIN chunk_prints p ON p.chunk = c.id
-                       WHERE c.collection_id = ? AND c.id > ? AND p.chunk IS NULL
-                       AND c.kind <> 'record' ORDER BY c.id LIMIT ?""",
-                    (collection_id, last, BATCH),
-                )
-                .fetchall()
-            )
-            if not rows:
-                return
+        while rows := self._all(query, (collection_id, last, BATCH)):
             last = rows[-1][0]
             yield rows
 
@@ -147,59 +173,6 @@ def equal_chunks(
     return pairs[:, 0], pairs[:, 1]
 
 
-# The rules, the surest first. A text of which several books are said by one rule belongs to none.
-FILE, ID, ISBN, TITLE = 1, 2, 3, 4
-RULES = {
-    FILE: "the record names the file",
-    ID: "the file is named by the record's id",
-    ISBN: "both have the same ISBN",
-    TITLE: "title and author are the same",
-}
-Key = tuple[int, str]
-TextKeys = Callable[[str, str, dict[str, Any]], Iterable[Key]]
-BookKeys = Callable[[str, str, dict[str, Any], Iterable[tuple[str, str]]], Iterable[Key]]
-
-_MATCHES = """
-    SELECT t.document AS text, t.rule AS rule, min(b.document) AS book,
-        count(DISTINCT b.document) AS books
-    FROM temp.text_keys t JOIN temp.book_keys b ON b.rule = t.rule AND b.key = t.key
-    WHERE t.rule <> 1 OR (SELECT count(DISTINCT u.document) FROM temp.text_keys u
-                          WHERE u.rule = 1 AND u.key = t.key) = 1
-    GROUP BY t.document, t.rule"""
-
-
-class Books:
-    """Link full texts to records."""
-
-    def __init__(self, database: Database) -> None:
-        """Use the catalogue's `database`."""
-        self._database = database
-
-    def link_books(self, collection: Collection, text_keys: TextKeys, book_keys: BookKeys) -> int:
-        """Link the texts of a collection again by their keys; return how many rows changed.
-
-        Keys are compared as hashes in temporary tables, so that memory does not grow with them.
-        """
-        with self._database.write() as connection:
-            _temporary(connection)
-            reader = self._database.read()
-            _fill(connection, "book_keys", _keys_of_books(reader, collection.id, book_keys))
-            _fill(connection, "text_keys", _keys_of_texts(reader, collection.id, text_keys))
-            changed = _store(connection, collection.id)
-            for name in ("book_keys", "text_keys"):
-                connection.execute(f"DELETE FROM temp.{name}")
-            return changed
-
-    def clear_books(self, collection: Collection) -> int:
-        """Forget all links of a collection; return how many there were."""
-        known = "SELECT 1 FROM book_texts WHERE collection_id = ? LIMIT 1"
-        if not self._database.read().execute(known, (collection.id,)).fetchone():
-            return 0
-        with self._database.write() as connection:
-            query = "DELETE FROM book_texts WHERE collection_id = ?"
-            return connection.execute(query, (collection.id,)).rowcount
-
-
 def _temporary(connection: sqlite3.Connection) -> None:
     for name in ("book_keys", "text_keys"):
         connection.execute(
@@ -218,35 +191,34 @@ def _fill(connection: sqlite3.Connection, name: str, keys: Iterator[tuple[Key, i
         )
 
 
+def _documents(
+    reader: sqlite3.Connection, collection_id: int, *, records: bool
+) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+    rows = reader.execute(
+        f"""SELECT d.id, {GIVEN_ID} AS document_id, d.title, d.metadata FROM documents d
+            WHERE d.collection_id = ? AND d.is_record = ?""",
+        (collection_id, records),
+    )
+    for row in rows:
+        yield row["id"], row["document_id"], row["title"], json.loads(row["metadata"])
+
+
 def _keys_of_texts(
     reader: sqlite3.Connection, collection_id: int, make: TextKeys
 ) -> Iterator[tuple[Key, int]]:
-    rows = reader.execute(
-        f"SELECT d.id, {GIVEN_ID} AS document_id, d.title, d.metadata FROM documents d"
-        " WHERE d.collection_id = ? AND d.is_record = 0",
-        (collection_id,),
-    )
-    for row in rows:
-        for key in make(row["document_id"], row["title"], json.loads(row["metadata"])):
-            yield key, row["id"]
+    for row_id, document_id, title, metadata in _documents(reader, collection_id, records=False):
+        for key in make(document_id, title, metadata):
+            yield key, row_id
 
 
 def _keys_of_books(
     reader: sqlite3.Connection, collection_id: int, make: BookKeys
 ) -> Iterator[tuple[Key, int]]:
-    rows = reader.execute(
-        f"SELECT d.id, {GIVEN_ID} AS document_id, d.title, d.metadata FROM documents d"
-        " WHERE d.collection_id = ? AND d.is_record = 1",
-        (collection_id,),
-    )
-    for row in rows:
-        fields = reader.execute(
-            "SELECT name, value FROM record_fields WHERE document = ?", (row["id"],)
-        ).fetchall()
-        named = [(field["name"], field["value"]) for field in fields]
-        metadata = json.loads(row["metadata"])
-        for key in make(row["document_id"], row["title"], metadata, named):
-            yield key, row["id"]
+    query = "SELECT name, value FROM record_fields WHERE document = ?"
+    for row_id, document_id, title, metadata in _documents(reader, collection_id, records=True):
+        named = [(name, value) for name, value in reader.execute(query, (row_id,))]
+        for key in make(document_id, title, metadata, named):
+            yield key, row_id
 
 
 def _store(connection: sqlite3.Connection, collection_id: int) -> int:

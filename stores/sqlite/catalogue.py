@@ -18,25 +18,27 @@ from core.question import names_of
 from core.types import Evidence
 from stores.integrity.condition import ROWS_LOST
 from stores.sqlite import sums
-from stores.sqlite.database import Database
+from stores.sqlite.database import CataloguePart, Database, decoded
 from stores.sqlite.permissions import Parameters, permission_filter, shown_id
 from stores.sqlite.schema import SECRET
 from stores.sqlite.sums import LINK
 
-MAX_VARIABLES = 500
-MOST_COLLECTIONS = 16  # of one question: each is searched
-REMEMBERED = 10_000  # answers to "may this caller see anything of that collection?"
+MAX_VARIABLES = 500  # of one statement: half of what the least generous SQLite takes (999)
+MOST_COLLECTIONS = 16  # of one question: each is searched; chosen, not measured
+# Answers to "may this caller see anything of that collection?"; chosen, not measured: some 5 MB.
+REMEMBERED = 10_000
 WITHHELD = (
     "a passage that would have been read is damaged in the catalogue and withheld;"
     " `carrel doctor` names it"
 )
 
-_CHUNK_COLUMNS = (
-    """c.chunk_id, c.text, c.section, c.page, c.ordinal, c.kind, c.document,
-    d.key, d.source, d.title, d.language, d.version, d.updated_at, d.metadata,
-    """
-    + sums.SOUND_CHUNK
-    + " AS sound"
+_GIVEN = "(SELECT value FROM json_each(:given))"
+_CHUNK_COLUMNS = f"""c.chunk_id, c.text, c.section, c.page, c.ordinal, c.kind, c.document, d.key,
+    d.source, d.title, d.language, d.version, d.updated_at, d.metadata,
+    {sums.SOUND_CHUNK} AS sound"""
+_OF_EVIDENCE = (
+    *("chunk_id", "document_id", "source", "title", "text", "section", "page", "ordinal", "kind"),
+    *("language", "version", "updated_at"),
 )
 
 
@@ -51,32 +53,24 @@ class Collection:
     secret: str = field(repr=False)  # what makes ids unpredictable elsewhere
 
 
-class VisiblePassages:
+class VisiblePassages(CataloguePart):
     """Answer what exists and what a caller may see."""
 
     def __init__(self, database: Database) -> None:
         """Read from `database`."""
-        self._database = database
+        CataloguePart.__init__(self, database)  # which the catalogue has in two ways
         self._seen: tuple[int, dict[tuple[AuthContext, int], bool]] = (-1, {})
         self._lock = threading.Lock()
 
     def index_version(self) -> int:
         """Return the number that grows with every change of the index."""
-        row = (
-            self._database.read()
-            .execute("SELECT value FROM meta WHERE key = 'index_version'")
-            .fetchone()
-        )
-        return int(row[0])
+        return int(self._value("SELECT value FROM meta WHERE key = 'index_version'"))
 
     def collections(self, tenant: str | None = None) -> list[Collection]:
         """List the collections of one tenant, or all of them."""
-        rows = self._database.read().execute(
-            f"""SELECT *, {SECRET} AS secret FROM collections
-                WHERE :t IS NULL OR tenant = :t ORDER BY tenant, name""",
-            {"t": tenant},
-        )
-        return [_collection(row) for row in rows]
+        query = f"""SELECT *, {SECRET} AS secret FROM collections
+            WHERE :t IS NULL OR tenant = :t ORDER BY tenant, name"""
+        return [_collection(row) for row in self._all(query, {"t": tenant})]
 
     def collection(self, tenant: str, name: str) -> Collection:
         """Return one collection, or say which ones the tenant has; for the operator alone."""
@@ -126,9 +120,8 @@ class VisiblePassages:
     def _row(self, tenant: str, name: str) -> sqlite3.Row | None:
         checked_name("collection", name)
         query = f"""SELECT o.*, o.sum IS {sums.COLLECTION} AS sound, {SECRET} AS secret
-            FROM collections o
-            WHERE o.tenant = ? AND o.name = ?"""
-        row: sqlite3.Row | None = self._database.read().execute(query, (tenant, name)).fetchone()
+            FROM collections o WHERE o.tenant = ? AND o.name = ?"""
+        row: sqlite3.Row | None = self._one(query, (tenant, name))
         return row
 
     def _visible(self, auth: AuthContext, collection_id: int) -> bool:
@@ -146,7 +139,7 @@ class VisiblePassages:
             condition, parameters = permission_filter(auth, collection_id, with_damaged=True)
             some = f"EXISTS (SELECT 1 FROM documents d WHERE {condition}"
             query = f"SELECT {some} AND d.is_open = 1) OR {some})"  # the index has open ones last
-            known = bool(self._database.read().execute(query, parameters).fetchone()[0])
+            known = bool(self._value(query, parameters))
             with self._lock:
                 if self._seen[0] == version and len(self._seen[1]) < REMEMBERED:
                     self._seen[1][key] = known
@@ -156,18 +149,14 @@ class VisiblePassages:
         """Tell whether an upload of the caller into this collection has still to be ingested."""
         query = """SELECT EXISTS (SELECT 1 FROM jobs WHERE tenant = ? AND user = ?
             AND collection = ? AND kind = 'upload' AND state IN ('waiting', 'running'))"""
-        row = self._database.read().execute(query, (auth.tenant, auth.user, name)).fetchone()
-        return bool(row[0])
+        return bool(self._value(query, (auth.tenant, auth.user, name)))
 
     def visible_documents(
         self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
     ) -> set[int]:
         """Return the row ids of all documents the caller may see."""
         condition, parameters = permission_filter(auth, collection_id, sources, sums=False)
-        rows = self._database.read().execute(
-            f"SELECT d.id FROM documents d WHERE {condition}",  # bound parameters
-            parameters,
-        )
+        rows = self._all(f"SELECT d.id FROM documents d WHERE {condition}", parameters)
         return {row[0] for row in rows}
 
     def evidence(
@@ -181,9 +170,9 @@ class VisiblePassages:
 
         `sources` are the patterns of a tool's scope, empty for all.
         """
-        which = "d.id IN (SELECT document FROM chunks WHERE chunk_id IN ({}))"
+        which = f"d.id IN (SELECT document FROM chunks WHERE chunk_id IN {_GIVEN})"
         # Without CROSS JOIN, SQLite may visit every chunk of a long document for a few of them.
-        chunks = "chunks c CROSS JOIN d ON d.id = c.document WHERE c.chunk_id IN ({})"
+        chunks = f"chunks c CROSS JOIN d ON d.id = c.document WHERE c.chunk_id IN {_GIVEN}"
         rows = self._permitted(auth, collection_id, which, chunks, chunk_ids, sources)
         found = {row["chunk_id"]: _evidence(row) for row in self._sound(rows)}
         return dict(zip(found, self._with_books(auth, collection_id, found.values()), strict=True))
@@ -211,13 +200,13 @@ class VisiblePassages:
     ) -> dict[int, Evidence]:
         """Return the first chunk of each document row id the caller may see."""
         chunks = "d CROSS JOIN chunks c ON c.document = d.id AND c.ordinal = 0"
-        rows = self._permitted(auth, collection_id, "d.id IN ({})", chunks, list(documents))
+        rows = self._permitted(auth, collection_id, f"d.id IN {_GIVEN}", chunks, list(documents))
         return {row["document"]: _evidence(row) for row in self._sound(rows)}
 
     def cards(self, auth: AuthContext, collection_id: int, keys: list[str]) -> list[Evidence]:
         """Return what the documents of these keys say of themselves: the records among them."""
         chunks = "d CROSS JOIN chunks c ON c.document = d.id AND c.kind = 'record'"
-        rows = self._permitted(auth, collection_id, "d.key IN ({})", chunks, keys)
+        rows = self._permitted(auth, collection_id, f"d.key IN {_GIVEN}", chunks, keys)
         return [_evidence(row) for row in self._sound(rows)]
 
     def full_texts(self, auth: AuthContext, collection_id: int, chunk_id: str) -> list[Evidence]:
@@ -240,7 +229,7 @@ class VisiblePassages:
         """
         condition, parameters = permission_filter(auth, collection_id)
         shown = shown_id(self._database.read(), auth, collection_id)
-        rows = self._database.read().execute(
+        rows = self._all(
             f"""SELECT t.key AS text, d.key, {shown} AS document_id, d.title, d.source, d.metadata
                 FROM json_each(:keys) wanted CROSS JOIN documents t ON t.key = wanted.value
                 CROSS JOIN book_texts b ON b.text = t.id CROSS JOIN documents d ON d.id = b.book
@@ -258,7 +247,7 @@ class VisiblePassages:
         """
         condition, parameters = permission_filter(auth, collection_id)
         shown = shown_id(self._database.read(), auth, collection_id)
-        rows = self._database.read().execute(
+        rows = self._all(
             f"""SELECT d.key, {shown} AS document_id, d.title, d.source,
                     (SELECT c.chunk_id FROM chunks c WHERE c.document = d.id
                      ORDER BY c.ordinal LIMIT 1) AS chunk_id
@@ -290,22 +279,16 @@ class VisiblePassages:
         chunks: str,
         values: Sequence[object],
         sources: Sequence[str] = (),
-    ) -> Iterator[sqlite3.Row]:
-        """Yield the chunks that `chunks` reads beside `d`, the documents that `which` says.
+    ) -> list[sqlite3.Row]:
+        """Return the chunks that `chunks` reads beside `d`, the documents that `which` says.
 
-        Both are SQL of this class, with {} for the values.
+        Both are SQL of this class, with `_GIVEN` for the values.
         """
         condition, parameters = permission_filter(auth, collection_id, sources, sums=False)
         columns = self._columns(auth, collection_id)
-        for start in range(0, len(values), MAX_VARIABLES):
-            part = values[start : start + MAX_VARIABLES]
-            marks = ", ".join(f":v{i}" for i in range(len(part)))
-            bound = {**parameters, **{f"v{i}": value for i, value in enumerate(part)}}
-            documents = sums.compared_once(f"{which.format(marks)} AND {condition}")
-            yield from self._read(
-                f"{documents} SELECT {columns} FROM {chunks.format(marks)}",
-                bound,
-            )
+        documents = sums.compared_once(f"{which} AND {condition}")
+        given = {**parameters, "given": json.dumps(values)}
+        return self._read(f"{documents} SELECT {columns} FROM {chunks}", given)
 
     def _columns(self, auth: AuthContext, collection_id: int) -> str:
         shown = shown_id(self._database.read(), auth, collection_id)
@@ -319,7 +302,7 @@ class VisiblePassages:
         except sqlite3.OperationalError as error:
             if "decode" not in str(error):
                 raise
-        connection.text_factory = _decoded
+        connection.text_factory = decoded
         try:
             return connection.execute(query, parameters).fetchall()
         finally:
@@ -333,22 +316,11 @@ class VisiblePassages:
             else:
                 self._database.condition.report(f"chunk {row['chunk_id']}", WITHHELD)
 
-    def languages(self, collection_id: int) -> frozenset[str]:
-        """Return the languages of a collection's documents."""
-        rows = self._database.read().execute(
-            "SELECT DISTINCT language FROM documents WHERE collection_id = ?", (collection_id,)
-        )
-        return frozenset(row[0] for row in rows)
-
 
 def _book(row: sqlite3.Row) -> dict[str, Any]:
     metadata = json.loads(row["metadata"])
     named = {name: row[name] for name in ("key", "document_id", "title", "source")}
     return {**named, "authors": metadata.get("authors") or [], "year": metadata.get("year")}
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def absent_collection(
@@ -392,18 +364,7 @@ def _collection(row: sqlite3.Row) -> Collection:
 def _evidence(row: sqlite3.Row) -> Evidence:
     return Evidence(
         evidence_id=row["chunk_id"],
-        chunk_id=row["chunk_id"],
-        document_id=row["document_id"],
         document_key=row["key"],
-        source=row["source"],
-        title=row["title"],
-        text=row["text"],
-        section=row["section"],
-        page=row["page"],
-        ordinal=row["ordinal"],
-        kind=row["kind"],
-        language=row["language"],
-        version=row["version"],
-        updated_at=row["updated_at"],
         metadata=json.loads(row["metadata"]),
+        **{name: row[name] for name in _OF_EVIDENCE},
     )

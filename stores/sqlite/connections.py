@@ -111,7 +111,7 @@ def _damaged(what: str, error: Exception) -> sqlite3.DatabaseError:
     return sqlite3.DatabaseError(f"what is damaged is no text any more ({error}): {what}")
 
 
-POLL_S = 0.02
+POLL_S = 0.02  # between two tries to empty a log; chosen, not measured
 
 
 def compact(connection: sqlite3.Connection, path: Path, wait_s: float) -> None:

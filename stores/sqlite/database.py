@@ -7,9 +7,10 @@ import shutil
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from core.errors import DiskFullError, OperatorError
 from core.language.analysis import has_words
@@ -49,7 +50,9 @@ class WriteBarrier:
                 self._prove, self._proving = None, False
 
 
-BUSY_MS = 5000
+Values = Sequence[Any] | Mapping[str, Any]  # of the parameters of a statement
+
+BUSY_MS = 5000  # chosen, not measured: SQLite's usual patience with another process's write
 COUNT = """INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE
     SET value = max(CAST(value AS INTEGER), ?) + 1 RETURNING CAST(value AS INTEGER)"""
 MOST_SUMS = 200_000  # that are remembered, some 15 MB; those of more documents are looked at again
@@ -328,6 +331,27 @@ class Database:
         self._witness.close()
 
 
+class CataloguePart:
+    """Read and write some of the tables."""
+
+    def __init__(self, database: Database) -> None:
+        """Use an open catalogue."""
+        self._database = database
+
+    def _all(self, query: str, values: Values = ()) -> list[Any]:
+        """Return all rows that a query finds."""
+        return self._database.read().execute(query, values).fetchall()
+
+    def _one(self, query: str, values: Values = ()) -> Any:  # noqa: ANN401 - a row, or None
+        """Return the first row that a query finds, None for none."""
+        return self._database.read().execute(query, values).fetchone()
+
+    def _value(self, query: str, values: Values = ()) -> Any:  # noqa: ANN401 - as stored
+        """Return the first column of the first row, None where there is no row."""
+        row = self._one(query, values)
+        return None if row is None else row[0]
+
+
 class _ThreadConnection:
     """Hold the connection of one thread, whose local storage is all that keeps it."""
 
@@ -345,6 +369,11 @@ def explained(path: Path) -> Iterator[None]:
         raise  # a mistake in this code, not in the file
     except sqlite3.DatabaseError as error:
         raise damaged(path, error) from error
+
+
+def decoded(data: bytes) -> str:
+    """Return a text as SQLite has it; what is damaged in it is replaced."""
+    return data.decode("utf-8", "replace")
 
 
 def malformed(path: Path, reason: str) -> OperatorError:
@@ -378,15 +407,12 @@ def damaged(path: Path, error: sqlite3.Error) -> OperatorError:
     if "full" in text:
         return DiskFullError(value=str(path.parent))
     if "disk I/O error" in text:  # what a quota and `ulimit -f` look like too
-        return OperatorError(
-            "the disk fails, or has no room left",
-            value=f"{path} ({text})",
-            hint="nothing that was acknowledged is lost by that; check the disk, then run it again",
-        )
+        hint = "nothing that was acknowledged is lost by that; check the disk, then run it again"
+        rule = "the disk fails, or has no room left"
+        return OperatorError(rule, value=f"{path} ({text})", hint=hint)
     if "locked" in text or "busy" in text:
-        return OperatorError(
-            "the catalogue is busy", value=str(path), hint="try again when the other process ends"
-        )
+        hint = "try again when the other process ends"
+        return OperatorError("the catalogue is busy", value=str(path), hint=hint)
     if "readonly" in text or "unable to open" in text:
         return OperatorError(
             "the data directory must be writable",

@@ -9,17 +9,21 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Literal, NamedTuple
 
 from core.faults import fault
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.database import Database
+from stores.sqlite.database import CataloguePart
 from stores.sqlite.embeddings import Vector, store_sentences, store_vectors
 from stores.sqlite.permissions import OPERATOR, WriteAccess, add_alias, alias_of
 from stores.sqlite.rows import ChunkRow, DocumentRow, FileRow
 from stores.sqlite.sums import FILE, sign
-from stores.sqlite.writer import bump, remove_document, replace_document
+from stores.sqlite.writer import bump, find_document, remove_document, replace_document, unswept
+
+PAGE = 500  # rows read at once; chosen, not measured: memory stays small beside a batch of chunks
+DOCUMENTS = 100  # with all their texts read at once; chosen, not measured
+SOUND = f"f.sum IS {FILE}"  # of a damaged row nothing is known: the file is read again
 
 Stage = Literal["parsed", "chunked", "embedded", "indexed"]
 
@@ -32,80 +36,6 @@ class JournalEntry(NamedTuple):
     chunks: int = 0
 
 
-class Journal:
-    """Note stages that change nothing else."""
-
-    def __init__(self, database: Database) -> None:
-        """Use the catalogue's `database`."""
-        self._database = database
-
-    def reach_stage(
-        self, collection_id: int, stage: Stage, entries: Iterable[JournalEntry]
-    ) -> None:
-        """Note in one transaction that these documents have reached a stage."""
-        entries = list(entries)
-        if not entries:
-            return
-        with self._database.write() as connection:
-            note(connection, collection_id, stage, entries)
-            fault(f"{stage}.before")
-        fault(f"{stage}.after")
-
-    def unverified_documents(self, collection_id: int, limit: int, after: str = "") -> list[str]:
-        """Return ids of documents that are to be read back, in order, those after one of them."""
-        rows = self._database.read().execute(
-            """SELECT document_id FROM journal WHERE collection_id = ? AND stage = 'indexed'
-               AND document_id > ? ORDER BY document_id LIMIT ?""",
-            (collection_id, after, limit),
-        )
-        return [row[0] for row in rows]
-
-    def mark_verified(self, collection_id: int, documents: Iterable[str]) -> None:
-        """Let documents that were read back leave the set."""
-        documents = list(documents)
-        if not documents:
-            return
-        with self._database.write() as connection:
-            connection.executemany(
-                """DELETE FROM journal
-                   WHERE collection_id = ? AND document_id = ? AND stage = 'indexed'""",
-                [(collection_id, document_id) for document_id in documents],
-            )
-            fault("verified.before")
-        fault("verified.after")
-
-    def pending_documents(self) -> list[dict[str, Any]]:
-        """Count the documents that are not verified, by collection, file and stage."""
-        rows = self._database.read().execute(
-            """SELECT c.tenant, c.name AS collection, j.file, j.stage, count(*) AS documents
-               FROM journal j JOIN collections c ON c.id = j.collection_id
-               GROUP BY c.tenant, c.name, j.file, j.stage
-               ORDER BY c.tenant, c.name, j.file, j.stage"""
-        )
-        return [dict(row) for row in rows]
-
-
-def note(
-    connection: sqlite3.Connection,
-    collection_id: int,
-    stage: Stage,
-    entries: Iterable[JournalEntry],
-) -> None:
-    """Note within a transaction that documents have reached a stage."""
-    connection.executemany(
-        "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?)",
-        [(collection_id, one.document_id, one.file, stage, one.chunks) for one in entries],
-    )
-
-
-def forget_unfinished(connection: sqlite3.Connection, collection_id: int, file: str) -> None:
-    """Take documents out that never became rows, since their file no longer has them."""
-    connection.execute(
-        "DELETE FROM journal WHERE collection_id = ? AND file = ? AND stage != 'indexed'",
-        (collection_id, file),
-    )
-
-
 @dataclass(frozen=True)
 class LeftOutRow:
     """Name one text that was left out; `source` is what a person is shown."""
@@ -114,43 +44,6 @@ class LeftOutRow:
     source: str
     document_id: str
     reason: str
-
-
-class LeftOut:
-    """List what was left out."""
-
-    def __init__(self, database: Database) -> None:
-        """Use the catalogue's `database`."""
-        self._database = database
-
-    def list_left_out(
-        self, collection: Collection, file: str | None = None, limit: int = -1
-    ) -> Iterator[LeftOutRow]:
-        """Yield up to `limit` rows of a collection or of one file, by file and source."""
-        rows = self._database.read().execute(
-            """SELECT file, source, document_id, reason FROM left_out
-               WHERE collection_id = :c AND (:f IS NULL OR file = :f)
-               ORDER BY file, source LIMIT :n""",
-            {"c": collection.id, "f": file, "n": limit},
-        )
-        for row in rows:
-            yield LeftOutRow(*row)
-
-
-def replace_left_out(
-    connection: sqlite3.Connection, collection_id: int, file: str, rows: Sequence[LeftOutRow]
-) -> None:
-    """Note within a transaction what was left out of a file; what was noted before goes."""
-    connection.execute(
-        "DELETE FROM left_out WHERE collection_id = ? AND file = ?", (collection_id, file)
-    )
-    connection.executemany(
-        "INSERT OR REPLACE INTO left_out VALUES (?, ?, ?, ?, ?)",
-        [(collection_id, file, row.source, row.document_id, row.reason) for row in rows],
-    )
-
-
-PAGE = 500
 
 
 @dataclass
@@ -192,12 +85,8 @@ class Changes:
         return {*self.paths, *self.moved, *self.left_out, *ended, *before}
 
 
-class Batches:
-    """Write batches of an ingest."""
-
-    def __init__(self, database: Database) -> None:
-        """Write to `database`."""
-        self._database = database
+class Files(CataloguePart):
+    """Write batches of an ingest; read and write what is known of its files."""
 
     def write_vectors(
         self,
@@ -211,7 +100,7 @@ class Batches:
         with self._database.write() as connection:
             store_vectors(connection, model, vectors)
             store_sentences(connection, model, sentences)
-            note(connection, collection_id, "embedded", entries)
+            _note(connection, collection_id, "embedded", entries)
             if vectors:
                 unswept(connection)
             fault("embedded.before")
@@ -222,46 +111,209 @@ class Batches:
 
         Raises InUseError, and changes nothing, when the writer may not change one of them.
         """
+        renamed = any(finished.previous for finished in changes.finished)
         with self._database.write() as connection:
-            changed = bool(changes.documents)
-            for name in changes.files():
-                access.check_file(connection, collection.id, name)
-            for name, path in changes.paths.items():
-                _begin(connection, collection.id, name, path)
-                if name in changes.aliases:
-                    add_alias(connection, collection.id, "file", name, changes.aliases[name])
-            for document_id in changes.replaced:
-                _remove(connection, collection.id, document_id, access)
-            for document in changes.documents:
-                replace_document(connection, collection, document, access)
-            entries = [
-                JournalEntry(row.document_id, row.file, len(row.chunks))
-                for row in changes.documents
-            ]
-            note(connection, collection.id, "indexed", entries)
-            for finished in changes.finished:
-                changed |= finish_file(connection, collection.id, finished, access)
-            for name, rows in changes.left_out.items():
-                replace_left_out(connection, collection.id, name, rows)
-            connection.executemany(
-                "UPDATE files SET path = ? WHERE collection_id = ? AND relative = ?",
-                [(path, collection.id, name) for name, path in changes.moved.items()],
-            )
-            for name in changes.moved:
-                _sign_file(connection, collection.id, name)
-            if changed:
-                bump(connection)
+            _write(connection, collection, changes, access)
             fault("indexed.before")
-            if any(finished.previous for finished in changes.finished):
+            if renamed:
                 fault("rename.before")
         fault("indexed.after")
-        if any(finished.previous for finished in changes.finished):
+        if renamed:
             fault("rename.after")
 
+    def reach_stage(
+        self, collection_id: int, stage: Stage, entries: Iterable[JournalEntry]
+    ) -> None:
+        """Note in one transaction that these documents have reached a stage."""
+        entries = list(entries)
+        if not entries:
+            return
+        with self._database.write() as connection:
+            _note(connection, collection_id, stage, entries)
+            fault(f"{stage}.before")
+        fault(f"{stage}.after")
 
-def unswept(connection: sqlite3.Connection) -> None:
-    """Note that there may be vectors of texts that no chunk has."""
-    connection.execute("UPDATE meta SET value = '1' WHERE key = 'unswept' AND value != '1'")
+    def unverified_documents(self, collection_id: int, limit: int, after: str = "") -> list[str]:
+        """Return ids of documents that are to be read back, in order, those after one of them."""
+        rows = self._all(
+            """SELECT document_id FROM journal WHERE collection_id = ? AND stage = 'indexed'
+               AND document_id > ? ORDER BY document_id LIMIT ?""",
+            (collection_id, after, limit),
+        )
+        return [row[0] for row in rows]
+
+    def mark_verified(self, collection_id: int, documents: Iterable[str]) -> None:
+        """Let documents that were read back leave the set."""
+        documents = list(documents)
+        if not documents:
+            return
+        with self._database.write() as connection:
+            connection.executemany(
+                """DELETE FROM journal
+                   WHERE collection_id = ? AND document_id = ? AND stage = 'indexed'""",
+                [(collection_id, document_id) for document_id in documents],
+            )
+            fault("verified.before")
+        fault("verified.after")
+
+    def pending_documents(self) -> list[dict[str, Any]]:
+        """Count the documents that are not verified, by collection, file and stage."""
+        rows = self._all(
+            """SELECT c.tenant, c.name AS collection, j.file, j.stage, count(*) AS documents
+               FROM journal j JOIN collections c ON c.id = j.collection_id
+               GROUP BY c.tenant, c.name, j.file, j.stage
+               ORDER BY c.tenant, c.name, j.file, j.stage"""
+        )
+        return [dict(row) for row in rows]
+
+    def list_left_out(
+        self, collection: Collection, file: str | None = None, limit: int = -1
+    ) -> Iterator[LeftOutRow]:
+        """Yield up to `limit` rows of a collection or of one file, by file and source."""
+        rows = self._database.read().execute(
+            """SELECT file, source, document_id, reason FROM left_out
+               WHERE collection_id = :c AND (:f IS NULL OR file = :f)
+               ORDER BY file, source LIMIT :n""",
+            {"c": collection.id, "f": file, "n": limit},
+        )
+        for row in rows:
+            yield LeftOutRow(*row)
+
+    def forget_files(
+        self, collection: Collection, relatives: Iterable[str], access: WriteAccess = OPERATOR
+    ) -> int:
+        """Remove files with all their documents; return how many documents went.
+
+        Files that the writer may not change stay.
+        """
+        removed = 0
+        with self._database.write() as connection:
+            for relative in relatives:
+                if not access.may_change_file(connection, collection.id, relative):
+                    continue
+                removed += _forget_file(connection, collection.id, relative, access)
+            bump(connection)
+            fault("prune.before")
+        fault("prune.after")
+        return removed
+
+    def find_file(self, collection: Collection, relative: str) -> FileRow | None:
+        """Return what is known of one file."""
+        query = f"SELECT * FROM files f WHERE collection_id = ? AND relative = ? AND {SOUND}"
+        row = self._one(query, (collection.id, relative))
+        return _file(row) if row else None
+
+    def name_for(self, collection: Collection, name: str, access: WriteAccess) -> str:
+        """Return the name under which a file is kept that its writer calls `name`."""
+        return access.file_name(self._database.read(), collection.id, name)
+
+    def id_for(self, collection: Collection, file: str, name: str, access: WriteAccess) -> str:
+        """Return the id under which a document of a file is kept that its writer calls `name`."""
+        return access.document_id(self._database.read(), collection.id, file, name)
+
+    def original_name(self, collection: Collection, relative: str) -> str:
+        """Return what its writer calls a file."""
+        return alias_of(self._database.read(), collection.id, "file", relative) or relative
+
+    def files_with_fingerprint(self, collection: Collection, fingerprint: str) -> list[FileRow]:
+        """Return the files of the same bytes, read under the same settings, by name."""
+        rows = self._all(
+            f"""SELECT * FROM files f WHERE collection_id = ? AND fingerprint = ? AND {SOUND}
+                ORDER BY relative""",
+            (collection.id, fingerprint),
+        )
+        return [_file(row) for row in rows]
+
+    def file_names(self, collection: Collection) -> Iterator[str]:
+        """Yield the names of all files, also of those that an interrupted run began."""
+        query = f"""SELECT relative FROM files f
+                    WHERE collection_id = :c AND relative > :last AND {SOUND}
+               UNION SELECT file FROM documents WHERE collection_id = :c AND file > :last
+               UNION SELECT file FROM journal WHERE collection_id = :c AND file > :last
+               ORDER BY 1 LIMIT :page"""
+        last = ""
+        while rows := self._all(query, {"c": collection.id, "last": last, "page": PAGE}):
+            yield from (row[0] for row in rows)
+            last = rows[-1][0]
+
+    def document_hash(self, collection: Collection, document_id: str) -> tuple[str, str] | None:
+        """Return (file, content hash) of one document."""
+        row = self._one(
+            "SELECT file, content_hash FROM documents WHERE collection_id = ? AND document_id = ?",
+            (collection.id, document_id),
+        )
+        return (row[0], row[1]) if row else None
+
+    def document_hashes(self, collection: Collection) -> dict[str, tuple[str, str]]:
+        """Return (file, content hash) of each document by document id."""
+        query = "SELECT document_id, file, content_hash FROM documents WHERE collection_id = ?"
+        return {row[0]: (row[1], row[2]) for row in self._all(query, (collection.id,))}
+
+    def count_in_files(
+        self, collection: Collection, given: Callable[[str], bool]
+    ) -> tuple[int, int]:
+        """Count the documents and chunks that the files of these names amount to."""
+        rows = self._all(
+            """SELECT d.file, count(DISTINCT d.id), count(c.id) FROM documents d
+               LEFT JOIN chunks c ON c.document = d.id
+               WHERE d.collection_id = ? GROUP BY d.file""",
+            (collection.id,),
+        )
+        counted = [row for row in rows if given(row[0])]
+        return sum(row[1] for row in counted), sum(row[2] for row in counted)
+
+    def stored_documents(self, collection_id: int, file: str) -> Iterator[DocumentRow]:
+        """Yield the documents of a file by id, a page at a time; they may be removed meanwhile."""
+        connection, last = self._database.read(), ""
+        query = """SELECT * FROM documents WHERE collection_id = ? AND file = ? AND document_id > ?
+            ORDER BY document_id LIMIT ?"""
+        while rows := self._all(query, (collection_id, file, last, DOCUMENTS)):
+            for row in rows:
+                yield _document(connection, row)
+            last = rows[-1]["document_id"]
+
+
+def _note(
+    connection: sqlite3.Connection,
+    collection_id: int,
+    stage: Stage,
+    entries: Iterable[JournalEntry],
+) -> None:
+    """Note within a transaction that documents have reached a stage."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?, ?)",
+        [(collection_id, one.document_id, one.file, stage, one.chunks) for one in entries],
+    )
+
+
+def _write(
+    connection: sqlite3.Connection, collection: Collection, changes: Changes, access: WriteAccess
+) -> None:
+    changed = bool(changes.documents)
+    for name in changes.files():
+        access.check_file(connection, collection.id, name)
+    for name, path in changes.paths.items():
+        _begin(connection, collection.id, name, path)
+        if name in changes.aliases:
+            add_alias(connection, collection.id, "file", name, changes.aliases[name])
+    for document_id in changes.replaced:
+        if row := find_document(connection, collection.id, document_id):
+            remove_document(connection, collection.id, row["id"], access)
+    for document in changes.documents:
+        replace_document(connection, collection, document, access)
+    rows = changes.documents
+    entries = [JournalEntry(row.document_id, row.file, len(row.chunks)) for row in rows]
+    _note(connection, collection.id, "indexed", entries)
+    for finished in changes.finished:
+        changed |= _finish_file(connection, collection.id, finished, access)
+    for name, texts in changes.left_out.items():
+        _replace_left_out(connection, collection.id, name, texts)
+    for name, path in changes.moved.items():
+        query = "UPDATE files SET path = ? WHERE collection_id = ? AND relative = ?"
+        connection.execute(query, (path, collection.id, name))
+        _sign_file(connection, collection.id, name)
+    if changed:
+        bump(connection)
 
 
 def _begin(connection: sqlite3.Connection, collection_id: int, name: str, path: str) -> None:
@@ -275,37 +327,21 @@ def _begin(connection: sqlite3.Connection, collection_id: int, name: str, path: 
     _sign_file(connection, collection_id, name)
 
 
-def _remove(
-    connection: sqlite3.Connection, collection_id: int, document_id: str, access: WriteAccess
-) -> None:
-    row = connection.execute(
-        "SELECT id FROM documents WHERE collection_id = ? AND document_id = ?",
-        (collection_id, document_id),
-    ).fetchone()
-    remove_document(connection, collection_id, row["id"] if row else None, access)
-
-
-def finish_file(
+def _finish_file(
     connection: sqlite3.Connection, collection_id: int, finished: FinishedFile, access: WriteAccess
 ) -> bool:
     """Note a file as done; return whether documents went that it no longer contains."""
     file = finished.file
-    gone = drop_documents(connection, collection_id, file.relative, finished.holds, access)
+    gone = _drop_documents(connection, collection_id, file.relative, finished.holds, access)
     if finished.previous:
-        old = finished.previous
-        gone += drop_documents(connection, collection_id, old, lambda _: False, access)
-        forget_file(connection, collection_id, old)
-    forget_unfinished(connection, collection_id, file.relative)
-    replace_left_out(connection, collection_id, file.relative, finished.left_out)
+        gone += _forget_file(connection, collection_id, finished.previous, access)
+    _forget_unfinished(connection, collection_id, file.relative)
+    _replace_left_out(connection, collection_id, file.relative, finished.left_out)
     connection.execute(
-        "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, NULL)",
-        (
-            collection_id,
-            file.relative,
-            file.path,
-            file.fingerprint,
-            json.dumps(file.failures, ensure_ascii=False),
-        ),
+        """INSERT OR REPLACE INTO files
+           VALUES (:collection, :relative, :path, :fingerprint, :failures, NULL)""",
+        asdict(file)
+        | {"collection": collection_id, "failures": json.dumps(file.failures, ensure_ascii=False)},
     )
     _sign_file(connection, collection_id, file.relative)
     if file.alias:
@@ -317,7 +353,7 @@ def _sign_file(connection: sqlite3.Connection, collection_id: int, relative: str
     sign(connection, "files", "f.collection_id = ? AND f.relative = ?", collection_id, relative)
 
 
-def drop_documents(
+def _drop_documents(
     connection: sqlite3.Connection,
     collection_id: int,
     file: str,
@@ -339,142 +375,35 @@ def drop_documents(
     return gone
 
 
-def forget_file(connection: sqlite3.Connection, collection_id: int, relative: str) -> None:
-    """Remove what is known of a file that has no documents left."""
-    forget_unfinished(connection, collection_id, relative)
+def _forget_file(
+    connection: sqlite3.Connection, collection_id: int, relative: str, access: WriteAccess
+) -> int:
+    """Remove a file with all its documents; return how many these were."""
+    gone = _drop_documents(connection, collection_id, relative, lambda _: False, access)
+    _forget_unfinished(connection, collection_id, relative)
+    query = "DELETE FROM files WHERE collection_id = ? AND relative = ?"
+    connection.execute(query, (collection_id, relative))
+    return gone
+
+
+def _forget_unfinished(connection: sqlite3.Connection, collection_id: int, file: str) -> None:
+    """Take documents out of the journal that never became rows: their file has them no longer."""
     connection.execute(
-        "DELETE FROM files WHERE collection_id = ? AND relative = ?", (collection_id, relative)
+        "DELETE FROM journal WHERE collection_id = ? AND file = ? AND stage != 'indexed'",
+        (collection_id, file),
     )
 
 
-DOCUMENTS = 100  # read at once
-SOUND = f"f.sum IS {FILE}"  # of a damaged row nothing is known: the file is read again
-
-
-class Files:
-    """Read and write what is known of the ingested files of a collection."""
-
-    def __init__(self, database: Database) -> None:
-        """Use the catalogue's `database`."""
-        self._database = database
-
-    def forget_files(
-        self, collection: Collection, relatives: Iterable[str], access: WriteAccess = OPERATOR
-    ) -> int:
-        """Remove files with all their documents; return how many documents went.
-
-        Files that the writer may not change stay.
-        """
-        removed = 0
-        with self._database.write() as connection:
-            for relative in relatives:
-                if not access.may_change_file(connection, collection.id, relative):
-                    continue
-                removed += drop_documents(
-                    connection, collection.id, relative, lambda _: False, access
-                )
-                forget_file(connection, collection.id, relative)
-            bump(connection)
-            fault("prune.before")
-        fault("prune.after")
-        return removed
-
-    def find_file(self, collection: Collection, relative: str) -> FileRow | None:
-        """Return what is known of one file."""
-        query = f"SELECT * FROM files f WHERE collection_id = ? AND relative = ? AND {SOUND}"
-        row = self._database.read().execute(query, (collection.id, relative)).fetchone()
-        return _file(row) if row else None
-
-    def name_for(self, collection: Collection, name: str, access: WriteAccess) -> str:
-        """Return the name under which a file is kept that its writer calls `name`."""
-        return access.file_name(self._database.read(), collection.id, name)
-
-    def id_for(self, collection: Collection, file: str, name: str, access: WriteAccess) -> str:
-        """Return the id under which a document of a file is kept that its writer calls `name`."""
-        return access.document_id(self._database.read(), collection.id, file, name)
-
-    def original_name(self, collection: Collection, relative: str) -> str:
-        """Return what its writer calls a file."""
-        return alias_of(self._database.read(), collection.id, "file", relative) or relative
-
-    def files_with_fingerprint(self, collection: Collection, fingerprint: str) -> list[FileRow]:
-        """Return the files of the same bytes, read under the same settings, by name."""
-        rows = self._database.read().execute(
-            f"""SELECT * FROM files f WHERE collection_id = ? AND fingerprint = ? AND {SOUND}
-                ORDER BY relative""",
-            (collection.id, fingerprint),
-        )
-        return [_file(row) for row in rows]
-
-    def file_names(self, collection: Collection) -> Iterator[str]:
-        """Yield the names of all files, also of those that an interrupted run began."""
-        last = ""
-        while (
-            rows := self._database.read()
-            .execute(
-                f"""SELECT relative FROM files f
-                    WHERE collection_id = :c AND relative > :last AND {SOUND}
-               UNION SELECT file FROM documents WHERE collection_id = :c AND file > :last
-               UNION SELECT file FROM journal WHERE collection_id = :c AND file > :last
-               ORDER BY 1 LIMIT :page""",
-                {"c": collection.id, "last": last, "page": PAGE},
-            )
-            .fetchall()
-        ):
-            yield from (row[0] for row in rows)
-            last = rows[-1][0]
-
-    def document_hash(self, collection: Collection, document_id: str) -> tuple[str, str] | None:
-        """Return (file, content hash) of one document."""
-        row = (
-            self._database.read()
-            .execute(
-                """SELECT file, content_hash FROM documents
-                   WHERE collection_id = ? AND document_id = ?""",
-                (collection.id, document_id),
-            )
-            .fetchone()
-        )
-        return (row[0], row[1]) if row else None
-
-    def document_hashes(self, collection: Collection) -> dict[str, tuple[str, str]]:
-        """Return (file, content hash) of each document by document id."""
-        rows = self._database.read().execute(
-            "SELECT document_id, file, content_hash FROM documents WHERE collection_id = ?",
-            (collection.id,),
-        )
-        return {row[0]: (row[1], row[2]) for row in rows}
-
-    def count_in_files(
-        self, collection: Collection, given: Callable[[str], bool]
-    ) -> tuple[int, int]:
-        """Count the documents and chunks that the files of these names amount to."""
-        rows = self._database.read().execute(
-            """SELECT d.file, count(DISTINCT d.id), count(c.id) FROM documents d
-               LEFT JOIN chunks c ON c.document = d.id
-               WHERE d.collection_id = ? GROUP BY d.file""",
-            (collection.id,),
-        )
-        documents = chunks = 0
-        for row in rows:
-            if given(row[0]):
-                documents, chunks = documents + row[1], chunks + row[2]
-        return documents, chunks
-
-    def stored_documents(self, collection_id: int, file: str) -> Iterator[DocumentRow]:
-        """Yield the documents of a file by id, a page at a time; they may be removed meanwhile."""
-        connection, last = self._database.read(), ""
-        while True:
-            rows = connection.execute(
-                """SELECT * FROM documents WHERE collection_id = ? AND file = ? AND document_id > ?
-                   ORDER BY document_id LIMIT ?""",
-                (collection_id, file, last, DOCUMENTS),
-            ).fetchall()
-            if not rows:
-                return
-            for row in rows:
-                yield _document(connection, row)
-            last = rows[-1]["document_id"]
+def _replace_left_out(
+    connection: sqlite3.Connection, collection_id: int, file: str, rows: Sequence[LeftOutRow]
+) -> None:
+    """Note within a transaction what was left out of a file; what was noted before goes."""
+    query = "DELETE FROM left_out WHERE collection_id = ? AND file = ?"
+    connection.execute(query, (collection_id, file))
+    connection.executemany(
+        "INSERT OR REPLACE INTO left_out VALUES (?, ?, ?, ?, ?)",
+        [(collection_id, file, row.source, row.document_id, row.reason) for row in rows],
+    )
 
 
 def _file(row: sqlite3.Row) -> FileRow:
@@ -482,44 +411,24 @@ def _file(row: sqlite3.Row) -> FileRow:
     return FileRow(row["relative"], row["path"], row["fingerprint"], failures)
 
 
+# Columns of a table that a row as ingest hands it over has under the same names.
+_APART = {"acl", "fields", "chunks", "alias"}
+_OF_DOCUMENT = {one.name for one in fields(DocumentRow)} - _APART
+_OF_CHUNK = {one.name for one in fields(ChunkRow)}
+
+
 def _document(connection: sqlite3.Connection, row: sqlite3.Row) -> DocumentRow:
-    acl = connection.execute("SELECT principal FROM document_acl WHERE document = ?", (row["id"],))
-    fields = connection.execute(
-        "SELECT name, value, number FROM record_fields WHERE document = ? ORDER BY rowid",
-        (row["id"],),
-    )
-    chunks = connection.execute(
-        "SELECT * FROM chunks WHERE document = ? ORDER BY ordinal", (row["id"],)
-    )
+    def of(query: str) -> list[Any]:
+        return connection.execute(query, (row["id"],)).fetchall()
+
+    acl = of("SELECT principal FROM document_acl WHERE document = ?")
+    named = of("SELECT name, value, number FROM record_fields WHERE document = ? ORDER BY rowid")
+    chunks = of("SELECT * FROM chunks WHERE document = ? ORDER BY ordinal")
+    values = {name: row[name] for name in _OF_DOCUMENT}
+    values |= {"is_record": bool(row["is_record"]), "metadata": json.loads(row["metadata"])}
     return DocumentRow(
-        key=row["key"],
-        document_id=row["document_id"],
-        file=row["file"],
-        source=row["source"],
-        title=row["title"],
-        format=row["format"],
-        language=row["language"],
-        is_record=bool(row["is_record"]),
-        version=row["version"],
-        updated_at=row["updated_at"],
-        content_hash=row["content_hash"],
-        metadata=json.loads(row["metadata"]),
-        fields=[(field[0], field[1], field[2]) for field in fields],
-        chunks=[_chunk(chunk) for chunk in chunks],
-        acl=frozenset(principal[0] for principal in acl),
-        body_hash=row["body_hash"],
-    )
-
-
-def _chunk(row: sqlite3.Row) -> ChunkRow:
-    return ChunkRow(
-        chunk_id=row["chunk_id"],
-        ordinal=row["ordinal"],
-        text=row["text"],
-        kind=row["kind"],
-        section=row["section"],
-        page=row["page"],
-        tokens=row["tokens"],
-        content_hash=row["content_hash"],
-        context=row["context"],
+        **values,
+        fields=[(name, value, number) for name, value, number in named],
+        chunks=[ChunkRow(**{name: chunk[name] for name in _OF_CHUNK}) for chunk in chunks],
+        acl=frozenset(principal for (principal,) in acl),
     )

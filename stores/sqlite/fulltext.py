@@ -15,7 +15,7 @@ from typing import Any
 
 from core.auth import AuthContext
 from core.language.analysis import terms
-from stores.sqlite.database import Database
+from stores.sqlite.database import CataloguePart, Database, decoded
 from stores.sqlite.permissions import permission_filter
 
 # Punctuation inside analysed terms (code identifiers, versions) must not split them again.
@@ -90,13 +90,14 @@ def match_expression(query: Sequence[AbstractCollection[str]]) -> str:
     return " OR ".join('"' + term.replace('"', '""') + '"' for term in alternatives)
 
 
-class FullText:
+class FullText(CataloguePart):
     """Search the analysed terms under a caller's permissions."""
 
     def __init__(self, database: Database, weights: tuple[float, float, float]) -> None:
         """Weigh title, keywords and section against the body's 1."""
-        self._database = database
+        super().__init__(database)
         self._weights = weights
+        self._named = dict(zip(("w1", "w2", "w3"), weights, strict=True))
 
     def search(
         self,
@@ -118,14 +119,7 @@ class FullText:
                 JOIN documents d ON d.id = c.document
                 WHERE {name} MATCH :expression AND {condition}
                 ORDER BY score, c.chunk_id LIMIT :limit""",
-            {
-                **parameters,
-                "expression": expression,
-                "limit": limit,
-                "w1": self._weights[0],
-                "w2": self._weights[1],
-                "w3": self._weights[2],
-            },
+            {**parameters, "expression": expression, "limit": limit, **self._named},
         )
         return [(row[0], -row[1]) for row in rows]
 
@@ -149,8 +143,7 @@ class FullText:
 
     def rows(self, collection_id: int) -> int:
         """Count the indexed chunks of a collection."""
-        row = self._database.read().execute(f"SELECT count(*) FROM {table(collection_id)}")
-        return int(row.fetchone()[0])
+        return int(self._value(f"SELECT count(*) FROM {table(collection_id)}"))
 
     def frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, int]:
         """Return how many chunks of the collection contain each term."""
@@ -167,11 +160,8 @@ class FullText:
 
         A term that no chunk contains weighs most.
         """
-        total = (
-            self._database.read()
-            .execute("SELECT count(*) FROM chunks WHERE collection_id = ?", (collection_id,))
-            .fetchone()[0]
-        )
+        query = "SELECT count(*) FROM chunks WHERE collection_id = ?"
+        total = self._value(query, (collection_id,))
         counts = self.frequencies(collection_id, wanted)
         return {term: log(1 + total / (1 + count)) for term, count in counts.items()}
 
@@ -197,7 +187,7 @@ def keyword_text(metadata: str) -> str:
 CHUNKS = """SELECT c.id, c.section, c.text, c.context, d.title, d.language, d.metadata
     FROM chunks c JOIN documents d ON d.id = c.document
     WHERE c.collection_id = ?"""
-STEP = 100  # chunks between two words of progress
+STEP = 100  # chunks between two words of progress; chosen, not measured
 
 
 def rebuild_fulltext(
@@ -207,7 +197,7 @@ def rebuild_fulltext(
     with database.write() as connection:
         drop_table(connection, collection_id)
         create_table(connection, collection_id)
-        connection.text_factory = _decoded  # a damaged text may be none
+        connection.text_factory = decoded  # a damaged text may be none
         try:
             chunks = connection.execute(f"{CHUNKS} ORDER BY c.id", (collection_id,)).fetchall()
         finally:
@@ -238,10 +228,6 @@ def _insert_chunk(connection: sqlite3.Connection, collection_id: int, chunk: sql
         searched_text(chunk["text"], chunk["context"]),
     )
     insert(connection, collection_id, chunk["id"], parts, chunk["language"])
-
-
-def _decoded(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
 
 
 def _keywords(metadata: str) -> str:

@@ -20,10 +20,10 @@ from stores.runlog.conversations import Conversations
 from stores.runlog.jobs import JobRows
 from stores.runlog.runs import FeedbackNotes, Runs
 from stores.segments.postings import KEYWORDS_WEIGHT, SECTION_WEIGHT, TITLE_WEIGHT
-from stores.sqlite.arrangement import Books, Duplicates
+from stores.sqlite.arrangement import Arrangement
 from stores.sqlite.catalogue import VisiblePassages
 from stores.sqlite.database import Database, explained
-from stores.sqlite.files import Batches, Files, Journal, LeftOut
+from stores.sqlite.files import Files
 from stores.sqlite.fulltext import FullText, rebuild_fulltext
 from stores.sqlite.listing import Listing
 from stores.sqlite.records import Records
@@ -53,12 +53,8 @@ class SqliteCatalogue(Listing, Records):
         return self._fulltext.inverse_frequencies(collection_id, wanted)
 
 
-class SqliteIntake(Writer, Files, Journal, Batches, Duplicates, Books, LeftOut):
+class SqliteIntake(Writer, Files, Arrangement):
     """Keep what ingest reads and writes."""
-
-    def __init__(self, database: Database) -> None:
-        """Use the catalogue's `database`."""
-        self._database = database
 
     def rebuild_words(self, progress: Callable[[str, int, int], None]) -> int:
         """Rebuild the full text of all collections; return the number of chunks."""
@@ -70,10 +66,6 @@ class SqliteIntake(Writer, Files, Journal, Batches, Duplicates, Books, LeftOut):
 
 class SqliteRunLog(Runs, Conversations, FeedbackNotes):
     """Keep runs, conversations, and what readers thought of them."""
-
-    def __init__(self, database: Database) -> None:
-        """Use the catalogue's `database`."""
-        self._database = database
 
 
 class SqliteAccounts:

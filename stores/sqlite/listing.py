@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ COLUMNS = """d.source, d.title, d.format, d.language, d.version, d.updated_at, d
 
 
 ALL = -1  # SQLite's own word for no limit
-LISTED = 60  # fields in a hint
+LISTED = 60  # fields in a hint: some five lines of a terminal; chosen, not measured
 
 # A damaged text may be no JSON.
 _KEYS = """FROM documents d
@@ -44,7 +45,7 @@ class Listing(VisiblePassages):
         """Return how many documents of a collection the caller may see."""
         condition, parameters = permission_filter(auth, collection.id)
         query = f"SELECT count(*) FROM documents d WHERE {condition}"
-        return int(self._database.read().execute(query, parameters).fetchone()[0])
+        return int(self._value(query, parameters))
 
     def list_collections(self, auth: AuthContext) -> list[dict[str, Any]]:
         """List the collections in which the caller may see a document, with the number of those."""
@@ -62,20 +63,20 @@ class Listing(VisiblePassages):
         """List up to `limit` documents the caller may see whose id comes after `after`."""
         condition, parameters = permission_filter(auth, collection.id)
         shown = shown_id(self._database.read(), auth, collection.id)
-        rows = self._database.read().execute(
+        rows = self._all(
             f"""SELECT {shown} AS document_id, {COLUMNS}
                 FROM documents d WHERE {condition} AND {shown} > :after
                 ORDER BY {shown} LIMIT :limit""",
             {**parameters, "after": after, "limit": limit},
         )
-        return [{**dict(row), "is_record": bool(row["is_record"])} for row in rows]
+        return [_document(row) for row in rows]
 
     def measure_collection(self, auth: AuthContext, collection: Collection) -> tuple[int, str]:
         """Return how many chunks the caller may see, and when the last document came in."""
         condition, parameters = permission_filter(auth, collection.id)
         query = f"""SELECT sum((SELECT count(*) FROM chunks c WHERE c.document = d.id)),
             max(d.indexed_at) FROM documents d WHERE {condition}"""
-        chunks, last = self._database.read().execute(query, parameters).fetchone()
+        chunks, last = self._one(query, parameters)
         return chunks or 0, last or ""
 
     def describe_document(
@@ -84,16 +85,12 @@ class Listing(VisiblePassages):
         """Return one document the caller may see, None where there is no such one."""
         condition, parameters = permission_filter(auth, collection.id)
         shown = shown_id(self._database.read(), auth, collection.id)
-        row = (
-            self._database.read()
-            .execute(
-                f"""SELECT {shown} AS document_id, {COLUMNS}
-                    FROM documents d WHERE {condition} AND {is_shown_as(shown, ":id")}""",
-                {**parameters, "id": document_id},
-            )
-            .fetchone()
+        row = self._one(
+            f"""SELECT {shown} AS document_id, {COLUMNS}
+                FROM documents d WHERE {condition} AND {is_shown_as(shown, ":id")}""",
+            {**parameters, "id": document_id},
         )
-        return {**dict(row), "is_record": bool(row["is_record"])} if row else None
+        return _document(row) if row else None
 
     def list_passages(
         self, auth: AuthContext, collection: Collection, document_id: str, first: int, last: int
@@ -101,7 +98,7 @@ class Listing(VisiblePassages):
         """List the chunks `first` to `last` of a document the caller may see, in reading order."""
         condition, parameters = permission_filter(auth, collection.id)
         shown = shown_id(self._database.read(), auth, collection.id)
-        rows = self._database.read().execute(
+        rows = self._all(
             f"""{sums.compared_once(f"{condition} AND {is_shown_as(shown, ':id')}")}
                 SELECT c.chunk_id, c.ordinal, c.kind, c.section, c.page, c.text
                 FROM d CROSS JOIN chunks c ON c.document = d.id
@@ -114,7 +111,7 @@ class Listing(VisiblePassages):
     def document_names(self, auth: AuthContext, collection_id: int) -> list[DocumentName]:
         """Return what the documents a caller may see are called, in the order of their sources."""
         condition, parameters = permission_filter(auth, collection_id)
-        rows = self._database.read().execute(
+        rows = self._all(
             f"""SELECT d.id, d.title, d.source, d.format, d.version, c.chunk_id FROM documents d
                 JOIN chunks c ON c.document = d.id AND c.ordinal = 0
                 WHERE {condition} ORDER BY d.source, d.id""",
@@ -128,15 +125,9 @@ class Listing(VisiblePassages):
         Of a document without any, all. What of them a caller may see is for the catalogue to say.
         """
         found: list[str] = []
+        query = "SELECT chunk_id, kind FROM chunks WHERE document = ? ORDER BY ordinal"
         for document in documents:
-            rows = (
-                self._database.read()
-                .execute(
-                    "SELECT chunk_id, kind FROM chunks WHERE document = ? ORDER BY ordinal",
-                    (document,),
-                )
-                .fetchall()
-            )
+            rows = self._all(query, (document,))
             kinds = ("annotation",) if any(kind == "annotation" for _, kind in rows) else ("text",)
             found += [key for key, kind in rows if kind in kinds] or [key for key, _ in rows]
         return found
@@ -171,3 +162,7 @@ class Listing(VisiblePassages):
             value=names[min(unknown)],
             hint=f"fields: {', '.join(listed[:LISTED])}{more}",
         )
+
+
+def _document(row: sqlite3.Row) -> dict[str, Any]:
+    return {**dict(row), "is_record": bool(row["is_record"])}

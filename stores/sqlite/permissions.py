@@ -29,7 +29,7 @@ MEETS, FAMILY, ORDER = "meets_filter", "document_family", "version_order"
 # Whether a document's sum was seen to be right, and whether it is; of sqlite.database.
 KNOWN, SOUND = "known_sum", "is_sound"
 HAS_SUM = f"({KNOWN}(d.id, d.sum) OR {SOUND}(d.id, d.sum, {DOCUMENT}))"
-GROUP = 100
+GROUP = 100  # conditions side by side: SQLite takes expressions 1,000 deep
 
 
 def register_permissions(connection: sqlite3.Connection) -> None:
@@ -220,7 +220,9 @@ def is_called(name: str) -> str:
     return f"(d.document_id = {name} OR {_HAS_ALIAS.format(name=name)})"
 
 
-MARK_BYTES = 4  # of the mark that makes a name another one; nobody else may guess it
+# Of the mark that makes a name another one: short enough to read, and a keyed hash, so that nobody
+# else can compute it; a mark that is taken already gets another number.
+MARK_BYTES = 4
 
 
 @dataclass(frozen=True)

@@ -83,11 +83,10 @@ class QualityCounts:
 
     def same_work(self) -> Counted:
         """Count groups of records with the same title, authors and year."""
-        found = self._reader.execute(f"SELECT count(*) FROM ({_SAME_WORK})", {"c": self._id})
         some = self._reader.execute(
             f"{_SAME_WORK} ORDER BY ids LIMIT :n", {"c": self._id, "n": self._examples}
         )
-        return int(found.fetchone()[0]), [row[0] for row in some]
+        return self._count(f"FROM ({_SAME_WORK})"), [row[0] for row in some]
 
     def repeated(self, *, annotations: bool) -> Counted:
         """Count annotations, or other passages, that repeat an earlier one."""
@@ -95,7 +94,7 @@ class QualityCounts:
         join = f"""FROM chunk_prints p JOIN chunks c ON c.id = p.chunk
             JOIN documents d ON d.id = c.document
             WHERE p.collection_id = :c AND p.place > 1 AND {kind}"""
-        count = self._reader.execute(f"SELECT count(*) {join}", {"c": self._id}).fetchone()[0]
+        count = self._count(join)
         some = self._reader.execute(
             f"""SELECT DISTINCT d.document_id, (
                     SELECT e.document_id FROM chunk_prints f JOIN chunks g ON g.id = f.chunk
@@ -105,17 +104,17 @@ class QualityCounts:
                 {join} ORDER BY d.document_id, first LIMIT :n""",
             {"c": self._id, "n": self._examples},
         )
-        return int(count), [f"{row[0]} (as {row[1]})" for row in some]
+        return count, [f"{row[0]} (as {row[1]})" for row in some]
 
     def left_out(self) -> Counted:
         """Count what was left out, with the reasons."""
         query = "FROM left_out WHERE collection_id = :c"
-        count = self._reader.execute(f"SELECT count(*) {query}", {"c": self._id}).fetchone()[0]
         some = self._reader.execute(
             f"SELECT source, reason {query} ORDER BY file, source LIMIT :n",
             {"c": self._id, "n": self._examples},
         )
-        return int(count), [f"{row[0]}: {row[1].removeprefix('left out: ')}" for row in some]
+        said = [f"{row[0]}: {row[1].removeprefix('left out: ')}" for row in some]
+        return self._count(query), said
 
     def failed(self) -> Counted:
         """Count the files, and the records of files, that could not be read, with the reasons."""
@@ -151,8 +150,12 @@ class QualityCounts:
         """Count the documents that meet a condition (SQL of this module)."""
         body = f"FROM documents d WHERE d.collection_id = :c AND {condition}"
         bound = {"c": self._id, "n": self._examples, **(values or {})}
-        count = self._reader.execute(f"SELECT count(*) {body}", bound).fetchone()[0]
         some = self._reader.execute(
             f"SELECT d.document_id {body} ORDER BY d.document_id LIMIT :n", bound
         )
-        return int(count), [row[0] for row in some]
+        return self._count(body, bound), [row[0] for row in some]
+
+    def _count(self, body: str, values: dict[str, int] | None = None) -> int:
+        """Count the rows of a query (SQL of this module)."""
+        found = self._reader.execute(f"SELECT count(*) {body}", values or {"c": self._id})
+        return int(found.fetchone()[0])

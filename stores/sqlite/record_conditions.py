@@ -23,7 +23,8 @@ Operator = Literal["=", "!=", "contains", "has", "<", "<=", ">", ">=", "missing"
 ISO = re.compile(r"\d{4}(-\d{2}){0,2}$")
 LISTED = (";", "|")  # a comma stands within names, too
 _ISO_TEXT = "f.folded GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
-_SHORTEST = 3  # a shorter beginning says nothing: such a word is looked for as it is
+# A shorter beginning says nothing: such a word is looked for as it is. Chosen, not measured.
+_SHORTEST = 3
 
 
 class Condition(FrozenModel):
@@ -129,7 +130,7 @@ def _equal(values: Sequence[str], name: str, parameters: Parameters) -> str:
     return f"({' OR '.join([whole, *begun, *within])})"
 
 
-LEAST = 3  # letters of a skeleton that tell names apart
+LEAST = 3  # letters of a skeleton that tell names apart; chosen, not measured
 _CYRILLIC = re.compile(r"[\u0400-\u04ff]")
 _WORD = re.compile(r"[^\W\d_]+")
 # Letters that are written in one way or another, or not at all, are alike: vowels, h, w, y.

@@ -18,7 +18,7 @@ from core.auth import AuthContext
 from core.metadata import Filter
 from core.time_limit import TimeLimit, limited_time
 from core.types import FieldInfo, RecordTable
-from stores.sqlite.database import Database
+from stores.sqlite.database import CataloguePart, Database
 from stores.sqlite.permissions import (
     FAMILY,
     KNOWN,
@@ -37,9 +37,10 @@ WINDOWS = {"row_number", "dense_rank", "sum"}
 FUNCTIONS = {"count", "min", "max", "glob", "instr", "length", MATCHES} | WINDOWS
 FUNCTIONS |= {MEETS, FAMILY, ORDER, "coalesce", KNOWN, SOUND, FUNCTION}  # of sums
 FUNCTIONS |= {"avg", "substr", HAS_WORDS}
+# What a description holds and a query looks at: all numbers are chosen, not measured.
 MOST_TABLES = 50  # more files are no tables that a question would name
 LONGEST_NAME = 100  # of a field that a condition can name
-EXAMPLES = 200
+EXAMPLES = 200  # of one field
 # Of all fields together, so that neither a description nor choosing by it takes long.
 ALL_EXAMPLES = 20_000
 LONGEST_EXAMPLE = 300  # no question says more of a value
@@ -80,12 +81,12 @@ class Description(NamedTuple):
     others: int
 
 
-class Records:
+class Records(CataloguePart):
     """Query the fields of the records a caller may see."""
 
     def __init__(self, database: Database, *, timeout_s: float, most_fields: int) -> None:
         """Give each query at most `timeout_s` seconds; describe up to `most_fields` fields."""
-        self._database = database
+        CataloguePart.__init__(self, database)  # which the catalogue has in two ways
         self._timeout_s = timeout_s
         self._most_fields = most_fields
         self._described: dict[DescriptionKey, Description] = {}
@@ -125,13 +126,11 @@ class Records:
         if most and len(conditions) > 1:
             met = " + ".join(f"({condition})" for condition in conditions)
             order = f"({met}) DESC, {order}"
+        parameters["row_limit"] = limit
         self._database.look_at_sums(collection_id)
-        with self._caged() as connection:
-            total = connection.execute(f"SELECT count(*) {body}", parameters).fetchone()[0]
-            rows = connection.execute(
-                f"SELECT d.id {body} ORDER BY {order} LIMIT :row_limit",
-                {**parameters, "row_limit": limit},
-            ).fetchall()
+        with self._caged():
+            total = self._value(f"SELECT count(*) {body}", parameters)
+            rows = self._all(f"SELECT d.id {body} ORDER BY {order} LIMIT :row_limit", parameters)
         return [row[0] for row in rows], int(total)
 
     def group_records(
@@ -166,12 +165,10 @@ class Records:
             {body.replace("WHERE", f"JOIN record_fields g ON g.document = d.id{more} WHERE", 1)}
             AND g.name = :group_field GROUP BY {folded}"""
         self._database.look_at_sums(collection_id)
-        with self._caged() as connection:
-            values = connection.execute(f"SELECT count(*) FROM ({grouped})", parameters).fetchone()
-            rows = connection.execute(
-                f"{grouped} ORDER BY n DESC, shown LIMIT :row_limit", parameters
-            ).fetchall()
-        return Groups([(row["shown"], row["n"]) for row in rows], int(values[0]))
+        with self._caged():
+            values = self._value(f"SELECT count(*) FROM ({grouped})", parameters)
+            rows = self._all(f"{grouped} ORDER BY n DESC, shown LIMIT :row_limit", parameters)
+        return Groups([(row["shown"], row["n"]) for row in rows], int(values))
 
     def total_of_records(
         self,
@@ -189,8 +186,8 @@ class Records:
             {body.replace("WHERE", "JOIN record_fields g ON g.document = d.id WHERE", 1)}
             AND g.name = :sum_field"""
         self._database.look_at_sums(collection_id)
-        with self._caged() as connection:
-            found = connection.execute(query, {**parameters, "sum_field": field}).fetchone()
+        with self._caged():
+            found = self._one(query, {**parameters, "sum_field": field})
         return (float(found[0]), float(found[1]), int(found[2])) if found[2] else None
 
     def records_having(
@@ -211,8 +208,8 @@ class Records:
         query = f"""SELECT f.name, max(f.folded = :w_whole) AS whole, count(DISTINCT d.id) AS n
             {body.replace("WHERE", "JOIN record_fields f ON f.document = d.id WHERE", 1)}
             AND {test} GROUP BY f.name ORDER BY whole DESC, n DESC, f.name"""
-        with self._caged() as connection:
-            found = connection.execute(query, parameters).fetchall()
+        with self._caged():
+            found = self._all(query, parameters)
         return [(row["name"], bool(row["whole"])) for row in found]
 
     def records_called(
@@ -229,9 +226,9 @@ class Records:
             ORDER BY length(d.title), d.id LIMIT :most"""
         held = f"""SELECT DISTINCT d.key FROM record_fields f JOIN documents d ON d.id = f.document
             WHERE f.folded = :whole AND {visible} LIMIT 2"""
-        with self._caged() as connection:
-            keys = [row[0] for row in connection.execute(named, parameters)]
-            alone = [] if keys else [row[0] for row in connection.execute(held, parameters)]
+        with self._caged():
+            keys = [row[0] for row in self._all(named, parameters)]
+            alone = [] if keys else [row[0] for row in self._all(held, parameters)]
         return keys or alone * (len(alone) == 1)
 
     def records_sounding(
@@ -248,8 +245,8 @@ class Records:
         query = f"""SELECT DISTINCT f.name, f.value
             {body.replace("WHERE", "JOIN record_fields f ON f.document = d.id WHERE", 1)}
             AND f.number IS NULL AND length(f.value) <= :longest LIMIT :most"""
-        with self._caged() as connection:
-            found = connection.execute(query, parameters).fetchall()
+        with self._caged():
+            found = self._all(query, parameters)
         return [(row["name"], row["value"]) for row in found if sounds_like(row["value"], name)]
 
     def fields_of_records(
@@ -291,13 +288,13 @@ class Records:
         """
         if auth is not None:
             visible, parameters = permission_filter(auth, collection_id, with_damaged=True)
-            found = self._database.read().execute(
+            found = self._all(
                 f"""SELECT DISTINCT f.name FROM record_fields f
                     WHERE f.document IN (SELECT d.id FROM documents d WHERE {visible})""",
                 parameters,
             )
             return {row[0] for row in found}
-        rows = self._database.read().execute(
+        rows = self._all(
             """WITH RECURSIVE one(name) AS (
                  SELECT min(name) FROM record_fields WHERE collection_id = :id
                  UNION ALL
@@ -318,28 +315,20 @@ class Records:
     ) -> set[str]:
         """Return those of these names that a field has which the caller may see."""
         visible, parameters = permission_filter(auth, collection_id, sources)
-        with self._caged() as connection:
-            query = (
-                "SELECT 1 FROM record_fields f JOIN documents d ON d.id = f.document"
-                f" WHERE f.collection_id = :p_collection AND f.name = :name AND {visible} LIMIT 1"
-            )
-            return {
-                name
-                for name in names
-                if connection.execute(query, {**parameters, "name": name}).fetchone()
-            }
+        query = f"""SELECT 1 FROM record_fields f JOIN documents d ON d.id = f.document
+            WHERE f.collection_id = :p_collection AND f.name = :name AND {visible} LIMIT 1"""
+        with self._caged():
+            return {name for name in names if self._one(query, {**parameters, "name": name})}
 
     def _key(
         self, auth: AuthContext, collection_id: int, sources: tuple[str, ...]
     ) -> DescriptionKey:
-        connection = self._database.read()
-        version = connection.execute("SELECT value FROM meta WHERE key = 'index_version'")
-        now = int(version.fetchone()[0])
+        now = int(self._value("SELECT value FROM meta WHERE key = 'index_version'"))
         known = self._states.get(collection_id)
         if known is None or known[0] != now:
-            rows = connection.execute("SELECT DISTINCT principal FROM document_acl")
+            rows = self._all("SELECT DISTINCT principal FROM document_acl")
             principals = frozenset(row[0] for row in rows)
-            state = connection.execute(_STATE, (collection_id,)).fetchone()
+            state = self._one(_STATE, (collection_id,))
             known = self._states[collection_id] = now, tuple(state), principals
         return DescriptionKey(
             collection_id,
@@ -359,8 +348,8 @@ class Records:
         parameters |= {"most": self._most_fields, "examples": EXAMPLES, "long": LONGEST_NAME}
         parameters |= {"longest": LONGEST_EXAMPLE, "tables": MOST_TABLES}
         found: dict[str, list[sqlite3.Row]] = {"field": [], "file": [], "held": []}
-        with self._caged(limited=False) as connection:
-            for row in connection.execute(_DESCRIPTION.format(visible=visible), parameters):
+        with self._caged(limited=False):
+            for row in self._all(_DESCRIPTION.format(visible=visible), parameters):
                 found[row["kind"]].append(row)
         rows, files = found["field"], found["file"]
         examples: dict[str, list[str]] = {}
@@ -393,7 +382,8 @@ class Records:
         return Description(fields, tables, sum(row["n"] for row in files if not row["shown"]))
 
     @contextmanager
-    def _caged(self, *, limited: bool = True) -> Iterator[sqlite3.Connection]:
+    def _caged(self, *, limited: bool = True) -> Iterator[None]:
+        """Let this thread's connection read in the block what a record query may, and no longer."""
         connection = self._database.read()
         limit = TimeLimit()
         if limited:
@@ -405,7 +395,7 @@ class Records:
         connection.set_authorizer(_authorize)
         try:
             with limited_time(limit):
-                yield connection
+                yield
         finally:
             connection.set_authorizer(None)
 

@@ -326,7 +326,7 @@ def other_format(what: str, found: int, where: str) -> OperatorError:
 
 
 ID_SECRET = "id_secret"  # in `meta`; goes into every key of a document and every id of a chunk
-SECRET_BYTES = 16
+SECRET_BYTES = 16  # 128 bits, which nobody guesses
 SECRET = f"(SELECT value FROM meta WHERE key = '{ID_SECRET}')"  # SQL
 
 

@@ -1,7 +1,7 @@
 """Check sums of the rows of the truth: SQLite does not notice a changed byte inside a value.
 
 The sums are computed by SQLite itself through `row_sum`, from what is stored, so that a writer only
-has to call one of the `sign_…` functions after its last change of a row. Aliases in the SQL: d
+has to call `sign` after its last change of a row. Aliases in the SQL: d
 documents, c chunks, e embeddings, s sentence_vectors, o collections, k api_keys.
 """
 
@@ -91,79 +91,6 @@ def compared_once(which: str) -> str:
     )
 
 
-def sign_documents(connection: sqlite3.Connection, documents: Iterable[int]) -> None:
-    """Sign documents by row id, with their access lists, fields and chunks."""
-    rows = [(row_id,) for row_id in documents]
-    connection.executemany(f"UPDATE documents AS d SET sum = {DOCUMENT} WHERE d.id = ?", rows)
-    connection.executemany(f"UPDATE chunks AS c SET sum = {CHUNK} WHERE c.document = ?", rows)
-
-
-def sign_chunk(connection: sqlite3.Connection, row_id: int) -> None:
-    """Sign one chunk by row id, after a change of its own columns alone."""
-    connection.execute(f"UPDATE chunks AS c SET sum = {CHUNK} WHERE c.id = ?", (row_id,))
-
-
-def sign_collection(connection: sqlite3.Connection, collection_id: int) -> None:
-    """Sign a collection's row."""
-    connection.execute(
-        f"UPDATE collections AS o SET sum = {COLLECTION} WHERE o.id = ?", (collection_id,)
-    )
-
-
-def sign_key(connection: sqlite3.Connection, key_id: str) -> None:
-    """Sign the row of a caller's key."""
-    connection.execute(f"UPDATE api_keys AS k SET sum = {KEY} WHERE k.id = ?", (key_id,))
-
-
-@dataclass(frozen=True)
-class Damage:
-    """Hold the rows that are not what was written: documents by row id, others by their names.
-
-    `vectors` are text hashes and models, of texts and of sentences alike; `records` are counts of
-    damaged rows of `SUMS`, by table.
-    """
-
-    documents: dict[int, str] = field(default_factory=dict)
-    chunks: list[str] = field(default_factory=list)
-    vectors: set[tuple[str, str]] = field(default_factory=set)
-    collections: list[str] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    records: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def any(self) -> bool:
-        """Tell whether any row is damaged."""
-        return self != Damage()
-
-
-def find_damage(connection: sqlite3.Connection) -> Damage:
-    """Compare every row with its sum; about 0.1 s for 10,000 chunks."""
-
-    def damaged(table: str, own: str, *columns: str) -> list[tuple[str, ...]]:
-        alias = table.split()[-1]
-        cursor = connection.cursor()
-        cursor.row_factory = None
-        shown = ", ".join(f"CAST({alias}.{column} AS BLOB)" for column in columns)
-        rows = cursor.execute(f"SELECT {shown} FROM {table} WHERE {alias}.sum IS NOT {own}")
-        return [tuple(_text(value) for value in row) for row in rows.fetchall()]
-
-    documents = damaged("documents d", DOCUMENT, "id", "document_id")
-    vectors = damaged("embeddings e", VECTOR, "content_hash", "model")
-    vectors += damaged("sentence_vectors s", SENTENCES, "content_hash", "model")
-    return Damage(
-        documents={int(row_id): name for row_id, name in documents},
-        chunks=[name for (name,) in damaged("chunks c", CHUNK, "chunk_id")],
-        vectors={(key, model) for key, model in vectors},
-        collections=[name for (name,) in damaged("collections o", COLLECTION, "name")],
-        keys=[name for (name,) in damaged("api_keys k", KEY, "id")],
-        records=find_damaged_records(connection),
-    )
-
-
-def _text(value: object) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
 RUN = sum_of(
     "r", "run_id tenant user collection question pipeline created_at result trail", "index_version"
 )
@@ -181,7 +108,14 @@ FILE = sum_of("f", "relative path fingerprint failures", "collection_id")
 LINK = sum_of("b", "rule", "text book collection_id")
 ALIAS = sum_of("k", "kind stored alias", "collection_id")
 
+# Every table with a sum: its alias in SQL, and the sum's SQL.
 SUMS = {
+    "documents": ("d", DOCUMENT),
+    "chunks": ("c", CHUNK),
+    "embeddings": ("e", VECTOR),
+    "sentence_vectors": ("s", SENTENCES),
+    "collections": ("o", COLLECTION),
+    "api_keys": ("k", KEY),
     "runs": ("r", RUN),
     "feedback": ("n", OPINION),
     "conversations": ("v", CONVERSATION),
@@ -197,16 +131,68 @@ TRACES = ("runs", "feedback", "conversation_turns", "conversations", "jobs")
 DERIVED = ("files", "book_texts", "aliases")
 
 
+@dataclass(frozen=True)
+class Damage:
+    """Hold the rows that are not what was written: documents by row id, others by their names.
+
+    `vectors` are text hashes and models, of texts and of sentences alike; `records` are counts of
+    damaged rows of `TRACES` and `DERIVED`, by table.
+    """
+
+    documents: dict[int, str] = field(default_factory=dict)
+    chunks: list[str] = field(default_factory=list)
+    vectors: set[tuple[str, str]] = field(default_factory=set)
+    collections: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    records: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def any(self) -> bool:
+        """Tell whether any row is damaged."""
+        return self != Damage()
+
+
 def sign(connection: sqlite3.Connection, table: str, where: str, *values: object) -> None:
     """Sign the rows of a table that `where` says, after the last change of them."""
     alias, own = SUMS[table]
     connection.execute(f"UPDATE {table} AS {alias} SET sum = {own} WHERE {where}", values)
 
 
+def sign_documents(connection: sqlite3.Connection, documents: Iterable[int]) -> None:
+    """Sign documents by row id, with their access lists, fields and chunks."""
+    for row_id in documents:
+        sign(connection, "documents", "d.id = ?", row_id)
+        sign(connection, "chunks", "c.document = ?", row_id)
+
+
+def find_damage(connection: sqlite3.Connection) -> Damage:
+    """Compare every row with its sum; about 0.1 s for 10,000 chunks."""
+
+    def names(table: str, *columns: str) -> list[tuple[str, ...]]:
+        alias, own = SUMS[table]
+        shown = ", ".join(f"CAST({alias}.{column} AS BLOB)" for column in columns)
+        rows = connection.execute(
+            f"SELECT {shown} FROM {table} AS {alias} WHERE {alias}.sum IS NOT {own}"
+        )
+        return [tuple((value or b"").decode("utf-8", "replace") for value in row) for row in rows]
+
+    kept = ("embeddings", "sentence_vectors")
+    vectors = (names(table, "content_hash", "model") for table in kept)
+    return Damage(
+        documents={int(row_id): name for row_id, name in names("documents", "id", "document_id")},
+        chunks=[name for (name,) in names("chunks", "chunk_id")],
+        vectors={(key, model) for found in vectors for key, model in found},
+        collections=[name for (name,) in names("collections", "name")],
+        keys=[name for (name,) in names("api_keys", "id")],
+        records=find_damaged_records(connection),
+    )
+
+
 def find_damaged_records(connection: sqlite3.Connection) -> dict[str, int]:
-    """Count the damaged rows by table; tables without any are left out."""
+    """Count the damaged rows of `TRACES` and `DERIVED` by table, of those that have any."""
     found = {}
-    for table, (alias, own) in SUMS.items():
+    for table in (*TRACES, *DERIVED):
+        alias, own = SUMS[table]
         query = f"SELECT count(*) FROM {table} AS {alias} WHERE {alias}.sum IS NOT {own}"
         if count := int(connection.execute(query).fetchone()[0]):
             found[table] = count

@@ -15,10 +15,10 @@ from core.faults import fault
 from core.profile import Profile
 from stores.sqlite import fulltext, sums
 from stores.sqlite.catalogue import Collection, damaged_collection
-from stores.sqlite.database import Database
+from stores.sqlite.database import CataloguePart
 from stores.sqlite.embeddings import Vector, known_hashes, store_sentences, store_vectors
 from stores.sqlite.permissions import GIVEN_ID, WriteAccess, add_alias
-from stores.sqlite.rows import ChunkRow, DocumentRow
+from stores.sqlite.rows import DocumentRow
 from stores.sqlite.schema import SECRET
 from stores.sqlite.sums import sign
 
@@ -53,12 +53,8 @@ class UnembeddedChunk(NamedTuple):
     ordinal: int
 
 
-class Writer:
+class Writer(CataloguePart):
     """Write documents and collections."""
-
-    def __init__(self, database: Database) -> None:
-        """Write to `database`."""
-        self._database = database
 
     def open_collection(self, tenant: str, name: str, profile: Profile | None) -> Collection:
         """Return the collection, making it when missing; a given profile replaces the stored."""
@@ -84,7 +80,7 @@ class Writer:
                 f"SELECT id, {SECRET} FROM collections WHERE tenant = ? AND name = ?",
                 (tenant, name),
             ).fetchone()
-            sums.sign_collection(connection, row[0])
+            sign(connection, "collections", "o.id = ?", row[0])
             fulltext.create_table(connection, row[0])
         return Collection(row[0], tenant, name, profile, row[1])
 
@@ -122,8 +118,7 @@ class Writer:
         With `sentences` those count too that have no vectors of their sentences.
         """
         bound = {"last": 0, "collection": collection_id, "model": model, "sentences": sentences}
-        query = f"SELECT count(DISTINCT c.content_hash) {_UNEMBEDDED}"
-        return int(self._database.read().execute(query, bound).fetchone()[0])
+        return int(self._value(f"SELECT count(DISTINCT c.content_hash) {_UNEMBEDDED}", bound))
 
     def unembedded(
         self, model: str, collection_id: int | None, batch: int, *, sentences: bool
@@ -133,7 +128,7 @@ class Writer:
         query = f"""SELECT c.id, c.content_hash, d.title, c.section, c.text, c.context, d.language,
             {GIVEN_ID} AS document_id, d.metadata, c.ordinal
             {_UNEMBEDDED} ORDER BY c.id LIMIT :batch"""
-        while rows := self._database.read().execute(query, {**bound, "batch": batch}).fetchall():
+        while rows := self._all(query, {**bound, "batch": batch}):
             yield [UnembeddedChunk._make((*row[1:8], json.loads(row[8]), row[9])) for row in rows]
             bound["last"] = rows[-1]["id"]
 
@@ -141,13 +136,12 @@ class Writer:
         """Count the chunks of all collections that have a vector of this model."""
         query = """SELECT count(*) FROM chunks c JOIN embeddings e
             ON e.content_hash = c.content_hash AND e.model = ?"""
-        return int(self._database.read().execute(query, (model,)).fetchone()[0])
+        return int(self._value(query, (model,)))
 
     def arrangement(self, collection: Collection) -> str:
         """Return what `note_arrangement` noted last, "" before."""
         query = "SELECT value FROM meta WHERE key = ?"
-        row = self._database.read().execute(query, (f"arranged_{collection.id}",)).fetchone()
-        return str(row[0]) if row else ""
+        return str(self._value(query, (f"arranged_{collection.id}",)) or "")
 
     def note_arrangement(self, collection: Collection, mark: str, *, changed: bool) -> None:
         """Note under which rules, at which index version, a collection is arranged.
@@ -168,10 +162,7 @@ class Writer:
 
         Not while an ingest is between the vectors of a batch and its documents.
         """
-        noted = (
-            self._database.read().execute("SELECT value FROM meta WHERE key = 'unswept'").fetchone()
-        )
-        if noted[0] == "0":
+        if self._value("SELECT value FROM meta WHERE key = 'unswept'") == "0":
             return 0
         dropped = 0
         with self._database.write() as connection:
@@ -192,6 +183,20 @@ def bump(connection: sqlite3.Connection) -> None:
     connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
 
 
+def unswept(connection: sqlite3.Connection) -> None:
+    """Note that there may be vectors of texts that no chunk has."""
+    connection.execute("UPDATE meta SET value = '1' WHERE key = 'unswept' AND value != '1'")
+
+
+def find_document(
+    connection: sqlite3.Connection, collection_id: int, document_id: str
+) -> sqlite3.Row | None:
+    """Return row id and file of the document that is kept under an id."""
+    query = "SELECT id, file FROM documents WHERE collection_id = ? AND document_id = ?"
+    row: sqlite3.Row | None = connection.execute(query, (collection_id, document_id)).fetchone()
+    return row
+
+
 def replace_document(
     connection: sqlite3.Connection,
     collection: Collection,
@@ -202,10 +207,7 @@ def replace_document(
 
     Raises InUseError when that is one that the writer may not change.
     """
-    row = connection.execute(
-        "SELECT id, file FROM documents WHERE collection_id = ? AND document_id = ?",
-        (collection.id, document.document_id),
-    ).fetchone()
+    row = find_document(connection, collection.id, document.document_id)
     if row is not None:
         remove_document(connection, collection.id, row["id"], access)
         if row["file"] != document.file:  # which is not unchanged when it comes again
@@ -217,48 +219,28 @@ def replace_document(
 
 
 def remove_document(
-    connection: sqlite3.Connection, collection_id: int, row_id: int | None, access: WriteAccess
+    connection: sqlite3.Connection, collection_id: int, row_id: int, access: WriteAccess
 ) -> None:
-    """Remove a document with all its rows.
-
-    Raises InUseError for one that the writer may not change.
-    """
-    if row_id is None:
-        return
+    """Remove a document with all its rows; raises InUseError for one not to be changed."""
     access.check_document(connection, collection_id, row_id)
     chunks = connection.execute("SELECT id FROM chunks WHERE document = ?", (row_id,)).fetchall()
     fulltext.delete(connection, collection_id, [row["id"] for row in chunks])
     connection.execute("DELETE FROM documents WHERE id = ?", (row_id,))  # cascades
-    connection.execute("UPDATE meta SET value = '1' WHERE key = 'unswept' AND value != '1'")
+    unswept(connection)
 
 
 def _insert(connection: sqlite3.Connection, collection: Collection, document: DocumentRow) -> None:
-    cursor = connection.execute(
+    metadata = json.dumps(document.metadata, ensure_ascii=False)
+    given = {"collection": collection.id, "tenant": collection.tenant, "metadata": metadata}
+    row_id = _inserted(
+        connection,
         f"""INSERT INTO documents (id, key, collection_id, tenant, document_id, file, source, title,
            format, language, is_record, is_open, version, updated_at, content_hash, metadata,
-           body_hash, indexed_at) VALUES ({next_id("documents")},
-           ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, datetime('now'))""",
-        (
-            document.key,
-            collection.id,
-            collection.tenant,
-            document.document_id,
-            document.file,
-            document.source,
-            document.title,
-            document.format,
-            document.language,
-            int(document.is_record),
-            int(not document.acl),
-            document.version,
-            document.updated_at,
-            document.content_hash,
-            json.dumps(document.metadata, ensure_ascii=False),
-            document.body_hash,
-        ),
+           body_hash, indexed_at) VALUES ({next_id("documents")}, :key, :collection, :tenant,
+           :document_id, :file, :source, :title, :format, :language, :is_record, :is_open, :version,
+           :updated_at, :content_hash, :metadata, :body_hash, datetime('now'))""",
+        {**vars(document), **given, "is_open": not document.acl},
     )
-    row_id = cursor.lastrowid
-    assert row_id is not None  # an INSERT always has one
     connection.executemany(
         "INSERT INTO document_acl VALUES (?, ?)", [(row_id, role) for role in document.acl]
     )
@@ -269,9 +251,17 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
             for name, value, number in document.fields
         ],
     )
-    keywords = fulltext.keyword_text(json.dumps(document.metadata, ensure_ascii=False))
+    keywords = fulltext.keyword_text(metadata)
+    of_document = {"document": row_id, "collection": collection.id}
     for chunk in document.chunks:
-        rowid = _insert_chunk(connection, collection.id, row_id, chunk)
+        rowid = _inserted(
+            connection,
+            f"""INSERT INTO chunks (id, chunk_id, document, collection_id, ordinal, text, kind,
+               section, page, tokens, content_hash, context) VALUES ({next_id("chunks")},
+               :chunk_id, :document, :collection, :ordinal, :text, :kind, :section, :page, :tokens,
+               :content_hash, :context)""",
+            {**vars(chunk), **of_document},
+        )
         body = fulltext.searched_text(chunk.text, chunk.context)
         parts = (document.title, keywords, chunk.section, body)
         fulltext.insert(connection, collection.id, rowid, parts, document.language)
@@ -280,28 +270,8 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
         add_alias(connection, collection.id, "document", document.document_id, document.alias)
 
 
-def _insert_chunk(
-    connection: sqlite3.Connection, collection_id: int, document: int, chunk: ChunkRow
-) -> int:
-    """Insert a chunk and return the row id."""
-    cursor = connection.execute(
-        f"""INSERT INTO chunks (id, chunk_id, document, collection_id, ordinal, text, kind, section,
-           page, tokens, content_hash, context)
-           VALUES ({next_id("chunks")}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (
-            chunk.chunk_id,
-            document,
-            collection_id,
-            chunk.ordinal,
-            chunk.text,
-            chunk.kind,
-            chunk.section,
-            chunk.page,
-            chunk.tokens,
-            chunk.content_hash,
-            chunk.context,
-        ),
-    )
-    rowid = cursor.lastrowid
-    assert rowid is not None  # an INSERT always has one
-    return rowid
+def _inserted(connection: sqlite3.Connection, statement: str, values: dict[str, Any]) -> int:
+    """Insert a row and return its id."""
+    row_id = connection.execute(statement, values).lastrowid
+    assert row_id is not None  # an INSERT always has one
+    return row_id

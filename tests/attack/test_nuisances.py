@@ -38,7 +38,7 @@ from serve.telemetry.metrics import Metrics
 from stores.accounts.audit import AuditEntry, AuditLog
 from stores.accounts.keys import Keys
 from stores.sqlite.database import Database
-from stores.sqlite.sums import sign_key
+from stores.sqlite.sums import sign
 
 OWN = AuthContext(tenant="default", user="ann")
 QUESTION = "What is the secret of the lawyers?"
@@ -231,7 +231,7 @@ def test_rights_that_end_or_change_end_the_stream(
     def changed(key_id: str) -> None:
         with parts(endless[0].session.store).database.write() as connection:
             connection.execute(f"UPDATE api_keys SET {change} WHERE id = ?", [key_id])
-            sign_key(connection, key_id)
+            sign(connection, "api_keys", "k.id = ?", key_id)
 
     assert why in after(endless, "/api/v1/chat", changed)[-1]
 

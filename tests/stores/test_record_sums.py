@@ -20,7 +20,7 @@ from stores.runlog.jobs import JobRow, JobRows
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import add_alias
 from stores.sqlite.rows import FileRow
-from stores.sqlite.sums import SUMS, find_damaged_records
+from stores.sqlite.sums import DERIVED, TRACES, find_damaged_records
 from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme", user="ann")
@@ -84,7 +84,7 @@ def damaged(store: Store) -> dict[str, int]:
 
 def test_what_is_written_is_signed(filled: Store, collection: Collection) -> None:
     assert damaged(filled) == {}
-    for name in SUMS:
+    for name in (*TRACES, *DERIVED):
         query = f"SELECT count(*) FROM {name} WHERE sum IS NOT NULL"
         assert parts(filled).database.read().execute(query).fetchone()[0], name
     kept = filled.runs
