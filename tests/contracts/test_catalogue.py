@@ -487,7 +487,7 @@ def test_passages_come_in_reading_order(store: Store, shelf: Collection) -> None
 
 
 def test_languages_and_rarity_are_of_the_collection(store: Store, shelf: Collection) -> None:
-    assert store.catalogue.languages(shelf.id) == {"en", "de"}
+    assert store.search.languages(shelf.id) == {"en", "de"}
     rarity = store.catalogue.inverse_frequencies(shelf.id, ["red", "blue", "nowhere"])
     assert rarity["red"] < rarity["blue"] < rarity["nowhere"]
 
