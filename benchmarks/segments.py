@@ -96,8 +96,7 @@ def floor(store: Store, collection: Collection) -> Callable[[list[str], Any], No
     """Return the bare search: matrix product, partition, bm25s."""
     import bm25s
 
-    from stores.segments.rows import Columns, Rows
-    from stores.segments.truth import read_rows, snapshot
+    from stores.segments.rows import Columns, Rows, read_rows, snapshot
 
     with snapshot(parts(store).database) as connection:
         rows = Rows(collection.id, MODEL, None)

@@ -16,8 +16,8 @@ from typing import Any
 from core.auth import AuthContext
 from core.settings import Settings
 from stores.ports import Intake
-from stores.sqlite.arrangement import FILE, ID, ISBN, TITLE, Key
 from stores.sqlite.catalogue import Collection
+from stores.sqlite.quality import FILE, ID, ISBN, TITLE, Key
 from stores.store import Store
 
 EXACT = {"code", "table"}  # where every sign can mean something

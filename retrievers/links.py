@@ -27,7 +27,7 @@ from core.settings import Settings
 from core.types import Evidence
 from retrievers.fusion import Ranked
 from retrievers.types import Searched
-from stores.segments.links import Links, Name
+from stores.segments.channels import Links, Name
 from stores.segments.types import Booleans, Floats
 
 # Share of the question, missing in a hit, that gives a link full weight; this and the values

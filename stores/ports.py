@@ -26,13 +26,12 @@ if TYPE_CHECKING:
     from stores.runlog.conversations import Conversation, KeptTurn
     from stores.runlog.jobs import JobRows
     from stores.runlog.runs import Rating
-    from stores.sqlite.arrangement import BookKeys, Fingerprint, TextKeys
     from stores.sqlite.catalogue import Collection
     from stores.sqlite.embeddings import Vector
     from stores.sqlite.files import Changes, JournalEntry, LeftOutRow, Stage
     from stores.sqlite.listing import DocumentName
     from stores.sqlite.permissions import WriteAccess
-    from stores.sqlite.quality import QualityCounts
+    from stores.sqlite.quality import BookKeys, Fingerprint, QualityCounts, TextKeys
     from stores.sqlite.record_conditions import Condition
     from stores.sqlite.records import Description, Groups
     from stores.sqlite.rows import DocumentRow, FileRow

@@ -23,7 +23,7 @@ from stores.integrity.file_manifest import FileManifest
 from stores.integrity.rows import accept_loss, incomplete_documents
 from stores.lock import Ingesting, OwnerLock, locked
 from stores.ports import Accounts, Catalogue, Intake, Maintenance, RunLog
-from stores.segments.truth import snapshot
+from stores.segments.rows import snapshot
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database, damaged, explained
 from stores.sqlite.embeddings import ExactVectors

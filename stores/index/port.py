@@ -17,7 +17,7 @@ from core.errors import OperatorError
 
 if TYPE_CHECKING:
     from core.auth import AuthContext
-    from stores.segments.links import Links, Name
+    from stores.segments.channels import Links, Name
     from stores.segments.types import Candidates, Floats, Progress
     from stores.sqlite.catalogue import Collection
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from stores.index.port import IndexUnavailableError, VectorIndex, VectorRow, VectorScope
 from stores.segments.channels import nearest
-from stores.segments.truth import snapshot, tuples
+from stores.segments.rows import snapshot, tuples
 from stores.segments.types import Floats, Integers, Progress
 from stores.segments.view import CollectionView, Selection
 from stores.sqlite.catalogue import Collection

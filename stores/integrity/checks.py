@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from core.errors import CarrelError, OperatorError
 from stores.index.folders import ALL_FOLDERS, WORDS
 from stores.runlog.conversations import THREADS
-from stores.segments.truth import snapshot
+from stores.segments.rows import snapshot
 from stores.segments.views import segment_fallback
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.connections import Connection

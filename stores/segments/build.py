@@ -23,8 +23,7 @@ from core.settings import Settings
 from stores.segments import files
 from stores.segments.files import FileSink, SegmentError, SegmentManifest
 from stores.segments.postings import Formula, Recipe, encoded
-from stores.segments.rows import Rows
-from stores.segments.truth import count_rows, dead_rows, has_vectors, snapshot, state
+from stores.segments.rows import Rows, count_rows, dead_rows, has_vectors, snapshot, state
 from stores.segments.types import Integers, Progress, Stored
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database

@@ -17,11 +17,9 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.settings import Settings
 from stores.segments.build import Background, Builder, Pause
-from stores.segments.channels import Channels
-from stores.segments.links import LinkQuery, Links, Name, find_links, hub_size
+from stores.segments.channels import Channels, LinkQuery, Links, Name, find_links, hub_size
 from stores.segments.postings import Recipe
-from stores.segments.rows import StoredVectors
-from stores.segments.truth import models_of, row_ids, snapshot, state, tuples
+from stores.segments.rows import StoredVectors, models_of, row_ids, snapshot, state, tuples
 from stores.segments.types import Candidates, Floats, Progress
 from stores.segments.view import CollectionView
 from stores.segments.views import Views

@@ -14,12 +14,19 @@ import numpy as np
 from core.settings import Settings
 from stores.segments.files import SegmentError, open_part, read_manifest
 from stores.segments.postings import Formula, Recipe
-from stores.segments.rows import Rows, vector_rows
-from stores.segments.truth import count_rows, dead_rows, snapshot, state, vectors_by_row
+from stores.segments.rows import (
+    Rows,
+    count_rows,
+    dead_rows,
+    snapshot,
+    state,
+    vector_rows,
+    vectors_by_row,
+)
 from stores.segments.types import Booleans, IndexedRows, Integers, Stored
 from stores.segments.view import CollectionView, Late, Masks, joined
-from stores.sqlite.arrangement import equal_chunks
 from stores.sqlite.database import Database
+from stores.sqlite.quality import equal_chunks
 
 
 def live_rows(

@@ -20,12 +20,12 @@ from stores.runlog.conversations import Conversations
 from stores.runlog.jobs import JobRows
 from stores.runlog.runs import FeedbackNotes, Runs
 from stores.segments.postings import KEYWORDS_WEIGHT, SECTION_WEIGHT, TITLE_WEIGHT
-from stores.sqlite.arrangement import Arrangement
 from stores.sqlite.catalogue import VisiblePassages
 from stores.sqlite.database import Database, explained
 from stores.sqlite.files import Files
 from stores.sqlite.fulltext import FullText, rebuild_fulltext
 from stores.sqlite.listing import Listing
+from stores.sqlite.quality import Arrangement
 from stores.sqlite.records import Records
 from stores.sqlite.schema import FORMAT, format_of
 from stores.sqlite.writer import Writer

@@ -1,15 +1,251 @@
-"""What a report on the quality of a collection counts in the catalogue, row by row."""
+"""What makes a collection good to search: equal passages, the books of its texts, what it lacks.
+
+Nothing is taken out of the catalogue or of an index. A search hides, of the equal chunks that its
+caller may see, all but the first by document id, so that one who may see only the second finds it;
+and when the first is deleted or changed, the next one takes its place without any work.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from core.auth import AuthContext
+from stores.sqlite import sums
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.database import Database
-from stores.sqlite.sums import FILE
+from stores.sqlite.database import CataloguePart, Database
+from stores.sqlite.permissions import GIVEN_ID, Parameters, permission_filter
+from stores.sqlite.sums import LINK, sign
+
+if TYPE_CHECKING:
+    from stores.segments.types import Integers
+
+BATCH = 1000  # chunks printed in one transaction; chosen, not measured
+EQUAL = "SELECT print FROM chunk_prints WHERE collection_id = :c GROUP BY print HAVING count(*) > 1"
+
+# Makes the fingerprint of a chunk's kind and text: equal for texts that say the same.
+Fingerprint = Callable[[str, str], bytes]
+
+
+# The rules, the surest first. A text of which several books are said by one rule belongs to none.
+FILE, ID, ISBN, TITLE = 1, 2, 3, 4
+RULES = {
+    FILE: "the record names the file",
+    ID: "the file is named by the record's id",
+    ISBN: "both have the same ISBN",
+    TITLE: "title and author are the same",
+}
+Key = tuple[int, str]
+TextKeys = Callable[[str, str, dict[str, Any]], Iterable[Key]]
+BookKeys = Callable[[str, str, dict[str, Any], Iterable[tuple[str, str]]], Iterable[Key]]
+
+_MATCHES = """
+    SELECT t.document AS text, t.rule AS rule, min(b.document) AS book,
+        count(DISTINCT b.document) AS books
+    FROM temp.text_keys t JOIN temp.book_keys b ON b.rule = t.rule AND b.key = t.key
+    WHERE t.rule <> 1 OR (SELECT count(DISTINCT u.document) FROM temp.text_keys u
+                          WHERE u.rule = 1 AND u.key = t.key) = 1
+    GROUP BY t.document, t.rule"""
+
+
+class Arrangement(CataloguePart):
+    """Number equal chunks by their fingerprints, and link full texts to records."""
+
+    def number_duplicates(self, collection: Collection, make: Fingerprint) -> int:
+        """Fingerprint new chunks, and number equal ones; return how many rows changed.
+
+        Records have no fingerprint: each is an entry of its own, whatever it says.
+        """
+        for rows in self._unprinted(collection.id):
+            with self._database.write() as connection:
+                connection.executemany(
+                    "INSERT OR REPLACE INTO chunk_prints VALUES (?, ?, ?, 0)",
+                    [(row[0], collection.id, make(row[1], row[2])) for row in rows],
+                )
+        with self._database.write() as connection:
+            return _number(connection, collection.id)
+
+    def clear_duplicates(self, collection: Collection) -> int:
+        """Delete the fingerprints of a collection; return how many there were."""
+        return self._clear("chunk_prints", collection)
+
+    def count_duplicates(
+        self, collection: Collection, auth: AuthContext | None = None
+    ) -> tuple[int, int]:
+        """Count the repeated annotations and passages: those that are not the first.
+
+        With `auth` only what this caller may see counts.
+        """
+        visible = "1"
+        parameters: Parameters = {"p_collection": collection.id}
+        if auth is not None:
+            visible, parameters = permission_filter(auth, collection.id)
+        row = self._one(
+            f"""SELECT coalesce(sum(kind = 'annotation'), 0), count(*) FROM (
+                    SELECT c.kind, row_number() OVER (
+                        PARTITION BY p.print ORDER BY p.place) AS place
+                    FROM chunk_prints p JOIN chunks c ON c.id = p.chunk
+                    JOIN documents d ON d.id = c.document
+                    WHERE p.collection_id = :p_collection AND p.place > 0 AND {visible})
+                WHERE place > 1""",
+            parameters,
+        )
+        return int(row[0]), int(row[1]) - int(row[0])
+
+    def link_books(self, collection: Collection, text_keys: TextKeys, book_keys: BookKeys) -> int:
+        """Link the texts of a collection again by their keys; return how many rows changed.
+
+        Keys are compared as hashes in temporary tables, so that memory does not grow with them.
+        """
+        with self._database.write() as connection:
+            _temporary(connection)
+            reader = self._database.read()
+            _fill(connection, "book_keys", _keys_of_books(reader, collection.id, book_keys))
+            _fill(connection, "text_keys", _keys_of_texts(reader, collection.id, text_keys))
+            changed = _store(connection, collection.id)
+            for name in ("book_keys", "text_keys"):
+                connection.execute(f"DELETE FROM temp.{name}")
+            return changed
+
+    def clear_books(self, collection: Collection) -> int:
+        """Forget all links of a collection; return how many there were."""
+        return self._clear("book_texts", collection)
+
+    def _clear(self, table: str, collection: Collection) -> int:
+        known = f"SELECT 1 FROM {table} WHERE collection_id = ? LIMIT 1"
+        if not self._one(known, (collection.id,)):
+            return 0
+        with self._database.write() as connection:
+            query = f"DELETE FROM {table} WHERE collection_id = ?"
+            return connection.execute(query, (collection.id,)).rowcount
+
+    def _unprinted(self, collection_id: int) -> Iterator[list[Any]]:
+        query = """SELECT c.id, c.kind, c.text FROM chunks c
+            LEFT JOIN chunk_prints p ON p.chunk = c.id
+            WHERE c.collection_id = ? AND c.id > ? AND p.chunk IS NULL
+            AND c.kind <> 'record' ORDER BY c.id LIMIT ?"""
+        last = 0
+        while rows := self._all(query, (collection_id, last, BATCH)):
+            last = rows[-1][0]
+            yield rows
+
+
+def _number(connection: sqlite3.Connection, collection_id: int) -> int:
+    """Number equal fingerprints by document id and place in it; return the rows changed."""
+    before = connection.total_changes  # a statement that begins with WITH has no row count
+    connection.execute(
+        f"""UPDATE chunk_prints SET place = 0
+            WHERE collection_id = :c AND place > 0 AND print NOT IN ({EQUAL})""",
+        {"c": collection_id},
+    )
+    connection.execute(
+        f"""WITH ranked AS (
+                SELECT p.chunk, row_number() OVER (
+                    PARTITION BY p.print ORDER BY d.document_id, c.ordinal) AS place
+                FROM chunk_prints p JOIN chunks c ON c.id = p.chunk
+                JOIN documents d ON d.id = c.document
+                WHERE p.collection_id = :c AND p.print IN ({EQUAL}))
+            UPDATE chunk_prints SET place = ranked.place FROM ranked
+            WHERE ranked.chunk = chunk_prints.chunk AND chunk_prints.place <> ranked.place""",
+        {"c": collection_id},
+    )
+    return connection.total_changes - before
+
+
+def equal_chunks(
+    connection: sqlite3.Connection, collection_id: int
+) -> tuple[Integers, Integers] | None:
+    """Return the row ids of chunks that have equals, first ones first, and a number per group."""
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    rows = cursor.execute(
+        """SELECT chunk, dense_rank() OVER (ORDER BY print) FROM chunk_prints
+           WHERE collection_id = ? AND place > 0 ORDER BY print, place""",
+        (collection_id,),
+    ).fetchall()
+    if not rows:
+        return None
+    pairs = np.array(rows, dtype=np.int64).reshape(len(rows), 2)
+    return pairs[:, 0], pairs[:, 1]
+
+
+def _temporary(connection: sqlite3.Connection) -> None:
+    for name in ("book_keys", "text_keys"):
+        connection.execute(
+            f"""CREATE TEMP TABLE IF NOT EXISTS {name} (
+                rule INTEGER NOT NULL, key BLOB NOT NULL, document INTEGER NOT NULL,
+                PRIMARY KEY (rule, key, document)) WITHOUT ROWID"""
+        )
+        connection.execute(f"DELETE FROM temp.{name}")
+
+
+def _fill(connection: sqlite3.Connection, name: str, keys: Iterator[tuple[Key, int]]) -> None:
+    for (rule, key), document in keys:
+        hashed = hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        connection.execute(
+            f"INSERT OR IGNORE INTO temp.{name} VALUES (?, ?, ?)", (rule, hashed, document)
+        )
+
+
+def _documents(
+    reader: sqlite3.Connection, collection_id: int, *, records: bool
+) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
+    rows = reader.execute(
+        f"""SELECT d.id, {GIVEN_ID} AS document_id, d.title, d.metadata FROM documents d
+            WHERE d.collection_id = ? AND d.is_record = ?""",
+        (collection_id, records),
+    )
+    for row in rows:
+        yield row["id"], row["document_id"], row["title"], json.loads(row["metadata"])
+
+
+def _keys_of_texts(
+    reader: sqlite3.Connection, collection_id: int, make: TextKeys
+) -> Iterator[tuple[Key, int]]:
+    for row_id, document_id, title, metadata in _documents(reader, collection_id, records=False):
+        for key in make(document_id, title, metadata):
+            yield key, row_id
+
+
+def _keys_of_books(
+    reader: sqlite3.Connection, collection_id: int, make: BookKeys
+) -> Iterator[tuple[Key, int]]:
+    query = "SELECT name, value FROM record_fields WHERE document = ?"
+    for row_id, document_id, title, metadata in _documents(reader, collection_id, records=True):
+        named = [(name, value) for name, value in reader.execute(query, (row_id,))]
+        for key in make(document_id, title, metadata, named):
+            yield key, row_id
+
+
+def _store(connection: sqlite3.Connection, collection_id: int) -> int:
+    """Make the stored links those that the keys say: of each text, by the surest rule."""
+    surest = f"""
+        SELECT text, CASE books WHEN 1 THEN book END AS book, CAST(rule AS TEXT) AS rule,
+            min(rule) FROM ({_MATCHES}) GROUP BY text"""
+    connection.execute(f"CREATE TEMP TABLE new_links AS {surest}")
+    try:
+        gone = connection.execute(
+            f"""DELETE FROM book_texts AS b WHERE collection_id = ? AND (b.sum IS NOT {LINK}
+                OR NOT EXISTS (SELECT 1 FROM temp.new_links n
+                    WHERE n.text = b.text AND n.book IS b.book AND n.rule = b.rule))""",
+            (collection_id,),
+        )
+        made = connection.execute(
+            """INSERT INTO book_texts (text, book, collection_id, rule)
+               SELECT text, book, ?, rule FROM temp.new_links
+               WHERE text NOT IN (SELECT text FROM book_texts)""",
+            (collection_id,),
+        )
+        sign(connection, "book_texts", "b.collection_id = ? AND b.sum IS NULL", collection_id)
+        return gone.rowcount + made.rowcount
+    finally:
+        connection.execute("DROP TABLE temp.new_links")
+
 
 # What the records of a library have, and how the truth says that one lacks it.
 _LACKS = {
@@ -121,7 +357,7 @@ class QualityCounts:
         total = 0
         examples: list[str] = []
         rows = self._reader.execute(
-            f"""SELECT failures FROM files f WHERE collection_id = ? AND f.sum IS {FILE}
+            f"""SELECT failures FROM files f WHERE collection_id = ? AND f.sum IS {sums.FILE}
                    AND failures <> '[]'
                ORDER BY relative""",
             (self._id,),

@@ -315,7 +315,7 @@ def test_a_long_statement_is_cut_and_the_connection_goes_on(
 
 
 def test_what_begins_too_late_is_refused_and_what_is_written_is_not(store: Store) -> None:
-    from stores.segments.truth import snapshot
+    from stores.segments.rows import snapshot
 
     with limited_time(TimeLimit(time.monotonic() - 1)):
         with pytest.raises(TimeUpError):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.arrange import book_keys, isbns, plain, print_of, text_keys
-from stores.sqlite.arrangement import FILE, ID, ISBN, TITLE
+from stores.sqlite.quality import FILE, ID, ISBN, TITLE
 
 WORDS = st.lists(st.text("abcdефгї中文123", min_size=1, max_size=8), min_size=1, max_size=8)
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from core.auth import AuthContext
 from core.settings import Settings
-from stores.segments import links
-from stores.segments.links import Links
+from stores.segments import channels
+from stores.segments.channels import Links
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
@@ -39,7 +39,7 @@ def filled(
     least = 1000 if request.param == "memory" else 10
     settings = Settings(data=tmp_path_factory.mktemp("links"), segment_min_rows=least)
     with pytest.MonkeyPatch.context() as patch, Store(settings, "fake", create=True) as store:
-        patch.setattr(links, "HUB_LEAST", 4)
+        patch.setattr(channels, "HUB_LEAST", 4)
         collection = store.intake.open_collection("acme", "main", None)
         rows, known = [], {}
         for number in range(28):
