@@ -382,7 +382,7 @@ class Records(CataloguePart):
         return Description(fields, tables, sum(row["n"] for row in files if not row["shown"]))
 
     @contextmanager
-    def _caged(self, *, limited: bool = True) -> Iterator[None]:
+    def _caged(self, *, limited: bool = True) -> Iterator[sqlite3.Connection]:
         """Let this thread's connection read in the block what a record query may, and no longer."""
         connection = self._database.read()
         limit = TimeLimit()
@@ -395,7 +395,7 @@ class Records(CataloguePart):
         connection.set_authorizer(_authorize)
         try:
             with limited_time(limit):
-                yield
+                yield connection
         finally:
             connection.set_authorizer(None)
 
