@@ -20,8 +20,8 @@ from core.errors import CarrelError, shorten
 from core.language.analysis import terms
 from core.time_limit import TimeLimit, TimeUpError, limited_time
 from stores.integrity.checks import Check, Defect, readable_collections
-from stores.segments.search import SegmentSearch
 from stores.segments.rows import vectors_by_row
+from stores.segments.search import SegmentSearch
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database
 from stores.sqlite.fulltext import rebuild_fulltext
