@@ -11,13 +11,8 @@ from hypothesis import strategies as st
 from tiers import examples
 
 from core.errors import OperatorError
-from ingest.chunkers.builtin import (
-    WHOLE_FACTOR,
-    FixedChunker,
-    SemanticChunker,
-    SentenceChunker,
-    StructuralChunker,
-)
+from ingest.chunkers.plain import WHOLE_FACTOR, FixedChunker, SentenceChunker, StructuralChunker
+from ingest.chunkers.semantic import SemanticChunker
 from ingest.chunkers.types import Chunker, ChunkSpan
 from ingest.enrich import split_document
 from ingest.types import Block, ParsedDocument

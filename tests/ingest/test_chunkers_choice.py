@@ -11,13 +11,9 @@ from pydantic import ValidationError
 
 from core.profile import built_in_profiles, load_profile
 from core.settings import Settings, load_settings
-from ingest.chunkers.builtin import (
-    FixedChunker,
-    SemanticChunker,
-    SentenceChunker,
-    StructuralChunker,
-)
 from ingest.chunkers.choice import Chunkers
+from ingest.chunkers.plain import FixedChunker, SentenceChunker, StructuralChunker
+from ingest.chunkers.semantic import SemanticChunker
 
 CLASSES = {
     "sentence": SentenceChunker,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.chunkers.builtin import SentenceChunker, StructuralChunker
+from ingest.chunkers.plain import SentenceChunker, StructuralChunker
 from ingest.chunkers.types import ChunkSpan
 from ingest.types import Block
 
