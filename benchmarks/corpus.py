@@ -10,8 +10,8 @@ from core.language.analysis import content_terms
 from core.language.sentences import sentence_spans
 from ingest.discover import discover
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.registry import load
 from ingest.types import ParsedDocument
+from ingest.usable import load
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 LIMITS = LoadLimits(

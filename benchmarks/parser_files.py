@@ -26,9 +26,9 @@ from core.settings import load_settings
 from ingest.clean import clean_document
 from ingest.discover import SourceFile, discover
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.registry import load
 from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure
+from ingest.usable import load
 
 _UNNAMED = re.compile(r"\w(?:Error|Exception|Warning)\b|no usable answer")
 _CRASHED = re.compile(r"parser crashed|does not start")

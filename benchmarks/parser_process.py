@@ -26,9 +26,9 @@ from ingest.discover import SourceFile, discover
 from ingest.loaders.formats import Loaded
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
-from ingest.loaders.registry import load
 from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure
+from ingest.usable import load
 
 _MAX_MB = 300
 

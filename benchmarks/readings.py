@@ -23,9 +23,9 @@ from core.settings import load_settings
 from ingest.clean import clean_document
 from ingest.discover import SourceFile
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.registry import load
 from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure
+from ingest.usable import load
 
 _EXPECTED = ".expected.txt"
 # Scripts without spaces count by character.

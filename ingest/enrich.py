@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from core.language.detect import detect_language
 from core.language.scan import estimate_tokens
 from ingest.chunkers.choice import Chunkers
-from ingest.chunkers.types import Chunker
+from ingest.chunkers.packing import Chunker
 from ingest.types import BlockKind, ParsedDocument
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.rows import ChunkRow, DocumentRow, digest, document_key, id_parts
@@ -140,24 +140,14 @@ def enrich(
     title = embedded_title(document.title, document.document_id)
     chunks = []
     for chunk in split_document(document, chunkers.choose(language)):
+        keywords = embedded_keywords(document.metadata, chunk.ordinal)
+        embedded = digest(embedded_text(title, chunk.section, chunk.text, context, keywords))
         chunks.append(
             ChunkRow(
+                **dict(chunk),
                 chunk_id=chunk_id(collection, own, version, content_hash, chunk.ordinal),
-                ordinal=chunk.ordinal,
-                text=chunk.text,
-                kind=chunk.kind,
-                section=chunk.section,
-                page=chunk.page,
                 tokens=estimate_tokens(chunk.text),
-                content_hash=digest(
-                    embedded_text(
-                        title,
-                        chunk.section,
-                        chunk.text,
-                        context,
-                        embedded_keywords(document.metadata, chunk.ordinal),
-                    )
-                ),
+                content_hash=embedded,
                 context=context,
             )
         )

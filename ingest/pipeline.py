@@ -23,11 +23,12 @@ from ingest.arrange import arrange
 from ingest.chunkers.choice import Chunkers
 from ingest.discover import SourceFile, check_disk, discover
 from ingest.known import GIVEN, LISTED, NAMED, Known, RunIndex
+from ingest.loaders.limits import LoadLimits
 from ingest.reading import Reader
 from ingest.sandbox.pool import Sandbox
 from ingest.steps import BackgroundStage, Batch, Steps
 from ingest.summary import Summary, Tally
-from ingest.usable import IngestContext, Usable, load_limits
+from ingest.usable import IngestContext, Usable
 from ingest.vectors import embed_missing, recover
 from models.embeddings import Embedder, Vectors
 from models.folder import OTHER_MODEL, of_another_model
@@ -90,7 +91,7 @@ class Pipeline:
                 self._chunkers.key,
                 settings.library.min_text_words,
                 settings.library.drop_links,
-                load_limits(settings).decisive(),
+                LoadLimits.of(settings).decisive(),
                 sorted(acl),
                 *_fields_limit(settings),
             ),

@@ -11,10 +11,11 @@ from ingest.chunkers.packing import first_boundary, last_boundary
 from ingest.discover import SourceFile, fingerprint
 from ingest.enrich import body_hash, chunk_id, document_hash
 from ingest.known import NAMED, Known, RunIndex
+from ingest.loaders.limits import LoadLimits
 from ingest.steps import Batch, Parsed, Relabelled
 from ingest.summary import ReadFile, left_out_of
 from ingest.types import LoadFailure, ParsedDocument
-from ingest.usable import IngestContext, Usable, load_limits
+from ingest.usable import IngestContext, Usable
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.files import LeftOutRow
 from stores.sqlite.rows import NEXT, PREVIOUS, DocumentRow, FileRow, document_key
@@ -168,7 +169,7 @@ class Reader:
         self._seen = seen
         self._usable = usable
         self._summary = usable.summary
-        self._limits = load_limits(reading.settings)
+        self._limits = LoadLimits.of(reading.settings)
 
     def batches(self, sources: Iterable[SourceFile]) -> Iterator[Batch]:
         """Yield what is new or changed, in batches of about `ingest.steps` chunks."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import stat
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from core.auth import AuthContext
+from core.errors import DocumentError
 from core.language.analysis import terms
 from core.metadata import humanise
 from core.settings import Settings
@@ -15,11 +17,12 @@ from ingest.clean import clean_document
 from ingest.discover import SourceFile
 from ingest.enrich import language_of
 from ingest.known import Known, RunIndex
+from ingest.loaders.formats import Loaded, format_of, refusal
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.parse import check_size
 from ingest.loaders.records.record_fields import LONG, shown_value
-from ingest.loaders.registry import load
 from ingest.loaders.text.plain_text import text_header
-from ingest.sandbox.pool import Sandbox
+from ingest.sandbox.pool import Sandbox, shared
 from ingest.summary import ReadFile, Summary
 from ingest.types import Block, LoadFailure, ParsedDocument
 from languages.language import find_language
@@ -29,6 +32,38 @@ from stores.sqlite.files import LeftOutRow
 from stores.sqlite.permissions import OPERATOR, WriteAccess
 from stores.sqlite.rows import document_key
 from stores.store import Store
+
+
+def load(file: SourceFile, limits: LoadLimits, sandbox: Sandbox | None = None) -> Iterator[Loaded]:
+    """Yield the documents of a file and the failures of it or its records; bad content is no error.
+
+    They come as they are parsed: a file of many records is never held as a whole. Without a sandbox
+    that of this process is used.
+    """
+    try:
+        _check_file(file, limits)
+        yield from (sandbox or shared()).parse(file.path, file.relative, limits)
+    except DocumentError as error:
+        yield LoadFailure(path=file.relative, reason=error.rule)
+    except OSError as error:
+        reason = f"cannot be read: {(error.strerror or str(error)).lower()}"
+        yield LoadFailure(path=file.relative, reason=reason)
+    except (ValueError, MemoryError):
+        # What the process sent is no document, or one that does not fit here.
+        reason = "the parser gave no usable answer for this file; convert it to another format"
+        yield LoadFailure(path=file.relative, reason=reason)
+
+
+def _check_file(file: SourceFile, limits: LoadLimits) -> None:
+    name = format_of(file.path.name)
+    if name is None:
+        raise DocumentError(refusal(file.path.name))
+    status = file.path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise DocumentError("not a regular file")
+    check_size(status.st_size, name, limits)
+    with file.path.open("rb"):
+        pass  # permissions
 
 
 class FieldNames:
@@ -172,7 +207,7 @@ class Usable:
         self._seen = seen
         self._sandbox = sandbox
         self.summary = summary
-        self._limits = load_limits(reading.settings)
+        self._limits = LoadLimits.of(reading.settings)
         self._fields = FieldNames(
             reading.store.catalogue, reading.collection, reading.settings, reading.access.auth
         )
@@ -236,8 +271,3 @@ class Usable:
         found = self._seen.document(document_id)
         found = found or reading.intake.document_hash(reading.collection, document_id)
         return found[0] if found else ""
-
-
-def load_limits(settings: Settings) -> LoadLimits:
-    """Return how much of a file is read, for how long, and with how much memory."""
-    return LoadLimits.of(settings)

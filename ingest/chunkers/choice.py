@@ -5,9 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from core.settings import Settings
-from ingest.chunkers.plain import FixedChunker, SentenceChunker, StructuralChunker
-from ingest.chunkers.semantic import Embed, SemanticChunker
-from ingest.chunkers.types import Chunker
+from ingest.chunkers.chunkers import (
+    Embed,
+    FixedChunker,
+    SemanticChunker,
+    SentenceChunker,
+    StructuralChunker,
+)
+from ingest.chunkers.packing import Chunker
 from models.embeddings import Embedder
 
 

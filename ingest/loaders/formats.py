@@ -1,7 +1,9 @@
-"""Which module reads which format; a module is imported with the first file of its format."""
+"""Which module reads which format, by the name of a file and by its first bytes."""
 
 from __future__ import annotations
 
+import re
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
@@ -121,26 +123,27 @@ TextLoader = Callable[[str, str], Iterator[Loaded]]
 class Format:
     """Say how files of one format are read.
 
-    `module` has `load(path, relative, limits)`; with `text_share` above 0 it has `load(relative,
-    text)` instead, and a file may have that many characters for each one of `max_characters`: HTML
-    and notebooks (images as base64) are mostly not text. `records` marks formats read as a stream,
-    whose files may be as large as `max_records_mb`, `writes` those whose loader puts parts of a
-    file into temporary ones.
+    `module` has the `function` (path, relative, limits); with `text_share` above 0 it takes
+    (relative, text) instead, and a file may have that many characters for each one of
+    `max_characters`: HTML and notebooks (images as base64) are mostly not text. `records` marks
+    formats read as a stream, whose files may be as large as `max_records_mb`, `writes` those whose
+    loader puts parts of a file into temporary ones.
     """
 
     module: str
+    function: str = "load"
     text_share: int = 0
     records: bool = False
     writes: bool = False
 
     def file_loader(self) -> FileLoader:
-        """Import the module and return its `load(path, relative, limits)`."""
-        loader: FileLoader = import_module(f"ingest.loaders.{self.module}").load
+        """Import the module and return its function of a path, a name and limits."""
+        loader: FileLoader = getattr(import_module(f"ingest.loaders.{self.module}"), self.function)
         return loader
 
     def text_loader(self) -> TextLoader:
-        """Import the module and return its `load(relative, text)`."""
-        loader: TextLoader = import_module(f"ingest.loaders.{self.module}").load
+        """Import the module and return its function of a name and a text."""
+        loader: TextLoader = getattr(import_module(f"ingest.loaders.{self.module}"), self.function)
         return loader
 
 
@@ -148,23 +151,115 @@ FORMATS = {
     "markdown": Format("text.markdown", text_share=2),
     "text": Format("text.plain_text", text_share=2),
     "html": Format("web.html", text_share=20),
-    "notebook": Format("text.notebook", text_share=20),
+    "notebook": Format("text.markdown", "load_notebook", text_share=20),
     "pdf": Format("pdf"),
     "docx": Format("office.docx"),
     "pptx": Format("office.pptx"),
     "xlsx": Format("xlsx"),
-    "xls": Format("xls"),
+    "xls": Format("xlsx", "load_xls"),
     "odf": Format("office.odf"),
     "epub": Format("web.epub"),
     "rtf": Format("office.rtf"),
-    "old_office": Format("office.old_office"),
-    "mail": Format("mail.eml", writes=True),
-    "mbox": Format("mail.mbox", writes=True),
-    "msg": Format("mail.msg", writes=True),
-    "marc": Format("marc.marc", records=True),
+    "old_office": Format("office.ole"),
+    "mail": Format("mail", writes=True),
+    "mbox": Format("mail", "load_mbox", writes=True),
+    "msg": Format("mail", "load_msg", writes=True),
+    "marc": Format("marc", records=True),
     "xml": Format("web.xml_file"),
     "json": Format("records.json_file"),
     "csv": Format("records.csv_file", records=True),
-    "jsonl": Format("records.jsonl_file", records=True),
+    "jsonl": Format("records.json_file", "load_lines", records=True),
     "archive": Format("archive", records=True, writes=True),
 }
+
+
+_PDF = b"%PDF-"
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+_RTF = b"{\\rtf"
+_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_KINDS = (
+    (_PDF, "a PDF"),
+    (_ZIP[0], "a ZIP container"),
+    (_ZIP[1], "an empty ZIP container"),
+    (_OLE, "an old Microsoft Office file"),
+    (b"\x89PNG", "a PNG image"),
+    (b"GIF8", "a GIF image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"BM", "a BMP image"),
+    (b"II*\x00", "a TIFF image"),
+    (b"MM\x00*", "a TIFF image"),
+    (b"\x1f\x8b", "a gzip file"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"Rar!\x1a\x07", "a RAR archive"),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard file"),
+    (b"\xfd7zXZ\x00", "an XZ file"),
+    (b"BZh", "a bzip2 file"),
+    (b"\x7fELF", "a program"),
+    (b"MZ", "a program"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"\x93NUMPY", "a NumPy array"),
+    (b"\x80\x02", "a pickle"),
+    (b"\x80\x03", "a pickle"),
+    (b"\x80\x04", "a pickle"),
+    (b"\x80\x05", "a pickle"),
+)
+# Two letters of text may begin a text file too.
+_TEXTLIKE = (b"BM", b"MZ", b"BZh", _RTF)
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.I | re.S
+)
+_HEAD = 4096
+_OFFICE = {"word/": ".docx", "ppt/": ".pptx", "xl/": ".xlsx"}
+_MIMETYPES = {
+    b"application/epub+zip": ".epub",
+    b"application/vnd.oasis.opendocument.text": ".odt",
+    b"application/vnd.oasis.opendocument.spreadsheet": ".ods",
+    b"application/vnd.oasis.opendocument.presentation": ".odp",
+}
+
+
+def head_of(path: Path) -> bytes:
+    """Return the first 4 KB of a file."""
+    with path.open("rb") as handle:
+        return handle.read(_HEAD)
+
+
+def is_binary(head: bytes) -> bool:
+    """Tell whether content begins as that of a format that is no text does."""
+    return any(head.startswith(magic) for magic, _ in _KINDS if magic not in _TEXTLIKE)
+
+
+def kind_of(head: bytes) -> str:
+    """Say in words what content begins like ("a PNG image"), or ""."""
+    for magic, name in _KINDS:
+        if head.startswith(magic) and (magic not in _TEXTLIKE or b"\x00" in head[:64]):
+            return name
+    return ""
+
+
+def suffix_of_content(head: bytes, path: Path) -> str | None:
+    """Return the usual extension of content that cannot be mistaken, or None."""
+    if head.startswith(_PDF):
+        return ".pdf"
+    if head.startswith(_RTF):
+        return ".rtf"
+    if head.startswith(_ZIP[0]):
+        return _container_suffix(path)
+    return ".html" if _HTML.match(head) else None
+
+
+def _container_suffix(path: Path) -> str | None:
+    """Tell the containers apart by what their standards put into them."""
+    try:
+        with zipfile.ZipFile(path) as container:
+            names = container.namelist()
+            if "mimetype" in names and container.getinfo("mimetype").file_size < 200:
+                return _MIMETYPES.get(container.read("mimetype").strip())
+    except Exception:  # damaged: the loader that the name asks for says how
+        return None
+    if "[Content_Types].xml" not in names:
+        return None  # an archive, or a damaged document: the name must tell
+    for folder, suffix in _OFFICE.items():
+        if any(name.startswith(folder) for name in names):
+            return suffix
+    return None

@@ -6,8 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import DocumentError
-from ingest.loaders.content import head_of, kind_of, suffix_of_content
-from ingest.loaders.formats import FORMATS, Loaded, format_of, refusal, suffix_of
+from ingest.loaders.formats import (
+    FORMATS,
+    Loaded,
+    format_of,
+    head_of,
+    kind_of,
+    refusal,
+    suffix_of,
+    suffix_of_content,
+)
 from ingest.loaders.limits import LoadLimits, because
 from ingest.loaders.records.record_fields import limited_fields
 from ingest.loaders.text.encoding import decode

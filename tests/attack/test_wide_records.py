@@ -167,10 +167,10 @@ def test_files_that_together_have_too_many_fields_are_refused_by_name(
 
 
 def test_the_limits_leave_files_unchanged_that_were_read_before_there_were_any() -> None:
-    from ingest.usable import load_limits
+    from ingest.loaders.limits import LoadLimits
 
-    assert not {"max_fields", "max_field_values"} & load_limits(Settings()).decisive().keys()
-    assert load_limits(Settings(max_fields=5)).decisive()["max_fields"] == 5
+    assert not {"max_fields", "max_field_values"} & LoadLimits.of(Settings()).decisive().keys()
+    assert LoadLimits.of(Settings(max_fields=5)).decisive()["max_fields"] == 5
 
 
 # Directories that hold such a file from before

@@ -12,9 +12,9 @@ import pytest
 
 from ingest.discover import SourceFile, discover
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.registry import load
 from ingest.sandbox.pool import ChildEndedError, ParserProcess, Sandbox
 from ingest.types import LoadFailure
+from ingest.usable import load
 from tests.ingest.test_loaders_isolated import pdf_bytes
 from tests.ingest.test_zip_safe import encrypted, of_kind, packed
 

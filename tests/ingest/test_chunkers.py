@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 from tiers import examples
 
 from core.errors import OperatorError
-from ingest.chunkers.plain import WHOLE_FACTOR, FixedChunker, SentenceChunker, StructuralChunker
-from ingest.chunkers.semantic import SemanticChunker
-from ingest.chunkers.types import Chunker, ChunkSpan
+from ingest.chunkers.chunkers import (
+    WHOLE_FACTOR,
+    FixedChunker,
+    SemanticChunker,
+    SentenceChunker,
+    StructuralChunker,
+)
+from ingest.chunkers.packing import Chunker, ChunkSpan
 from ingest.enrich import split_document
 from ingest.types import Block, ParsedDocument
 

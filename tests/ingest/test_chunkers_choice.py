@@ -12,8 +12,12 @@ from pydantic import ValidationError
 from core.profile import built_in_profiles, load_profile
 from core.settings import Settings, load_settings
 from ingest.chunkers.choice import Chunkers
-from ingest.chunkers.plain import FixedChunker, SentenceChunker, StructuralChunker
-from ingest.chunkers.semantic import SemanticChunker
+from ingest.chunkers.chunkers import (
+    FixedChunker,
+    SemanticChunker,
+    SentenceChunker,
+    StructuralChunker,
+)
 
 CLASSES = {
     "sentence": SentenceChunker,

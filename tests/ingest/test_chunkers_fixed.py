@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
+from ingest.chunkers.chunkers import FixedChunker
 from ingest.chunkers.packing import is_torn
-from ingest.chunkers.plain import FixedChunker
 from ingest.types import Block
 
 TEXT = " ".join(f"word{n:03}" for n in range(60))

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from ingest.chunkers.plain import SentenceChunker
-from ingest.chunkers.semantic import SemanticChunker
-from ingest.chunkers.types import ChunkSpan
+from ingest.chunkers.chunkers import SemanticChunker, SentenceChunker
+from ingest.chunkers.packing import ChunkSpan
 from ingest.types import Block
 
 BIRDS = "A heron stands in the river."

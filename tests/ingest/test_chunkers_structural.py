@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ingest.chunkers.plain import SentenceChunker, StructuralChunker
-from ingest.chunkers.types import ChunkSpan
+from ingest.chunkers.chunkers import SentenceChunker, StructuralChunker
+from ingest.chunkers.packing import ChunkSpan
 from ingest.types import Block
 
 CODE = Block(text="def add(a, b):\n    return a + b", kind="code", section="Guide › Adding")

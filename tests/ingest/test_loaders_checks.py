@@ -11,9 +11,10 @@ import pytest
 
 from ingest.clean import clean_document
 from ingest.discover import SourceFile, discover
-from ingest.loaders.registry import LoadLimits, load
+from ingest.loaders.limits import LoadLimits
 from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure
+from ingest.usable import load
 
 LIMITS = LoadLimits(
     max_file_mb=1, max_pages=200, max_characters=2_000_000, timeout_s=20, memory_mb=1024,

@@ -15,10 +15,11 @@ import pytest
 from pypdf import PdfReader, PdfWriter
 
 from ingest.discover import SourceFile
+from ingest.loaders.limits import LoadLimits
 from ingest.loaders.pdf import page_texts
-from ingest.loaders.registry import LoadLimits, load
 from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure, ParsedDocument
+from ingest.usable import load
 
 LIMITS = LoadLimits(
     max_file_mb=4, max_pages=20, max_characters=100_000, timeout_s=20, memory_mb=1024

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from loading import LIMITS, loaded, only, reason, sections, texts
 from pymarc import Field, Indicators, Record, Subfield
 
-from ingest.loaders.marc import iso2709
+from ingest.loaders import iso2709
 from ingest.types import ParsedDocument
 
 LEADER = "     nam  22     {} 4500"

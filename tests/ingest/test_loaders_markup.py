@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from ingest.discover import SourceFile
-from ingest.loaders.registry import LoadLimits, load
+from ingest.loaders.limits import LoadLimits
 from ingest.types import ParsedDocument
+from ingest.usable import load
 
 LIMITS = LoadLimits(
     max_file_mb=4, max_pages=100, max_characters=1_000_000, timeout_s=20, memory_mb=1024

@@ -7,8 +7,9 @@ import json
 from pathlib import Path
 
 from ingest.discover import SourceFile
-from ingest.loaders.registry import LoadLimits, load
+from ingest.loaders.limits import LoadLimits
 from ingest.types import LoadFailure, ParsedDocument
+from ingest.usable import load
 
 LIMITS = LoadLimits(
     max_file_mb=4, max_pages=100, max_characters=100_000, timeout_s=20, memory_mb=1024

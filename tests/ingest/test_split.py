@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tiers import examples
 
 from core.errors import OperatorError
-from ingest.chunkers.plain import SentenceChunker
+from ingest.chunkers.chunkers import SentenceChunker
 from ingest.enrich import ChunkText, split_document
 from ingest.types import Block, BlockKind, ParsedDocument
 

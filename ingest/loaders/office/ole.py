@@ -1,8 +1,14 @@
-"""What is inside an OLE container: the old Office formats, Outlook messages, encrypted files."""
+"""What is inside an OLE container; old Word and PowerPoint files, which are not read."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+
+from core.errors import DocumentError
+from ingest.loaders.formats import suffix_of
+from ingest.loaders.limits import LoadLimits
+from ingest.types import ParsedDocument
 
 OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _STREAMS = {
@@ -34,3 +40,12 @@ def kind_of(path: Path) -> str:
     except Exception:  # damaged files raise anything
         return ""
     return next((kind for name, kind in _STREAMS.items() if name in streams), "")
+
+
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument]:
+    """Raise DocumentError: what could be read came to the loader of what the file holds."""
+    del path, limits
+    suffix = suffix_of(relative)
+    target = "PPTX" if suffix in (".ppt", ".pps") else "DOCX"
+    raise DocumentError(f"format {suffix} is not read; save it as {target}")
+    yield  # a generator, as every loader is

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from core.errors import DocumentError
-from ingest.loaders.content import is_binary, kind_of
+from ingest.loaders.formats import is_binary, kind_of
 from ingest.loaders.text import legacy_encoding
 
 # UTF-32-LE first: its mark begins with that of UTF-16-LE.

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from core.errors import DocumentError
+from ingest.loaders import iso2709
+from ingest.loaders.iso2709 import MarcField
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.marc import iso2709
-from ingest.loaders.marc.iso2709 import MarcField
 from ingest.loaders.records import record_fields
 from ingest.loaders.records.record_fields import Fields, Scalar
 from ingest.loaders.text.encoding import decode

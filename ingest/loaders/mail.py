@@ -1,4 +1,4 @@
-"""E-mail (EML, mbox): a message is a document, and so is each document attached to it."""
+"""Letters: EML, mbox and Outlook's MSG; each attachment is read by the loader of its format."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ import email.policy
 import mimetypes
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import Message
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.archive import is_document, parse_member
-from ingest.loaders.limits import LoadLimits
+from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.office.ole import is_ole
 from ingest.loaders.text import encoding
 from ingest.loaders.text.plain_text import text_blocks
 from ingest.loaders.web import html
 from ingest.types import Block, LoadFailure, ParsedDocument
+
+if TYPE_CHECKING:
+    from oxmsg import Message as OutlookMessage
 
 _MAX_PARTS = 1000
 _MAX_DEPTH = 50
@@ -288,3 +293,114 @@ def _date(message: Message) -> str:
     except Exception:
         when = None
     return when.isoformat() if when is not None else ""
+
+
+_FROM = re.compile(rb"From \S+ .*\d")
+_QUOTED = re.compile(rb"^>(>*From )", re.M)
+_MB = 2**20
+
+
+def load_mbox(
+    path: Path, relative: str, limits: LoadLimits
+) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield the messages of a mailbox, numbered from 1, and the documents attached to them."""
+    number = 0
+    for number, raw in enumerate(_messages(path, limits), start=1):
+        name = f"{relative}#{number}"
+        try:
+            yield from documents(read(raw), name, "mbox", limits)
+        except DocumentError as error:
+            yield LoadFailure(path=name, reason=error.rule)
+    if not number:
+        raise DocumentError("no mailbox: no line in it begins a message ('From …')")
+
+
+def _messages(path: Path, limits: LoadLimits) -> Iterator[bytes]:
+    """Yield one message at a time; a line "From …" at the start or after a blank begins one.
+
+    A message over `ingest.max_file_mb` is cut off there.
+    """
+    lines: list[bytes] = []
+    size, begun, blank = 0, False, True
+    with path.open("rb") as handle:
+        for line in handle:
+            if blank and _FROM.match(line):
+                if begun:
+                    yield _QUOTED.sub(rb"\1", b"".join(lines))
+                lines, size, begun = [], 0, True
+            elif begun and size < limits.max_file_mb * _MB:
+                lines.append(line)
+                size += len(line)
+            blank = not line.strip()
+    if begun:
+        yield _QUOTED.sub(rb"\1", b"".join(lines))
+
+
+_FIRST_YEAR = 1970
+
+
+def load_msg(
+    path: Path, relative: str, limits: LoadLimits
+) -> Iterator[ParsedDocument | LoadFailure]:
+    """Yield a message and the documents attached to it."""
+    if not is_ole(path):
+        raise DocumentError("no Outlook message: such a file is an OLE container")
+    from oxmsg import Message as OutlookMessage  # which other letters do without
+
+    try:
+        message = OutlookMessage.load(path.read_bytes())
+        found = _mail(message)
+    except MemoryError:
+        raise
+    except Exception as error:  # damaged files raise anything
+        raise DocumentError(f"the Outlook message is damaged{because(error)}") from error
+    yield from documents(found, relative, "msg", limits)
+
+
+def _mail(message: OutlookMessage) -> Mail:
+    sent = _safe(lambda: message.sent_date)
+    recipients = _safe(lambda: [_person(one) for one in message.recipients]) or []
+    return Mail(
+        subject=str(_safe(lambda: message.subject) or "").strip(),
+        sender=str(_safe(lambda: message.sender) or "").strip(),
+        to="; ".join(recipients),
+        # An unset date is the beginning of Windows' time.
+        date=sent.isoformat() if sent is not None and sent.year > _FIRST_YEAR else "",
+        blocks=_blocks(message),
+        attachments=_attachments(message),
+    )
+
+
+def _person(recipient: Any) -> str:  # noqa: ANN401
+    name, address = recipient.name, recipient.email_address
+    return f"{name} <{address}>" if name and name != address else address
+
+
+def _blocks(message: OutlookMessage) -> list[Block]:
+    if text := _safe(lambda: message.body):
+        return text_blocks(text.replace("\r\n", "\n"))
+    marked = _safe(lambda: message.html_body)
+    return html_blocks(marked) if marked else []
+
+
+def _attachments(message: OutlookMessage) -> list[tuple[str, bytes]]:
+    found = []
+    for attachment in _safe(lambda: message.attachments) or ():
+        name, data = _safe(partial(_named_bytes, attachment)) or ("", b"")
+        if name and data:
+            found.append((name.replace("\\", "/").rsplit("/", 1)[-1], data))
+    return found
+
+
+def _named_bytes(attachment: Any) -> tuple[str, bytes]:  # noqa: ANN401
+    return str(attachment.file_name or ""), bytes(attachment.file_bytes or b"")
+
+
+def _safe(read: Callable[[], Any]) -> Any:  # noqa: ANN401
+    """Return what a property holds, or None: a damaged one must not cost the others."""
+    try:
+        return read()
+    except MemoryError:
+        raise
+    except Exception:
+        return None

@@ -1,1 +1,0 @@
-"""E-mail: messages, mailboxes and what is attached to them."""

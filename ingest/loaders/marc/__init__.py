@@ -1,1 +1,0 @@
-"""Library catalogues in MARC 21 and UNIMARC."""
