@@ -76,7 +76,7 @@ _BLANKS = re.compile(r"[ \t]{2,}|\t")
 _LINE_EDGES = re.compile(r" *\n *")
 _TRAILING = re.compile(r"[ \t]+(?=\n)")
 _EMPTY_LINES = re.compile(r"\n{3,}")
-_MAX_ROUNDS = 5
+_MAX_ROUNDS = 5  # of unpacking nested escapes; chosen, not measured
 
 
 def clean_text(text: str, *, code: bool = False) -> str:

@@ -51,7 +51,7 @@ def split_document(document: ParsedDocument, chunker: Chunker) -> list[ChunkText
     return chunks
 
 
-LANGUAGE_SAMPLE = 1500
+LANGUAGE_SAMPLE = 1500  # characters that the language is told from; chosen, not measured
 KEYWORD_CHARACTERS = 300  # of keywords before the first chunk, which must have room itself
 # ISO 639-1 codes a document may declare; "language" can also mean a programming language.
 ISO_CODES = frozenset(

@@ -260,7 +260,7 @@ def _few_at_once(passages: Mapping[str, EmbeddingInput]) -> Iterator[dict[str, E
 T = TypeVar("T")
 U = TypeVar("U")
 
-_POLL_S = 0.1
+_POLL_S = 0.1  # how soon a stage notices the end; chosen, not measured
 
 
 def _nothing() -> None:

@@ -208,7 +208,7 @@ _TEXTLIKE = (b"BM", b"MZ", b"BZh", _RTF)
 _HTML = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html[\s>])", re.I | re.S
 )
-_HEAD = 4096
+_HEAD = 4096  # bytes; chosen, not measured
 _OFFICE = {"word/": ".docx", "ppt/": ".pptx", "xl/": ".xlsx"}
 _MIMETYPES = {
     b"application/epub+zip": ".epub",

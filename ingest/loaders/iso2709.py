@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 # They enclose an article that sorting passes over: "\x88The \x89end".
 _SORTING = dict.fromkeys(map(ord, "\x88\x89\x98\x9c"))
 RECORD_END, FIELD_END, SUBFIELD = b"\x1d", b"\x1e", b"\x1f"
-_LEADER = 24
-_ENTRY = 12
-_BLOCK = 1 << 20
-_MAX_RECORD = 1 << 22
-_SAMPLE = 1 << 20
+_LEADER = 24  # bytes, as ISO 2709 has it
+_ENTRY = 12  # bytes of a directory entry of MARC 21
+_BLOCK = 1 << 20  # bytes read at once; chosen, not measured
+_MAX_RECORD = 1 << 22  # bytes; many writers exceed the 99,999 of ISO 2709; chosen, not measured
+_SAMPLE = 1 << 20  # bytes that tell the encoding; chosen, not measured
 # The places that mean nothing hold anything but a line end, also control characters.
 _LEADER_SHAPE = re.compile(rb"\d{5}[^\n\r\x80-\xff]{7}\d{5}[^\n\r\x80-\xff]{7}")
 # UNIMARC 100$a positions 26-29 name the character set; these are RUSMARC's code pages.

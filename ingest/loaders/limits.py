@@ -80,7 +80,7 @@ _INTERNAL = (
 )  # fmt: skip
 _PATH = re.compile(r"(?:/[^\s'\":,()]+)+/[^\s'\":,()]*")
 _CLASS = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b:?\s*")
-_MOST = 120
+_MOST = 120  # characters of a parser's own message; chosen, not measured
 
 
 def because(error: BaseException) -> str:

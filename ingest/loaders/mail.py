@@ -29,13 +29,13 @@ from ingest.types import Block, LoadFailure, ParsedDocument
 if TYPE_CHECKING:
     from oxmsg import Message as OutlookMessage
 
-_MAX_PARTS = 1000
-_MAX_DEPTH = 50
+_MAX_PARTS = 1000  # chosen, not measured
+_MAX_DEPTH = 50  # a bound against hostile nesting; chosen, not measured
 _WORD = re.compile(r"[^\W_]+")
 _MARKUP = re.compile(r"<(style|script|head)\b.*?</\1>|<[^<>]*>", re.S | re.I)
 # "Your program cannot show this message" stands for no text.
 _MIN_PLAIN_SHARE = 0.2
-_SAME_SHARE = 0.9
+_SAME_SHARE = 0.9  # of the words of one form that the other has too; source not recorded
 _READ_AS = {"text/plain": ".txt", "text/html": ".html"}
 _HIGH = re.compile(rb"[\x80-\xff]")
 _WESTERN = re.compile(r"iso[-_]?8859[-_]?1$|latin[-_]?1$|(?:windows[-_]|cp)1252$", re.I)
@@ -180,7 +180,7 @@ Loaded = ParsedDocument | LoadFailure
 _HEADERS = re.compile(
     rb"^(?:from|to|subject|date|received|message-id|mime-version|return-path):", re.I | re.M
 )
-_HEAD = 8192
+_HEAD = 8192  # bytes in which headers are looked for; chosen, not measured
 _TNEF = b"\x78\x9f\x3e\x22"
 _TNEF_REASON = (
     "Outlook's own packing of a message (winmail.dat) is not read; save it as .msg or .eml"
@@ -336,7 +336,7 @@ def _messages(path: Path, limits: LoadLimits) -> Iterator[bytes]:
         yield _QUOTED.sub(rb"\1", b"".join(lines))
 
 
-_FIRST_YEAR = 1970
+_FIRST_YEAR = 1970  # the year of a date that was never set
 
 
 def load_msg(

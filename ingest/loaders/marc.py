@@ -271,7 +271,7 @@ _XML_RECORD = re.compile(
     r"<(\w+:)?record\b(?![^>]*/>)(?:(?!<(?:\w+:)?record\b).)*?</(?:\w+:)?record\s*>", re.S
 )
 _PREFIX = re.compile(r"<(/?)\w+:")
-_SAMPLED = 200
+_SAMPLED = 200  # records that tell the dialect; chosen, not measured
 _NO_MARC = "no MARC records in it; such a file is read only when it holds ISO 2709 records"
 
 

@@ -14,9 +14,9 @@ _ROMAN = (
 )  # fmt: skip
 _HAN_DIGITS = "零一二三四五六七八九"
 _HAN_UNITS = ("", "十", "百", "千")
-_MOST = 4000
-_MOST_CIRCLED = 20
-_MOST_HAN = 10_000
+_MOST = 4000  # Roman numbers end at 3,999
+_MOST_CIRCLED = 20  # Unicode has so many in a row
+_MOST_HAN = 10_000  # four digits: the units end with the thousands
 
 
 def ordinal(number: int, kind: str) -> str:
@@ -76,7 +76,7 @@ def _han(number: int) -> str:
 _PLAIN = "0123456789+-\u2212=()n"
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ"
 _TABLE = str.maketrans(_PLAIN, _RAISED)
-_LONGEST = 8
+_LONGEST = 8  # characters of a raised number; chosen, not measured
 
 
 def raised(text: str) -> str:
@@ -90,7 +90,7 @@ def raised(text: str) -> str:
 # The program that put the picture in left its name or its path.
 _PATH = re.compile(r"://|^\S*[\\/]|^[A-Za-z]:\\|\.\w{2,5}$")
 _WORD = re.compile(r"[^\W\d_]+")
-_MIN_WORDS = 2
+_MIN_WORDS = 2  # fewer are a name; chosen, not measured
 
 
 def picture_text(description: str) -> str:
@@ -102,8 +102,8 @@ def picture_text(description: str) -> str:
 
 
 SECTION_SEPARATOR = " › "
-_MAX_SECTION = 300
-_MAX_HEADING = 200
+_MAX_SECTION = 300  # characters; chosen, not measured
+_MAX_HEADING = 200  # characters; a longer one is a paragraph; chosen, not measured
 
 
 class Outline:

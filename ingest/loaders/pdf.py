@@ -21,8 +21,8 @@ from ingest.loaders.limits import LoadLimits, because
 from ingest.loaders.text.plain_text import first_short_line
 from ingest.types import Block, LoadFailure, ParsedDocument
 
-_EDGE_LINES = 2
-_MIN_PAGES = 4
+_EDGE_LINES = 2  # at the top and the bottom of a page; chosen, not measured
+_MIN_PAGES = 4  # fewer do not show what repeats; chosen, not measured
 _DIGITS = re.compile(r"\d+")
 _BULLET = re.compile(r"(?:[•‣▪●○◦–*-]|\d{1,3}[.)]|[a-zа-я]\))\s", re.I)
 _MARK = re.compile(r"\W{1,2}|\W?(?:\d{1,3}(?:\.\d{1,3})*|[a-zа-я]|[ivx]+)\W?", re.I)
@@ -151,9 +151,9 @@ def with_tabs(text_page: Any, text: str) -> str:  # noqa: ANN401 (a text page of
     return "".join([*parts, text[done:]])
 
 
-_PASSWORD_FIELD = 1 << 13
-_PUSH_BUTTON = 1 << 16
-_MAX_DEPTH = 20
+_PASSWORD_FIELD = 1 << 13  # a flag of ISO 32000
+_PUSH_BUTTON = 1 << 16  # a flag of ISO 32000
+_MAX_DEPTH = 20  # a bound against hostile nesting; chosen, not measured
 
 
 def filled_in(path: Path) -> dict[int, str]:
@@ -216,8 +216,8 @@ def _inherited(widget: Any, key: str) -> Any:  # noqa: ANN401
 
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_MIN_WORDS = 10
-_MAX_MIXED = 0.4
+_MIN_WORDS = 10  # fewer do not show damage; chosen, not measured
+_MAX_MIXED = 0.4  # share of words in mixed scripts; source not recorded
 # They stand beside one another in a word, or are signs that have the shape of letters.
 _ONE_SCRIPT = frozenset(
     "CJK HIRAGANA KATAKANA KATAKANA-HIRAGANA HANGUL FULLWIDTH HALFWIDTH IDEOGRAPHIC "
@@ -259,7 +259,7 @@ def ranges(numbers: Sequence[int]) -> str:
 _PASSWORD = "the PDF is password-protected; remove the password and ingest again"
 # The pages' texts, the metadata, and the numbers of the pages that are pictures.
 _Read = tuple[list[str], dict[str, Any], list[int]]
-_MAX_FORM_DEPTH = 3
+_MAX_FORM_DEPTH = 3  # of pictures within forms; chosen, not measured
 _NO_TEXT = "no text layer; OCR it first"
 _USELESS = {"(anonymous)", "anonymous", "(unspecified)", "unspecified", "unknown", "none", "user"}
 _USELESS_TITLE = ("untitled", "microsoft word -", "document", "layout 1")

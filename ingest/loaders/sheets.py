@@ -19,9 +19,9 @@ from ingest.loaders.records.record_fields import Scalar
 from ingest.types import LoadFailure, ParsedDocument
 
 Cell = Scalar | None
-_HEADER_WITHIN = 10
-_SHARE = 0.8
-_LONGEST_NAME = 120
+_HEADER_WITHIN = 10  # rows; chosen, not measured
+_SHARE = 0.8  # of cells that are filled; source not recorded
+_LONGEST_NAME = 120  # characters of a column's name; chosen, not measured
 _NUMBER = re.compile(r"[-+]?[\d\s.,]+%?")
 _ERRORS = frozenset(
     ("#REF!", "#N/A", "#DIV/0!", "#VALUE!", "#NAME?", "#NULL!", "#NUM!", "#GETTING_DATA")
@@ -82,7 +82,7 @@ def shown(cell: Cell) -> str:
 
 
 Row = tuple[int, list[Cell]]
-_SAMPLED = 200
+_SAMPLED = 200  # rows that show whether there is a table; chosen, not measured
 
 
 @dataclass

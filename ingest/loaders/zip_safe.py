@@ -21,9 +21,9 @@ _MB = 2**20
 _CHUNK = 1 << 16
 # A small member may well be mostly blanks: the ratio says something of large ones only.
 _SMALL = _MB
-_LOCAL_HEADER = 30
+_LOCAL_HEADER = 30  # bytes before a member's name, as the format has it
 _XML = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".vml", ".svg")
-_ENCRYPTED = 0x1
+_ENCRYPTED = 0x1  # a flag of the format
 _DRIVE = re.compile(r"[A-Za-z]:")
 _DAMAGED = (
     zipfile.BadZipFile, zlib.error, EOFError, struct.error, NotImplementedError, RuntimeError,

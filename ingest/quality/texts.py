@@ -127,7 +127,7 @@ class Lengths:
 
 LOST = "\ufffd"
 HEAD, REACH = 12, 2000  # characters by which what two passages share is known, and found
-RUN = 3
+RUN = 3  # letters; single pairs occur in Ukrainian capitals; chosen, not measured
 # The encodings that UTF-8 is read as by mistake, and the letters that it then held.
 _WRONG = {"cp1252": "LATIN", "latin-1": "LATIN", "cp1251": "CYRILLIC", "cp866": "CYRILLIC"}
 _BROKEN = re.compile(r"(?P<word>[^\W\d_]{2,})[-\u2010\u00ac][ \n]+(?P<rest>[^\W\d_]{2,})")

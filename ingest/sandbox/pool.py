@@ -25,9 +25,9 @@ from ingest.sandbox.confine import SCRATCH
 from ingest.types import LoadFailure, ParsedDocument
 
 _ROOT = Path(__file__).resolve().parents[2]
-_START_S = 30.0
+_START_S = 30.0  # chosen, not measured
 _CHUNK = 1 << 16
-_PIPE = 1 << 20
+_PIPE = 1 << 20  # bytes, the most that Linux gives any user
 _READY = b"ready"
 
 

@@ -31,7 +31,7 @@ BULLET = "-"
 _OUTLINE = "outline"
 _LISTS = ("list-style", "outline-style")
 _LEVELS = ("list-level-style-number", "outline-level-style")
-_MAX_LEVELS = 10
+_MAX_LEVELS = 10  # the list levels of OpenDocument
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ _DROPPED = frozenset(
     "forms scripts settings master-page object plugin image desc title event-listeners glue-point "
     "illustration-index table-index variable-decls user-field-decls".split()
 )
-_MAX_DEPTH = 200
-_MAX_SPACES = 100
+_MAX_DEPTH = 200  # a bound against hostile nesting; chosen, not measured
+_MAX_SPACES = 100  # of one run; chosen, not measured
 
 
 def add_blocks(
@@ -226,9 +226,9 @@ def _add_note(note: Element, parts: list[str], depth: int) -> None:
             parts.append(f" [{text}]")
 
 
-_MAX_COLUMNS = 16_384
-_MAX_REPEATED = 1_000
-_MAX_GROUPS = 20
+_MAX_COLUMNS = 16_384  # as many as a spreadsheet has
+_MAX_REPEATED = 1_000  # copies of one row; chosen, not measured
+_MAX_GROUPS = 20  # a bound against hostile nesting; chosen, not measured
 
 
 def sheets(root: Element, book: Element) -> Iterator[Sheet]:

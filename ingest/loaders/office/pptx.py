@@ -71,7 +71,7 @@ def picture_of(shape: Element) -> str:
 
 # Shapes of python-pptx have no common type that knows what a graphic frame may hold.
 Shape = Any
-_MAX_DEPTH = 20
+_MAX_DEPTH = 20  # a bound against hostile nesting; chosen, not measured
 # Shapes whose tops differ by less than this share of the slide stand beside each other.
 _SAME_LINE = 0.04
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"

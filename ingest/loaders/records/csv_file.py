@@ -19,7 +19,7 @@ from ingest.loaders.text.encoding import TextFile
 from ingest.types import LoadFailure, ParsedDocument
 
 _DELIMITERS = ",;\t|"
-_SNIFFED_ROWS = 50
+_SNIFFED_ROWS = 50  # that tell the delimiter; chosen, not measured
 _LONGEST_LINE = 2  # times max_characters: a line holds several cells
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,17})?")

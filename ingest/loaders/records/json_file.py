@@ -146,8 +146,8 @@ def _source(relative: str, document_id: str) -> str:
 
 
 Loaded = ParsedDocument | LoadFailure
-_MAX_DEPTH = 50
-_PROSE_WORDS = 5
+_MAX_DEPTH = 50  # a bound against hostile nesting; chosen, not measured
+_PROSE_WORDS = 5  # as many make a text of a value; chosen, not measured
 # NaN and Infinity are no JSON and no numbers that can be asked for.
 _decoder = json.JSONDecoder(parse_constant=lambda _: None)
 

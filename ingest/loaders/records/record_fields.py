@@ -16,9 +16,9 @@ from ingest.types import Block, BlockKind, LoadFailure, ParsedDocument
 Scalar = str | int | float | bool
 Fields = dict[str, Scalar | list[Scalar]]
 
-LONG = 200
-_LONG_LIST = 2_000
-_MAX_DEPTH = 8
+LONG = 200  # characters; a longer value is text, not a field; chosen, not measured
+_LONG_LIST = 2_000  # characters of all its values; chosen, not measured
+_MAX_DEPTH = 8  # of fields within fields; chosen, not measured
 _ID_NAMES = (
     "_id", "id", "document_id", "doc_id", "record_id", "book_id", "item_id", "uid", "uuid",
 )  # fmt: skip
@@ -151,7 +151,7 @@ def shown_value(value: Scalar | list[Scalar]) -> str:
 # A file with too many fields is refused before any of it is kept where that shows in so many
 # documents, or so much of their text; later it ends there, like a file that is damaged there.
 _FIRST_DOCUMENTS = 1000
-_FIRST_CHARACTERS = 4_000_000
+_FIRST_CHARACTERS = 4_000_000  # held in memory; chosen, not measured
 
 
 class FieldsError(DocumentError):

@@ -28,11 +28,11 @@ _MARKS = (
 _DECLARED = re.compile(
     rb"""<(?:meta\b[^>]*charset\s*=|\?xml[^>]*encoding\s*=)\s*["']?([\w.:-]+)""", re.I
 )
-_DECLARED_WITHIN = 4096
-_SAMPLE = 200_000
+_DECLARED_WITHIN = 4096  # bytes; chosen, not measured
+_SAMPLE = 200_000  # bytes; chosen, not measured
 _CHUNK = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
-_MAX_CONTROL_SHARE = 0.02
+_MAX_CONTROL_SHARE = 0.02  # more is no text; source not recorded
 _MB = 2**20
 _DAMAGED_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 

@@ -39,7 +39,7 @@ _ADMONITION = re.compile(r"""(\s*)(?:!!!|\?\?\?\+?|===)\s*[\w -]*(?:["'](?P<titl
 _HAS_ADMONITION = re.compile(r"^[ \t]*(?:!!!|\?\?\?\+?|===)[ \t]*[\w\"']", re.M)
 _HEADING_ATTRIBUTES = re.compile(r"\s*\{:?\s*[#.][^{}]*\}\s*$")
 _STARTS = frozenset("/:{(+ie \t!?=")
-_MAX_DEPTH = 4
+_MAX_DEPTH = 4  # rounds of unpacking; chosen, not measured
 
 # MyST fences, ```{name} argument.
 DIRECTIVE = re.compile(r"\{([\w:-]+)\}\s*(.*)")
@@ -202,7 +202,7 @@ def _rendered(tokens: list[Token]) -> str:
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.S)
 # Coloured terminal output in the FastAPI and Typer docs is written with tags inside the fence.
 _CONSOLE_TAGS = re.compile(r"</?(?:font|span|u|b|i)\b[^<>]*>")
-_MAX_NESTING = 3
+_MAX_NESTING = 3  # of Markdown within Markdown; chosen, not measured
 
 
 def parse(relative: str, text: str, *, format_name: str = "markdown") -> ParsedDocument:
@@ -367,7 +367,7 @@ _HANDLERS = {
 }
 
 
-_MAX_OUTPUT = 500
+_MAX_OUTPUT = 500  # characters; a longer one is data; chosen, not measured
 
 
 def load_notebook(relative: str, text: str) -> Iterator[ParsedDocument]:

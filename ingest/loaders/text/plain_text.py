@@ -31,7 +31,7 @@ _NO_PROSE = {
     "toctree", "include", "image", "contents", "highlight", "currentmodule", "module", "py:module",
     "automodule", "raw", "meta", "index", "literalinclude", "testsetup", "only", "plot",
 }  # fmt: skip
-_MAX_DEPTH = 8
+_MAX_DEPTH = 8  # a bound against hostile nesting; chosen, not measured
 _ORG_HEADING = re.compile(r"(\*+)\s+(?:(?:TODO|DONE)\s+)?(.+?)(?:\s+:[\w:@]+:)?\s*")
 
 
@@ -203,7 +203,7 @@ def _inline(text: str) -> str:
 
 
 _LINE = re.compile(r"^[ \t]*([^\W\d_][\w ]{1,30}?)[ \t]*[:：][ \t]*(\S.{0,199})$", re.MULTILINE)
-_BEGINNING = 4_000
+_BEGINNING = 4_000  # characters where a text tells of itself; chosen, not measured
 _TITLES = ("title", "название", "заглавие", "назва", "标题", "题名", "书名")
 _NAMES = {
     "title": _TITLES,
@@ -234,7 +234,7 @@ def text_header(text: str) -> dict[str, Any]:
     return metadata.normalise(found) if "title" in found and len(found) > 1 else {}
 
 
-_MAX_TITLE = 80
+_MAX_TITLE = 80  # characters; chosen, not measured
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 
 

@@ -16,7 +16,7 @@ from ingest.types import Block, ParsedDocument
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-_MAX_MATH_DEPTH = 40
+_MAX_MATH_DEPTH = 40  # a bound against hostile nesting; chosen, not measured
 _HIDDEN = ("annotation", "annotation-xml", "mphantom")
 
 
@@ -73,7 +73,7 @@ DROPPED = frozenset(
     "dialog head title meta link math-renderer audio video map".split()
 )
 _NOT_READ = DROPPED | {"noscript"}
-_MAX_SPAN = 1000
+_MAX_SPAN = 1000  # columns, as the HTML standard bounds colspan
 
 
 def rows_of(table: LexborNode) -> list[list[str]]:
@@ -166,8 +166,8 @@ _FURNITURE_CLASS = re.compile(
     r"vector-(?:menu|dropdown|toc)[\w-]*|toc|toctree-wrapper|sidebar|sphinxsidebar|skip-link|"
     r"cookie[\w-]*|pagination|social-share|share-buttons|headerlink|screen-reader-text)(?![\w-])"
 )
-_MIN_PARAGRAPHS = 3
-_MAX_DIGITS = 10
+_MIN_PARAGRAPHS = 3  # in a noscript; fewer are a notice; chosen, not measured
+_MAX_DIGITS = 10  # of a number; chosen, not measured
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
 
 
@@ -309,7 +309,7 @@ def _number(node: LexborNode, name: str) -> int | None:
 
 # A part is the main one when it has this share of the words.
 _MAIN = {"main, [role=main]": 0.3, "article": 0.5}
-_MAX_DEPTH = 2000
+_MAX_DEPTH = 2000  # a bound against hostile nesting; chosen, not measured
 # Tags whose end may be left out, and those that have none, say nothing about the depth.
 _OPTIONAL_END = (
     "p|li|td|th|tr|dt|dd|option|thead|tbody|tfoot|colgroup|html|head|body|"
