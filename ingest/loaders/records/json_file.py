@@ -167,7 +167,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
         found = _decoder.decode(text)
     except (ValueError, RecursionError) as error:
         if getattr(error, "msg", "") == "Extra data":  # several objects: JSON Lines under this name
-            yield from load(path, relative, limits)
+            yield from load_lines(path, relative, limits)
             return
         raise _invalid(error) from error
     yield from _value(relative, found)
