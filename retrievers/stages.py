@@ -2,19 +2,249 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterator
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from core.language.cues import negations
+from core.language.scan import TOKEN, estimate_tokens
+from core.settings import Settings
 from core.trace import StageStep
 from core.types import Evidence
-from retrievers.coverage import coverage, token_budget
 from retrievers.factors import boost_entities, factors
-from retrievers.near_duplicates import near_duplicates
-from retrievers.neighbours import announced, neighbours
 from retrievers.rerank import rerank
-from retrievers.types import Index, Searched, Stage
+from retrievers.types import Index, Searched, Stage, Vector
+
+ALPHA = 0.5  # weight of the mean of the chosen against the best of them
+LEAST_GAIN = 0.005  # coverage that another piece of evidence must add
+CHOSEN = 10  # pieces of evidence chosen at most
+
+
+def token_budget(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
+    """Keep the longest beginning of the ranking that fits the budget, at least the first."""
+    budget = context_budget(searched.index.settings)
+    used = 0
+    for place, item in enumerate(evidence):
+        used += estimate_tokens(item.text)
+        if place and used > budget:
+            return evidence[:place], f"{len(evidence) - place} beyond {budget} tokens dropped"
+    return evidence, ""
+
+
+def context_budget(settings: Settings) -> int:
+    """Return the tokens evidence may fill: `context_tokens`, within a share of the window."""
+    if not settings.selection.context_window:
+        return settings.selection.context_tokens
+    share = int(settings.selection.context_share * settings.selection.context_window)
+    return min(settings.selection.context_tokens, share)
+
+
+COVERAGE = "coverage"
+_ROUNDING = 1e-9  # two ways of adding up one gain may differ by less
+
+
+def coverage(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
+    """Keep what adds to the coverage of the question, in the order of the ranking.
+
+    Bounded by `coverage_k` and the token budget; without vectors all is kept.
+    """
+    if searched.vector is None or not evidence:
+        return evidence, "" if not evidence else "not chosen by coverage: there are no vectors"
+    settings = searched.index.settings
+    chosen = choose(
+        searched.vector,
+        searched.vectors([item.chunk_id for item in evidence]),
+        [estimate_tokens(item.text) for item in evidence],
+        alpha=ALPHA,
+        min_gain=LEAST_GAIN,
+        most=CHOSEN,
+        budget=context_budget(settings),
+    )
+    kept = [
+        item.model_copy(update={"scores": {**item.scores, COVERAGE: chosen[place]}})
+        for place, item in enumerate(evidence)
+        if place in chosen
+    ]
+    return kept, f"{len(kept)} of {len(evidence)} cover the question ({sum(chosen.values()):.2f})"
+
+
+def choose(
+    question: Vector,
+    vectors: Vector,
+    tokens: Sequence[int],
+    *,
+    alpha: float,
+    min_gain: float,
+    most: int,
+    budget: int,
+) -> dict[int, float]:
+    """Pick rows greedily for α·cos(q, mean(C)) + (1−α)·max cos(q, c); return row → its gain.
+
+    The first row is always picked; ties go to the earlier row. Rows whose tokens do not fit the
+    rest of the budget are passed over.
+    """
+    rows = np.asarray(vectors, dtype=np.float64)
+    target = np.asarray(question, dtype=np.float64)
+    cosines = rows @ target
+    total = np.zeros(rows.shape[1])
+    best, covered, used = -1.0, 0.0, 0
+    chosen: dict[int, float] = {}
+    while len(chosen) < min(most, len(rows)):
+        sums = total + rows
+        lengths = np.linalg.norm(sums, axis=1)
+        # The cosine of a mean is that of the sum.
+        means = np.divide(sums @ target, lengths, out=np.zeros(len(rows)), where=lengths > 0)
+        values = alpha * means + (1 - alpha) * np.maximum(cosines, best)
+        free = [r for r in range(len(rows)) if r not in chosen and _fits(tokens[r], used, budget)]
+        if not free:
+            break
+        top = max(values[row] for row in free)
+        row = next(row for row in free if values[row] >= top - _ROUNDING)
+        gain = float(values[row]) - covered
+        if chosen and gain < min_gain:
+            break
+        chosen[row], covered, used = gain, float(values[row]), used + tokens[row]
+        total, best = sums[row], max(best, float(cosines[row]))
+    return chosen
+
+
+def _fits(tokens: int, used: int, budget: int) -> bool:
+    return used == 0 or used + tokens <= budget
+
+
+COMPARED = 50  # best hits among which repeats are looked for
+SHINGLE_WORDS = 3  # words in a row that are compared at a time
+
+SPACED = 12  # a text with fewer spaces than one in so many characters has none between words
+
+_WORD = re.compile(r"\w+")
+_DIGIT = re.compile(r"\d")
+
+
+def near_duplicates(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
+    """Keep the first of texts whose shingles have a Jaccard similarity of `near_duplicate`.
+
+    Texts that differ in a number or a denial are never the same, however long they are. Shingles
+    are made only of texts whose words agree, which few do. Hits behind `COMPARED` stay.
+    """
+    settings = searched.index.settings
+    least, words = settings.selection.near_duplicate, SHINGLE_WORDS
+    kept: list[Evidence] = []
+    dropped: list[str] = []
+    for item in evidence[:COMPARED]:
+        twins = (other for other in kept if _repeats(item.text, other.text, words, least))
+        better = next(twins, None)
+        if better is None:
+            kept.append(item)
+        else:
+            where = "" if item.document_key == better.document_key else f" of {item.source}"
+            dropped.append(f"{item.chunk_id}{where} (as {better.chunk_id})")
+    kept += evidence[COMPARED:]
+    return kept, f"dropped {', '.join(dropped)}" if dropped else ""
+
+
+def _repeats(one: str, other: str, words: int, least: float) -> bool:
+    # A changed word spoils several shingles, so sets of words differ by less than theirs.
+    if not _alike(_words(one), _words(other), 2 * least - 1):
+        return False
+    (shingles, facts), (others, other_facts) = _fingerprint(one, words), _fingerprint(other, words)
+    return facts == other_facts and _alike(shingles, others, least)
+
+
+def _alike(one: frozenset[Any], other: frozenset[Any], least: float) -> bool:
+    """Tell whether two sets have a Jaccard similarity of `least`."""
+    small, large = sorted((len(one), len(other)))
+    if small < least * large:  # quicker than to compare them
+        return False
+    shared = len(one & other)
+    return shared >= least * (small + large - shared)
+
+
+@lru_cache(maxsize=1024)
+def _words(text: str) -> frozenset[str]:
+    found = _WORD.findall(text.casefold())
+    # Without spaces between words, characters stand in for them.
+    spaced = len(text) < SPACED * len(found)
+    return frozenset(found if spaced else "".join(found))
+
+
+@lru_cache(maxsize=1024)
+def _fingerprint(text: str, words: int) -> tuple[frozenset[tuple[str, ...]], Counter[str]]:
+    """Return a text's runs of `words` folded words, and the words that change a fact.
+
+    A Chinese character is a word.
+    """
+    tokens: list[str] = []
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    for match in TOKEN.finditer(folded):
+        token = match.group()
+        tokens.extend(token if match.lastgroup in ("han", "unspaced") else [token])
+    tokens = tokens or [text.strip()]  # nothing but signs
+    runs = max(1, len(tokens) - words + 1)
+    shingles = frozenset(tuple(tokens[at : at + words]) for at in range(runs))
+    deny = negations()
+    facts = Counter(t for t in tokens if t in deny or _DIGIT.search(t))
+    return shingles, facts
+
+
+NEIGHBOUR = "neighbour"
+
+
+def neighbours(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
+    """Put permitted neighbours of the best hits right behind them, in reading order.
+
+    A neighbour's score lies halfway to the next hit, so the ranking stays a ranking;
+    `scores["neighbour"]` is its distance in chunks, after the hit positive.
+    """
+    settings = searched.index.settings
+    reach = settings.selection.neighbours_reach
+    last = [min(0.0, item.score) for item in evidence[-1:]]
+    following = [*[item.score for item in evidence[1:]], *last]
+    hits = list(zip(evidence, following, strict=True))[: settings.selection.neighbours_best]
+    halfway = {hit.chunk_id: (hit.score + score) / 2 for hit, score in hits}
+    widened = _widened(searched, evidence, halfway, range(-reach, reach + 1))
+    added = len(widened) - len(evidence)
+    return widened, f"{added} neighbours added" if added else ""
+
+
+def announced(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
+    """Put the chunk that a hit announces by a colon at its end (a list, code) right behind it."""
+    hits = [hit for hit in evidence if hit.text.rstrip().endswith((":", "："))]
+    widened = _widened(searched, evidence, {hit.chunk_id: hit.score for hit in hits}, range(1, 2))
+    added = len(widened) - len(evidence)
+    return widened, f"{added} announced chunks added" if added else ""
+
+
+def _widened(
+    searched: Searched, evidence: list[Evidence], scores: Mapping[str, float], places: range
+) -> list[Evidence]:
+    """Add the chunks at these places, counted from them, to the hits that have scores."""
+    index, auth = searched.index, searched.query.auth
+    known = {item.chunk_id for item in evidence}
+    widened: list[Evidence] = []
+    for hit in evidence:
+        widened.append(hit)
+        if hit.chunk_id not in scores:
+            continue
+        around = index.catalogue.neighbours(
+            auth, index.collection.id, hit.chunk_id, places.stop - 1
+        )
+        for item in around:
+            away = item.ordinal - hit.ordinal
+            if item.chunk_id not in known and away in places:
+                known.add(item.chunk_id)
+                told = {"scores": {NEIGHBOUR: float(away)}, "query": hit.query, "tool": hit.tool}
+                update = {"score": scores[hit.chunk_id], **told}
+                widened.append(item.model_copy(update=update))
+    return widened
+
 
 # Re-ranking stages keep the evidence, choosing stages cut it to what an answer should read.
 RANKING: tuple[tuple[str, Stage], ...] = (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stage_builders import WithVectors, hit, searched
 
 from core.auth import AuthContext
-from retrievers.coverage import choose, coverage
+from retrievers.stages import choose, coverage
 from retrievers.types import Query
 
 Q = np.array([1.0, 0.0, 0.0])

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from stage_builders import hit, ids, searched, with_settings
 
 from core.settings import Settings
-from retrievers.coverage import context_budget, token_budget
-from retrievers.near_duplicates import near_duplicates
+from retrievers.stages import context_budget, near_duplicates, token_budget
 
 TEN = [hit(f"h{n}", score=1 - n / 20) for n in range(10)]
 LONG = "The harbour of the town opens at dawn and closes when the last boat is in. " * 3

@@ -6,7 +6,7 @@ import pytest
 from fakes import document, write
 from stage_builders import ANN, ids, searched, with_settings
 
-from retrievers.neighbours import neighbours
+from retrievers.stages import neighbours
 
 
 @pytest.fixture

@@ -14,11 +14,9 @@ from stage_builders import ANN, WithVectors, WordReranker, ids
 
 from core.settings import Settings
 from core.types import Evidence
-from retrievers.coverage import coverage, token_budget
 from retrievers.factors import boost_entities, factors
-from retrievers.near_duplicates import near_duplicates
-from retrievers.neighbours import neighbours
 from retrievers.rerank import rerank
+from retrievers.stages import coverage, near_duplicates, neighbours, token_budget
 from retrievers.types import Index, Query
 from stores.store import Store
 
