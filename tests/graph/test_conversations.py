@@ -35,7 +35,7 @@ AUTH = AuthContext(tenant="default", user="ann")
 AUDITOR = AuthContext(tenant="default", user="ann", roles=frozenset({"auditor"}))
 MAINTAINED = "The refund API is maintained by the Payments Gateway team."
 TIMEOUT = "The maximum timeout of the refund API is 300 seconds."
-VAULT = "The code of the vault is 4711."
+VAULT = "The code of the vault is Marigold."
 FLAGS = {"reasoner": "rules", "caching.result_minutes": 0}  # a remembered search has no stages
 NOTHING = "Which zebras paint submarines?"
 
@@ -231,14 +231,14 @@ def test_it_goes_on_after_a_restart(opened: Callable[[], Session]) -> None:
 def test_what_was_taken_away_is_not_served_again(session: Session) -> None:
     name = begin(session)
     told = say(session, name, "What is the code of the vault?", auth=AUDITOR)
-    assert "4711" in told.result["answer"]
+    assert "Marigold" in told.result["answer"]
     again = say(session, name, "What is the code of the vault?")
     more = say(session, name, "and what is its code?")
     for run in (again, more):
         assert run.result["refused"]
-        assert "4711" not in run.model_dump_json()
+        assert "Marigold" not in run.model_dump_json()
     (_, blob), *_ = rows(session, name)
-    assert b"4711" not in blob  # nor the answer that was given to somebody with the role
+    assert b"Marigold" not in blob  # nor the answer that was given to somebody with the role
 
 
 def test_states_stay_small_and_messages_bounded(
