@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import chain
 from pathlib import Path
 
 from core.language.analysis import content_terms
 from core.language.sentences import sentence_spans
 from ingest.discover import discover
 from ingest.loaders.limits import LoadLimits
+from ingest.sandbox.pool import Sandbox
 from ingest.types import ParsedDocument
 from ingest.usable import load
 
@@ -24,11 +26,9 @@ def example_sentences() -> list[str]:
     """Return the English sentences of the examples that are long enough to search for."""
     files, _ = discover([EXAMPLES / "library", EXAMPLES / "xpay"])
     found: list[str] = []
-    for file in files:
-        for item in load(file, LIMITS):
-            if not isinstance(item, ParsedDocument):
-                continue
-            for block in item.blocks:
+    with Sandbox() as sandbox:
+        for item in chain.from_iterable(load(file, LIMITS, sandbox) for file in files):
+            for block in item.blocks if isinstance(item, ParsedDocument) else ():
                 spans = sentence_spans(block.text) if block.kind != "code" else []
                 found += [block.text[start:end] for start, end in spans]
     kept = [text for text in dict.fromkeys(found) if text.isascii() and 50 < len(text) < 300]

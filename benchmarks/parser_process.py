@@ -23,11 +23,10 @@ from benchmarks.corpus import example_sentences
 from core.settings import load_settings
 from ingest.clean import clean_document
 from ingest.discover import SourceFile, discover
-from ingest.loaders.formats import Loaded
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
 from ingest.sandbox.pool import Sandbox
-from ingest.types import LoadFailure
+from ingest.types import Loaded, LoadFailure
 from ingest.usable import load
 
 _MAX_MB = 300

@@ -13,6 +13,7 @@ from pathlib import Path
 from core.errors import CallerError, OperatorError
 from ingest.loaders.archive import storable
 from ingest.loaders.formats import format_of, is_unsupported_document, refusal
+from ingest.loaders.limits import unreadable
 from ingest.types import LoadFailure
 from stores.sqlite.rows import digest
 
@@ -91,10 +92,8 @@ def _folders(
             with os.scandir(folder) as listed:
                 entries = sorted(listed, key=lambda entry: entry.name)
         except OSError as error:
-            reason = f"cannot be read: {(error.strerror or str(error)).lower()}"
-            failures.append(
-                LoadFailure(path=storable(os.path.relpath(folder, root)), reason=reason)
-            )
+            path = storable(os.path.relpath(folder, root))
+            failures.append(LoadFailure(path=path, reason=unreadable(error)))
             continue
         seen = [entry for entry in entries if not entry.name.startswith(".")]
         below = [entry for entry in seen if entry.is_dir(follow_symlinks=False)]

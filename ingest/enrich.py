@@ -4,51 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from core.language.detect import detect_language
 from core.language.scan import estimate_tokens
 from ingest.chunkers.choice import Chunkers
-from ingest.chunkers.packing import Chunker
-from ingest.types import BlockKind, ParsedDocument
+from ingest.chunkers.packing import Chunker, ChunkSpan
+from ingest.types import ParsedDocument
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.rows import ChunkRow, DocumentRow, digest, document_key, id_parts
 
 
-class ChunkText(BaseModel):
-    """Hold one chunk: an exact stretch of a block, or of blocks joined by a blank line.
-
-    `page` is that of the first character; `ordinal` counts from 0 in the document.
-    """
-
-    model_config = ConfigDict(frozen=True)
-
-    text: str
-    kind: BlockKind
-    section: str
-    page: int | None
-    ordinal: int
-
-
-def split_document(document: ParsedDocument, chunker: Chunker) -> list[ChunkText]:
+def split_document(document: ParsedDocument, chunker: Chunker) -> list[ChunkSpan]:
     """Cut a document, in order; a chunk whose text came before is dropped."""
-    chunks: list[ChunkText] = []
-    seen: set[str] = set()
+    first: dict[str, ChunkSpan] = {}
     for cut in chunker.cut(document.blocks):
-        text = cut.text
-        if text in seen:
-            continue
-        seen.add(text)
-        chunks.append(
-            ChunkText(
-                text=text,
-                kind=cut.kind,
-                section=cut.run.section,
-                page=cut.page,
-                ordinal=len(chunks),
-            )
-        )
-    return chunks
+        first.setdefault(cut.text, cut)
+    return list(first.values())
 
 
 LANGUAGE_SAMPLE = 1500  # characters that the language is told from; chosen, not measured
@@ -139,14 +109,19 @@ def enrich(
     language = language_of(document)
     title = embedded_title(document.title, document.document_id)
     chunks = []
-    for chunk in split_document(document, chunkers.choose(language)):
-        keywords = embedded_keywords(document.metadata, chunk.ordinal)
-        embedded = digest(embedded_text(title, chunk.section, chunk.text, context, keywords))
+    for ordinal, chunk in enumerate(split_document(document, chunkers.choose(language))):
+        text, section = chunk.text, chunk.run.section
+        keywords = embedded_keywords(document.metadata, ordinal)
+        embedded = digest(embedded_text(title, section, text, context, keywords))
         chunks.append(
             ChunkRow(
-                **dict(chunk),
-                chunk_id=chunk_id(collection, own, version, content_hash, chunk.ordinal),
-                tokens=estimate_tokens(chunk.text),
+                text=text,
+                kind=chunk.kind,
+                section=section,
+                page=chunk.page,
+                ordinal=ordinal,
+                chunk_id=chunk_id(collection, own, version, content_hash, ordinal),
+                tokens=estimate_tokens(text),
                 content_hash=embedded,
                 context=context,
             )

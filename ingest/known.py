@@ -5,13 +5,10 @@ from __future__ import annotations
 import sqlite3
 import threading
 from pathlib import Path
-from types import TracebackType
 
 from ingest.discover import SourceFile
 from ingest.loaders.formats import suffix_of
-from stores.ports import Intake
-from stores.sqlite.catalogue import Collection
-from stores.sqlite.permissions import OPERATOR, WriteAccess
+from ingest.usable import IngestContext
 from stores.sqlite.rows import FileRow
 
 
@@ -32,36 +29,33 @@ class RunIndex:
         ):
             self._connection.execute(statement)
 
+    def _run(self, statement: str, *values: str) -> tuple[str, ...] | None:
+        with self._lock:
+            row: tuple[str, ...] | None = self._connection.execute(statement, values).fetchone()
+        return row
+
     def add(self, kind: str, name: str) -> None:
         """Note a name of this kind."""
-        with self._lock:
-            self._connection.execute("INSERT OR IGNORE INTO names VALUES (?, ?)", (kind, name))
+        self._run("INSERT OR IGNORE INTO names VALUES (?, ?)", kind, name)
 
     def has(self, kind: str, name: str) -> bool:
         """Tell whether a name of this kind was noted."""
-        query = "SELECT 1 FROM names WHERE kind = ? AND name = ?"
-        with self._lock:
-            return self._connection.execute(query, (kind, name)).fetchone() is not None
+        found = self._run("SELECT 1 FROM names WHERE kind = ? AND name = ?", kind, name)
+        return found is not None
 
     def add_document(self, document_id: str, file: str, content_hash: str) -> None:
         """Note that a file has this document."""
-        with self._lock:
-            self._connection.execute(
-                "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)",
-                (document_id, file, content_hash),
-            )
+        statement = "INSERT OR REPLACE INTO documents VALUES (?, ?, ?)"
+        self._run(statement, document_id, file, content_hash)
 
     def drop_document(self, document_id: str) -> None:
         """Take back that a file has this document."""
-        with self._lock:
-            self._connection.execute("DELETE FROM documents WHERE document_id = ?", (document_id,))
+        self._run("DELETE FROM documents WHERE document_id = ?", document_id)
 
-    def document(self, document_id: str) -> tuple[str, str] | None:
+    def document(self, document_id: str) -> tuple[str, ...] | None:
         """Return (file, content hash) of a document."""
         query = "SELECT file, content_hash FROM documents WHERE document_id = ?"
-        with self._lock:
-            row = self._connection.execute(query, (document_id,)).fetchone()
-        return (row[0], row[1]) if row else None
+        return self._run(query, document_id)
 
     def close(self) -> None:
         """Forget everything."""
@@ -71,12 +65,7 @@ class RunIndex:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Forget everything."""
         self.close()
 
@@ -88,23 +77,11 @@ GIVEN, LISTED, NAMED, TAKEN = "given", "listed", "named", "taken"
 class Known:
     """Compare given files with those that a collection has."""
 
-    def __init__(
-        self,
-        intake: Intake,
-        collection: Collection,
-        seen: RunIndex,
-        access: WriteAccess = OPERATOR,
-        *,
-        prune: bool,
-    ) -> None:
-        """With `prune`, files stay only if their path was noted in `seen` as given.
-
-        `access` is that of the writer.
-        """
-        self._intake = intake
-        self._collection = collection
+    def __init__(self, reading: IngestContext, seen: RunIndex, *, prune: bool) -> None:
+        """With `prune`, files stay only if their path was noted in `seen` as given."""
+        self._intake, self._collection = reading.intake, reading.collection
+        self._access = reading.access
         self._seen = seen
-        self._access = access
         self._prune = prune
 
     def stored(self, name: str) -> str:

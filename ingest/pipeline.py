@@ -26,9 +26,9 @@ from ingest.known import GIVEN, LISTED, NAMED, Known, RunIndex
 from ingest.loaders.limits import LoadLimits
 from ingest.reading import Reader
 from ingest.sandbox.pool import Sandbox
-from ingest.steps import BackgroundStage, Batch, Steps
+from ingest.steps import Batch, Steps, in_background
 from ingest.summary import Summary, Tally
-from ingest.usable import IngestContext, Usable
+from ingest.usable import IngestContext
 from ingest.vectors import embed_missing, recover
 from models.embeddings import Embedder, Vectors
 from models.folder import OTHER_MODEL, of_another_model
@@ -136,13 +136,7 @@ class Pipeline:
     def _ingest(
         self, sources: Sequence[SourceFile], summary: Summary, seen: RunIndex, *, prune: bool
     ) -> None:
-        known = Known(
-            self._intake,
-            self._reading.collection,
-            seen,
-            self._reading.access,
-            prune=prune,
-        )
+        known = Known(self._reading, seen, prune=prune)
         steps = Steps(
             self._reading,
             self._chunkers,
@@ -154,14 +148,13 @@ class Pipeline:
         )
         self._progress("files", 0, len(sources))
         with Sandbox() as sandbox, ExitStack() as running:
-            usable = Usable(self._reading, known, seen, sandbox, summary)
-            reader = Reader(self._reading, known, seen, usable)
+            reader = Reader(self._reading, known, seen, sandbox, summary)
             batches: Iterator[Batch] = reader.batches(self._tally.read(sources))
             for work in (steps.parsed, steps.cut):
-                batches = running.enter_context(BackgroundStage(batches, work))
-            batches = running.enter_context(BackgroundStage(batches, steps.embed, idle=self._idle))
+                batches = running.enter_context(in_background(batches, work))
+            batches = running.enter_context(in_background(batches, steps.embed, self._idle))
             running.callback(sandbox.end)
-            running.callback(usable.ending.set)
+            running.callback(reader.ending.set)
             running.callback(steps.ending.set)
             for batch in batches:
                 steps.write(batch)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import PurePosixPath
 
+from core.language.analysis import terms
 from core.settings import Settings
 from ingest.chunkers.packing import first_boundary, last_boundary
+from ingest.clean import clean_document
 from ingest.discover import SourceFile, fingerprint
 from ingest.enrich import body_hash, chunk_id, document_hash
 from ingest.known import NAMED, Known, RunIndex
 from ingest.loaders.limits import LoadLimits
+from ingest.sandbox.pool import Sandbox
 from ingest.steps import Batch, Parsed, Relabelled
-from ingest.summary import ReadFile, left_out_of
+from ingest.summary import ReadFile, Summary, left_out_of
 from ingest.types import LoadFailure, ParsedDocument
-from ingest.usable import IngestContext, Usable
+from ingest.usable import FieldNames, IngestContext, load, with_metadata_passage
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.files import LeftOutRow
 from stores.sqlite.rows import NEXT, PREVIOUS, DocumentRow, FileRow, document_key
@@ -35,12 +40,10 @@ def with_context(
         return
     before: ParsedDocument | None = None
     current: ParsedDocument | None = None
-    for following in documents:
+    for following in chain(documents, [None]):
         if current is not None:
             yield current, _context(before, current, following, settings)
         before, current = current, following
-    if current is not None:
-        yield current, _context(before, current, None, settings)
 
 
 def _context(
@@ -157,19 +160,32 @@ def relabelled(row: DocumentRow, collection: Collection, old: str, new: str) -> 
     )
 
 
+KEPT_OUT = "left out: it was forgotten with --keep-out; `carrel forget --let-in` takes that back"
+
+
 class Reader:
     """Read the files of one ingest."""
 
     def __init__(
-        self, reading: IngestContext, known: Known, seen: RunIndex, usable: Usable
+        self,
+        reading: IngestContext,
+        known: Known,
+        seen: RunIndex,
+        sandbox: Sandbox,
+        summary: Summary,
     ) -> None:
-        """Take documents through `usable`, and note in `seen` what there is."""
+        """Note in `seen` what there is, in `summary` what is left out.
+
+        When `ending` is set, nothing more is loaded.
+        """
         self._reading = reading
         self._known = known
         self._seen = seen
-        self._usable = usable
-        self._summary = usable.summary
+        self._sandbox = sandbox
+        self._summary = summary
         self._limits = LoadLimits.of(reading.settings)
+        self._fields = FieldNames(reading)
+        self.ending = threading.Event()
 
     def batches(self, sources: Iterable[SourceFile]) -> Iterator[Batch]:
         """Yield what is new or changed, in batches of about `ingest.steps` chunks."""
@@ -177,7 +193,7 @@ class Reader:
         batch = Batch()
         for number, source in enumerate(sources, start=1):
             for item in self._items(source):
-                if self._usable.ending.is_set():
+                if self.ending.is_set():
                     return
                 self._put(item, batch)
                 if batch.full(limit):
@@ -272,9 +288,9 @@ class Reader:
     def _parsed(self, file: ReadFile) -> Iterator[Parsed]:
         """Yield the documents of a file that are new or changed."""
         reading = self._reading
-        for document, context in with_context(self._usable.documents(file), reading.settings):
+        for document, context in with_context(self._documents(file), reading.settings):
             body = body_hash(document, reading.chunker, context)
-            name = self._usable.id_of(document, file)
+            name = self._id_of(document, file)
             hashed = document_hash(name, document.source, document.title, body, reading.acl)
             file.documents += 1
             self._seen.add_document(name, file.relative, hashed)
@@ -283,3 +299,61 @@ class Reader:
                 hashed,
             ):
                 yield Parsed(document, name, context, file)
+
+    def _documents(self, file: ReadFile) -> Iterator[ParsedDocument]:
+        """Yield the cleaned documents of a file that are to be kept; note the others."""
+        source = SourceFile(path=file.source.path, relative=file.alias or file.relative)
+        for item in load(source, self._limits, self._sandbox):
+            if self.ending.is_set():
+                return
+            if isinstance(item, LoadFailure):
+                file.failures.append(item)
+                continue
+            document = clean_document(item, plain=self._reading.settings.library.drop_links)
+            problem = self._unusable(document, file)
+            if not problem:
+                refused = self._fields.refusal(document, file.relative)
+                if refused is None:
+                    yield with_metadata_passage(document)
+                elif refused.path not in {one.path for one in file.failures[-1:]}:
+                    file.failures.append(refused)  # once for all records that follow
+                continue
+            failure = LoadFailure(path=document.source, reason=problem)
+            if problem.startswith("left out"):
+                self._summary.left_out.append(failure)
+                if problem == KEPT_OUT:  # whose names are kept nowhere
+                    file.kept_out = True
+                    continue
+                left = (file.relative, document.source, self._id_of(document, file), problem)
+                file.left_out.append(LeftOutRow(*left))
+            else:
+                file.failures.append(failure)
+
+    def _id_of(self, document: ParsedDocument, file: ReadFile) -> str:
+        """Return the id under which a document is kept."""
+        reading, name = self._reading, document.document_id
+        return reading.intake.id_for(reading.collection, file.relative, name, reading.access)
+
+    def _unusable(self, document: ParsedDocument, file: ReadFile) -> str:
+        key = document_key(self._reading.collection, document.document_id)
+        if self._reading.maintenance.keeps_out(key):
+            return KEPT_OUT
+        owner = self._owner(self._id_of(document, file))
+        if owner not in ("", file.relative) and not self._known.leaves(owner):
+            called = self._reading.intake.original_name(self._reading.collection, owner)
+            return f"document id '{document.document_id}' already comes from {called}"
+        least = self._reading.settings.library.min_text_words
+        if not least or document.is_record:
+            return ""
+        # Words as search counts them, since Chinese has no spaces to count.
+        words = sum(len(terms(block.text)) for block in document.blocks)
+        if words < least:
+            return f"left out: {words} words; the profile keeps texts of {least} or more"
+        return ""
+
+    def _owner(self, document_id: str) -> str:
+        """Return the file that a document comes from, "" for a new one."""
+        reading = self._reading
+        found = self._seen.document(document_id)
+        found = found or reading.intake.document_hash(reading.collection, document_id)
+        return found[0] if found else ""

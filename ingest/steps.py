@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from queue import Empty, Full, Queue
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from core.errors import CarrelError, ModelError, OperatorError
 from ingest.chunkers.choice import Chunkers
@@ -263,75 +265,40 @@ U = TypeVar("U")
 _POLL_S = 0.1  # how soon a stage notices the end; chosen, not measured
 
 
-def _nothing() -> None:
-    """Do nothing while there is nothing to take."""
-
-
-class BackgroundStage(Generic[T, U]):
+@contextmanager
+def in_background(
+    items: Iterator[T], work: Callable[[T], U], idle: Callable[[], None] = lambda: None
+) -> Iterator[Iterator[U]]:
     """Apply `work` to each item on a thread and hand the results on in order.
 
-    At most `ahead` results wait to be taken. What `items` or `work` raise is raised where the
-    results are taken. Use as a context manager: leaving it ends the thread.
+    One result waits to be taken while the next is made. What `items` or `work` raise is raised
+    where the results are taken; `idle` is called there, several times a second while there is none.
+    Leaving the context ends the thread after what it is doing now.
     """
+    ended = threading.Event()
 
-    def __init__(
-        self,
-        items: Iterator[T],
-        work: Callable[[T], U],
-        *,
-        ahead: int = 1,
-        idle: Callable[[], None] = _nothing,
-    ) -> None:
-        """Take `items` on the thread alone, which starts with the context.
-
-        `idle` is called, where the results are taken, several times a second while there is none.
-        """
-        self._items = items
-        self._work = work
-        self._idle = idle
-        self._ready: Queue[tuple[U] | BaseException | None] = Queue(ahead)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, name=f"ingest-{work.__name__}", daemon=True
-        )
-
-    def __enter__(self) -> Iterator[U]:
-        """Start the thread and return its results."""
-        self._thread.start()
-        return self._results()
-
-    def __exit__(self, *error: object) -> None:
-        """End the thread after what it is doing now."""
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
+    def made() -> tuple[U] | None:
+        if ended.is_set():
+            return None
         try:
-            for item in self._items:
-                if self._stop.is_set() or not self._hand_on((self._work(item),)):
-                    return
-            self._hand_on(None)
-        except BaseException as error:  # it is raised where the results are taken
-            self._hand_on(error)
+            return next(((work(item),) for item in items), None)
+        except BaseException:  # what comes after it is not to be done
+            ended.set()
+            raise
 
-    def _hand_on(self, result: tuple[U] | BaseException | None) -> bool:
-        while not self._stop.is_set():
-            try:
-                self._ready.put(result, timeout=_POLL_S)
-            except Full:
-                continue
-            return True
-        return False
-
-    def _results(self) -> Iterator[U]:
-        while not self._stop.is_set():
-            try:
-                result = self._ready.get(timeout=_POLL_S)
-            except Empty:
-                self._idle()
-                continue
-            if result is None:
+    def results() -> Iterator[U]:
+        waiting = deque([pool.submit(made), pool.submit(made)])
+        while True:
+            while not wait([waiting[0]], _POLL_S).done:
+                idle()
+            found = waiting.popleft().result()
+            if found is None:
                 return
-            if isinstance(result, BaseException):
-                raise result
-            yield result[0]
+            waiting.append(pool.submit(made))
+            yield found[0]
+
+    with ThreadPoolExecutor(1, f"ingest-{work.__name__}") as pool:
+        try:
+            yield results()
+        finally:
+            ended.set()

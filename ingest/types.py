@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -41,9 +43,31 @@ class ParsedDocument(BaseModel):
     fields: dict[str, Any] = Field(default_factory=dict)
     metadata: dict[str, Any] = Field(default_factory=dict)
 
+    @classmethod
+    def of_file(
+        cls,
+        relative: str,
+        format_name: str,
+        blocks: list[Block],
+        metadata: Mapping[str, Any],
+        *titles: object,
+    ) -> Self:
+        """Return the one document of a file: its title is the first that there is, or its stem."""
+        return cls(
+            document_id=relative,
+            source=relative,
+            title=str(next(filter(None, titles), PurePosixPath(relative).stem)),
+            format=format_name,
+            blocks=blocks,
+            metadata=dict(metadata),
+        )
+
 
 class LoadFailure(BaseModel):
     """Name one file, or one record of a file, that could not be read, and why."""
 
     path: str
     reason: str
+
+
+Loaded = ParsedDocument | LoadFailure

@@ -1,53 +1,43 @@
-"""Take the documents of a file that are to be kept, and note the others with the reason."""
+"""Load the documents of a file, and say of each what its metadata and its fields allow."""
 
 from __future__ import annotations
 
 import stat
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from core.auth import AuthContext
 from core.errors import DocumentError
-from core.language.analysis import terms
 from core.metadata import humanise
 from core.settings import Settings
-from ingest.clean import clean_document
 from ingest.discover import SourceFile
 from ingest.enrich import language_of
-from ingest.known import Known, RunIndex
-from ingest.loaders.formats import Loaded, format_of, refusal
-from ingest.loaders.limits import LoadLimits
+from ingest.loaders.formats import format_of, refusal
+from ingest.loaders.limits import LoadLimits, unreadable
 from ingest.loaders.parse import check_size
 from ingest.loaders.records.record_fields import LONG, shown_value
 from ingest.loaders.text.plain_text import text_header
-from ingest.sandbox.pool import Sandbox, shared
-from ingest.summary import ReadFile, Summary
-from ingest.types import Block, LoadFailure, ParsedDocument
+from ingest.sandbox.pool import Sandbox
+from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 from languages.language import find_language
-from stores.ports import Catalogue, Intake, Maintenance
+from stores.ports import Intake, Maintenance
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.files import LeftOutRow
 from stores.sqlite.permissions import OPERATOR, WriteAccess
-from stores.sqlite.rows import document_key
 from stores.store import Store
 
 
-def load(file: SourceFile, limits: LoadLimits, sandbox: Sandbox | None = None) -> Iterator[Loaded]:
+def load(file: SourceFile, limits: LoadLimits, sandbox: Sandbox) -> Iterator[Loaded]:
     """Yield the documents of a file and the failures of it or its records; bad content is no error.
 
-    They come as they are parsed: a file of many records is never held as a whole. Without a sandbox
-    that of this process is used.
+    They come as they are parsed: a file of many records is never held as a whole.
     """
     try:
         _check_file(file, limits)
-        yield from (sandbox or shared()).parse(file.path, file.relative, limits)
+        yield from sandbox.parse(file.path, file.relative, limits)
     except DocumentError as error:
         yield LoadFailure(path=file.relative, reason=error.rule)
     except OSError as error:
-        reason = f"cannot be read: {(error.strerror or str(error)).lower()}"
-        yield LoadFailure(path=file.relative, reason=reason)
+        yield LoadFailure(path=file.relative, reason=unreadable(error))
     except (ValueError, MemoryError):
         # What the process sent is no document, or one that does not fit here.
         reason = "the parser gave no usable answer for this file; convert it to another format"
@@ -72,18 +62,10 @@ class FieldNames:
     What is there already is never refused; what is removed meanwhile counts until the next ingest.
     """
 
-    def __init__(
-        self,
-        catalogue: Catalogue,
-        collection: Collection,
-        settings: Settings,
-        writer: AuthContext | None = None,
-    ) -> None:
-        """Read the names when the first record comes: those that `writer` may see, None for all."""
-        self._catalogue = catalogue
-        self._writer = writer
-        self._collection = collection
-        self._most = settings.ingest.max_collection_fields
+    def __init__(self, reading: IngestContext) -> None:
+        """Read the names that the writer may see when the first record comes."""
+        self._reading = reading
+        self._most = reading.settings.ingest.max_collection_fields
         self._names: set[str] | None = None
 
     def refusal(self, document: ParsedDocument, file: str) -> LoadFailure | None:
@@ -91,7 +73,8 @@ class FieldNames:
         if not document.fields:
             return None
         if self._names is None:
-            self._names = self._catalogue.field_names(self._collection.id, self._writer)
+            catalogue, auth = self._reading.store.catalogue, self._reading.access.auth
+            self._names = catalogue.field_names(self._reading.collection.id, auth)
         new = document.fields.keys() - self._names
         if new and len(self._names) + len(new) > self._most:
             reason = (
@@ -158,9 +141,6 @@ def _repeats(described: dict[str, Any], short: str, whole: str) -> bool:
     return short in described and str(described.get(whole) or "").startswith(str(described[short]))
 
 
-KEPT_OUT = "left out: it was forgotten with --keep-out; `carrel forget --let-in` takes that back"
-
-
 @dataclass(frozen=True)
 class IngestContext:
     """Into which collection and under which settings an ingest reads files.
@@ -188,86 +168,3 @@ class IngestContext:
     def maintenance(self) -> Maintenance:
         """Return what keeps the directory sound."""
         return self.store.maintenance
-
-
-class Usable:
-    """Load and clean the files of one ingest."""
-
-    def __init__(
-        self,
-        reading: IngestContext,
-        known: Known,
-        seen: RunIndex,
-        sandbox: Sandbox,
-        summary: Summary,
-    ) -> None:
-        """Note in `summary` what is left out; when `ending` is set, nothing more is loaded."""
-        self._reading = reading
-        self._known = known
-        self._seen = seen
-        self._sandbox = sandbox
-        self.summary = summary
-        self._limits = LoadLimits.of(reading.settings)
-        self._fields = FieldNames(
-            reading.store.catalogue, reading.collection, reading.settings, reading.access.auth
-        )
-        self.ending = threading.Event()
-
-    def documents(self, file: ReadFile) -> Iterator[ParsedDocument]:
-        """Yield the cleaned documents of a file that are to be kept; note the others."""
-        source = SourceFile(path=file.source.path, relative=file.alias or file.relative)
-        for item in load(source, self._limits, self._sandbox):
-            if self.ending.is_set():
-                return
-            if isinstance(item, LoadFailure):
-                file.failures.append(item)
-                continue
-            document = clean_document(item, plain=self._reading.settings.library.drop_links)
-            problem = self._unusable(document, file)
-            if not problem:
-                refused = self._fields.refusal(document, file.relative)
-                if refused is None:
-                    yield with_metadata_passage(document)
-                elif refused.path not in {one.path for one in file.failures[-1:]}:
-                    file.failures.append(refused)  # once for all records that follow
-                continue
-            failure = LoadFailure(path=document.source, reason=problem)
-            if problem.startswith("left out"):
-                self.summary.left_out.append(failure)
-                if problem == KEPT_OUT:  # whose names are kept nowhere
-                    file.kept_out = True
-                    continue
-                left = (file.relative, document.source, self.id_of(document, file), problem)
-                file.left_out.append(LeftOutRow(*left))
-            else:
-                file.failures.append(failure)
-
-    def id_of(self, document: ParsedDocument, file: ReadFile) -> str:
-        """Return the id under which a document is kept."""
-        reading = self._reading
-        name = document.document_id
-        return reading.intake.id_for(reading.collection, file.relative, name, reading.access)
-
-    def _unusable(self, document: ParsedDocument, file: ReadFile) -> str:
-        key = document_key(self._reading.collection, document.document_id)
-        if self._reading.maintenance.keeps_out(key):
-            return KEPT_OUT
-        owner = self._owner(self.id_of(document, file))
-        if owner not in ("", file.relative) and not self._known.leaves(owner):
-            called = self._reading.intake.original_name(self._reading.collection, owner)
-            return f"document id '{document.document_id}' already comes from {called}"
-        least = self._reading.settings.library.min_text_words
-        if not least or document.is_record:
-            return ""
-        # Words as search counts them, since Chinese has no spaces to count.
-        words = sum(len(terms(block.text)) for block in document.blocks)
-        if words < least:
-            return f"left out: {words} words; the profile keeps texts of {least} or more"
-        return ""
-
-    def _owner(self, document_id: str) -> str:
-        """Return the file that a document comes from, "" for a new one."""
-        reading = self._reading
-        found = self._seen.document(document_id)
-        found = found or reading.intake.document_hash(reading.collection, document_id)
-        return found[0] if found else ""

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import atexit
 from pathlib import Path
 
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
+from ingest.sandbox.pool import Sandbox
 from ingest.types import ParsedDocument
 
+SHARED = Sandbox()
+atexit.register(SHARED.close)
 LIMITS = LoadLimits(
     max_file_mb=8, max_pages=50, max_characters=200_000, timeout_s=20, memory_mb=1024
 )

@@ -54,7 +54,7 @@ def quality(
             require_extra("eval", "a page with charts", otherwise="write .json")
     with opened(settings_from(data, changes)) as session:
         found = session.catalogue.collection(tenant, collection)
-        report = quality_report(session.maintenance, found, session.index(found).settings)
+        report = quality_report(session.maintenance, found)
     if out is not None:
         from evals.report import quality_page  # late: it draws with matplotlib
 

@@ -8,23 +8,19 @@ from itertools import islice
 
 from core.language.sentences import paragraph_spans, sentence_spans
 from ingest.chunkers.packing import (
-    PROSE,
     SECTION,
     BlockRun,
     BlockSpan,
-    ChunkSpan,
+    Chunker,
     Span,
     check_sizes,
-    cuts,
     first_boundary,
     fitting,
     last_boundary,
     line_spans,
     pack,
-    runs,
     trimmed,
 )
-from ingest.types import Block
 from models.embeddings import Vectors
 
 _DEFINITION = re.compile(
@@ -124,7 +120,7 @@ def _depth(text: str, line: Span) -> int:
 WHOLE_FACTOR = 4
 
 
-class SentenceChunker:
+class SentenceChunker(Chunker):
     """Fill chunks of at most `chunk_size` characters with whole sentences.
 
     Each chunk of prose repeats up to `overlap` characters of whole sentences of the one before.
@@ -135,11 +131,6 @@ class SentenceChunker:
         check_sizes(chunk_size, overlap)
         self._size = chunk_size
         self._overlap = overlap
-
-    def cut(self, blocks: Sequence[Block]) -> Iterator[ChunkSpan]:
-        """Yield the chunks of a document."""
-        for run in runs(blocks, PROSE):
-            yield from cuts(run, self.spans(run))
 
     def spans(self, run: BlockRun) -> Iterable[Span]:
         """Locate the chunks of one run."""
@@ -160,7 +151,7 @@ def is_whole(run: BlockRun, chunk_size: int) -> bool:
     return kind in ("annotation", "record") and len(run.text.strip()) <= WHOLE_FACTOR * chunk_size
 
 
-class FixedChunker:
+class FixedChunker(Chunker):
     """Cut windows of at most `chunk_size` characters that share at most `overlap` with the last.
 
     Records and annotations stay whole, as everywhere.
@@ -172,11 +163,9 @@ class FixedChunker:
         self._size = chunk_size
         self._overlap = overlap
 
-    def cut(self, blocks: Sequence[Block]) -> Iterator[ChunkSpan]:
-        """Yield the chunks of a document."""
-        for run in runs(blocks, PROSE):
-            whole = is_whole(run, self._size)
-            yield from cuts(run, [trimmed(run.text)] if whole else self._windows(run.text))
+    def spans(self, run: BlockRun) -> Iterable[Span]:
+        """Locate the windows of one run."""
+        return [trimmed(run.text)] if is_whole(run, self._size) else self._windows(run.text)
 
     def _windows(self, text: str) -> Iterator[Span]:
         """Locate the windows of a text, each without the white space around it."""
@@ -201,7 +190,7 @@ def _whole_character(text: str, place: int) -> int:
     return place
 
 
-class StructuralChunker:
+class StructuralChunker(Chunker):
     """Make one chunk of each section: its prose, code and tables up to `most` characters.
 
     A longer section is cut between paragraphs, code samples and rows, and a code sample keeps the
@@ -209,18 +198,16 @@ class StructuralChunker:
     and classes, then between methods, then between lines.
     """
 
+    together = SECTION
+
     def __init__(self, most: int, others: SentenceChunker) -> None:
         """Keep up to `most` characters whole; records and annotations are left to `others`."""
         check_sizes(most, 0)
         self._most = most
         self._others = others
 
-    def cut(self, blocks: Sequence[Block]) -> Iterator[ChunkSpan]:
-        """Yield the chunks of a document."""
-        for run in runs(blocks, SECTION):
-            yield from cuts(run, self._spans(run))
-
-    def _spans(self, run: BlockRun) -> Iterable[Span]:
+    def spans(self, run: BlockRun) -> Iterable[Span]:
+        """Locate the chunks of one run."""
         kinds = {part.kind for part in run.parts}
         if kinds & {"annotation", "record"}:
             return self._others.spans(run)
@@ -277,7 +264,7 @@ Embed = Callable[[Sequence[str]], Vectors]
 _SLAB = 256
 
 
-class SemanticChunker:
+class SemanticChunker(Chunker):
     """Let a sentence join the chunk before it while the chunk is short or the two are similar.
 
     A chunk takes the next sentence below `least` characters always, below `most` characters when
@@ -295,13 +282,10 @@ class SemanticChunker:
         self._least = least
         self._most = most
 
-    def cut(self, blocks: Sequence[Block]) -> Iterator[ChunkSpan]:
-        """Yield the chunks of a document."""
-        for run in runs(blocks, PROSE):
-            prose = run.parts[0].kind == "text"
-            yield from cuts(run, self._spans(run) if prose else self._others.spans(run))
-
-    def _spans(self, run: BlockRun) -> Iterable[Span]:
+    def spans(self, run: BlockRun) -> Iterable[Span]:
+        """Locate the chunks of one run."""
+        if run.parts[0].kind != "text":
+            return self._others.spans(run)
         sentences = fitting(run.text, sentence_spans(run.text), self._most)
         if len(sentences) < 2 or sentences[-1][1] - sentences[0][0] <= self._least:
             return [(sentences[0][0], sentences[-1][1])] if sentences else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from core.errors import OperatorError
 from core.language.sentences import cut_span
@@ -56,22 +56,29 @@ class ChunkSpan(NamedTuple):
         return kinds.pop() if len(kinds) == 1 else "text"
 
 
-class Chunker(Protocol):
-    """Cut the blocks of one document.
+PROSE: frozenset[BlockKind] = frozenset({"text"})
+SECTION: frozenset[BlockKind] = frozenset({"text", "code", "table"})
+
+
+class Chunker:
+    """Cut the blocks of one document, in runs of the kinds that are cut `together`.
 
     The cuts come in reading order, every character that is not white space is in one of them, and
     equal blocks give equal cuts.
     """
 
+    together = PROSE
+
     def cut(self, blocks: Sequence[Block]) -> Iterator[ChunkSpan]:
-        """Yield the chunks of a document."""
+        """Yield the chunks of a document, those that hold something."""
+        for run in runs(blocks, self.together):
+            for start, end in self.spans(run):
+                if end > start:
+                    yield ChunkSpan(run, start, end)
 
-
-def cuts(run: BlockRun, spans: Iterable[Span]) -> Iterator[ChunkSpan]:
-    """Yield the spans of a run as cuts, those that hold something."""
-    for start, end in spans:
-        if end > start:
-            yield ChunkSpan(run, start, end)
+    def spans(self, run: BlockRun) -> Iterable[Span]:
+        """Locate the chunks of one run."""
+        raise NotImplementedError
 
 
 _ZERO_WIDTH_JOINER = "\u200d"
@@ -194,9 +201,6 @@ def line_spans(text: str, start: int = 0, end: int | None = None) -> list[Span]:
 JOINT = "\n\n"
 # A heading on its own: shorter than this, it goes with the text it announces.
 _TINY = 40
-
-PROSE: frozenset[BlockKind] = frozenset({"text"})
-SECTION: frozenset[BlockKind] = frozenset({"text", "code", "table"})
 
 
 def runs(blocks: Iterable[Block], together: Set[BlockKind]) -> Iterator[BlockRun]:

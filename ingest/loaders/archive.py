@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from core.errors import DocumentError
-from ingest.loaders.formats import Loaded, format_of, is_unsupported_document, refusal, suffix_of
+from ingest.loaders.formats import format_of, is_unsupported_document, refusal, suffix_of
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
 from ingest.loaders.zip_safe import SafeZip, ZipBudget, ZipBudgetError
-from ingest.types import LoadFailure
+from ingest.types import Loaded, LoadFailure
 
 # Controls would move a terminal's cursor; marks of direction make "gnp.md" look like "dm.png".
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
@@ -93,12 +94,18 @@ def parse_member(
         yield LoadFailure(path=relative, reason=refusal(relative))
         return
     inner = limits.model_copy(update={"zip_depth": limits.zip_depth - 1})
-    # Its own name never names a file: only the ending is kept, which tells the loader.
-    with tempfile.NamedTemporaryFile(prefix="", suffix=suffix_of(relative)) as file:
-        for piece in [data] if isinstance(data, bytes) else data:
+    with _as_file(relative, [data] if isinstance(data, bytes) else data) as path:
+        yield from parse(path, relative, inner)
+
+
+@contextmanager
+def _as_file(name: str, pieces: Iterable[bytes]) -> Iterator[Path]:
+    """Write a member to a file, of whose name only the ending is its own: that tells the loader."""
+    with tempfile.NamedTemporaryFile(prefix="", suffix=suffix_of(name)) as file:
+        for piece in pieces:
             file.write(piece)
         file.flush()
-        yield from parse(Path(file.name), relative, inner)
+        yield Path(file.name)
 
 
 _FORMAT = "archive"
@@ -155,8 +162,5 @@ def _member(
     if limits.zip_depth < 2:
         raise DocumentError("archives inside one another more than ingest.zip_depth deep")
     inner = limits.model_copy(update={"zip_depth": limits.zip_depth - 1})
-    with tempfile.NamedTemporaryFile(prefix="", suffix=".zip") as file:
-        for chunk in container.chunks(name):
-            file.write(chunk)
-        file.flush()
-        yield from _documents(Path(file.name), shown, inner, budget)
+    with _as_file(shown, container.chunks(name)) as path:
+        yield from _documents(path, shown, inner, budget)

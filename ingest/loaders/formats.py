@@ -9,48 +9,16 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path, PurePath
 
-from ingest.loaders.limits import LoadLimits
-from ingest.types import LoadFailure, ParsedDocument
+from ingest.types import Loaded
 
 _PICKLE = "a pickle runs code when it is opened, so that it never is; give the text it holds"
 _ARCHIVE = "an archive of this kind is not opened; pack the files as ZIP"
-_REASONS = {
+_REFUSED = {
     **dict.fromkeys((".pkl", ".pickle", ".joblib", ".dill", ".pt", ".pth", ".ckpt"), _PICKLE),
     **dict.fromkeys((".npy", ".npz"), "a NumPy array may hold a pickle; give a CSV"),
     **dict.fromkeys((".rar", ".7z", ".tar", ".tgz", ".tar.gz", ".tbz2", ".txz"), _ARCHIVE),
 }
 
-
-def refused(suffix: str) -> str:
-    """Return why files with this extension are never opened, or ""."""
-    return _REASONS.get(suffix, "")
-
-
-_FORMATS = {
-    "markdown": (".md", ".markdown", ".mdx"),
-    "text": (".txt", ".text", ".rst", ".org", ".log"),
-    "html": (".html", ".htm", ".xhtml"),
-    "pdf": (".pdf",),
-    "docx": (".docx", ".docm", ".dotx", ".dotm"),
-    "pptx": (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),
-    "xlsx": (".xlsx", ".xlsm", ".xltx"),
-    "xls": (".xls",),
-    "odf": (".odt", ".ods", ".odp", ".ott"),
-    "epub": (".epub",),
-    "rtf": (".rtf",),
-    "old_office": (".doc", ".dot", ".ppt", ".pps"),
-    "mail": (".eml",),
-    "mbox": (".mbox",),
-    "msg": (".msg",),
-    "marc": (".mrc", ".marc", ".dat", ".iso"),
-    "xml": (".xml", ".fb2"),
-    "json": (".json",),
-    "csv": (".csv", ".tsv"),
-    "jsonl": (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
-    "notebook": (".ipynb",),
-    "archive": (".zip",),
-}
-_BY_SUFFIX = {suffix: name for name, suffixes in _FORMATS.items() for suffix in suffixes}
 
 _OCR = "it is an image; OCR it to a PDF or a text"
 _ADVICE = {
@@ -95,7 +63,7 @@ def format_of(name: str) -> str | None:
 def refusal(name: str) -> str:
     """Say why a file of this name cannot be read and what to do instead."""
     suffix = suffix_of(name)
-    if reason := refused(suffix):
+    if reason := _REFUSED.get(suffix):
         return f"format {suffix} is not read: {reason}"
     if advice := {**_ADVICE, **_IMAGES}.get(suffix):
         return f"format {suffix} is not read; {advice}"
@@ -111,12 +79,7 @@ def known_formats() -> str:
 def is_unsupported_document(name: str) -> bool:
     """Tell whether the name is that of a document no loader reads."""
     suffix = suffix_of(name)
-    return suffix in _ADVICE or bool(refused(suffix))
-
-
-Loaded = ParsedDocument | LoadFailure
-FileLoader = Callable[[Path, str, LoadLimits], Iterator[Loaded]]
-TextLoader = Callable[[str, str], Iterator[Loaded]]
+    return suffix in _ADVICE or suffix in _REFUSED
 
 
 @dataclass(frozen=True)
@@ -131,46 +94,49 @@ class Format:
     """
 
     module: str
+    suffixes: tuple[str, ...]
     function: str = "load"
     text_share: int = 0
     records: bool = False
     writes: bool = False
 
-    def file_loader(self) -> FileLoader:
-        """Import the module and return its function of a path, a name and limits."""
-        loader: FileLoader = getattr(import_module(f"ingest.loaders.{self.module}"), self.function)
-        return loader
-
-    def text_loader(self) -> TextLoader:
-        """Import the module and return its function of a name and a text."""
-        loader: TextLoader = getattr(import_module(f"ingest.loaders.{self.module}"), self.function)
-        return loader
+    def loader(self) -> Callable[..., Iterator[Loaded]]:
+        """Import the module and return its function."""
+        module = import_module(f"ingest.loaders.{self.module}")
+        found: Callable[..., Iterator[Loaded]] = getattr(module, self.function)
+        return found
 
 
 FORMATS = {
-    "markdown": Format("text.markdown", text_share=2),
-    "text": Format("text.plain_text", text_share=2),
-    "html": Format("web.html", text_share=20),
-    "notebook": Format("text.markdown", "load_notebook", text_share=20),
-    "pdf": Format("pdf"),
-    "docx": Format("office.docx"),
-    "pptx": Format("office.pptx"),
-    "xlsx": Format("xlsx"),
-    "xls": Format("xlsx", "load_xls"),
-    "odf": Format("office.odf"),
-    "epub": Format("web.epub"),
-    "rtf": Format("office.rtf"),
-    "old_office": Format("office.ole"),
-    "mail": Format("mail", writes=True),
-    "mbox": Format("mail", "load_mbox", writes=True),
-    "msg": Format("mail", "load_msg", writes=True),
-    "marc": Format("marc", records=True),
-    "xml": Format("web.xml_file"),
-    "json": Format("records.json_file"),
-    "csv": Format("records.csv_file", records=True),
-    "jsonl": Format("records.json_file", "load_lines", records=True),
-    "archive": Format("archive", records=True, writes=True),
+    "markdown": Format("text.markdown", (".md", ".markdown", ".mdx"), text_share=2),
+    "text": Format("text.plain_text", (".txt", ".text", ".rst", ".org", ".log"), text_share=2),
+    "html": Format("web.html", (".html", ".htm", ".xhtml"), text_share=20),
+    "notebook": Format("text.markdown", (".ipynb",), "load_notebook", text_share=20),
+    "pdf": Format("pdf", (".pdf",)),
+    "docx": Format("office.docx", (".docx", ".docm", ".dotx", ".dotm")),
+    "pptx": Format("office.pptx", (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm")),
+    "xlsx": Format("xlsx", (".xlsx", ".xlsm", ".xltx")),
+    "xls": Format("xlsx", (".xls",), "load_xls"),
+    "odf": Format("office.odf", (".odt", ".ods", ".odp", ".ott")),
+    "epub": Format("web.epub", (".epub",)),
+    "rtf": Format("office.rtf", (".rtf",)),
+    "old_office": Format("office.ole", (".doc", ".dot", ".ppt", ".pps")),
+    "mail": Format("mail", (".eml",), writes=True),
+    "mbox": Format("mail", (".mbox",), "load_mbox", writes=True),
+    "msg": Format("mail", (".msg",), "load_msg", writes=True),
+    "marc": Format("marc", (".mrc", ".marc", ".dat", ".iso"), records=True),
+    "xml": Format("web.xml_file", (".xml", ".fb2")),
+    "json": Format("records.json_file", (".json",)),
+    "csv": Format("records.csv_file", (".csv", ".tsv"), records=True),
+    "jsonl": Format(
+        "records.json_file",
+        (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
+        "load_lines",
+        records=True,
+    ),
+    "archive": Format("archive", (".zip",), records=True, writes=True),
 }
+_BY_SUFFIX = {suffix: name for name, one in FORMATS.items() for suffix in one.suffixes}
 
 
 _PDF = b"%PDF-"

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pymarc import Record, marc8_to_unicode
 
 from core.errors import DocumentError
 from ingest.loaders.text.legacy_encoding import guess
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # They enclose an article that sorting passes over: "\x88The \x89end".
 _SORTING = dict.fromkeys(map(ord, "\x88\x89\x98\x9c"))
@@ -134,9 +130,7 @@ def decoder(sample: list[RawRecord]) -> Callable[[bytes], str]:
     named = _named_set(sample)
     if named:
         return partial(str, encoding=named, errors="replace")
-    if text.isascii() and b"\x1b" not in text:
-        return partial(str, encoding="utf-8", errors="replace")
-    if _is_utf8(text):
+    if _is_utf8(text) or (text.isascii() and b"\x1b" not in text):
         return partial(str, encoding="utf-8", errors="replace")
     if b"\x1b" not in text and _WORD_OF_HIGH_BYTES.search(text):
         # MARC-8 writes other scripts with escapes and single accents: these are words.

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.errors import shorten
+from core.errors import DocumentError, shorten
 from core.fields.ingest import IngestSettings
 
 if TYPE_CHECKING:
@@ -48,20 +50,9 @@ class LoadLimits(BaseModel):
     @classmethod
     def of(cls, settings: Settings) -> Self:
         """Return the limits that the settings give."""
-        return cls(
-            max_file_mb=settings.ingest.max_file_mb,
-            max_pages=settings.ingest.max_pages,
-            max_characters=settings.ingest.max_characters,
-            timeout_s=settings.ingest.parse_timeout_s,
-            memory_mb=settings.ingest.parse_memory_mb,
-            max_records_mb=settings.ingest.max_records_mb,
-            max_fields=settings.ingest.max_fields,
-            max_field_values=settings.ingest.max_field_values,
-            zip_entries=settings.ingest.zip_entries,
-            zip_total_mb=settings.ingest.zip_total_mb,
-            zip_ratio=settings.ingest.zip_ratio,
-            zip_depth=settings.ingest.zip_depth,
-        )
+        given = settings.ingest
+        same = {name: getattr(given, name) for name in cls.model_fields if hasattr(given, name)}
+        return cls(timeout_s=given.parse_timeout_s, memory_mb=given.parse_memory_mb, **same)
 
     def decisive(self) -> dict[str, Any]:
         """Return the limits that files are read again for when they change.
@@ -93,3 +84,19 @@ def because(error: BaseException) -> str:
     said = _CLASS.sub("", _PATH.sub("the file", str(error)))
     said = shorten(said, _MOST).strip(" .")
     return f" ({said})" if any(c.isalpha() for c in said) else ""
+
+
+@contextmanager
+def damage_named(said: str) -> Iterator[None]:
+    """Raise what a library raises over a damaged file, which may be anything, as DocumentError."""
+    try:
+        yield
+    except (DocumentError, MemoryError):
+        raise
+    except Exception as error:
+        raise DocumentError(f"{said}{because(error)}") from error
+
+
+def unreadable(error: OSError) -> str:
+    """Say that the system does not let a file or folder be read."""
+    return f"cannot be read: {(error.strerror or str(error)).lower()}"

@@ -13,18 +13,18 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import Message
 from functools import partial
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.archive import is_document, parse_member
-from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.limits import LoadLimits, damage_named
 from ingest.loaders.office.ole import is_ole
 from ingest.loaders.text import encoding
 from ingest.loaders.text.plain_text import text_blocks
 from ingest.loaders.web import html
-from ingest.types import Block, LoadFailure, ParsedDocument
+from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 
 if TYPE_CHECKING:
     from oxmsg import Message as OutlookMessage
@@ -176,7 +176,6 @@ def guessed(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-Loaded = ParsedDocument | LoadFailure
 _HEADERS = re.compile(
     rb"^(?:from|to|subject|date|received|message-id|mime-version|return-path):", re.I | re.M
 )
@@ -215,20 +214,12 @@ def documents(mail: Mail, relative: str, format_name: str, limits: LoadLimits) -
     described = metadata.normalise(
         {"title": mail.subject, "authors": [mail.sender], "to": mail.to, "updated_at": mail.date}
     )
-    blocks = mail.blocks
     attached = [(name, data) for name, data in mail.attachments if is_document(name)]
-    if not blocks and not attached and not mail.subject:
+    if not mail.blocks and not attached and not mail.subject:
         raise DocumentError("an empty e-mail: no subject, no text and no document attached")
-    title = mail.subject or PurePosixPath(relative).stem
-    yield ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=title,
-        format=format_name,
-        # A message may be its subject only.
-        blocks=[Block(text=_heading(mail)), *blocks],
-        metadata=described,
-    )
+    # A message may be its subject only.
+    blocks = [Block(text=_heading(mail)), *mail.blocks]
+    yield ParsedDocument.of_file(relative, format_name, blocks, described, mail.subject)
     for name, data in attached:
         if data.startswith(_TNEF):
             yield LoadFailure(path=f"{relative}/{name}", reason=_TNEF_REASON)
@@ -300,9 +291,7 @@ _QUOTED = re.compile(rb"^>(>*From )", re.M)
 _MB = 2**20
 
 
-def load_mbox(
-    path: Path, relative: str, limits: LoadLimits
-) -> Iterator[ParsedDocument | LoadFailure]:
+def load_mbox(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the messages of a mailbox, numbered from 1, and the documents attached to them."""
     number = 0
     for number, raw in enumerate(_messages(path, limits), start=1):
@@ -339,21 +328,14 @@ def _messages(path: Path, limits: LoadLimits) -> Iterator[bytes]:
 _FIRST_YEAR = 1970  # the year of a date that was never set
 
 
-def load_msg(
-    path: Path, relative: str, limits: LoadLimits
-) -> Iterator[ParsedDocument | LoadFailure]:
+def load_msg(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield a message and the documents attached to it."""
     if not is_ole(path):
         raise DocumentError("no Outlook message: such a file is an OLE container")
     from oxmsg import Message as OutlookMessage  # which other letters do without
 
-    try:
-        message = OutlookMessage.load(path.read_bytes())
-        found = _mail(message)
-    except MemoryError:
-        raise
-    except Exception as error:  # damaged files raise anything
-        raise DocumentError(f"the Outlook message is damaged{because(error)}") from error
+    with damage_named("the Outlook message is damaged"):
+        found = _mail(OutlookMessage.load(path.read_bytes()))
     yield from documents(found, relative, "msg", limits)
 
 

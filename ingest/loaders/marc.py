@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 
 from core.errors import DocumentError
 from ingest.loaders import iso2709
@@ -18,11 +18,8 @@ from ingest.loaders.records import record_fields
 from ingest.loaders.records.record_fields import Fields, Scalar
 from ingest.loaders.text.encoding import decode
 from ingest.loaders.web.xml_tree import descendants, local_name, parse_xml
-from ingest.types import Block, LoadFailure, ParsedDocument
+from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 from languages.language import find_language
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
 
 # name: (tag, codes of subfields) in order.
 _Table = dict[str, tuple[tuple[str, str], ...]]
@@ -275,7 +272,7 @@ _SAMPLED = 200  # records that tell the dialect; chosen, not measured
 _NO_MARC = "no MARC records in it; such a file is read only when it holds ISO 2709 records"
 
 
-def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the document of each record of an ISO 2709 file, and what each damaged one lacks."""
     with path.open("rb") as handle:
         if not iso2709.looks_like_marc(handle.read(64)):
@@ -287,9 +284,8 @@ def _read(path: Path) -> Iterator[Found]:
     parsed = _parsed(path)
     first = list(islice(parsed, _SAMPLED))
     decode = iso2709.decoder([item for item in first if not isinstance(item, DocumentError)])
-    for group in (first, parsed):
-        for item in group:
-            yield (item if isinstance(item, DocumentError) else iso2709.decoded(item, decode))
+    for item in chain(first, parsed):
+        yield (item if isinstance(item, DocumentError) else iso2709.decoded(item, decode))
 
 
 def _parsed(path: Path) -> Iterator[iso2709.RawRecord | DocumentError]:
@@ -303,14 +299,12 @@ def _parsed(path: Path) -> Iterator[iso2709.RawRecord | DocumentError]:
         yield error
 
 
-def load_xml(root: Element, relative: str) -> Iterator[ParsedDocument | LoadFailure]:
+def load_xml(root: Element, relative: str) -> Iterator[Loaded]:
     """Yield the document of each record of a parsed MARCXML file."""
     yield from documents(relative, map(_from_xml, _record_elements(root)), "marcxml")
 
 
-def load_damaged_xml(
-    data: bytes, relative: str, error: DocumentError
-) -> Iterator[ParsedDocument | LoadFailure]:
+def load_damaged_xml(data: bytes, relative: str, error: DocumentError) -> Iterator[Loaded]:
     """Yield the records of a MARCXML file that is not well formed, each parsed by itself.
 
     Raises `error` when the file holds no such record.
@@ -357,9 +351,7 @@ def _from_xml(record: Element) -> list[MarcField]:
     return fields
 
 
-def documents(
-    relative: str, found: Iterator[Found], format_name: str
-) -> Iterator[ParsedDocument | LoadFailure]:
+def documents(relative: str, found: Iterator[Found], format_name: str) -> Iterator[Loaded]:
     """Yield a document or a failure per record; records count from 1.
 
     A control number that a different record has already used is replaced by the record's place in
@@ -368,14 +360,11 @@ def documents(
     first = list(islice(found, _SAMPLED))
     unimarc = is_unimarc([item for item in first if not isinstance(item, DocumentError)])
     seen: dict[str, tuple[int, int]] = {}
-    number = 0
-    for group in (first, found):
-        for item in group:
-            number += 1
-            try:
-                yield _document(relative, number, item, seen, format_name, unimarc=unimarc)
-            except DocumentError as error:
-                yield LoadFailure(path=f"{relative}: record {number}", reason=error.rule)
+    for number, item in enumerate(chain(first, found), start=1):
+        try:
+            yield _document(relative, number, item, seen, format_name, unimarc=unimarc)
+        except DocumentError as error:
+            yield LoadFailure(path=f"{relative}: record {number}", reason=error.rule)
 
 
 def _document(

@@ -8,7 +8,6 @@ from pathlib import Path
 from core.errors import DocumentError
 from ingest.loaders.formats import (
     FORMATS,
-    Loaded,
     format_of,
     head_of,
     kind_of,
@@ -16,10 +15,10 @@ from ingest.loaders.formats import (
     suffix_of,
     suffix_of_content,
 )
-from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.limits import LoadLimits, because, unreadable
 from ingest.loaders.records.record_fields import limited_fields
 from ingest.loaders.text.encoding import decode
-from ingest.types import LoadFailure
+from ingest.types import Loaded, LoadFailure
 
 _MB = 2**20
 # What their loaders know better: XHTML is XML, and a record or a letter may begin with a tag.
@@ -39,8 +38,7 @@ def parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     except DocumentError as error:
         yield LoadFailure(path=relative, reason=error.rule)
     except OSError as error:
-        reason = f"cannot be read: {(error.strerror or str(error)).lower()}"
-        yield LoadFailure(path=relative, reason=reason)
+        yield LoadFailure(path=relative, reason=unreadable(error))
     except RecursionError:
         yield LoadFailure(path=relative, reason="nested too deeply to be read")
     except Exception as error:  # a parser's own fault with this content
@@ -53,7 +51,7 @@ def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     check_size(path.stat().st_size, name, limits)
     chosen = FORMATS[name]
     if not chosen.text_share:
-        found = chosen.file_loader()(path, relative, limits)
+        found = chosen.loader()(path, relative, limits)
         # Of files in a file each one counts for itself.
         yield from found if chosen.writes else limited_fields(found, limits)
         return
@@ -61,7 +59,7 @@ def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     if not content.strip():
         raise DocumentError("the file holds only white space")
     _check_characters(len(content), limits, share=chosen.text_share)
-    yield from chosen.text_loader()(relative, content)
+    yield from chosen.loader()(relative, content)
 
 
 def _format_name(path: Path) -> str:

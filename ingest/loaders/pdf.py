@@ -8,9 +8,10 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path, PurePosixPath
+from contextlib import contextmanager
+from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pypdfium2  # type: ignore[import-untyped]
 from pypdfium2 import raw
@@ -19,7 +20,10 @@ from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.limits import LoadLimits, because
 from ingest.loaders.text.plain_text import first_short_line
-from ingest.types import Block, LoadFailure, ParsedDocument
+from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
 
 _EDGE_LINES = 2  # at the top and the bottom of a page; chosen, not measured
 _MIN_PAGES = 4  # fewer do not show what repeats; chosen, not measured
@@ -161,16 +165,9 @@ def filled_in(path: Path) -> dict[int, str]:
 
     A form that cannot be read has none: the text of the pages is what matters.
     """
-    from pypdf import PdfReader
-
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     found: dict[int, str] = {}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            reader = PdfReader(path, strict=False)
-            if reader.is_encrypted and not reader.decrypt(""):
-                return {}
+        with _pypdf(path) as reader:
             for number, page in enumerate(reader.pages):
                 if lines := dict.fromkeys(_lines(page)):
                     found[number] = "\n\n".join(lines)
@@ -179,6 +176,24 @@ def filled_in(path: Path) -> dict[int, str]:
     except Exception:  # damaged files raise anything
         return found
     return found
+
+
+@contextmanager
+def _pypdf(path: Path) -> Iterator[PdfReader]:
+    """Open a file with pypdf, which would warn of each damage that it mends."""
+    from pypdf import PdfReader
+    from pypdf.errors import FileNotDecryptedError
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with PdfReader(path, strict=False) as reader:
+            try:
+                if reader.is_encrypted and not reader.decrypt(""):
+                    raise DocumentError(_PASSWORD)
+                yield reader
+            except FileNotDecryptedError as error:
+                raise DocumentError(_PASSWORD) from error
 
 
 def _lines(page: Any) -> Iterator[str]:  # noqa: ANN401 (a pypdf page)
@@ -265,7 +280,7 @@ _USELESS = {"(anonymous)", "anonymous", "(unspecified)", "unspecified", "unknown
 _USELESS_TITLE = ("untitled", "microsoft word -", "document", "layout 1")
 
 
-def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the one document of a PDF file, and name the pages that are pictures."""
     raw, described, pictures = _read(path, limits)
     pages = page_texts(raw)
@@ -282,14 +297,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     if title.lower().startswith(_USELESS_TITLE) or not any(c.isalpha() for c in title):
         described.pop("title", None)
         title = first_short_line(next((page for page in raw if page.strip()), ""))
-    yield ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=title or PurePosixPath(relative).stem,
-        format="pdf",
-        blocks=blocks,
-        metadata=described | {"pages": len(pages)},
-    )
+    yield ParsedDocument.of_file(relative, "pdf", blocks, described | {"pages": len(pages)}, title)
 
 
 def _read(path: Path, limits: LoadLimits) -> _Read:
@@ -362,23 +370,10 @@ def _text(page: Any) -> str:  # noqa: ANN401 (a text page of pypdfium2)
 
 
 def _with_pypdf(path: Path, max_pages: int) -> _Read:
-    from pypdf import PdfReader
-    from pypdf.errors import FileNotDecryptedError
-
-    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        reader = PdfReader(path, strict=False)
-        try:
-            if reader.is_encrypted and not reader.decrypt(""):
-                raise DocumentError(_PASSWORD)
-            _check_pages(len(reader.pages), max_pages)
-            pages = [_page_text(page) for page in reader.pages]
-            info = {str(key).lstrip("/"): value for key, value in (reader.metadata or {}).items()}
-        except FileNotDecryptedError as error:
-            raise DocumentError(_PASSWORD) from error
-        finally:
-            reader.close()
+    with _pypdf(path) as reader:
+        _check_pages(len(reader.pages), max_pages)
+        pages = [_page_text(page) for page in reader.pages]
+        info = {str(key).lstrip("/"): value for key, value in (reader.metadata or {}).items()}
     return pages, _described(info), []
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from itertools import chain, islice
-from pathlib import PurePosixPath
 from typing import Any
 
 from core.errors import DocumentError
@@ -16,7 +15,7 @@ from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import SECTION_SEPARATOR, Outline, table_text
 from ingest.loaders.records import record_fields
 from ingest.loaders.records.record_fields import Scalar
-from ingest.types import LoadFailure, ParsedDocument
+from ingest.types import Loaded, LoadFailure, ParsedDocument
 
 Cell = Scalar | None
 _HEADER_WITHIN = 10  # rows; chosen, not measured
@@ -109,9 +108,7 @@ class Workbook:
         self._outline = Outline()
         self._ids: dict[str, tuple[str, int]] = {}
 
-    def documents(
-        self, sheets: Iterable[Sheet], described: dict[str, Any]
-    ) -> Iterator[ParsedDocument | LoadFailure]:
+    def documents(self, sheets: Iterable[Sheet], described: dict[str, Any]) -> Iterator[Loaded]:
         """Yield the records of the tables, then one document with the text of the other sheets."""
         found = False
         for sheet in sheets:
@@ -126,17 +123,10 @@ class Workbook:
         if not blocks and not found:
             raise DocumentError("no text in any sheet")
         if blocks:
-            stem = PurePosixPath(self._relative).stem
-            yield ParsedDocument(
-                document_id=self._relative,
-                source=self._relative,
-                title=str(described.get("title") or stem),
-                format=self._format,
-                blocks=blocks,
-                metadata=described,
-            )
+            title = described.get("title")
+            yield ParsedDocument.of_file(self._relative, self._format, blocks, described, title)
 
-    def _sheet(self, sheet: Sheet) -> Iterator[ParsedDocument | LoadFailure]:
+    def _sheet(self, sheet: Sheet) -> Iterator[Loaded]:
         rows = (row for row in _unmerged(sheet) if any(cell is not None for cell in row[1]))
         first = list(islice(rows, _SAMPLED))
         at = find_header([cells for _, cells in first])
@@ -161,9 +151,7 @@ class Workbook:
             self._outline.heading(1, name)
             self._outline.add(table_text(lines), "table")
 
-    def _records(
-        self, sheet: str, first: list[Cell], rows: Iterable[Row]
-    ) -> Iterator[ParsedDocument | LoadFailure]:
+    def _records(self, sheet: str, first: list[Cell], rows: Iterable[Row]) -> Iterator[Loaded]:
         header = names_of(first)
         id_name, title_name = record_fields.find_id(header), find_title(header)
         for number, cells in rows:
@@ -181,7 +169,7 @@ class Workbook:
             except DocumentError as error:
                 yield LoadFailure(path=f"{self._relative}#{sheet}!{number}", reason=error.rule)
                 continue
-            named = fields.get(title_name or "") or _first_text(fields, id_name)
+            named = fields.get(title_name or "") or record_fields.first_text(fields, id_name)
             named = named or f"{sheet}, row {number}"
             yield self._record(document_id, fields, str(named)[:300], sheet, number)
 
@@ -209,10 +197,6 @@ class Workbook:
             if other == sheet:
                 break
         raise DocumentError(f"the id '{given}' is already used in row {row} of the sheet")
-
-
-def _first_text(fields: dict[str, Scalar], id_name: str | None) -> str:
-    return next((v for name, v in fields.items() if isinstance(v, str) and name != id_name), "")
 
 
 def _unmerged(sheet: Sheet) -> Iterator[Row]:

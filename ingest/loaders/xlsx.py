@@ -7,41 +7,37 @@ import re
 import warnings
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from xml.etree.ElementTree import Element
 from xml.sax.saxutils import quoteattr
 
 import openpyxl  # type: ignore[import-untyped]
 import xlrd  # type: ignore[import-untyped]
+from openpyxl import Workbook as Book
 from openpyxl.utils.cell import range_boundaries  # type: ignore[import-untyped]
+from xlrd.book import Book as XlsBook  # type: ignore[import-untyped]
+from xlrd.sheet import Cell as XlsCell  # type: ignore[import-untyped]
+from xlrd.sheet import Sheet as XlsSheet
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.formats import is_binary
-from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.limits import LoadLimits, damage_named
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.ole import OLE_MAGIC, is_ole, kind_of
 from ingest.loaders.records import csv_file
 from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
 from ingest.loaders.web.xml_tree import attribute, child, children, parse_xml
-from ingest.types import LoadFailure, ParsedDocument
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
-    from openpyxl import Workbook as Book
-    from xlrd.book import Book as XlsBook  # type: ignore[import-untyped]
-    from xlrd.sheet import Cell as XlsCell  # type: ignore[import-untyped]
-    from xlrd.sheet import Sheet as XlsSheet
+from ingest.types import Loaded
 
 _HEAD = 4096  # bytes that tell a table saved as text; chosen, not measured
 
 
-def load_xls(
-    path: Path, relative: str, limits: LoadLimits
-) -> Iterator[ParsedDocument | LoadFailure]:
+def load_xls(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the records of the tables of a workbook, and one document with its other sheets."""
     with path.open("rb") as handle:
         head = handle.read(_HEAD).lstrip(b"\xef\xbb\xbf\r\n\t ")
@@ -59,22 +55,18 @@ def load_xls(
 
 
 def _open(path: Path) -> XlsBook:
-    with open(os.devnull, "w", encoding="utf-8") as log:
+    with open(os.devnull, "w", encoding="utf-8") as log, damage_named("the XLS is damaged"):
         try:
             # Merged areas are known only together with the formats.
             return xlrd.open_workbook(
                 file_contents=path.read_bytes(), formatting_info=True, logfile=log
             )
-        except MemoryError:
-            raise
         except xlrd.XLRDError as error:
             if "encrypted" in str(error).lower():
                 raise DocumentError(
                     "the XLS is password-protected; save it again without a password"
                 ) from error
             raise DocumentError(f"the XLS is damaged or no XLS ({error})") from error
-        except Exception as error:  # damaged files raise anything
-            raise DocumentError(f"the XLS is damaged{because(error)}") from error
 
 
 def _xls_sheets(book: XlsBook) -> Iterator[Sheet]:
@@ -109,7 +101,7 @@ _PLAIN = (
 _STYLES = re.compile(r"xl/[\w.-]*styles[\w.-]*\.xml", re.I)
 
 
-def without_looks(source: Path | BytesIO) -> BytesIO:
+def without_looks(source: str | BytesIO) -> BytesIO:
     """Return the workbook with nothing in its styles but what makes a number a date."""
     out = BytesIO()
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as new:
@@ -148,7 +140,7 @@ _LONGEST_TAG = 200  # bytes kept of the block before; chosen, not measured
 _MAX_MERGED = 100_000  # chosen, not measured
 
 
-def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the records of the tables of a workbook, and one document with its other sheets."""
     if is_ole(path) and kind_of(path) == "xls":
         yield from load_xls(path, relative, limits)
@@ -159,28 +151,16 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
         yield from _documents(path, relative, limits)
 
 
-def _documents(
-    path: Path, relative: str, limits: LoadLimits
-) -> Iterator[ParsedDocument | LoadFailure]:
-    try:
+def _documents(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
+    with damage_named("the XLSX is damaged"):
         book = _opened(ooxml.opened(path))
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise DocumentError(f"the XLSX is damaged{because(error)}") from error
-    try:
+    with closing(book), damage_named("a sheet of the XLSX is damaged"):
         workbook = Workbook(relative, "xlsx", limits)
         yield from workbook.documents(_sheets(book), ooxml.described(book.properties))
-    except (DocumentError, MemoryError):
-        raise
-    except Exception as error:  # a damaged sheet raises anything
-        raise DocumentError(f"a sheet of the XLSX is damaged{because(error)}") from error
-    finally:
-        book.close()
 
 
-def _opened(source: Path | BytesIO) -> Book:
-    def load(file: Path | BytesIO) -> Book:
+def _opened(source: str | BytesIO) -> Book:
+    def load(file: str | BytesIO) -> Book:
         return openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
 
     try:

@@ -11,7 +11,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 from core.errors import DocumentError
 from ingest.loaders.limits import LoadLimits
@@ -95,12 +94,7 @@ class SafeZip:
         """Return itself."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Close the container."""
         self.close()
 
@@ -179,12 +173,6 @@ class SafeZip:
                 f"the member {name!r} of the ZIP container unpacks to {ratio:.0f} times its size;"
                 f" the limit is {self._limits.zip_ratio:g} (ingest.zip_ratio)"
             )
-
-
-def check_container(path: Path, limits: LoadLimits) -> None:
-    """Raise DocumentError unless every member of a ZIP container may be read."""
-    with SafeZip(path, limits) as container:
-        container.check()
 
 
 def _name_problem(name: str) -> str:

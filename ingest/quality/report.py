@@ -6,7 +6,6 @@ import time
 from datetime import date
 from typing import NamedTuple
 
-from core.settings import Settings
 from ingest.quality.texts import EXAMPLES, Level, QualityFinding, QualityReport, TextChecks
 from stores.ports import Maintenance
 from stores.sqlite.catalogue import Collection
@@ -122,16 +121,14 @@ FINDINGS = {
 }  # fmt: skip
 
 
-def quality_report(
-    maintenance: Maintenance, collection: Collection, settings: Settings
-) -> QualityReport:
+def quality_report(maintenance: Maintenance, collection: Collection) -> QualityReport:
     """Read all of a collection once, within one snapshot, and say what is unusual in it."""
     started = time.monotonic()
     with maintenance.quality_counts(collection, EXAMPLES) as counts:
-        checks = TextChecks(settings)
+        checks = TextChecks()
         checks.look(counts.passages())
         totals, kinds = counts.totals(), counts.kinds()
-        found = _counted(counts, settings)
+        found = _counted(counts)
         languages = counts.languages()
     for code, count in checks.found.counts.items():
         found[code] = count, checks.found.examples[code]
@@ -162,7 +159,7 @@ def quality_report(
     )
 
 
-def _counted(counts: QualityCounts, settings: Settings) -> dict[str, Counted]:
+def _counted(counts: QualityCounts) -> dict[str, Counted]:
     return {
         "left_out": counts.left_out(),
         "failed": counts.failed(),

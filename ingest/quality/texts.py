@@ -12,7 +12,6 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.language.sentences import sentence_spans
-from core.settings import Settings
 from ingest.loaders.records.record_fields import is_annotation_line
 from languages.language import is_spaced
 
@@ -243,9 +242,8 @@ class IssueCounts:
 class TextChecks:
     """Measure lengths and look for damage; memory does not grow with the number of documents."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Take what is unusual from the settings."""
-        self._settings = settings
+    def __init__(self) -> None:
+        """Begin with nothing seen."""
         self.annotations = Lengths(100, 31)
         self.chunks = Lengths(100, 31)
         self.sentences = Lengths(20, 31)
@@ -263,7 +261,7 @@ class TextChecks:
             if row["kind"] == "annotation":
                 self._annotation(current, row["text"])
             if row["kind"] in PROSE:
-                for length in current.read(row["text"], self._settings):
+                for length in current.read(row["text"]):
                     self.sentences.add(length)
             elif row["kind"] == "record" and is_annotation_line(row["text"]):
                 current.annotated = True
@@ -286,7 +284,7 @@ class TextChecks:
             self.found.add("lacks_annotation", current.name)
         self.annotated += current.is_record and current.annotated
         self.prose += current.sentences > 0
-        for code, example in current.problems(self._settings):
+        for code, example in current.problems():
             self.found.add(code, f"{current.name}{f' ({example})' if example else ''}")
         if current.language == "und":
             self.found.add("language", current.name)
@@ -309,7 +307,7 @@ class _Document:
         self._halves: Counter[str] = Counter()
         self._words: set[str] = set()
 
-    def read(self, text: str, settings: Settings) -> list[int]:
+    def read(self, text: str) -> list[int]:
         """Look at one passage; return the lengths of its sentences."""
         fresh = new_part(self._before, text)
         self._before = text
@@ -332,7 +330,7 @@ class _Document:
                     self._lines[line] += 1
         return list(map(len, said))
 
-    def problems(self, settings: Settings) -> Iterable[tuple[str, str]]:
+    def problems(self) -> Iterable[tuple[str, str]]:
         """Yield the code of each problem with what is shown of it."""
         if self._run > LONG_SENTENCE:
             yield "long_sentence", f"{self._run} characters"

@@ -90,10 +90,8 @@ def _below(path: str, root: str) -> bool:
 
 
 def _bound_resources() -> None:
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits
-        return
+    import resource  # where there are no processes of this kind there is no such module
+
     for kind, value in (
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, _OPEN_FILES),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import selectors
@@ -16,13 +15,12 @@ import time
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from core.errors import DocumentError
 from ingest.loaders.limits import LoadLimits
 from ingest.sandbox.confine import SCRATCH
-from ingest.types import LoadFailure, ParsedDocument
+from ingest.types import Loaded, LoadFailure, ParsedDocument
 
 _ROOT = Path(__file__).resolve().parents[2]
 _START_S = 30.0  # chosen, not measured
@@ -201,7 +199,7 @@ class ParsedFile:
         self._waited = 0.0
         self._entered = 0.0
 
-    def answers(self, child: ParserProcess) -> Generator[ParsedDocument | LoadFailure, None, bool]:
+    def answers(self, child: ParserProcess) -> Generator[Loaded, None, bool]:
         """Yield documents and failures; return whether the process may take another file.
 
         Raises LostError when the process died, DocumentError when the file took too much.
@@ -286,12 +284,7 @@ class Sandbox:
         self.warm()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Stop the processes."""
         self.close()
 
@@ -315,9 +308,7 @@ class Sandbox:
             for child in self._busy:
                 child.kill()
 
-    def parse(
-        self, path: Path, relative: str, limits: LoadLimits
-    ) -> Iterator[ParsedDocument | LoadFailure]:
+    def parse(self, path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
         """Yield what a process makes of one file; raise DocumentError when it dies over it.
 
         A process that had served other files is not believed when it runs out of memory or crashes
@@ -341,9 +332,7 @@ class Sandbox:
                     raise DocumentError(lost.reason) from None
             child = ParserProcess()
 
-    def _answers(
-        self, file: ParsedFile, child: ParserProcess
-    ) -> Iterator[ParsedDocument | LoadFailure]:
+    def _answers(self, file: ParsedFile, child: ParserProcess) -> Iterator[Loaded]:
         goes_on = False
         with self._lock:
             self._busy.add(child)
@@ -366,15 +355,3 @@ class Sandbox:
             child.close()
             child = None
         return child or ParserProcess()
-
-
-_shared: dict[int, Sandbox] = {}
-
-
-def shared() -> Sandbox:
-    """Return this process's own sandbox, for callers that read a file now and then."""
-    box = _shared.get(os.getpid())
-    if box is None:
-        box = _shared[os.getpid()] = Sandbox()
-        atexit.register(box.close)
-    return box

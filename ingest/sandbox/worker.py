@@ -10,6 +10,7 @@ import json
 import math
 import os
 import re
+import resource
 import shutil
 import sys
 import tempfile
@@ -18,11 +19,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from ingest.loaders import archive
-from ingest.loaders.formats import FORMATS, Loaded, format_of
+from ingest.loaders.formats import FORMATS, format_of
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
 from ingest.sandbox.confine import SCRATCH, Confinement
-from ingest.types import LoadFailure
+from ingest.types import Loaded, LoadFailure
 
 _MB = 2**20
 
@@ -79,7 +80,10 @@ class _Job:
 
     def run(self) -> bool:
         """Answer the job; return whether the process may take another."""
-        steps = 1 + self._size() // self._step
+        size = 0
+        with suppress(OSError):
+            size = self._path.stat().st_size
+        steps = 1 + size // self._step
         _limit(self._limits, steps, self._largest_written())
         try:
             archive.watch(self._enter)
@@ -124,12 +128,6 @@ class _Job:
         self._answers.flush()
         self._sent += len(line)
 
-    def _size(self) -> int:
-        try:
-            return self._path.stat().st_size
-        except OSError:
-            return 0
-
     def _largest_written(self) -> int:
         """Members of archives are put into files for loaders that want one; nothing else is."""
         chosen = FORMATS.get(format_of(self._path.name) or "")
@@ -155,14 +153,8 @@ def _storable(value: Any) -> Any:  # noqa: ANN401 (fields hold anything)
 
 def _limit(limits: LoadLimits, steps: int, written: int) -> None:
     """Bound memory, writing, and processor time from now on; the parent watches the clock."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = math.ceil(used.ru_utime + used.ru_stime + steps * limits.timeout_s) + 1
     for kind, value in (
-        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CPU, _seconds(steps * limits.timeout_s)),
         (resource.RLIMIT_AS, limits.memory_mb * _MB),
         (resource.RLIMIT_FSIZE, written),
     ):
@@ -172,15 +164,15 @@ def _limit(limits: LoadLimits, steps: int, written: int) -> None:
 
 def _limit_time(more_s: float) -> None:
     """Give at least so much more processor time."""
-    try:
-        import resource
-    except ImportError:
-        return
-    used = resource.getrusage(resource.RUSAGE_SELF)
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    seconds = math.ceil(used.ru_utime + used.ru_stime + more_s) + 1
     with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_CPU, (max(soft, seconds), hard))
+        resource.setrlimit(resource.RLIMIT_CPU, (max(soft, _seconds(more_s)), hard))
+
+
+def _seconds(more_s: float) -> int:
+    """Return the processor time that this process has when it gets so much more."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return math.ceil(used.ru_utime + used.ru_stime + more_s) + 1
 
 
 class _Peak:
@@ -206,10 +198,6 @@ class _Peak:
 
 
 def _peak_of_usage() -> float:
-    try:
-        import resource
-    except ImportError:
-        return 0.0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (_MB if sys.platform == "darwin" else 1024)
 

@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from loading import SHARED
 
 from ingest.discover import SourceFile, discover
 from ingest.loaders.limits import LoadLimits
@@ -36,7 +37,7 @@ def read(
 ) -> tuple[list[str], dict[str, str]]:
     """Return the sources of the documents, and the reasons of the failures by path."""
     path.write_bytes(content)
-    items = list(load(SourceFile(path, path.name), limits))
+    items = list(load(SourceFile(path, path.name), limits, SHARED))
     failures = {item.path: item.reason for item in items if isinstance(item, LoadFailure)}
     return [item.source for item in items if not isinstance(item, LoadFailure)], failures
 

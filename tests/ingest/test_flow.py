@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from ingest.known import RunIndex
-from ingest.steps import BackgroundStage
+from ingest.steps import in_background
 
 
 def double(number: int) -> int:
@@ -17,8 +17,8 @@ def double(number: int) -> int:
 
 def test_steps_keep_the_order() -> None:
     with (
-        BackgroundStage(iter(range(50)), double) as first,
-        BackgroundStage(first, double) as second,
+        in_background(iter(range(50)), double) as first,
+        in_background(first, double) as second,
     ):
         assert list(second) == [4 * number for number in range(50)]
 
@@ -30,7 +30,7 @@ def test_a_step_is_only_a_little_ahead() -> None:
         made.append(number)
         return number
 
-    with BackgroundStage(iter(range(100)), work, ahead=1) as results:
+    with in_background(iter(range(100)), work) as results:
         for result in results:
             assert len(made) <= result + 1 + 3  # given, waiting, at work
             if result == 20:
@@ -62,8 +62,8 @@ def test_what_a_step_raises_is_raised_where_its_results_are_taken(
     found = []
     with (
         pytest.raises(error, match="here"),
-        BackgroundStage(items(), work) as one,
-        BackgroundStage(one, second) as two,
+        in_background(items(), work) as one,
+        in_background(one, second) as two,
     ):
         found += list(two)
     assert threading.active_count() == before
@@ -72,7 +72,7 @@ def test_what_a_step_raises_is_raised_where_its_results_are_taken(
 
 def test_leaving_early_ends_the_threads() -> None:
     before = threading.active_count()
-    with BackgroundStage(iter(int, 1), double) as first, BackgroundStage(first, double) as second:
+    with in_background(iter(int, 1), double) as first, in_background(first, double) as second:
         assert next(second) == 0
     assert threading.active_count() == before
 

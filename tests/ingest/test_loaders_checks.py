@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from loading import SHARED
 
 from ingest.clean import clean_document
 from ingest.discover import SourceFile, discover
@@ -24,7 +25,7 @@ PARSER_FILES = Path(__file__).resolve().parents[3] / "shared/data/parser_files/f
 
 
 def reason(path: Path) -> str:
-    (item,) = load(SourceFile(path, path.name), LIMITS)
+    (item,) = load(SourceFile(path, path.name), LIMITS, SHARED)
     assert isinstance(item, LoadFailure), item
     assert item.path == path.name and "\n" not in item.reason
     return item.reason

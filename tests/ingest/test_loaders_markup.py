@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from loading import SHARED
 
 from ingest.discover import SourceFile
 from ingest.loaders.limits import LoadLimits
@@ -20,7 +21,7 @@ LIMITS = LoadLimits(
 def parse(folder: Path, name: str, content: str | bytes) -> ParsedDocument:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    (document,) = load(SourceFile(path, name), LIMITS)
+    (document,) = load(SourceFile(path, name), LIMITS, SHARED)
     assert isinstance(document, ParsedDocument), document
     return document
 

@@ -6,6 +6,8 @@ import gzip
 import json
 from pathlib import Path
 
+from loading import SHARED
+
 from ingest.discover import SourceFile
 from ingest.loaders.limits import LoadLimits
 from ingest.types import LoadFailure, ParsedDocument
@@ -19,7 +21,7 @@ LIMITS = LoadLimits(
 def parse(path: Path, content: str) -> tuple[list[ParsedDocument], dict[str, str]]:
     data = content.encode()
     path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    items = list(load(SourceFile(path, path.name), LIMITS))
+    items = list(load(SourceFile(path, path.name), LIMITS, SHARED))
     failures = {item.path: item.reason for item in items if isinstance(item, LoadFailure)}
     return [item for item in items if isinstance(item, ParsedDocument)], failures
 

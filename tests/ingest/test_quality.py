@@ -52,7 +52,7 @@ def report(store: Store, embedder: FakeEmbedder, collection: Collection, tmp_pat
         given_ = {"data": store.folder, "drop_repeats": True, "book_links": True, **values}
         settings = Settings(**given_)
         Pipeline(store, embedder, settings, collection).run([tmp_path / "in"])
-        return quality_report(store.maintenance, collection, settings)
+        return quality_report(store.maintenance, collection)
 
     return make
 

@@ -16,7 +16,7 @@ from fakes import FakeEmbedder
 from benchmarks.truth import canonical, differences, faults, open_truth
 from core import faults as faults_of_core
 from core.settings import Settings
-from ingest import usable
+from ingest import reading
 from ingest.pipeline import Pipeline
 from ingest.summary import Summary
 from stores.store import Store
@@ -70,13 +70,13 @@ def fresh(open_store: Callable[..., Store], corpus: Path, tmp_path: Path) -> Box
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """List the files that are parsed from now on."""
     names: list[str] = []
-    load = usable.load
+    load = reading.load
 
     def noted(source: object, *rest: object) -> object:
         names.append(source.relative)  # type: ignore[attr-defined]
         return load(source, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(usable, "load", noted)
+    monkeypatch.setattr(reading, "load", noted)
     return names
 
 

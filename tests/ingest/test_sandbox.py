@@ -14,10 +14,9 @@ from pathlib import Path
 import pytest
 
 from ingest.discover import SourceFile
-from ingest.loaders.formats import Loaded
 from ingest.loaders.limits import LoadLimits
-from ingest.sandbox.pool import ParserProcess, Sandbox, shared
-from ingest.types import LoadFailure, ParsedDocument
+from ingest.sandbox.pool import ParserProcess, Sandbox
+from ingest.types import Loaded, LoadFailure, ParsedDocument
 from ingest.usable import load
 
 LIMITS = LoadLimits(
@@ -158,8 +157,3 @@ def test_half_characters_and_no_numbers_are_mended(sandbox: Sandbox, tmp_path: P
     assert isinstance(item, ParsedDocument), item
     assert item.document_id == "a?" and item.title == "b?"
     assert item.fields["m"] == [1] and "n" not in item.fields
-
-
-def test_the_shared_sandbox_is_one(tmp_path: Path) -> None:
-    assert shared() is shared()
-    assert failures(load(small(tmp_path), LIMITS)) == []

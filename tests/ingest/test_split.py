@@ -9,7 +9,8 @@ from tiers import examples
 
 from core.errors import OperatorError
 from ingest.chunkers.chunkers import SentenceChunker
-from ingest.enrich import ChunkText, split_document
+from ingest.chunkers.packing import ChunkSpan
+from ingest.enrich import split_document
 from ingest.types import Block, BlockKind, ParsedDocument
 
 PROSE = {
@@ -27,7 +28,7 @@ def document(*blocks: Block) -> ParsedDocument:
     )
 
 
-def split(*blocks: Block, size: int = 60, overlap: int = 0) -> list[ChunkText]:
+def split(*blocks: Block, size: int = 60, overlap: int = 0) -> list[ChunkSpan]:
     return split_document(document(*blocks), SentenceChunker(size, overlap))
 
 
@@ -42,7 +43,6 @@ def test_prose_is_cut_between_sentences(text: str) -> None:
     assert len(chunks) > 2
     assert all(len(chunk.text) <= 120 and chunk.text in numbered for chunk in chunks)
     assert all(chunk.text[-1] in ".!。！" for chunk in chunks)
-    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
     assert squeeze("".join(chunk.text for chunk in chunks)) == squeeze(numbered)
 
 
@@ -62,7 +62,7 @@ def test_blocks_of_one_section_and_page_are_packed() -> None:
         Block(text="Three is on the next page.", section="A", page=2),
         Block(text="Four is elsewhere.", section="B", page=2),
     )
-    assert [(chunk.text, chunk.section, chunk.page) for chunk in chunks] == [
+    assert [(chunk.text, chunk.run.section, chunk.page) for chunk in chunks] == [
         ("One paragraph of text that is not so tiny.\n\nTwo.", "A", 1),
         ("Three is on the next page.", "A", 2),
         ("Four is elsewhere.", "B", 2),
@@ -75,7 +75,7 @@ def test_a_heading_goes_with_the_text_of_its_section() -> None:
         Block(text="The limits are strict.", section="Guide › Limits", page=2),
         Block(text="Other", section="Other", page=3),
     )
-    assert [(chunk.text, chunk.section, chunk.page) for chunk in chunks] == [
+    assert [(chunk.text, chunk.run.section, chunk.page) for chunk in chunks] == [
         ("Guide\n\nThe limits are strict.", "Guide › Limits", 1),
         ("Other", "Other", 3),
     ]
@@ -126,10 +126,7 @@ def test_repeated_chunks_are_dropped() -> None:
         Block(text="Body text.", section="B"),
         Block(text="Same footer.", section="C"),
     )
-    assert [(chunk.text, chunk.ordinal) for chunk in chunks] == [
-        ("Same footer.", 0),
-        ("Body text.", 1),
-    ]
+    assert [chunk.text for chunk in chunks] == ["Same footer.", "Body text."]
 
 
 def test_empty_blocks_give_nothing() -> None:

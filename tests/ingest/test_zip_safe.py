@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from core.errors import DocumentError
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.zip_safe import SafeZip, ZipBudget, check_container
+from ingest.loaders.zip_safe import SafeZip, ZipBudget
 
 LIMITS = LoadLimits(
     max_file_mb=4, max_pages=20, max_characters=100_000, timeout_s=20, memory_mb=1024,
@@ -111,7 +111,7 @@ def test_members_refused_alone(content: bytes, rule: str, tmp_path: Path) -> Non
     path = tmp_path / "a.docx"
     path.write_bytes(content)
     with pytest.raises(DocumentError, match=rule):
-        check_container(path, LIMITS)
+        SafeZip(path, LIMITS).check()
 
 
 def test_entities_in_a_part_refuse_the_container(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_entities_in_a_part_refuse_the_container(tmp_path: Path) -> None:
     path = tmp_path / "a.docx"
     path.write_bytes(packed(("a.xml", b"<r/>"), ("word/document.xml", hostile)))
     with pytest.raises(DocumentError, match="declares entities"):
-        check_container(path, LIMITS)
+        SafeZip(path, LIMITS).check()
 
 
 def test_a_member_gives_no_more_than_it_claims() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import docx
+from docx.document import Document
 
-from core.errors import DocumentError
-from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.limits import LoadLimits, damage_named
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import (
     CONTAINERS,
@@ -28,10 +28,6 @@ from ingest.loaders.office.ooxml import chart_rows
 from ingest.loaders.outline import Outline, ordinal, table_text
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name
 from ingest.types import ParsedDocument
-
-if TYPE_CHECKING:
-    from docx.document import Document
-
 
 # Elements of lxml, which has no types.
 Element = Any
@@ -92,7 +88,7 @@ class Styles:
     def chain(self, paragraph: Element) -> Iterator[Style]:
         """Yield the paragraph's style, then those it is based on."""
         named = child(paragraph, "pPr", "pStyle")
-        name = attribute(named, "val") if named is not None else self._default
+        name = _value(named) if named is not None else self._default
         for _ in range(_MAX_DEPTH):
             style = self._styles.get(name)
             if style is None:
@@ -105,21 +101,22 @@ def _style(element: Element) -> Style:
     properties = child(element, "pPr")
     return Style(
         id=attribute(element, "styleId"),
-        name=_value(child(element, "name")),
-        based_on=_value(child(element, "basedOn")),
+        name=_value(element, "name"),
+        based_on=_value(element, "basedOn"),
         outline=_outline(properties),
-        number=_value(child(properties, "numPr", "numId")),
-        level=_value(child(properties, "numPr", "ilvl")),
+        number=_value(properties, "numPr", "numId"),
+        level=_value(properties, "numPr", "ilvl"),
     )
 
 
 def _outline(properties: Element | None) -> int | None:
-    value = _value(child(properties, "outlineLvl"))
+    value = _value(properties, "outlineLvl")
     return int(value) if value.isdecimal() else None
 
 
-def _value(element: Element | None) -> str:
-    return "" if element is None else attribute(element, "val")
+def _value(element: Element | None, *path: str) -> str:
+    found = child(element, *path)
+    return "" if found is None else attribute(found, "val")
 
 
 BULLET = "-"
@@ -175,7 +172,7 @@ class DocxNumbering:
 
     def _place(self, paragraph: Element) -> tuple[str, int]:
         own = child(paragraph, "pPr", "numPr")
-        number, level = _value_docx_numbers(own, "numId"), _value_docx_numbers(own, "ilvl")
+        number, level = _value(own, "numId"), _value(own, "ilvl")
         chain = list(self._styles.chain(paragraph)) if not number else []
         style = next((style for style in chain if style.number), None)
         if style is not None:
@@ -219,13 +216,13 @@ def _lists(root: Element) -> dict[str, _List]:
     levels = {name: _levels(element) for name, element in schemes.items()}
     lists: dict[str, _List] = {}
     for element in children(root, "num"):
-        name = _value_docx_numbers(element, "abstractNumId")
+        name = _value(element, "abstractNumId")
         link = child(schemes.get(name), "numStyleLink")
         if link is not None:
             name = linked.get(attribute(link, "val"), name)
         found = _List(name, dict(levels.get(name, {})))
         for changed in children(element, "lvlOverride"):
-            start, own = _value_docx_numbers(changed, "startOverride"), _levels(changed)
+            start, own = _value(changed, "startOverride"), _levels(changed)
             found.levels |= own
             at = attribute(changed, "ilvl")
             if start.isdecimal() and at.isdecimal():
@@ -237,23 +234,18 @@ def _lists(root: Element) -> dict[str, _List]:
 def _levels(element: Element) -> dict[int, _DocxLevel]:
     found: dict[int, _DocxLevel] = {}
     for level in children(element, "lvl"):
-        at, start = attribute(level, "ilvl"), _value_docx_numbers(level, "start")
-        restart = _value_docx_numbers(level, "lvlRestart")
+        at, start = attribute(level, "ilvl"), _value(level, "start")
+        restart = _value(level, "lvlRestart")
         if at.isdecimal():
             found[int(at)] = _DocxLevel(
                 start=int(start) if start.isdecimal() else 0,
-                kind=_value_docx_numbers(level, "numFmt") or "decimal",
-                text=_value_docx_numbers(level, "lvlText"),
-                style=_value_docx_numbers(level, "pStyle"),
+                kind=_value(level, "numFmt") or "decimal",
+                text=_value(level, "lvlText"),
+                style=_value(level, "pStyle"),
                 legal=child(level, "isLgl") is not None,
                 restart=int(restart) if restart.isdecimal() else 9,
             )
     return found
-
-
-def _value_docx_numbers(element: Element | None, name: str) -> str:
-    found = child(element, name)
-    return "" if found is None else attribute(found, "val")
 
 
 _MAX_NESTING = 50  # a bound against hostile nesting; chosen, not measured
@@ -261,34 +253,14 @@ _MAX_NESTING = 50  # a bound against hostile nesting; chosen, not measured
 
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument]:
     """Yield the one document of a DOCX file; call it in a child process."""
-    document = _open(path, limits)
+    ooxml.check(path, "DOCX", limits, "word")
+    with damage_named("the DOCX is damaged"):
+        document = docx.Document(ooxml.opened(path))
     reader = _DocxReader(document)
     reader.read(document.element.body, 0)
     described = ooxml.described(document.core_properties)
-    named = " ".join(reader.title.split())
-    blocks = reader.outline.finish()
-    yield ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=named
-        or described.get("title")
-        or reader.outline.first_heading
-        or PurePosixPath(relative).stem,
-        format="docx",
-        blocks=blocks,
-        metadata=described,
-    )
-
-
-def _open(path: Path, limits: LoadLimits) -> Document:
-    ooxml.check(path, "DOCX", limits, "word")
-    try:
-        opened = ooxml.opened(path)
-        return docx.Document(str(opened) if isinstance(opened, Path) else opened)
-    except MemoryError:
-        raise
-    except Exception as error:
-        raise DocumentError(f"the DOCX is damaged{because(error)}") from error
+    titles = " ".join(reader.title.split()), described.get("title"), reader.outline.first_heading
+    yield ParsedDocument.of_file(relative, "docx", reader.outline.finish(), described, *titles)
 
 
 class _DocxReader:

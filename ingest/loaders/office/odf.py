@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
@@ -22,10 +23,7 @@ from ingest.loaders.web.xml_tree import (
     words,
 )
 from ingest.loaders.zip_safe import SafeZip
-from ingest.types import Block, LoadFailure, ParsedDocument
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
+from ingest.types import Block, Loaded, ParsedDocument
 
 BULLET = "-"
 _OUTLINE = "outline"
@@ -312,7 +310,7 @@ _STYLES = "styles.xml"
 _FURNITURE = {"date-time", "footer", "header", "page-number"}
 
 
-def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the document of a text or a presentation, or those of a spreadsheet."""
     with SafeZip(path, limits) as container:
         names = container.names()
@@ -334,9 +332,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     yield from documents(root, described, relative, limits, styles)
 
 
-def load_flat(
-    root: Element, relative: str, limits: LoadLimits
-) -> Iterator[ParsedDocument | LoadFailure]:
+def load_flat(root: Element, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the documents of an OpenDocument file that is one XML file (.fodt, .fods)."""
     yield from documents(root, _metadata(root), relative, limits)
 
@@ -347,7 +343,7 @@ def documents(
     relative: str,
     limits: LoadLimits,
     styles: Element | None = None,
-) -> Iterator[ParsedDocument | LoadFailure]:
+) -> Iterator[Loaded]:
     """Yield what the body of a content.xml holds; `styles` are those beside it."""
     body = child(root, "body")
     if (book := child(body, "spreadsheet")) is not None:
@@ -363,16 +359,8 @@ def documents(
         format_name, blocks, heading = "odt", outline.finish(), outline.first_heading
     else:
         raise DocumentError("an OpenDocument file that is no text, spreadsheet or presentation")
-    if not blocks:
-        raise DocumentError("no text found in it")
-    yield ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=str(described.get("title") or heading or PurePosixPath(relative).stem),
-        format=format_name,
-        blocks=blocks,
-        metadata=described,
-    )
+    titles = described.get("title"), heading
+    yield ParsedDocument.of_file(relative, format_name, blocks, described, *titles)
 
 
 def _slides(deck: Element) -> list[Block]:

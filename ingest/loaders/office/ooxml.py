@@ -62,7 +62,7 @@ def check(path: Path, name: str, limits: LoadLimits, main_part: str) -> None:
             raise DocumentError(f"a ZIP container that is no {name}: it has no folder {main_part}/")
 
 
-def opened(path: Path) -> Path | BytesIO:
+def opened(path: Path) -> str | BytesIO:
     """Return what the libraries can open.
 
     They know neither the names of "Strict Open XML" nor the types of templates, slide shows and
@@ -72,7 +72,7 @@ def opened(path: Path) -> Path | BytesIO:
         names = source.namelist()
         heads = [source.read(name) for name in (_RELATIONS, _TYPES) if name in names]
         if all(_as_known(head) == head for head in heads):
-            return path
+            return str(path)
         out = BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:
             for name in names:

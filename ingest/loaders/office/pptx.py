@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from pptx import Presentation
 from pptx.enum.shapes import PP_PLACEHOLDER
 
 from core.errors import DocumentError
-from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.limits import LoadLimits, because, damage_named
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import linear
 from ingest.loaders.office.ooxml import chart_rows
 from ingest.loaders.outline import Outline, picture_text, raised, table_text
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
-from ingest.types import Block, LoadFailure, ParsedDocument
+from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 
 # Elements of lxml, which has no types.
 Element = Any
@@ -79,10 +79,11 @@ _DIAGRAM_DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relation
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 
 
-def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the one document of a presentation; a hidden or damaged slide is a failure."""
     ooxml.check(path, "PPTX", limits, "ppt")
-    deck = _open(path)
+    with damage_named("the PPTX is damaged"):
+        deck = Presentation(ooxml.opened(path))
     height = int(deck.slide_height or 0) or 1
     blocks: list[Block] = []
     first_title = ""
@@ -105,25 +106,8 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     named = described.get("title") or ""
     if str(named).lower() in {"powerpoint presentation", "presentation"}:
         named = described.pop("title") and ""
-    yield ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=str(named or first_title or PurePosixPath(relative).stem),
-        format="pptx",
-        blocks=blocks,
-        metadata=described | {"slides": len(deck.slides._sldIdLst)},
-    )
-
-
-def _open(path: Path) -> Any:  # noqa: ANN401
-
-    try:
-        opened = ooxml.opened(path)
-        return Presentation(str(opened) if isinstance(opened, Path) else opened)
-    except MemoryError:
-        raise
-    except Exception as error:  # damaged files raise anything
-        raise DocumentError(f"the PPTX is damaged{because(error)}") from error
+    described |= {"slides": len(deck.slides._sldIdLst)}
+    yield ParsedDocument.of_file(relative, "pptx", blocks, described, named, first_title)
 
 
 def _slides(deck: Any, limits: LoadLimits) -> Iterator[tuple[Any, str]]:  # noqa: ANN401

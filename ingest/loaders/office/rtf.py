@@ -5,13 +5,13 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from striprtf.striprtf import rtf_to_text
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
-from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.limits import LoadLimits, damage_named
 from ingest.loaders.text.plain_text import first_short_line, text_blocks
 from ingest.types import ParsedDocument
 
@@ -77,16 +77,8 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     if not raw.lstrip().startswith(RTF_MAGIC):
         raise DocumentError("no RTF: it does not begin with {\\rtf")
     text, described = text_of(raw, limits)
-    if not text.strip():
-        raise DocumentError("no text found in it")
-    yield ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=str(described.get("title") or first_short_line(text) or PurePosixPath(relative).stem),
-        format="rtf",
-        blocks=text_blocks(text),
-        metadata=described,
-    )
+    titles = described.get("title"), first_short_line(text)
+    yield ParsedDocument.of_file(relative, "rtf", text_blocks(text), described, *titles)
 
 
 def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
@@ -99,16 +91,12 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
             f"{len(source)} characters of RTF; the limit is 20 times {limits.max_characters}"
             " (ingest.max_characters); split the file or raise it"
         )
-    try:
+    with damage_named("the RTF is damaged"):
         text = convert(source, _code_page(raw), "replace")
         found = {
             name: convert("{\\rtf1 " + value + "}", _code_page(raw), "replace").strip()
             for name, value in _INFO.findall(source)
         }
-    except MemoryError:
-        raise
-    except Exception as error:  # damaged files raise anything
-        raise DocumentError(f"the RTF is damaged{because(error)}") from error
     if author := found.pop("author", ""):
         found["authors"] = author
     # Emoji are written as two halves.

@@ -14,9 +14,9 @@ from core.metadata import find_title
 from ingest.loaders.formats import suffix_of
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.records import record_fields
-from ingest.loaders.records.record_fields import check_fields, record
+from ingest.loaders.records.record_fields import check_fields, first_text, record
 from ingest.loaders.text.encoding import TextFile
-from ingest.types import LoadFailure, ParsedDocument
+from ingest.types import Loaded, LoadFailure
 
 _DELIMITERS = ",;\t|"
 _SNIFFED_ROWS = 50  # that tell the delimiter; chosen, not measured
@@ -25,7 +25,7 @@ _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})(?:\.\d{1,17})?")
 
 
-def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield a record or a failure per row; a row's number counts records from 1.
 
     The file is read twice as a stream: for the kinds of its columns, and for its rows.
@@ -53,7 +53,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
             for name, value in values.items()
             if value
         }
-        title = (title_name and values[title_name]) or _first_text(fields, id_name) or document_id
+        title = (title_name and values[title_name]) or first_text(fields, id_name) or document_id
         yield record(relative, document_id, fields, title=title[:300], format_name="csv")
 
 
@@ -155,9 +155,3 @@ def _numeric_columns(
     if empty:
         raise DocumentError("a header and no rows")
     return found
-
-
-def _first_text(fields: record_fields.Fields, id_name: str | None) -> str:
-    return next(
-        (value for name, value in fields.items() if isinstance(value, str) and name != id_name), ""
-    )

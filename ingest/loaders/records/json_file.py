@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from core.errors import DocumentError
@@ -19,7 +19,7 @@ from ingest.loaders.records.record_fields import flatten, record
 from ingest.loaders.text import markdown
 from ingest.loaders.text.encoding import TextFile, decode
 from ingest.loaders.text.plain_text import first_short_line, text_blocks
-from ingest.types import LoadFailure, ParsedDocument
+from ingest.types import Loaded, LoadFailure, ParsedDocument
 
 _DOCUMENT_KEYS = {"_id", "id", "title", "text", "metadata"}
 # Passages name their article, address or page; an author, a year, pages and a rating are an entry
@@ -29,9 +29,7 @@ _ESCAPE = len("\\u0416")
 _MARKDOWN = re.compile(r"^(?:#{1,6} \S|```|~~~)", re.M)
 
 
-def load_lines(
-    path: Path, relative: str, limits: LoadLimits
-) -> Iterator[ParsedDocument | LoadFailure]:
+def load_lines(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield a document or a failure per line; of two equal ids the later one fails.
 
     The file is read as a stream; a line may have 6 characters (an escape) for each of its text.
@@ -145,7 +143,6 @@ def _source(relative: str, document_id: str) -> str:
     return f"{relative}#{document_id.removeprefix(relative + '#')}"
 
 
-Loaded = ParsedDocument | LoadFailure
 _MAX_DEPTH = 50  # a bound against hostile nesting; chosen, not measured
 _PROSE_WORDS = 5  # as many make a text of a value; chosen, not measured
 # NaN and Infinity are no JSON and no numbers that can be asked for.
@@ -234,10 +231,7 @@ def _value(relative: str, found: object) -> Iterator[Loaded]:
     for number, row in enumerate(rows, start=1):
         yield _record(relative, number, row, seen)
     if not rows or _has_prose(rest, 0):
-        document = _document(relative, rest)
-        if not document.blocks:
-            raise DocumentError("no text found in it")
-        yield document
+        yield _document(relative, rest)
 
 
 def _rows(found: object) -> tuple[list[dict[str, Any]], object]:
@@ -277,13 +271,7 @@ def _document(relative: str, found: object) -> ParsedDocument:
     if isinstance(found, dict):
         name = find_title(key for key, value in found.items() if isinstance(value, str))
         title = str(found[name]).strip()[:300] if name else ""
-    return ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=title or PurePosixPath(relative).stem,
-        format="json",
-        blocks=outline.finish(),
-    )
+    return ParsedDocument.of_file(relative, "json", outline.finish(), {}, title)
 
 
 def _add(outline: Outline, name: str, value: object, level: int) -> None:

@@ -9,9 +9,8 @@ from typing import Any
 from core.errors import DocumentError
 from core.metadata import find_title, humanise
 from ingest.loaders import metadata
-from ingest.loaders.formats import Loaded
 from ingest.loaders.limits import LoadLimits
-from ingest.types import Block, BlockKind, LoadFailure, ParsedDocument
+from ingest.types import Block, BlockKind, Loaded, LoadFailure, ParsedDocument
 
 Scalar = str | int | float | bool
 Fields = dict[str, Scalar | list[Scalar]]
@@ -37,6 +36,11 @@ def find_id(names: Iterable[str]) -> str | None:
         if name in lower:
             return lower[name]
     return listed[0] if listed and listed[0].lower().endswith("_id") else None
+
+
+def first_text(fields: Mapping[str, object], id_name: str | None) -> str:
+    """Return the first text among the fields that is not the id, or ""."""
+    return next((v for name, v in fields.items() if isinstance(v, str) and name != id_name), "")
 
 
 def flatten(raw: Mapping[str, Any]) -> Fields:

@@ -6,23 +6,18 @@ import re
 import warnings
 from collections.abc import Iterator
 from functools import cache
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
-from core.errors import DocumentError
 from ingest.clean import TAG_NAMES
 from ingest.loaders import metadata
-from ingest.loaders.limits import because
+from ingest.loaders.limits import damage_named
 from ingest.loaders.outline import Outline, join_wrapped, table_text
 from ingest.loaders.text.plain_text import add_restructured
 from ingest.types import ParsedDocument
-
-if TYPE_CHECKING:
-    from markdown_it import MarkdownIt
-    from markdown_it.token import Token
 
 # `{: .class}` and `{% raw %}` lines, `{* include *}`, `(label)=`, `+++`, `:option: value`.
 _NOISE = re.compile(
@@ -205,21 +200,13 @@ _CONSOLE_TAGS = re.compile(r"</?(?:font|span|u|b|i)\b[^<>]*>")
 _MAX_NESTING = 3  # of Markdown within Markdown; chosen, not measured
 
 
-def parse(relative: str, text: str, *, format_name: str = "markdown") -> ParsedDocument:
+def parse(relative: str, text: str) -> ParsedDocument:
     """Parse a Markdown file; the title is the front matter's, the first heading or the stem."""
     front, body = _split_front_matter(text)
     outline = Outline()
     add_markdown(outline, body)
-    blocks = outline.finish()
-    title = front.get("title") or outline.first_heading or PurePosixPath(relative).stem
-    return ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=str(title),
-        format=format_name,
-        blocks=blocks,
-        metadata=front,
-    )
+    titles = front.get("title"), outline.first_heading
+    return ParsedDocument.of_file(relative, "markdown", outline.finish(), front, *titles)
 
 
 def load(relative: str, text: str) -> Iterator[ParsedDocument]:
@@ -374,26 +361,16 @@ def load_notebook(relative: str, text: str) -> Iterator[ParsedDocument]:
     """Yield the one document of a notebook."""
     import nbformat  # as slow to import as all the rest, and Markdown does without
 
-    try:
-        with warnings.catch_warnings():
-            # It warns of missing cell ids, which cost us nothing.
-            warnings.simplefilter("ignore")
-            book = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
-    except Exception as error:
-        raise DocumentError(f"not a readable notebook{because(error)}") from error
+    with damage_named("not a readable notebook"), warnings.catch_warnings():
+        # It warns of missing cell ids, which cost us nothing.
+        warnings.simplefilter("ignore")
+        book = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]
     outline = Outline()
     for cell in book.cells:
         _add_cell(outline, cell)
     described = _metadata(book.metadata)
-    blocks = outline.finish()
-    yield ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=described.get("title") or outline.first_heading or PurePosixPath(relative).stem,
-        format="notebook",
-        blocks=blocks,
-        metadata=described,
-    )
+    titles = described.get("title"), outline.first_heading
+    yield ParsedDocument.of_file(relative, "notebook", outline.finish(), described, *titles)
 
 
 def _add_cell(outline: Outline, cell: Any) -> None:  # noqa: ANN401 (nbformat has no cell type)

@@ -240,8 +240,6 @@ _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 
 def load(relative: str, text: str) -> Iterator[ParsedDocument]:
     """Yield the one document of a text file; .rst and .org files get their sections."""
-    from ingest.loaders.text.plain_text import add_org, add_restructured
-
     suffix = PurePosixPath(relative).suffix.lower()
     outline = Outline()
     if suffix == ".rst":
@@ -251,15 +249,8 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument]:
     else:
         outline.prose(text)
     described = {} if suffix in (".rst", ".org") else text_header(text)
-    title = described.get("title") or outline.first_heading or first_short_line(text)
-    yield ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=str(title or PurePosixPath(relative).stem),
-        format="text",
-        blocks=outline.finish(),
-        metadata=described,
-    )
+    titles = described.get("title"), outline.first_heading, first_short_line(text)
+    yield ParsedDocument.of_file(relative, "text", outline.finish(), described, *titles)
 
 
 def text_blocks(text: str) -> list[Block]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urldefrag
+from xml.etree.ElementTree import Element
 
 from selectolax.lexbor import LexborHTMLParser
 
@@ -19,11 +20,7 @@ from ingest.loaders.text.encoding import decode
 from ingest.loaders.web import html
 from ingest.loaders.web.xml_tree import attribute, child, children, descendants, parse_xml, words
 from ingest.loaders.zip_safe import SafeZip
-from ingest.types import Block, LoadFailure, ParsedDocument
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
+from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -162,39 +159,27 @@ def _ncx_links(data: bytes) -> Iterator[tuple[str, str]]:
 _HTML_TYPES = ("application/xhtml+xml", "text/html", "application/xml", "text/x-oeb1-document", "")
 
 
-@dataclass
-class _Book:
-    blocks: list[Block] = field(default_factory=list)
-    size: int = 0
-
-
-def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the one document of a book, and a failure for each file of the spine that is lost."""
     with SafeZip(path, limits) as container:
         package = read(container)
-        book = _Book()
+        blocks: list[Block] = []
         for at, name in enumerate(package.spine, start=1):
             try:
-                _add(book, container, package, name, limits)
+                blocks += _chapter(container, package, name)
+                if sum(len(block.text) for block in blocks) > limits.max_characters:
+                    most = f"{limits.max_characters} characters (ingest.max_characters)"
+                    raise DocumentError(f"more than {most}")
             except DocumentError as error:
-                reason = error.rule
-                yield LoadFailure(
-                    path=f"{relative}: {name or f'item {at} of the spine'}", reason=reason
-                )
-    if not book.blocks:
+                path = f"{relative}: {name or f'item {at} of the spine'}"
+                yield LoadFailure(path=path, reason=error.rule)
+    if not blocks:
         raise DocumentError("no text in any file of the book; if its pages are images, OCR them")
     described = package.described
-    yield ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=str(described.get("title") or PurePosixPath(relative).stem),
-        format="epub",
-        blocks=book.blocks,
-        metadata=described,
-    )
+    yield ParsedDocument.of_file(relative, "epub", blocks, described, described.get("title"))
 
 
-def _add(book: _Book, container: SafeZip, package: Package, name: str, limits: LoadLimits) -> None:
+def _chapter(container: SafeZip, package: Package, name: str) -> Iterator[Block]:
     if not name:
         raise DocumentError("the spine names a file that the manifest does not have")
     if name == package.nav or package.types.get(name, "") not in _HTML_TYPES:
@@ -203,10 +188,7 @@ def _add(book: _Book, container: SafeZip, package: Package, name: str, limits: L
     chapter = package.titles.get(name, "")
     for document in html.load(name, text):
         for block in document.blocks:
-            book.blocks.append(block.model_copy(update={"section": _section(chapter, block)}))
-            book.size += len(block.text)
-    if book.size > limits.max_characters:
-        raise DocumentError(f"more than {limits.max_characters} characters (ingest.max_characters)")
+            yield block.model_copy(update={"section": _section(chapter, block)})
 
 
 def _section(chapter: str, block: Block) -> str:

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ingest.loaders import metadata
 from ingest.loaders.outline import Outline, ordinal, raised, table_text
 from ingest.types import Block, ParsedDocument
-
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _MAX_MATH_DEPTH = 40  # a bound against hostile nesting; chosen, not measured
 _HIDDEN = ("annotation", "annotation-xml", "mphantom")
@@ -356,16 +351,8 @@ _META_NAMES = {
 def load(relative: str, text: str) -> Iterator[ParsedDocument]:
     """Yield the one document of an HTML file."""
     tree = _tree(text)
-    described = _metadata(tree)
     blocks, heading = _blocks(tree)
-    yield ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=_title(tree) or heading or PurePosixPath(relative).stem,
-        format="html",
-        blocks=blocks,
-        metadata=described,
-    )
+    yield ParsedDocument.of_file(relative, "html", blocks, _metadata(tree), _title(tree), heading)
 
 
 def add_html(outline: Outline, fragment: str) -> None:

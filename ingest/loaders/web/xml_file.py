@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from pathlib import Path
+from xml.etree.ElementTree import Element
 
 from core.errors import DocumentError
 from core.metadata import find_title, humanise
@@ -26,10 +26,7 @@ from ingest.loaders.web.xml_tree import (
     parse_xml,
     words,
 )
-from ingest.types import Block, LoadFailure, ParsedDocument
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
+from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 
 _TEXTS = ("encoded", "content", "description", "summary")
 _AUTHORS = ("author", "creator")
@@ -41,7 +38,7 @@ def feed_entries(root: Element) -> list[Element]:
     return list(descendants(root, "item", "entry"))
 
 
-def feed_documents(found: list[Element], relative: str) -> Iterator[ParsedDocument | LoadFailure]:
+def feed_documents(found: list[Element], relative: str) -> Iterator[Loaded]:
     """Yield a document per entry; its id is what the feed calls it, within the file."""
     seen: set[str] = set()
     for number, entry in enumerate(found, start=1):
@@ -127,16 +124,8 @@ def fiction_book(root: Element, relative: str) -> ParsedDocument:
     blocks = outline.finish()
     if annotation := _paragraphs(child(info, "annotation")):
         blocks.insert(0, Block(text=annotation, kind="annotation"))
-    if not blocks:
-        raise DocumentError("no text found in it")
-    return ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=str(described.get("title") or outline.first_heading or PurePosixPath(relative).stem),
-        format="fb2",
-        blocks=blocks,
-        metadata=described,
-    )
+    titles = described.get("title"), outline.first_heading
+    return ParsedDocument.of_file(relative, "fb2", blocks, described, *titles)
 
 
 def _paragraphs(element: Element | None) -> str:
@@ -243,13 +232,6 @@ _NAMED = ("article-title", "title")
 _MAX_DEPTH = 200  # a bound against hostile nesting; chosen, not measured
 
 
-def blocks(root: Element) -> tuple[list[Block], str]:
-    """Return the blocks of a document in reading order, and its first heading."""
-    outline = Outline()
-    _walk(outline, root, 1)
-    return outline.finish(), outline.first_heading
-
-
 def described(root: Element) -> dict[str, object]:
     """Return the title, authors, keywords and date that known vocabularies give."""
     found: dict[str, object] = {}
@@ -324,7 +306,7 @@ _FEEDS = {"rss", "feed", "RDF"}
 _MIN_RECORDS = 2  # one alone is a text; chosen, not measured
 
 
-def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument | LoadFailure]:
+def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the records or the document of an XML file."""
     data = path.read_bytes()
     if not data.strip():
@@ -368,7 +350,7 @@ def _repeated(root: Element) -> list[Element]:
     return rows if flat else []
 
 
-def _records(rows: list[Element], relative: str) -> Iterator[ParsedDocument | LoadFailure]:
+def _records(rows: list[Element], relative: str) -> Iterator[Loaded]:
     seen: dict[str, int] = {}
     for number, row in enumerate(rows, start=1):
         values: dict[str, list[str]] = {key: [value] for key, value in row.attrib.items()}
@@ -397,14 +379,7 @@ def _records(rows: list[Element], relative: str) -> Iterator[ParsedDocument | Lo
 
 def _document(root: Element, relative: str) -> ParsedDocument:
     fields = metadata.normalise(described(root))
-    found, heading = blocks(root)
-    if not found:
-        raise DocumentError("no text found in it")
-    return ParsedDocument(
-        document_id=relative,
-        source=relative,
-        title=str(fields.get("title") or heading or PurePosixPath(relative).stem),
-        format="xml",
-        blocks=found,
-        metadata=fields,
-    )
+    outline = Outline()
+    _walk(outline, root, 1)
+    titles = fields.get("title"), outline.first_heading
+    return ParsedDocument.of_file(relative, "xml", outline.finish(), fields, *titles)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
 from defusedxml.common import DefusedXmlException  # type: ignore[import-untyped]
 from defusedxml.ElementTree import ParseError, fromstring  # type: ignore[import-untyped]
 
 from core.errors import DocumentError
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
 
 _SPACE = re.compile(r"\s+")
 
