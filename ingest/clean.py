@@ -114,19 +114,17 @@ def clean_document(document: ParsedDocument, *, plain: bool = False) -> ParsedDo
         update={
             "title": _one_line(document.title) or document.document_id,
             "blocks": blocks,
-            "fields": _clean_values(document.fields),
-            "metadata": _clean_values(document.metadata),
+            "fields": _clean_value(document.fields),
+            "metadata": _clean_value(document.metadata),
         }
     )
-
-
-def _clean_values(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: _clean_value(value) for key, value in values.items()}
 
 
 def _clean_value(value: Any) -> Any:  # noqa: ANN401 (a field is any scalar or a list of them)
     if isinstance(value, str):
         return clean_text(value)
+    if isinstance(value, dict):
+        return {key: _clean_value(item) for key, item in value.items()}
     return [_clean_value(item) for item in value] if isinstance(value, list) else value
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from core.errors import CallerError, OperatorError
 from ingest.loaders.archive import storable
 from ingest.loaders.formats import format_of, is_unsupported_document, refusal
-from ingest.loaders.limits import unreadable
+from ingest.loaders.limits import MB, unreadable
 from ingest.types import LoadFailure
 from stores.sqlite.rows import digest
 
@@ -155,9 +155,6 @@ def _named(found: Iterator[_Found]) -> list[SourceFile]:
     return listed
 
 
-MEGABYTE = 1 << 20
-
-
 def fingerprint(path: Path, max_mb: float, *decisive: object) -> str:
     """Hash a file's bytes with everything else that decides what is stored of it.
 
@@ -165,25 +162,28 @@ def fingerprint(path: Path, max_mb: float, *decisive: object) -> str:
     """
     content = hashlib.sha256()
     try:
-        if path.stat().st_size <= max_mb * MEGABYTE:
+        if path.stat().st_size <= max_mb * MB:
             with path.open("rb") as handle:
-                while block := handle.read(MEGABYTE):
+                while block := handle.read(MB):
                     content.update(block)
     except OSError as error:
         content.update(str(error).encode())
     return digest(content.hexdigest(), *decisive)
 
 
+def size_of(path: Path) -> int:
+    """Return the bytes of a file; of one that cannot be looked at the loader says so."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def check_disk(sources: Sequence[SourceFile], folder: Path, min_free_mb: int) -> None:
     """Refuse to start without `storage.min_free_mb` and three times the input of free disk."""
-    size = 0
-    for source in sources:
-        try:
-            size += source.path.stat().st_size
-        except OSError:
-            continue  # reported by the loader
-    needed = min_free_mb + 3 * size // MEGABYTE
-    free = shutil.disk_usage(folder).free // MEGABYTE
+    size = sum(size_of(source.path) for source in sources)
+    needed = min_free_mb + 3 * size // MB
+    free = shutil.disk_usage(folder).free // MB
     if free < needed:
         raise OperatorError(
             f"ingest needs {needed} MB of free disk (storage.min_free_mb and three times"

@@ -22,7 +22,8 @@ def split_document(document: ParsedDocument, chunker: Chunker) -> list[ChunkSpan
 
 
 LANGUAGE_SAMPLE = 1500  # characters that the language is told from; chosen, not measured
-KEYWORD_CHARACTERS = 300  # of keywords before the first chunk, which must have room itself
+# Of keywords before the first chunk, which must have room itself; chosen, not measured.
+KEYWORD_CHARACTERS = 300
 # ISO 639-1 codes a document may declare; "language" can also mean a programming language.
 ISO_CODES = frozenset(
     "af am an ar as az be bg bn br bs ca cs cy da de dz el en eo es et eu fa fi fo fr ga gl gu he"

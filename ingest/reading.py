@@ -18,7 +18,7 @@ from ingest.known import NAMED, Known, RunIndex
 from ingest.loaders.limits import LoadLimits
 from ingest.sandbox.pool import Sandbox
 from ingest.steps import Batch, Parsed, Relabelled
-from ingest.summary import ReadFile, Summary, left_out_of
+from ingest.summary import ReadFile, Summary
 from ingest.types import LoadFailure, ParsedDocument
 from ingest.usable import FieldNames, IngestContext, load, with_metadata_passage
 from stores.sqlite.catalogue import Collection
@@ -234,7 +234,8 @@ class Reader:
         if (row := self._known.unchanged(relative, print_)) is not None:
             self._summary.unchanged += 1
             self._summary.failed += [LoadFailure.model_validate(item) for item in row.failures]
-            self._summary.left_out += left_out_of(self._left_out(relative))
+            for left in self._left_out(relative):
+                self._summary.left_out.append(LoadFailure(path=left.source, reason=left.reason))
             self._seen.add(NAMED, relative)
             file.unchanged = True
             if row.path != path:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from core.errors import CarrelError, ModelError, OperatorError
 from ingest.chunkers.choice import Chunkers
-from ingest.enrich import embedded_keywords, embedded_title, enrich
+from ingest.enrich import embedded_title, enrich
 from ingest.known import RunIndex
 from ingest.summary import ReadFile, Size, Summary, Tally
 from ingest.types import LoadFailure, ParsedDocument
@@ -150,12 +150,7 @@ class Steps:
             title = embedded_title(document.title, document.alias or document.document_id)
             for chunk in document.chunks:
                 passages[chunk.content_hash] = EmbeddingInput.of(
-                    title,
-                    chunk.section,
-                    chunk.text,
-                    chunk.context,
-                    embedded_keywords(document.metadata, chunk.ordinal),
-                    document.language,
+                    title, document.metadata, document.language, chunk
                 )
         model = self._embedder.model_id
         missing = sorted(self._intake.missing_vectors(model, passages))

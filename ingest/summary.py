@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ingest.discover import SourceFile
+from ingest.discover import SourceFile, size_of
 from ingest.types import LoadFailure
 from stores.sqlite.files import LeftOutRow
 
@@ -76,11 +76,6 @@ class ReadFile:
             summary.indexed += 1
 
 
-def left_out_of(rows: Iterable[LeftOutRow]) -> list[LoadFailure]:
-    """Return what was left out as a summary lists it."""
-    return [LoadFailure(path=row.source, reason=row.reason) for row in rows]
-
-
 class Size(NamedTuple):
     """Hold how many chunks there are, and the characters of all of them."""
 
@@ -124,12 +119,7 @@ class Tally:
 
     def read(self, sources: Sequence[SourceFile]) -> Iterable[SourceFile]:
         """Yield the files, each when the one before it has been read."""
-        sizes = []
-        for one in sources:
-            with suppress(OSError):
-                sizes.append(one.path.stat().st_size)
-                continue
-            sizes.append(0)
+        sizes = [size_of(one.path) for one in sources]
         self.files, self._bytes = len(sources), sum(sizes)
         return self._each(sources, sizes)
 

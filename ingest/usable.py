@@ -106,18 +106,15 @@ def with_metadata_passage(document: ParsedDocument) -> ParsedDocument:
     A record is one itself. The labels are in the language of the document where that is known.
     """
     stated = _stated(document)
-    telling = (set(stated) & set(_FIRST)) - (_COMMON - _telling(document))
+    # Most pages of HTML name their language, so that it is worth no passage there.
+    common = _COMMON if document.format == "html" else _COMMON - {"language"}
+    telling = (set(stated) & set(_FIRST)) - common
     if document.is_record or document.format in _MESSAGES or not document.blocks or not telling:
         return document
     labels = find_language(language_of(document)).messages.get("fields", {})
     lines = [f"{labels.get(name) or humanise(name)}: {value}" for name, value in stated.items()]
     block = Block(text="\n".join(lines)[:_MOST], kind="record")
     return document.model_copy(update={"blocks": [*document.blocks, block]})
-
-
-def _telling(document: ParsedDocument) -> set[str]:
-    """Return what is worth a passage though common: most pages of HTML name their language."""
-    return set() if document.format == "html" else {"language"}
 
 
 def _stated(document: ParsedDocument) -> dict[str, str]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from core.language.sentences import sentence_spans
 from ingest.enrich import embedded_keywords, embedded_parts, embedded_title
 from models.embeddings import Embedder, SpanEmbedder, Vectors
 from stores.ports import Intake
+from stores.sqlite.rows import ChunkRow
+from stores.sqlite.writer import UnembeddedChunk
 from stores.store import Store
 
 Advance = Callable[[int, int], None]
@@ -26,11 +28,16 @@ class EmbeddingInput:
 
     @classmethod
     def of(
-        cls, title: str, section: str, text: str, context: str, keywords: str, language: str
+        cls,
+        title: str,
+        metadata: dict[str, Any],
+        language: str,
+        chunk: ChunkRow | UnembeddedChunk,
     ) -> EmbeddingInput:
         """Put a chunk under its headings and keywords and before its context."""
-        full, start = embedded_parts(title, section, text, context, keywords)
-        return cls(full, start, len(text), language)
+        keywords = embedded_keywords(metadata, chunk.ordinal)
+        full, start = embedded_parts(title, chunk.section, chunk.text, chunk.context, keywords)
+        return cls(full, start, len(chunk.text), language)
 
     def sentences(self) -> list[tuple[int, int]]:
         """Locate the sentences of the chunk; none when it is one and nothing is around it."""
@@ -85,11 +92,9 @@ def embed_missing(
         passages = {
             chunk.content_hash: EmbeddingInput.of(
                 embedded_title(chunk.title, chunk.document_id),
-                chunk.section,
-                chunk.text,
-                chunk.context,
-                embedded_keywords(chunk.metadata, chunk.ordinal),
+                chunk.metadata,
                 chunk.language,
+                chunk,
             )
             for chunk in chunks
         }

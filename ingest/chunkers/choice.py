@@ -35,17 +35,18 @@ class Chunkers:
         self.key = _key(settings, embedder)
 
     def _build(self, settings: Settings, embed: Embed | None) -> Chunker:
+        given = settings.ingest
         if self._name == "fixed":
-            return FixedChunker(settings.ingest.chunk_size, settings.ingest.chunk_overlap)
+            return FixedChunker(given.chunk_size, given.chunk_overlap)
         if self._name == "structural":
-            return StructuralChunker(settings.ingest.structural_max, others=self._sentences)
+            return StructuralChunker(given.structural_max, others=self._sentences)
         if self._name == "semantic" and self._embedder is not None:
             return SemanticChunker(
                 embed or self._embedder.embed_documents,
                 self._sentences,
-                similarity=settings.ingest.semantic_similarity,
-                least=settings.ingest.semantic_min,
-                most=settings.ingest.semantic_max,
+                similarity=given.semantic_similarity,
+                least=given.semantic_min,
+                most=given.semantic_max,
             )
         return self._sentences
 
@@ -75,21 +76,14 @@ class Chunkers:
 
 def _key(settings: Settings, embedder: Embedder | None) -> tuple[Any, ...]:
     """Return every setting that decides where the chosen chunker cuts, and what it merges."""
-    key: list[Any] = [
-        settings.ingest.chunker,
-        settings.ingest.chunk_size,
-        settings.ingest.chunk_overlap,
-    ]
-    if settings.ingest.chunker == "semantic":
-        key += [
-            settings.ingest.semantic_similarity,
-            settings.ingest.semantic_min,
-            settings.ingest.semantic_max,
-        ]
+    given = settings.ingest
+    key: list[Any] = [given.chunker, given.chunk_size, given.chunk_overlap]
+    if given.chunker == "semantic":
+        key += [given.semantic_similarity, given.semantic_min, given.semantic_max]
         served = embedder.languages if embedder else frozenset()
         key += [embedder.model_id if embedder else "", sorted(served) if served else served is None]
-    if settings.ingest.chunker == "structural":
-        key.append(settings.ingest.structural_max)
-    if settings.ingest.merge_short:
-        key += ["merged", settings.ingest.merge_short_chars, settings.ingest.merge_max]
+    if given.chunker == "structural":
+        key.append(given.structural_max)
+    if given.merge_short:
+        key += ["merged", given.merge_short_chars, given.merge_max]
     return tuple(key)

@@ -30,7 +30,7 @@ _DEFINITION = re.compile(
 _GOES_ON = re.compile(r"[)\]}]|(?:else|elif|except|finally|catch|case|end)\b")
 # Lines that belong to what follows them directly: decorators and comments.
 _ANNOUNCES = re.compile(r"@|#|//|/\*|\*|--")
-# Real code is nested less deeply; what is deeper is cut between lines.
+# Real code is nested less deeply; what is deeper is cut between lines (chosen, not measured).
 _LEVELS = 8
 
 
@@ -116,7 +116,7 @@ def _depth(text: str, line: Span) -> int:
     return len(shown) - len(shown.lstrip())
 
 
-# Records and annotations stay whole up to this many times the chunk size.
+# Records and annotations stay whole up to so many times the chunk size (chosen, not measured).
 WHOLE_FACTOR = 4
 
 
@@ -217,18 +217,13 @@ class StructuralChunker(Chunker):
 
     def _with_introductions(self, run: BlockRun) -> Iterator[Span]:
         """Yield the units of a section, the first of a code sample with the paragraph before it."""
-        last: Span | None = None
-        for part in run.parts:
-            for number, unit in enumerate(self._units(run.text, part)):
-                if last is None:
-                    last = unit
-                elif number == 0 and part.kind == "code" and unit[1] - last[0] <= self._most:
-                    last = last[0], unit[1]
-                else:
-                    yield last
-                    last = unit
-        if last is not None:
-            yield last
+        units = [(part, self._units(run.text, part)) for part in run.parts]
+        samples = {unit for part, found in units if part.kind == "code" for unit in found[:1]}
+
+        def is_introduced(before: Span, unit: Span) -> bool:
+            return unit in samples and unit[1] - before[0] <= self._most
+
+        return _joined((unit for _, found in units for unit in found), is_introduced)
 
     def _units(self, text: str, part: BlockSpan) -> list[Span]:
         """Locate what is never cut inside one block."""
@@ -261,7 +256,7 @@ def _shown(text: str, part: BlockSpan, end: int) -> Span:
 
 Embed = Callable[[Sequence[str]], Vectors]
 # Sentences that are embedded in one call: bounds memory for a document of any length.
-_SLAB = 256
+_SLAB = 256  # chosen, not measured
 
 
 class SemanticChunker(Chunker):
@@ -319,14 +314,21 @@ class SemanticChunker(Chunker):
 
     def _without_scraps(self, spans: Iterable[Span]) -> Iterator[Span]:
         """Give a chunk that stayed too short to the one before it where that has room."""
-        held: Span | None = None
-        for span in spans:
-            if held is None:
-                held = span
-            elif span[1] - span[0] < self._least and span[1] - held[0] <= self._most:
-                held = held[0], span[1]
-            else:
-                yield held
-                held = span
-        if held is not None:
+
+        def is_scrap(before: Span, span: Span) -> bool:
+            return span[1] - span[0] < self._least and span[1] - before[0] <= self._most
+
+        return _joined(spans, is_scrap)
+
+
+def _joined(spans: Iterable[Span], belongs: Callable[[Span, Span], bool]) -> Iterator[Span]:
+    """Join each span to what is before it where it belongs to that."""
+    held: Span | None = None
+    for span in spans:
+        if held is not None and belongs(held, span):
+            span = held[0], span[1]
+        elif held is not None:
             yield held
+        held = span
+    if held is not None:
+        yield held

@@ -142,12 +142,12 @@ _BY_SUFFIX = {suffix: name for name, one in FORMATS.items() for suffix in one.su
 _PDF = b"%PDF-"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _RTF = b"{\\rtf"
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _KINDS = (
     (_PDF, "a PDF"),
     (_ZIP[0], "a ZIP container"),
     (_ZIP[1], "an empty ZIP container"),
-    (_OLE, "an old Microsoft Office file"),
+    (OLE_MAGIC, "an old Microsoft Office file"),
     (b"\x89PNG", "a PNG image"),
     (b"GIF8", "a GIF image"),
     (b"\xff\xd8\xff", "a JPEG image"),

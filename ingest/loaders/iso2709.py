@@ -39,12 +39,8 @@ class MarcField:
     subfields: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True)
-class RawRecord:
-    """Hold the undecoded fields of a record, as (tag, bytes), below its leader."""
-
-    leader: str
-    fields: tuple[tuple[str, bytes], ...]
+# The undecoded fields of a record, each with its tag.
+RawRecord = list[tuple[str, bytes]]
 
 
 def looks_like_marc(head: bytes) -> bool:
@@ -81,10 +77,10 @@ def parse(record: bytes) -> RawRecord:
     fields = _by_library(record) or _by_terminators(record)
     if not fields:
         raise DocumentError("the directory of fields is damaged")
-    return RawRecord(record[:_LEADER].decode("ascii"), tuple(fields))
+    return fields
 
 
-def _by_library(record: bytes) -> list[tuple[str, bytes]]:
+def _by_library(record: bytes) -> RawRecord:
     """Let pymarc follow the directory; nothing when lengths and offsets do not fit."""
     logging.getLogger("pymarc").setLevel(logging.CRITICAL)
     try:
@@ -107,7 +103,7 @@ def _bytes(value: str | bytes) -> bytes:
     return value if isinstance(value, bytes) else value.encode("utf-8", "replace")
 
 
-def _by_terminators(record: bytes) -> list[tuple[str, bytes]]:
+def _by_terminators(record: bytes) -> RawRecord:
     """Pair the tags of the directory with the fields as their end marks part them.
 
     Files that were converted to another encoding keep the lengths of the old one.
@@ -126,7 +122,7 @@ def _by_terminators(record: bytes) -> list[tuple[str, bytes]]:
 
 def decoder(sample: list[RawRecord]) -> Callable[[bytes], str]:
     """Choose how the fields of a file are decoded, from its first records."""
-    text = b"\n".join(value for record in sample for _, value in record.fields)[:_SAMPLE]
+    text = b"\n".join(value for record in sample for _, value in record)[:_SAMPLE]
     named = _named_set(sample)
     if named:
         return partial(str, encoding=named, errors="replace")
@@ -140,7 +136,7 @@ def decoder(sample: list[RawRecord]) -> Callable[[bytes], str]:
 
 def _named_set(sample: list[RawRecord]) -> str:
     for record in sample:
-        for tag, value in record.fields:
+        for tag, value in record:
             place = value.find(SUBFIELD + b"a")
             if tag == "100" and place >= 0:
                 found = value[place + 2 + 26 : place + 2 + 28].decode("ascii", "replace")
@@ -164,7 +160,7 @@ def _marc8(value: bytes) -> str:
 def decoded(record: RawRecord, decode: Callable[[bytes], str]) -> list[MarcField]:
     """Return the fields of a record as text; 001-009 are control fields."""
     fields = []
-    for tag, value in record.fields:
+    for tag, value in record:
         if tag < "010" and tag.isdigit():
             fields.append(MarcField(tag, decode(value).strip()))
             continue

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from core.settings import Settings
 
 
+MB = 2**20  # bytes
 LATER = ("max_fields", "max_field_values")
 
 
@@ -84,6 +85,15 @@ def because(error: BaseException) -> str:
     said = _CLASS.sub("", _PATH.sub("the file", str(error)))
     said = shorten(said, _MOST).strip(" .")
     return f" ({said})" if any(c.isalpha() for c in said) else ""
+
+
+def check_pages(count: int, kind: str, pages: str, limits: LoadLimits) -> None:
+    """Raise DocumentError for a file of this kind with too many pages, or slides."""
+    if count > limits.max_pages:
+        raise DocumentError(
+            f"the {kind} has {count} {pages}; the limit is {limits.max_pages} (ingest.max_pages);"
+            " split it or raise it"
+        )
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.archive import is_document, parse_member
-from ingest.loaders.limits import LoadLimits, damage_named
+from ingest.loaders.limits import MB, LoadLimits, damage_named
 from ingest.loaders.office.ole import is_ole
 from ingest.loaders.text import encoding
 from ingest.loaders.text.plain_text import text_blocks
@@ -34,7 +34,7 @@ _MAX_DEPTH = 50  # a bound against hostile nesting; chosen, not measured
 _WORD = re.compile(r"[^\W_]+")
 _MARKUP = re.compile(r"<(style|script|head)\b.*?</\1>|<[^<>]*>", re.S | re.I)
 # "Your program cannot show this message" stands for no text.
-_MIN_PLAIN_SHARE = 0.2
+_MIN_PLAIN_SHARE = 0.2  # of the words; chosen, not measured
 _SAME_SHARE = 0.9  # of the words of one form that the other has too; source not recorded
 _READ_AS = {"text/plain": ".txt", "text/html": ".html"}
 _HIGH = re.compile(rb"[\x80-\xff]")
@@ -53,13 +53,11 @@ class Parts:
         return sum(len(_words(text)) for name, text in self.texts if name == kind)
 
 
-def parts_of(message: Message) -> Parts:
-    """Return what a message holds; of the alternatives for one text, that which says it."""
-    return _MailReader().read(message, 0)
-
-
 class _MailReader:
-    """Go through the parts; a message of more than `_MAX_PARTS` is read up to there."""
+    """Go through the parts; of the alternatives for one text, that which says it counts.
+
+    A message of more than `_MAX_PARTS` is read up to there.
+    """
 
     def __init__(self) -> None:
         self._left = _MAX_PARTS
@@ -249,20 +247,15 @@ def read(raw: bytes) -> Mail:
         cc=_header(message, "cc"),
         date=_date(message),
     )
-    parts = parts_of(message)
+    parts = _MailReader().read(message, 0)
     mail.attachments = parts.attachments
     for kind, text in parts.texts:
-        mail.blocks += html_blocks(text) if kind == "html" else text_blocks(text)
+        mail.blocks += html.blocks_of(text) if kind == "html" else text_blocks(text)
     names: dict[str, int] = {}
     for at, (name, data) in enumerate(mail.attachments):
         names[name] = names.get(name, 0) + 1
         mail.attachments[at] = (name if names[name] == 1 else f"{names[name]}-{name}", data)
     return mail
-
-
-def html_blocks(text: str) -> list[Block]:
-    """Return the blocks of a message written in HTML."""
-    return [block for document in html.load("mail", text) for block in document.blocks]
 
 
 def _header(message: Message, name: str) -> str:
@@ -288,7 +281,6 @@ def _date(message: Message) -> str:
 
 _FROM = re.compile(rb"From \S+ .*\d")
 _QUOTED = re.compile(rb"^>(>*From )", re.M)
-_MB = 2**20
 
 
 def load_mbox(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
@@ -317,7 +309,7 @@ def _messages(path: Path, limits: LoadLimits) -> Iterator[bytes]:
                 if begun:
                     yield _QUOTED.sub(rb"\1", b"".join(lines))
                 lines, size, begun = [], 0, True
-            elif begun and size < limits.max_file_mb * _MB:
+            elif begun and size < limits.max_file_mb * MB:
                 lines.append(line)
                 size += len(line)
             blank = not line.strip()
@@ -362,7 +354,7 @@ def _blocks(message: OutlookMessage) -> list[Block]:
     if text := _safe(lambda: message.body):
         return text_blocks(text.replace("\r\n", "\n"))
     marked = _safe(lambda: message.html_body)
-    return html_blocks(marked) if marked else []
+    return html.blocks_of(marked) if marked else []
 
 
 def _attachments(message: OutlookMessage) -> list[tuple[str, bytes]]:

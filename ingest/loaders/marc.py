@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from xml.etree.ElementTree import Element
@@ -88,28 +87,14 @@ LANGUAGES = dict(zip(_CODES.split()[::2], _CODES.split()[1::2], strict=True))
 
 
 _PROSE = {"notes", "annotation", "contents", "url"}
-_ONE = {"title", "publisher", "place", "edition", "extent", "annotation", "contents"}
+_ONE = {"publisher", "place", "edition", "extent"}
+_APART = {"title", "authors", "annotation", "contents"}  # each with a place of its own
 _DASHED = set("vxyz")
 _LATE_TITLES = ("130", "240", "222", "100", "110", "150", "151", "250", "210")
 _INITIAL = re.compile(r"(?:^|[\s.\-])\w{1,2}\.$")
 _ISBN = re.compile(r"[\dXxХх][\dXxХх\- ]{7,16}")
 _CODE = re.compile(r"[a-z]{3}")
 _YEAR = re.compile(r"\d{4}")
-
-
-@dataclass(frozen=True)
-class Described:
-    """Hold what a record says: its control number, names and values, and its longer texts.
-
-    `labels` are the names in the language of the catalogue, where it is known.
-    """
-
-    number: str
-    title: str
-    fields: Fields
-    annotation: str
-    contents: str
-    labels: Mapping[str, str]
 
 
 def is_unimarc(records: Sequence[Sequence[MarcField]]) -> bool:
@@ -122,9 +107,8 @@ def is_unimarc(records: Sequence[Sequence[MarcField]]) -> bool:
     return titles["200"] > titles["245"]
 
 
-def describe(record: Sequence[MarcField], *, unimarc: bool) -> Described:
-    """Bring the fields of a record to common names; what is not there is left out."""
-    fields = [_own_script(field) for field in record]
+def _values(fields: Sequence[MarcField], *, unimarc: bool) -> dict[str, list[str]]:
+    """Bring the fields of a record to common names."""
     found: dict[str, list[str]] = {}
     for name, places in (UNIMARC if unimarc else MARC21).items():
         values = [
@@ -132,23 +116,17 @@ def describe(record: Sequence[MarcField], *, unimarc: bool) -> Described:
         ]
         found[name] = list(dict.fromkeys(value for value in values if value))
     found["isbn"] = [isbn for value in found["isbn"] if (isbn := _isbn(value))]
-    number = next((field.value for field in _all(fields, "001") if field.value), "")
-    texts = {name: "\n".join(found.pop(name)) for name in ("annotation", "contents")}
-    title = " = ".join(found.pop("title")) or _late_title(fields)
-    named: Fields = {"title": title} if title else {}
-    named |= {"authors": list[Scalar](found.pop("authors"))}
-    if year := _year(fields, unimarc=unimarc):
-        named["year"] = year
-    languages = _languages(fields, unimarc=unimarc)
-    for name, values in {**found, "language": languages}.items():
-        named[name] = "; ".join(values) if name in _ONE else list[Scalar](values)
-        if len(values) == 1:
-            named[name] = values[0]
-    kept = {name: value for name, value in named.items() if value}
-    # Readers ask in the language of their library: "год", not "year".
-    spoken = _catalogued_in(fields, unimarc=unimarc) or "".join(languages[:1])
-    labels = find_language(spoken).messages.get("fields", {})
-    return Described(number, title, kept, texts["annotation"], texts["contents"], labels)
+    return found | {"language": _languages(fields, unimarc=unimarc)}
+
+
+def _named(found: dict[str, list[str]], title: str, year: int | None) -> Fields:
+    """Return what is there of the fields of a record in the order in which they are shown."""
+    named: Fields = {"title": title, "authors": list[Scalar](found["authors"]), "year": year or ""}
+    for name, values in found.items():
+        if name not in _APART:
+            joined = "; ".join(values) if name in _ONE else list[Scalar](values)
+            named[name] = values[0] if len(values) == 1 else joined
+    return {name: value for name, value in named.items() if value}
 
 
 def _own_script(field: MarcField) -> MarcField:
@@ -199,15 +177,13 @@ def _trimmed(value: str) -> str:
 
 def _late_title(fields: Sequence[MarcField]) -> str:
     """Return what else names a record: a damaged title, or the heading of an authority record."""
-    for tag in ("245", "200"):
-        for field in _all(fields, tag):
-            if title := _trimmed(" ".join(value for _, value in field.subfields)):
-                return title
-    for tag in _LATE_TITLES:
-        for field in _all(fields, tag):
-            if title := _value(field, "abt", "title"):
-                return title
-    return ""
+    damaged = (field for tag in ("245", "200") for field in _all(fields, tag))
+    headings = (field for tag in _LATE_TITLES for field in _all(fields, tag))
+    titles = chain(
+        (_trimmed(" ".join(value for _, value in field.subfields)) for field in damaged),
+        (_value(field, "abt", "title") for field in headings),
+    )
+    return next(filter(None, titles), "")
 
 
 def _isbn(value: str) -> str:
@@ -223,16 +199,14 @@ def _year(fields: Sequence[MarcField], *, unimarc: bool) -> int | None:
             for found, value in field.subfields:
                 if found == code and (match := _YEAR.search(value)):
                     return int(match.group())
-    coded = _coded(fields, "100", 9, 13) if unimarc else _control(fields, 7, 11)
+    coded = _coded(fields, 9, 13) if unimarc else _control(fields, 7, 11)
     return int(coded) if _YEAR.fullmatch(coded) else None
 
 
 def _languages(fields: Sequence[MarcField], *, unimarc: bool) -> list[str]:
     codes = [
         value.lower()[at : at + 3]
-        for field in _all(fields, "101" if unimarc else "041")
-        for code, value in field.subfields
-        if code == "a"
+        for value in _subfields(fields, "101" if unimarc else "041", "a")
         for at in range(0, len(value), 3)
     ]
     codes += [] if unimarc or codes else [_control(fields, 35, 38)]
@@ -241,11 +215,7 @@ def _languages(fields: Sequence[MarcField], *, unimarc: bool) -> list[str]:
 
 def _catalogued_in(fields: Sequence[MarcField], *, unimarc: bool) -> str:
     """Return the language that the catalogue itself is written in, or ""."""
-    if unimarc:
-        code = _coded(fields, "100", 22, 25)
-    else:
-        pairs = (pair for field in _all(fields, "040") for pair in field.subfields)
-        code = next((value for name, value in pairs if name == "b"), "")
+    code = _coded(fields, 22, 25) if unimarc else next(_subfields(fields, "040", "b"), "")
     return LANGUAGES.get(code.lower(), "")
 
 
@@ -253,12 +223,12 @@ def _control(fields: Sequence[MarcField], start: int, end: int) -> str:
     return next((field.value[start:end] for field in fields if field.tag == "008"), "")
 
 
-def _coded(fields: Sequence[MarcField], tag: str, start: int, end: int) -> str:
-    for field in _all(fields, tag):
-        for code, value in field.subfields:
-            if code == "a":
-                return value[start:end]
-    return ""
+def _coded(fields: Sequence[MarcField], start: int, end: int) -> str:
+    return next(_subfields(fields, "100", "a"), "")[start:end]
+
+
+def _subfields(fields: Sequence[MarcField], tag: str, code: str) -> Iterator[str]:
+    return (value for f in _all(fields, tag) for found, value in f.subfields if found == code)
 
 
 # A record that can be read, or why it cannot.
@@ -378,27 +348,32 @@ def _document(
 ) -> ParsedDocument:
     if isinstance(found, DocumentError):
         raise found
-    said = describe(found, unimarc=unimarc)
-    if not said.title:
+    fields = [_own_script(field) for field in found]
+    said = _values(fields, unimarc=unimarc)
+    title = " = ".join(said["title"]) or _late_title(fields)
+    if not title:
         raise DocumentError("no title and no heading in this record")
-    document_id = said.number or f"{relative}#{number}"
+    own = next((field.value for field in _all(fields, "001") if field.value), "")
+    document_id = own or f"{relative}#{number}"
     content = hash(json.dumps([(f.tag, f.value, f.subfields) for f in found]))
     earlier, same = seen.setdefault(document_id, (number, content))
     if earlier != number:
         if same == content:
             raise DocumentError(f"the same as record {earlier} ({document_id})")
         document_id = f"{relative}#{number}"
+    # Readers ask in the language of their library: "год", not "year".
+    spoken = _catalogued_in(fields, unimarc=unimarc) or "".join(said["language"][:1])
     document = record_fields.record(
         relative,
         document_id,
-        said.fields,
-        title=said.title[:300],
+        _named(said, title, _year(fields, unimarc=unimarc)),
+        title=title[:300],
         format_name=format_name,
-        labels=said.labels,
+        labels=find_language(spoken).messages.get("fields", {}),
     )
     texts = []
-    if said.annotation:
-        texts.append(Block(text=said.annotation, kind="annotation"))
-    if said.contents:
-        texts.append(Block(text=said.contents, section="Contents"))
+    if said["annotation"]:
+        texts.append(Block(text="\n".join(said["annotation"]), kind="annotation"))
+    if said["contents"]:
+        texts.append(Block(text="\n".join(said["contents"]), section="Contents"))
     return document.model_copy(update={"blocks": [*document.blocks, *texts]})

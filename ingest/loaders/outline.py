@@ -87,6 +87,23 @@ def raised(text: str) -> str:
     return bare.translate(_TABLE) if all(c in _PLAIN for c in bare) else text
 
 
+def grouped(text: str) -> str:
+    """Return a part of a formula, in brackets when it is more than a name or a number."""
+    text = text.strip()
+    return text if text.isalnum() else f"({text})"
+
+
+def lowered(text: str) -> str:
+    """Return what stands below in a formula, or ""."""
+    return f"_{grouped(text)}" if text.strip() else ""
+
+
+def lifted(text: str) -> str:
+    """Return what stands above in a formula, or ""."""
+    short = raised(text.strip())
+    return short if short != text.strip() or not short else f"^{grouped(text)}"
+
+
 # The program that put the picture in left its name or its path.
 _PATH = re.compile(r"://|^\S*[\\/]|^[A-Za-z]:\\|\.\w{2,5}$")
 _WORD = re.compile(r"[^\W\d_]+")

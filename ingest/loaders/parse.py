@@ -15,12 +15,11 @@ from ingest.loaders.formats import (
     suffix_of,
     suffix_of_content,
 )
-from ingest.loaders.limits import LoadLimits, because, unreadable
+from ingest.loaders.limits import MB, LoadLimits, because, unreadable
 from ingest.loaders.records.record_fields import limited_fields
 from ingest.loaders.text.encoding import decode
 from ingest.types import Loaded, LoadFailure
 
-_MB = 2**20
 # What their loaders know better: XHTML is XML, and a record or a letter may begin with a tag.
 _BEGIN_AS_HTML = {"xml", "mail", "mbox", "csv", "jsonl", "json", "notebook"}
 
@@ -84,10 +83,10 @@ def check_size(size: int, name: str, limits: LoadLimits) -> None:
         raise DocumentError("the file is empty")
     records = name in FORMATS and FORMATS[name].records
     most = max(limits.max_records_mb, limits.max_file_mb) if records else limits.max_file_mb
-    if size > most * _MB:
+    if size > most * MB:
         setting = "ingest.max_records_mb" if records else "ingest.max_file_mb"
         raise DocumentError(
-            f"the file is {size / _MB:.0f} MB; the limit is {most:g} MB ({setting}); split the"
+            f"the file is {size / MB:.0f} MB; the limit is {most:g} MB ({setting}); split the"
             " file or raise it"
         )
 

@@ -18,7 +18,7 @@ from pypdfium2 import raw
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
-from ingest.loaders.limits import LoadLimits, because
+from ingest.loaders.limits import LoadLimits, because, check_pages
 from ingest.loaders.text.plain_text import first_short_line
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 
@@ -134,7 +134,7 @@ def _joined(text: str, line: str) -> str:
 
 
 # A space of justified text is far narrower than a line is high.
-_MIN_GAP = 1.3
+_MIN_GAP = 1.3  # heights of a line; chosen, not measured
 _SPACE = re.compile(r"(?<=\S) (?=\S)")
 
 
@@ -306,7 +306,7 @@ def _read(path: Path, limits: LoadLimits) -> _Read:
     pages: list[str] | None = None
     for reader in (_with_pdfium, _with_pypdf):
         try:
-            pages, described, pictures = reader(path, limits.max_pages)
+            pages, described, pictures = reader(path, limits)
         except (DocumentError, MemoryError):
             raise
         except Exception as error:  # damaged files raise anything
@@ -319,15 +319,7 @@ def _read(path: Path, limits: LoadLimits) -> _Read:
     raise DocumentError(f"the PDF is damaged; neither parser can open it{failures[-1]}")
 
 
-def _check_pages(count: int, max_pages: int) -> None:
-    if count > max_pages:
-        raise DocumentError(
-            f"the PDF has {count} pages; the limit is {max_pages} (ingest.max_pages); split it"
-            " or raise it"
-        )
-
-
-def _with_pdfium(path: Path, max_pages: int) -> _Read:
+def _with_pdfium(path: Path, limits: LoadLimits) -> _Read:
     try:
         document = pypdfium2.PdfDocument(path)
     except pypdfium2.PdfiumError as error:
@@ -335,7 +327,7 @@ def _with_pdfium(path: Path, max_pages: int) -> _Read:
             raise DocumentError(_PASSWORD) from error
         raise
     try:
-        _check_pages(len(document), max_pages)
+        check_pages(len(document), "PDF", "pages", limits)
         pages, pictures = [], []
         for index in range(len(document)):
             page = document[index]
@@ -369,9 +361,9 @@ def _text(page: Any) -> str:  # noqa: ANN401 (a text page of pypdfium2)
     return with_tabs(page, whole) if same else inside
 
 
-def _with_pypdf(path: Path, max_pages: int) -> _Read:
+def _with_pypdf(path: Path, limits: LoadLimits) -> _Read:
     with _pypdf(path) as reader:
-        _check_pages(len(reader.pages), max_pages)
+        check_pages(len(reader.pages), "PDF", "pages", limits)
         pages = [_page_text(page) for page in reader.pages]
         info = {str(key).lstrip("/"): value for key, value in (reader.metadata or {}).items()}
     return pages, _described(info), []

@@ -25,10 +25,10 @@ from xlrd.sheet import Sheet as XlsSheet
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
-from ingest.loaders.formats import is_binary
+from ingest.loaders.formats import OLE_MAGIC, is_binary
 from ingest.loaders.limits import LoadLimits, damage_named
 from ingest.loaders.office import ooxml
-from ingest.loaders.office.ole import OLE_MAGIC, is_ole, kind_of
+from ingest.loaders.office.ole import is_ole, kind_of
 from ingest.loaders.records import csv_file
 from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
 from ingest.loaders.web.xml_tree import attribute, child, children, parse_xml

@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import DocumentError
-from ingest.loaders.limits import LoadLimits
+from ingest.loaders.limits import MB, LoadLimits
 from ingest.loaders.web.xml_tree import check_xml
 
-_MB = 2**20
-_CHUNK = 1 << 16
+_CHUNK = 1 << 16  # bytes read at once; chosen, not measured
 # A small member may well be mostly blanks: the ratio says something of large ones only.
-_SMALL = _MB
+_SMALL = MB
 _LOCAL_HEADER = 30  # bytes before a member's name, as the format has it
 _XML = (".xml", ".rels", ".opf", ".ncx", ".xhtml", ".vml", ".svg")
 _ENCRYPTED = 0x1  # a flag of the format
@@ -56,7 +55,7 @@ class ZipBudget:
 
     def would_fit(self, size: int) -> None:
         """Raise DocumentError when that many bytes more would be over the limit."""
-        if self._bytes + size > self._limits.zip_total_mb * _MB:
+        if self._bytes + size > self._limits.zip_total_mb * MB:
             raise ZipBudgetError(
                 f"the ZIP container unpacks to more than {self._limits.zip_total_mb:g} MB"
                 " (ingest.zip_total_mb)"
@@ -111,17 +110,15 @@ class SafeZip:
         counts = Counter(entry.orig_filename for entry in self._zip.infolist())
         return [name for name, count in counts.items() if count > 1]
 
-    def size(self, name: str) -> int:
-        """Return the size a member claims to unpack to, in bytes; no more than that is read."""
-        return self._entry(name).file_size
-
     def read(self, name: str) -> bytes:
         """Return the content of a member; raise DocumentError for one that is absent or refused."""
         return b"".join(self.chunks(name))
 
     def chunks(self, name: str) -> Iterator[bytes]:
         """Yield the content of a member in pieces of at most 64 KB."""
-        entry = self._entry(name)
+        if name not in self._entries:
+            raise DocumentError(f"the ZIP container has no member {name!r}")
+        entry = self._entries[name]
         self._check_member(entry)
         seen = 0
         try:
@@ -146,11 +143,6 @@ class SafeZip:
         for name in self.names():
             if name.lower().endswith(_XML):
                 check_xml(self.chunks(name))
-
-    def _entry(self, name: str) -> zipfile.ZipInfo:
-        if name not in self._entries:
-            raise DocumentError(f"the ZIP container has no member {name!r}")
-        return self._entries[name]
 
     def _check(self) -> None:
         entries = self._zip.infolist()

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 SCRATCH = "carrel-parser-"
-_ROOT = Path(__file__).resolve().parents[2]
-_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
+ROOT = Path(__file__).resolve().parents[2]
+_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000  # CLONE_NEWUSER, CLONE_NEWNET of unshare(2)
 _NO_NEW_PRIVILEGES = 38  # PR_SET_NO_NEW_PRIVS of prctl(2)
 _OPEN_FILES = 64  # chosen, not measured
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -49,8 +49,8 @@ class Confinement:
         """Remember what may be read: the interpreter, its libraries, this code."""
         self.file = ""
         self._scratch = os.path.realpath(tempfile.gettempdir())
-        code = (_ROOT / name for name in ("languages", "core", "ingest"))
-        libraries = (entry for entry in sys.path if entry and Path(entry).resolve() != _ROOT)
+        code = (ROOT / name for name in ("languages", "core", "ingest"))
+        libraries = (entry for entry in sys.path if entry and Path(entry).resolve() != ROOT)
         roots = (*_READABLE, sys.prefix, sys.base_prefix, *libraries, *code, self._scratch)
         self._roots = tuple({os.path.realpath(root) for root in map(str, roots)})
 

@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from core.errors import DocumentError
-from ingest.loaders.limits import LoadLimits
-from ingest.sandbox.confine import SCRATCH
+from ingest.loaders.limits import MB, LoadLimits
+from ingest.sandbox.confine import ROOT, SCRATCH
 from ingest.types import Loaded, LoadFailure, ParsedDocument
 
-_ROOT = Path(__file__).resolve().parents[2]
 _START_S = 30.0  # chosen, not measured
-_CHUNK = 1 << 16
+_CHUNK = 1 << 16  # bytes of the word that it is ready; chosen, not measured
 _PIPE = 1 << 20  # bytes, the most that Linux gives any user
 _READY = b"ready"
 
@@ -48,7 +47,7 @@ class ParserProcess:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=_ROOT,
+            cwd=ROOT,
             env=_environment(self._scratch),
             # Ctrl-C is the parent's to handle.
             start_new_session=True,
@@ -162,20 +161,14 @@ def _widen(pipe: int) -> None:
         return
 
 
-_MB = 2**20
 # One document is JSON of at most max_characters; escapes, fields and metadata take some more.
 _BYTES_PER_CHARACTER = 6
 # All of a file's documents: fields are said twice, and short records have long names.
-_BYTES_PER_BYTE = 64
+_BYTES_PER_BYTE = 64  # chosen, not measured
 
 
 class LostError(Exception):
-    """Say why the process is of no more use."""
-
-    def __init__(self, reason: str) -> None:
-        """Keep the reason, in words for a person."""
-        super().__init__(reason)
-        self.reason = reason
+    """Say why the process is of no more use, in words for a person."""
 
 
 class ParsedFile:
@@ -192,9 +185,9 @@ class ParsedFile:
         self.begun = False
         self._limits = limits
         self._path, self._relative = path, relative
-        self._longest = limits.max_characters * _BYTES_PER_CHARACTER + _MB
+        self._longest = limits.max_characters * _BYTES_PER_CHARACTER + MB
         self._size = path.stat().st_size
-        self._most = self._longest + _BYTES_PER_BYTE * (self._size + limits.zip_total_mb * _MB)
+        self._most = self._longest + _BYTES_PER_BYTE * (self._size + limits.zip_total_mb * MB)
         self._received = 0
         self._waited = 0.0
         self._entered = 0.0
@@ -237,7 +230,7 @@ class ParsedFile:
         left = self._allowed() - self._waited
         of_member = self._limits.timeout_s - (self._waited - self._entered)
         try:
-            line = child.line(min(left, of_member) if self.member else left, self._longest + _MB)
+            line = child.line(min(left, of_member) if self.member else left, self._longest + MB)
         except TimeoutError:
             self._waited += time.monotonic() - started
             if self.member and self._waited < self._allowed():
@@ -260,9 +253,9 @@ class ParsedFile:
 
         An archive has as much as if it were as large as one may be.
         """
-        inside = self._limits.zip_total_mb * _MB if self.member else 0
+        inside = self._limits.zip_total_mb * MB if self.member else 0
         work = int(max(self._size, self._received, inside))
-        return self._limits.timeout_s * (1 + work // int(self._limits.max_file_mb * _MB))
+        return self._limits.timeout_s * (1 + work // int(self._limits.max_file_mb * MB))
 
 
 class Sandbox:
@@ -326,10 +319,10 @@ class Sandbox:
                 if self._ended:
                     return
                 if file.member and file.member != file.after:
-                    yield LoadFailure(path=file.member, reason=lost.reason)
+                    yield LoadFailure(path=file.member, reason=str(lost))
                     file.after = file.member
                 elif file.begun or not served:
-                    raise DocumentError(lost.reason) from None
+                    raise DocumentError(str(lost)) from None
             child = ParserProcess()
 
     def _answers(self, file: ParsedFile, child: ParserProcess) -> Iterator[Loaded]:

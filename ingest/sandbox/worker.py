@@ -20,12 +20,10 @@ from typing import Any, BinaryIO
 
 from ingest.loaders import archive
 from ingest.loaders.formats import FORMATS, format_of
-from ingest.loaders.limits import LoadLimits
+from ingest.loaders.limits import MB, LoadLimits
 from ingest.loaders.parse import parse
 from ingest.sandbox.confine import SCRATCH, Confinement
 from ingest.types import Loaded, LoadFailure
-
-_MB = 2**20
 
 
 def main() -> None:
@@ -72,7 +70,7 @@ class _Job:
         self._limits = LoadLimits.model_validate(job["limits"])
         self._path, self._relative = Path(job["path"]), str(job["relative"])
         self._longest = int(job["longest"])
-        self._step = int(self._limits.max_file_mb * _MB)
+        self._step = int(self._limits.max_file_mb * MB)
         self._after = str(job["after"])
         self._skips = bool(self._after)
         self._sent = 0
@@ -116,7 +114,7 @@ class _Job:
         if len(line) > self._longest:
             assert not isinstance(item, LoadFailure)
             reason = (
-                f"its text and fields take {len(line) / _MB:.0f} MB; the limit is"
+                f"its text and fields take {len(line) / MB:.0f} MB; the limit is"
                 f" {self._limits.max_characters} characters (ingest.max_characters)"
             )
             line = _encoded(LoadFailure(path=item.source, reason=reason))
@@ -132,7 +130,7 @@ class _Job:
         """Members of archives are put into files for loaders that want one; nothing else is."""
         chosen = FORMATS.get(format_of(self._path.name) or "")
         archive = chosen is not None and chosen.writes
-        return int(self._limits.zip_total_mb * _MB) if archive else 0
+        return int(self._limits.zip_total_mb * MB) if archive else 0
 
 
 def _encoded(item: Loaded) -> bytes:
@@ -155,7 +153,7 @@ def _limit(limits: LoadLimits, steps: int, written: int) -> None:
     """Bound memory, writing, and processor time from now on; the parent watches the clock."""
     for kind, value in (
         (resource.RLIMIT_CPU, _seconds(steps * limits.timeout_s)),
-        (resource.RLIMIT_AS, limits.memory_mb * _MB),
+        (resource.RLIMIT_AS, limits.memory_mb * MB),
         (resource.RLIMIT_FSIZE, written),
     ):
         with suppress(ValueError, OSError):
@@ -199,7 +197,7 @@ class _Peak:
 
 def _peak_of_usage() -> float:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (_MB if sys.platform == "darwin" else 1024)
+    return peak / (MB if sys.platform == "darwin" else 1024)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import pytest
 from fakes import FakeEmbedder, write_rows
 
 from core.settings import Settings
+from ingest.enrich import embedded_parts
 from ingest.vectors import EmbeddingInput, embed_missing, passage_vectors
 from models.embeddings import Embedder, SpanEmbedder
 from models.loading import open_embedder
@@ -27,7 +28,8 @@ def model() -> Embedder:
 def passage(
     text: str, *, title: str = "", context: str = "", keywords: str = "", language: str = "en"
 ) -> EmbeddingInput:
-    return EmbeddingInput.of(title, "", text, context, keywords, language)
+    full, start = embedded_parts(title, "", text, context, keywords)
+    return EmbeddingInput(full, start, len(text), language)
 
 
 @pytest.mark.parametrize(

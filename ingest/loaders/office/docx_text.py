@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from core.errors import DocumentError
-from ingest.loaders.outline import picture_text, raised, table_text
+from ingest.loaders.outline import grouped, lifted, lowered, picture_text, raised, table_text
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
 
 if TYPE_CHECKING:
     from docx.document import Document
 
 
-# Elements of lxml, which has no types.
-_MAX_DEPTH_DOCX_MATH = 40
+_MAX_DEPTH_DOCX_MATH = 40  # a bound against hostile nesting; chosen, not measured
 
 
 def linear(element: Element | None, depth: int = 0) -> str:
@@ -33,19 +32,19 @@ def _element_text(element: Element, depth: int) -> str:
     parts = {p: linear(child(element, p), depth) for p in ("e", "sub", "sup", "num", "den", "deg")}
     base, below, above = parts["e"], parts["sub"], parts["sup"]
     if name == "f":
-        return f"{_grouped(parts['num'])}/{_grouped(parts['den'])}"
+        return f"{grouped(parts['num'])}/{grouped(parts['den'])}"
     if name in ("sSup", "sSub", "sSubSup"):
-        return f"{base}{_below(below)}{_above(above)}"
+        return f"{base}{lowered(below)}{lifted(above)}"
     if name == "sPre":
-        return f"{_below(below)}{_above(above)}{base}"
+        return f"{lowered(below)}{lifted(above)}{base}"
     if name == "rad":
         degree = parts["deg"].strip()
-        return f"{'√' if degree in ('', '2') else raised(degree) + '√'}{_grouped(base)}"
+        return f"{'√' if degree in ('', '2') else raised(degree) + '√'}{grouped(base)}"
     if name == "nary":
-        return f"{_sign(element, 'chr', '∫')}{_below(below)}{_above(above)} {base}"
+        return f"{_sign(element, 'chr', '∫')}{lowered(below)}{lifted(above)} {base}"
     if name in ("limLow", "limUpp"):
         limit = linear(child(element, "lim"), depth)
-        return f"{base}{_below(limit) if name == 'limLow' else _above(limit)} "
+        return f"{base}{lowered(limit) if name == 'limLow' else lifted(limit)} "
     if name == "func":
         return f"{linear(child(element, 'fName'), depth)} {base}"
     return _rows(element, name, depth)
@@ -67,22 +66,6 @@ def _sign(element: Element, name: str, default: str) -> str:
     properties = next((p for p in element if local_name(p).endswith("Pr")), None)
     found = child(properties, name)
     return default if found is None else attribute(found, "val")
-
-
-def _grouped(text: str) -> str:
-    text = text.strip()
-    return text if text.isalnum() else f"({text})"
-
-
-def _below(text: str) -> str:
-    return f"_{_grouped(text)}" if text.strip() else ""
-
-
-def _above(text: str) -> str:
-    if not text.strip():
-        return ""
-    short = raised(text.strip())
-    return short if short != text.strip() else f"^{_grouped(text)}"
 
 
 # Elements of lxml, which has no types.
@@ -217,13 +200,17 @@ def _cell(cell: Element, read_text: Callable[[Element], str], depth: int) -> str
 
 def part_of(document: Document, kind: str) -> Element | None:
     """Return the root of the styles or the numbering, or None where it is missing or damaged."""
-    for relation in document.part.rels.values():
-        if not relation.is_external and relation.reltype.endswith(f"/{kind}"):
-            try:
-                return parse_xml(relation.target_part.blob)
-            except (DocumentError, KeyError, ValueError):
-                return None
-    return None
+    named = (one for one in document.part.rels.values() if one.reltype.endswith(f"/{kind}"))
+    return _root(next((one for one in named if not one.is_external), None))
+
+
+def _root(relation: Any) -> Element | None:  # noqa: ANN401 (a relation of python-docx, or none)
+    if relation is None or relation.is_external:
+        return None
+    try:
+        return parse_xml(relation.target_part.blob)
+    except (DocumentError, KeyError, ValueError):
+        return None
 
 
 def notes(document: Document) -> dict[str, str]:
@@ -231,11 +218,7 @@ def notes(document: Document) -> dict[str, str]:
     found: dict[str, str] = {}
     for relation in document.part.rels.values():
         kind = relation.reltype.rsplit("/", 1)[-1].removesuffix("s")
-        if kind not in _NOTE_KINDS or relation.is_external:
-            continue
-        try:
-            root = parse_xml(relation.target_part.blob)
-        except (DocumentError, KeyError):
+        if kind not in _NOTE_KINDS or (root := _root(relation)) is None:
             continue
         for note in root:
             # The lines that part notes from the text are notes of another type.
@@ -256,9 +239,5 @@ def note_names(element: Element, known: Mapping[str, str]) -> Iterable[str]:
 def charts(element: Element, document: Document) -> Iterator[Element]:
     """Yield the roots of the charts in a paragraph; damaged ones are left out."""
     for part in element.iter(_CHART):
-        related = document.part.rels.get(attribute(part, "id"))
-        if related is not None and not related.is_external:
-            try:
-                yield parse_xml(related.target_part.blob)
-            except (DocumentError, KeyError):
-                continue
+        if (root := _root(document.part.rels.get(attribute(part, "id")))) is not None:
+            yield root

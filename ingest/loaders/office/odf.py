@@ -321,20 +321,17 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
         if _CONTENT not in names:
             raise DocumentError("no OpenDocument file: the container has no content.xml")
         root = parse_xml(container.read(_CONTENT))
-        try:
-            described = _metadata(parse_xml(container.read(_META))) if _META in names else {}
-        except DocumentError:  # the text is what matters
-            described = {}
-        try:
-            styles = parse_xml(container.read(_STYLES)) if _STYLES in names else None
-        except DocumentError:
-            styles = None
-    yield from documents(root, described, relative, limits, styles)
+        described, styles = _part(container, _META), _part(container, _STYLES)
+    known = {} if described is None else metadata_of(described)
+    yield from documents(root, known, relative, limits, styles)
 
 
-def load_flat(root: Element, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
-    """Yield the documents of an OpenDocument file that is one XML file (.fodt, .fods)."""
-    yield from documents(root, _metadata(root), relative, limits)
+def _part(container: SafeZip, name: str) -> Element | None:
+    """Return what stands beside the text, or None where it is missing or damaged."""
+    try:
+        return parse_xml(container.read(name))
+    except DocumentError:  # the text is what matters
+        return None
 
 
 def documents(
@@ -388,7 +385,8 @@ def _slides(deck: Element) -> list[Block]:
     return blocks
 
 
-def _metadata(root: Element) -> dict[str, Any]:
+def metadata_of(root: Element) -> dict[str, Any]:
+    """Return what a meta.xml, or an OpenDocument file that is one XML file, says of itself."""
     meta = next(descendants(root, "meta"), None)
     if meta is None:
         return {}

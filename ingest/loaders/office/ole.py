@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from core.errors import DocumentError
-from ingest.loaders.formats import suffix_of
+from ingest.loaders.formats import OLE_MAGIC, suffix_of
 from ingest.loaders.limits import LoadLimits
 from ingest.types import ParsedDocument
 
-OLE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _STREAMS = {
     "encryptedpackage": "encrypted",
     "worddocument": "doc",

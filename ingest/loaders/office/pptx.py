@@ -10,7 +10,7 @@ from pptx import Presentation
 from pptx.enum.shapes import PP_PLACEHOLDER
 
 from core.errors import DocumentError
-from ingest.loaders.limits import LoadLimits, because, damage_named
+from ingest.loaders.limits import LoadLimits, because, check_pages, damage_named
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import linear
 from ingest.loaders.office.ooxml import chart_rows
@@ -73,7 +73,7 @@ def picture_of(shape: Element) -> str:
 Shape = Any
 _MAX_DEPTH = 20  # a bound against hostile nesting; chosen, not measured
 # Shapes whose tops differ by less than this share of the slide stand beside each other.
-_SAME_LINE = 0.04
+_SAME_LINE = 0.04  # chosen, not measured
 _DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}relIds"
 _DIAGRAM_DATA = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}dm"
 _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -113,11 +113,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 def _slides(deck: Any, limits: LoadLimits) -> Iterator[tuple[Any, str]]:  # noqa: ANN401
     """Yield each slide, or why it is not read."""
     ids = list(deck.slides._sldIdLst)
-    if len(ids) > limits.max_pages:
-        raise DocumentError(
-            f"the PPTX has {len(ids)} slides; the limit is {limits.max_pages} (ingest.max_pages);"
-            " split it or raise it"
-        )
+    check_pages(len(ids), "PPTX", "slides", limits)
     for entry in ids:
         try:
             slide = deck.part.related_slide(entry.rId)

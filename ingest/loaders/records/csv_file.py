@@ -34,19 +34,16 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     table = _Table(TextFile(path, suffix_of(path.name), limits.max_records_mb), limits)
     header, numeric = table.header, table.numeric
     id_name, title_name = record_fields.find_id(header), find_title(header)
-    # Hashes: the ids of a long file would take more memory than anything else.
-    first_line: dict[int, int] = {}
+    seen: dict[int, int] = {}
     for number, (line, row) in enumerate(table.rows(), start=1):
-        if len(row) != len(header):
-            reason = f"{len(row)} cells where the header has {len(header)}"
-            yield LoadFailure(path=f"{relative}:{line}", reason=reason)
-            continue
-        values = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
-        document_id = (id_name and values[id_name]) or f"{relative}#{number}"
-        earlier = first_line.setdefault(hash(document_id), line)
-        if earlier != line:
-            reason = f"the id {document_id!r} is already used on line {earlier}"
-            yield LoadFailure(path=f"{relative}:{line}", reason=reason)
+        try:
+            if len(row) != len(header):
+                raise DocumentError(f"{len(row)} cells where the header has {len(header)}")
+            values = {name: cell.strip() for name, cell in zip(header, row, strict=True)}
+            document_id = (id_name and values[id_name]) or f"{relative}#{number}"
+            record_fields.check_new(seen, document_id, line, "on line")
+        except DocumentError as error:
+            yield LoadFailure(path=f"{relative}:{line}", reason=error.rule)
             continue
         fields: record_fields.Fields = {
             name: numeric[name](value) if name in numeric and name != id_name else value

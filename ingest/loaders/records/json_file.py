@@ -24,7 +24,7 @@ from ingest.types import Loaded, LoadFailure, ParsedDocument
 _DOCUMENT_KEYS = {"_id", "id", "title", "text", "metadata"}
 # Passages name their article, address or page; an author, a year, pages and a rating are an entry
 # of a catalogue.
-_LEAST_DESCRIBED = 4
+_LEAST_DESCRIBED = 4  # chosen, not measured
 _ESCAPE = len("\\u0416")
 _MARKDOWN = re.compile(r"^(?:#{1,6} \S|```|~~~)", re.M)
 
@@ -35,8 +35,7 @@ def load_lines(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded
     The file is read as a stream; a line may have 6 characters (an escape) for each of its text.
     """
     text = TextFile(path, suffix_of(path.name), limits.max_records_mb)
-    # Hashes: the ids of a long file would take more memory than anything else.
-    first_line: dict[int, int] = {}
+    seen: dict[int, int] = {}
     longest = _ESCAPE * limits.max_characters
     for number, (line, whole) in enumerate(text.lines(longest), start=1):
         if not line.strip():
@@ -48,13 +47,9 @@ def load_lines(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded
                     f" {limits.max_characters} (ingest.max_characters)"
                 )
             document = _line_document(relative, number, line)
+            record_fields.check_new(seen, document.document_id, number, "on line")
         except DocumentError as error:
             yield LoadFailure(path=f"{relative}:{number}", reason=error.rule)
-            continue
-        earlier = first_line.setdefault(hash(document.document_id), number)
-        if earlier != number:
-            reason = f"the id {document.document_id!r} is already used on line {earlier}"
-            yield LoadFailure(path=f"{relative}:{number}", reason=reason)
         else:
             yield document
 
@@ -106,7 +101,7 @@ def _prose(relative: str, document_id: str, found: dict[str, Any]) -> ParsedDocu
         title = title or first_short_line(text) or document_id
     return ParsedDocument(
         document_id=document_id,
-        source=_source(relative, document_id),
+        source=record_fields.source_of(relative, document_id),
         title=title,
         format="jsonl",
         blocks=blocks,
@@ -137,10 +132,6 @@ def _line_record(relative: str, document_id: str, found: dict[str, Any]) -> Pars
 def _first_text(fields: record_fields.Fields) -> str:
     short = (value for value in fields.values() if isinstance(value, str) and len(value) <= 200)
     return next((value for value in short if any(c.isalpha() for c in value)), "")
-
-
-def _source(relative: str, document_id: str) -> str:
-    return f"{relative}#{document_id.removeprefix(relative + '#')}"
 
 
 _MAX_DEPTH = 50  # a bound against hostile nesting; chosen, not measured
@@ -179,7 +170,7 @@ def _invalid(error: Exception) -> DocumentError:
 def _array(relative: str, text: str) -> Iterator[Loaded]:
     """Yield the records of an array; the first damage ends it and is named."""
     others: list[Any] = []
-    seen: dict[str, int] = {}
+    seen: dict[int, int] = {}
     number = 0
     at = _skip(text, text.index("[") + 1)
     while at < len(text) and text[at] != "]":
@@ -212,22 +203,18 @@ def _skip(text: str, at: int) -> int:
     return at
 
 
-def _record(relative: str, number: int, item: dict[str, Any], seen: dict[str, int]) -> Loaded:
-    path = f"{relative}: item {number}"
+def _record(relative: str, number: int, item: dict[str, Any], seen: dict[int, int]) -> Loaded:
     try:
         document = line_document(relative, number, item)
+        record_fields.check_new(seen, document.document_id, number, "by item")
     except DocumentError as error:
-        return LoadFailure(path=path, reason=error.rule)
-    earlier = seen.setdefault(document.document_id, number)
-    if earlier != number:
-        reason = f"the id {document.document_id!r} is already used by item {earlier}"
-        return LoadFailure(path=path, reason=reason)
+        return LoadFailure(path=f"{relative}: item {number}", reason=error.rule)
     return document.model_copy(update={"format": "json"})
 
 
 def _value(relative: str, found: object) -> Iterator[Loaded]:
     rows, rest = _rows(found)
-    seen: dict[str, int] = {}
+    seen: dict[int, int] = {}
     for number, row in enumerate(rows, start=1):
         yield _record(relative, number, row, seen)
     if not rows or _has_prose(rest, 0):

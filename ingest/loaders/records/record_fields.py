@@ -38,6 +38,21 @@ def find_id(names: Iterable[str]) -> str | None:
     return listed[0] if listed and listed[0].lower().endswith("_id") else None
 
 
+def source_of(relative: str, document_id: str) -> str:
+    """Return what a person is shown of a record: its file, and its id there."""
+    return f"{relative}#{document_id.removeprefix(relative + '#')}"
+
+
+def check_new(seen: dict[int, int], document_id: str, number: int, place: str) -> None:
+    """Raise DocumentError for an id that a record of the file has already; else note its place.
+
+    Hashes are kept: the ids of a long file would take more memory than anything else.
+    """
+    earlier = seen.setdefault(hash(document_id), number)
+    if earlier != number:
+        raise DocumentError(f"the id {document_id!r} is already used {place} {earlier}")
+
+
 def first_text(fields: Mapping[str, object], id_name: str | None) -> str:
     """Return the first text among the fields that is not the id, or ""."""
     return next((v for name, v in fields.items() if isinstance(v, str) and name != id_name), "")
@@ -100,7 +115,7 @@ def record(
     }
     return ParsedDocument(
         document_id=document_id,
-        source=f"{relative}#{document_id.removeprefix(relative + '#')}",
+        source=source_of(relative, document_id),
         title=title,
         format=format_name,
         blocks=_blocks(fields, title, labels),
@@ -154,7 +169,7 @@ def shown_value(value: Scalar | list[Scalar]) -> str:
 
 # A file with too many fields is refused before any of it is kept where that shows in so many
 # documents, or so much of their text; later it ends there, like a file that is damaged there.
-_FIRST_DOCUMENTS = 1000
+_FIRST_DOCUMENTS = 1000  # chosen, not measured
 _FIRST_CHARACTERS = 4_000_000  # held in memory; chosen, not measured
 
 

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from core.errors import DocumentError
 from ingest.loaders.formats import is_binary, kind_of
+from ingest.loaders.limits import MB
 from ingest.loaders.text import legacy_encoding
 
 # UTF-32-LE first: its mark begins with that of UTF-16-LE.
@@ -30,10 +31,9 @@ _DECLARED = re.compile(
 )
 _DECLARED_WITHIN = 4096  # bytes; chosen, not measured
 _SAMPLE = 200_000  # bytes; chosen, not measured
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # bytes read at once; chosen, not measured
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\x80-\x84\x86-\x9f]")
 _MAX_CONTROL_SHARE = 0.02  # more is no text; source not recorded
-_MB = 2**20
 _DAMAGED_GZIP = (EOFError, zlib.error, gzip.BadGzipFile)
 
 
@@ -53,7 +53,7 @@ class TextFile:
     def __init__(self, path: Path, suffix: str, max_mb: float) -> None:
         """Find the encoding; raise DocumentError for binary content and more than `max_mb`."""
         self._path = path
-        self._most = int(max_mb * _MB)
+        self._most = int(max_mb * MB)
         try:
             with self._open() as handle:
                 scan = _scan(handle, self._most)
@@ -134,10 +134,10 @@ def _foreign(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool = 
 def _encoding(scan: _Scan, suffix: str) -> str:
     """Name the encoding; raise DocumentError when the content is not text."""
     name = None if is_binary(scan.head) else _named(scan)
-    if name is None:
-        raise _binary(scan, suffix)
-    if _controls(scan.head, name):
-        raise _binary(scan, suffix)
+    if name is None or _controls(scan.head, name):
+        kind = kind_of(scan.head)
+        said = f": it is {kind}" if kind else ""
+        raise DocumentError(f"binary content in a {suffix or 'text'} file{said}")
     return name
 
 
@@ -145,12 +145,6 @@ def _controls(head: bytes, name: str = "utf-8") -> bool:
     """Tell whether what decoding gives has more control characters than text does."""
     sample = head.decode(name, errors="replace")
     return len(_CONTROL.findall(sample)) > _MAX_CONTROL_SHARE * max(len(sample), 100)
-
-
-def _binary(scan: _Scan, suffix: str) -> DocumentError:
-    kind = kind_of(scan.head)
-    said = f": it is {kind}" if kind else ""
-    return DocumentError(f"binary content in a {suffix or 'text'} file{said}")
 
 
 def _named(scan: _Scan) -> str | None:

@@ -73,7 +73,7 @@ MARKS = frozenset("«»„“”‘’–—…№§©®°·•€£±¿¡™´�
 CJK_MARKS = frozenset("。，、；：？！「」『』（）《》“”‘’—…·〈〉【】　～")
 
 
-_BAD = -5.0
+_BAD = -5.0  # of a character that no text has; source not recorded
 
 
 def score(text: str, latin: frozenset[str] = WESTERN) -> float:
@@ -196,7 +196,7 @@ _SAMPLE = 6_000  # bytes; chosen, not measured
 _FROM_HIGH = re.compile(rb"[\x80-\xff][^\r\n]{0,6000}")
 _LINE_END = re.compile(rb"[\r\n]")
 _BEFORE = 200  # bytes; chosen, not measured
-_LEAST = -0.5
+_LEAST = -0.5  # a score below it is no text; source not recorded
 _CHINESE = ("gb18030", "big5", "cp949")
 _KANA_COST = 0.5  # for each share of kana in Chinese text; source not recorded
 _BELIEVED = 0.15  # for the encoding that a file names itself; source not recorded

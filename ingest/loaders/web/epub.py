@@ -171,8 +171,8 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
                     most = f"{limits.max_characters} characters (ingest.max_characters)"
                     raise DocumentError(f"more than {most}")
             except DocumentError as error:
-                path = f"{relative}: {name or f'item {at} of the spine'}"
-                yield LoadFailure(path=path, reason=error.rule)
+                lost = f"{relative}: {name or f'item {at} of the spine'}"
+                yield LoadFailure(path=lost, reason=error.rule)
     if not blocks:
         raise DocumentError("no text in any file of the book; if its pages are images, OCR them")
     described = package.described
@@ -186,9 +186,8 @@ def _chapter(container: SafeZip, package: Package, name: str) -> Iterator[Block]
         return
     text = decode(container.read(name), posixpath.splitext(name)[1])
     chapter = package.titles.get(name, "")
-    for document in html.load(name, text):
-        for block in document.blocks:
-            yield block.model_copy(update={"section": _section(chapter, block)})
+    for block in html.blocks_of(text):
+        yield block.model_copy(update={"section": _section(chapter, block)})
 
 
 def _section(chapter: str, block: Block) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ingest.loaders import metadata
-from ingest.loaders.outline import Outline, ordinal, raised, table_text
+from ingest.loaders.outline import Outline, grouped, lifted, lowered, ordinal, raised, table_text
 from ingest.types import Block, ParsedDocument
 
 _MAX_MATH_DEPTH = 40  # a bound against hostile nesting; chosen, not measured
@@ -36,31 +36,22 @@ def _linear(node: LexborNode, depth: int) -> str:
     first, second, third = [*parts, "", "", ""][:3]
     match node.tag:
         case "mfrac":
-            return f"{_grouped(first)}/{_grouped(second)}"
+            return f"{grouped(first)}/{grouped(second)}"
         case "msup" | "mover":
-            return f"{first}{_exponent(second)}"
+            return f"{first}{lifted(second)}"
         case "msub" | "munder":
-            return f"{first}_{_grouped(second)}"
+            return f"{first}{lowered(second)}"
         case "msubsup" | "munderover":
-            return f"{first}_{_grouped(second)}{_exponent(third)}"
+            return f"{first}{lowered(second)}{lifted(third)}"
         case "msqrt":
-            return f"√{_grouped(''.join(parts))}"
+            return f"√{grouped(''.join(parts))}"
         case "mroot":
-            return f"{raised(second)}√{_grouped(first)}"
+            return f"{raised(second)}√{grouped(first)}"
         case "mtr":
             return ", ".join(parts)
         case "mtable":
             return f"[{'; '.join(parts)}]"
     return "".join(f" {part} " if part in ("=", "<", ">", "≤", "≥") else part for part in parts)
-
-
-def _grouped(text: str) -> str:
-    return text if text.isalnum() else f"({text})"
-
-
-def _exponent(text: str) -> str:
-    short = raised(text)
-    return short if short != text else f"^{_grouped(text)}"
 
 
 DROPPED = frozenset(
@@ -302,7 +293,7 @@ def _number(node: LexborNode, name: str) -> int | None:
     return int(value) if value.isdecimal() and len(value) < _MAX_DIGITS else None
 
 
-# A part is the main one when it has this share of the words.
+# A part is the main one when it has this share of the words (source not recorded).
 _MAIN = {"main, [role=main]": 0.3, "article": 0.5}
 _MAX_DEPTH = 2000  # a bound against hostile nesting; chosen, not measured
 # Tags whose end may be left out, and those that have none, say nothing about the depth.
@@ -353,6 +344,11 @@ def load(relative: str, text: str) -> Iterator[ParsedDocument]:
     tree = _tree(text)
     blocks, heading = _blocks(tree)
     yield ParsedDocument.of_file(relative, "html", blocks, _metadata(tree), _title(tree), heading)
+
+
+def blocks_of(text: str) -> list[Block]:
+    """Return the blocks of a page that is a part of something else."""
+    return _blocks(_tree(text))[0]
 
 
 def add_html(outline: Outline, fragment: str) -> None:

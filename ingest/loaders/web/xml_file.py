@@ -74,11 +74,7 @@ def feed_documents(found: list[Element], relative: str) -> Iterator[Loaded]:
 
 def html_text(text: str) -> str:
     """Return the words of a piece of HTML."""
-    return "\n\n".join(block.text for block in _html_blocks(text)) if "<" in text else text
-
-
-def _html_blocks(text: str) -> list[Block]:
-    return [block for document in html.load("entry", text) for block in document.blocks]
+    return "\n\n".join(block.text for block in html.blocks_of(text)) if "<" in text else text
 
 
 def _blocks(entry: Element) -> list[Block]:
@@ -87,7 +83,7 @@ def _blocks(entry: Element) -> list[Block]:
             # HTML is written as text; XHTML stands there as elements.
             text = "".join(element.itertext())
             if text.strip():
-                return _html_blocks(text) if "<" in text else [Block(text=text.strip())]
+                return html.blocks_of(text) if "<" in text else [Block(text=text.strip())]
     return []
 
 
@@ -330,7 +326,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     elif name == "FictionBook":
         yield fiction_book(root, relative)
     elif name == "document" and child(root, "body") is not None and "opendocument" in str(root.tag):
-        yield from odf.load_flat(root, relative, limits)
+        yield from odf.documents(root, odf.metadata_of(root), relative, limits)
     elif rows := _repeated(root):
         yield from _records(rows, relative)
     else:
@@ -351,7 +347,7 @@ def _repeated(root: Element) -> list[Element]:
 
 
 def _records(rows: list[Element], relative: str) -> Iterator[Loaded]:
-    seen: dict[str, int] = {}
+    seen: dict[int, int] = {}
     for number, row in enumerate(rows, start=1):
         values: dict[str, list[str]] = {key: [value] for key, value in row.attrib.items()}
         for part in row:
@@ -364,13 +360,13 @@ def _records(rows: list[Element], relative: str) -> Iterator[Loaded]:
         id_name, title_name = record_fields.find_id(fields), find_title(fields)
         document_id = str(fields[id_name]) if id_name else f"{relative}#{number}"
         title = str(fields[title_name]) if title_name else f"{local_name(row)} {number}"
-        path = f"{relative}: {local_name(row)} {number}"
-        earlier = seen.setdefault(document_id, number)
-        if not fields:
-            yield LoadFailure(path=path, reason="no text in this record")
-        elif earlier != number:
-            reason = f"the id {document_id!r} is already used by number {earlier}"
-            yield LoadFailure(path=path, reason=reason)
+        try:
+            record_fields.check_new(seen, document_id, number, "by number")
+            if not fields:
+                raise DocumentError("no text in this record")
+        except DocumentError as error:
+            path = f"{relative}: {local_name(row)} {number}"
+            yield LoadFailure(path=path, reason=error.rule)
         else:
             yield record_fields.record(
                 relative, document_id, fields, title=title[:300], format_name="xml"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from typing import NoReturn
 from xml.etree.ElementTree import Element
 from xml.parsers import expat
 
@@ -62,44 +63,33 @@ def parse_xml(data: bytes) -> Element:
     """
     try:
         root: Element = fromstring(_utf8(data), forbid_dtd=False)
-    except DefusedXmlException as error:
-        raise _entities() from error
+    except DefusedXmlException:
+        _refuse()
     except (ParseError, ValueError, LookupError) as error:
         raise DocumentError(f"the XML is not well formed ({error})") from error
     return root
 
 
-def check_xml(data: bytes | Iterable[bytes]) -> None:
+def check_xml(pieces: Iterable[bytes]) -> None:
     """Raise DocumentError when XML declares entities; pieces are taken until the root begins.
 
     For XML that another parser reads, such as the parts of an OOXML container.
     """
+    roots: list[str] = []  # entities can be declared before the root only
     parser = expat.ParserCreate()
     parser.EntityDeclHandler = _refuse
-    parser.StartElementHandler = _stop
+    parser.StartElementHandler = lambda name, _: roots.append(name)
     try:
-        for piece in [_utf8(data)] if isinstance(data, bytes) else data:
+        for piece in pieces:
             parser.Parse(piece, False)
-    except _RootReachedError:
-        return
+            if roots:
+                return
     except (expat.ExpatError, ValueError, LookupError):
         return  # whoever parses it will say what is wrong
 
 
-class _RootReachedError(Exception):
-    """Entities can be declared before the root only."""
-
-
-def _refuse(*_: object) -> None:
-    raise _entities()
-
-
-def _stop(*_: object) -> None:
-    raise _RootReachedError
-
-
-def _entities() -> DocumentError:
-    return DocumentError(
+def _refuse(*_: object) -> NoReturn:
+    raise DocumentError(
         "the XML declares entities, which can read files or grow without end; they are not read"
     )
 
