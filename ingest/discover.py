@@ -62,7 +62,8 @@ def _walk(root: Path, found: list[_Found], failures: list[LoadFailure]) -> None:
     links: list[_Found] = []
     for folder, names in _folders(root, failures):
         for entry in names:
-            item = _found(root, Path(folder, entry.name))
+            path = Path(folder, entry.name)
+            item = _Found(root, path, storable(path.relative_to(root).as_posix()))
             if entry.is_symlink():
                 links.append(item)
             elif is_unsupported_document(entry.name):
@@ -115,10 +116,6 @@ def _add_link(
             failures.append(LoadFailure(path=link.relative, reason=reason))
     elif target.is_file() and format_of(link.path.name):
         found.append(link)
-
-
-def _found(root: Path, path: Path) -> _Found:
-    return _Found(root, path, storable(path.relative_to(root).as_posix()))
 
 
 def _once(found: list[_Found]) -> Iterator[_Found]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from core.language.detect import detect_language
 from core.language.scan import estimate_tokens
-from ingest.chunkers.choice import Chunkers
+from ingest.chunkers.chunkers import Chunkers
 from ingest.chunkers.packing import Chunker, ChunkSpan
 from ingest.types import ParsedDocument
 from stores.sqlite.catalogue import Collection

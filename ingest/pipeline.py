@@ -20,7 +20,7 @@ from core.fields.ingest import IngestSettings
 from core.memory import release_memory
 from core.settings import Settings
 from ingest.arrange import arrange
-from ingest.chunkers.choice import Chunkers
+from ingest.chunkers.chunkers import Chunkers
 from ingest.discover import SourceFile, check_disk, discover
 from ingest.known import GIVEN, LISTED, NAMED, Known, RunIndex
 from ingest.loaders.limits import LoadLimits
@@ -79,6 +79,8 @@ class Pipeline:
         self._chunkers = Chunkers(settings, embedder, self._embed_sentences)
         self._progress = progress or (lambda stage, done, total: None)
         self._tally = tally or Tally()
+        most = settings.ingest.max_collection_fields
+        usual = IngestSettings.model_fields["max_collection_fields"].default
         self._reading = IngestContext(
             store,
             collection,
@@ -93,7 +95,8 @@ class Pipeline:
                 settings.library.drop_links,
                 LoadLimits.of(settings).decisive(),
                 sorted(acl),
-                *_fields_limit(settings),
+                # Files are read again once there is a limit of a collection's fields.
+                *([] if most == usual else [most]),
             ),
             renames and access.auth is None,
             access,
@@ -212,9 +215,3 @@ class Pipeline:
         """Embed for a chunker, while a batch may be under way in another thread."""
         with self._model_lock:
             return self._embedder.embed_documents(texts)
-
-
-def _fields_limit(settings: Settings) -> tuple[int, ...]:
-    """Return the limit of a collection's fields once it is set: files are then read again."""
-    given = settings.ingest.max_collection_fields
-    return () if given == IngestSettings.model_fields["max_collection_fields"].default else (given,)

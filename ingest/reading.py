@@ -16,6 +16,7 @@ from ingest.discover import SourceFile, fingerprint
 from ingest.enrich import body_hash, chunk_id, document_hash
 from ingest.known import NAMED, Known, RunIndex
 from ingest.loaders.limits import LoadLimits
+from ingest.loaders.outline import SECTION_SEPARATOR
 from ingest.sandbox.pool import Sandbox
 from ingest.steps import Batch, Parsed, Relabelled
 from ingest.summary import ReadFile, Summary
@@ -88,9 +89,6 @@ def _first(text: str, limit: int) -> str:
     return text[: last_boundary(text, 0, limit)].strip()
 
 
-HEADINGS = " › "  # stands between the headings of a section
-
-
 def can_relabel(documents: Iterable[DocumentRow], old: str, new: str) -> bool:
     """Tell whether nothing in the documents but ids and sources can come from the file's name.
 
@@ -111,7 +109,7 @@ def _independent(row: DocumentRow, old: str, new: str, changed: set[str], whole:
         return False
     stated = {row.title, *_leaves(row.metadata), *(value for _, value, _ in row.fields)}
     for chunk in row.chunks:
-        stated.update(chunk.section.split(HEADINGS))
+        stated.update(chunk.section.split(SECTION_SEPARATOR))
     named = any(name in text for name in whole for text in stated)
     return not named and not any(_plain(text) in changed for text in stated)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
 from core.errors import CarrelError, ModelError, OperatorError
-from ingest.chunkers.choice import Chunkers
+from ingest.chunkers.chunkers import Chunkers
 from ingest.enrich import embedded_title, enrich
 from ingest.known import RunIndex
 from ingest.summary import ReadFile, Size, Summary, Tally

@@ -14,8 +14,6 @@ from stores.sqlite.rows import ChunkRow
 from stores.sqlite.writer import UnembeddedChunk
 from stores.store import Store
 
-Advance = Callable[[int, int], None]
-
 
 @dataclass(frozen=True)
 class EmbeddingInput:
@@ -78,7 +76,7 @@ def embed_missing(
     intake: Intake,
     embedder: Embedder,
     batch: int,
-    advance: Advance,
+    advance: Callable[[int, int], None],
     collection_id: int | None = None,
 ) -> int:
     """Embed the chunks that have no vector of this model, and return how many texts that were.

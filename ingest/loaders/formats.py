@@ -120,7 +120,7 @@ FORMATS = {
     "odf": Format("office.odf", (".odt", ".ods", ".odp", ".ott")),
     "epub": Format("web.epub", (".epub",)),
     "rtf": Format("office.rtf", (".rtf",)),
-    "old_office": Format("office.ole", (".doc", ".dot", ".ppt", ".pps")),
+    "old_office": Format("office.ooxml", (".doc", ".dot", ".ppt", ".pps"), "load_old"),
     "mail": Format("mail", (".eml",), writes=True),
     "mbox": Format("mail", (".mbox",), "load_mbox", writes=True),
     "msg": Format("mail", (".msg",), "load_msg", writes=True),

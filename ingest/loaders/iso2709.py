@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from pymarc import Record, marc8_to_unicode
 
@@ -29,13 +29,11 @@ _UNIMARC_SETS = {"79": "cp866", "89": "cp1251", "99": "koi8-r"}
 _WORD_OF_HIGH_BYTES = re.compile(rb"[\x80-\xff]{4}")
 
 
-@dataclass(frozen=True)
-class MarcField:
-    """Hold one field: a control field has a value, a data field indicators and subfields."""
+class MarcField(NamedTuple):
+    """Hold one field: a control field has a value, a data field subfields."""
 
     tag: str
     value: str = ""
-    indicators: str = "  "
     subfields: tuple[tuple[str, str], ...] = ()
 
 
@@ -164,12 +162,11 @@ def decoded(record: RawRecord, decode: Callable[[bytes], str]) -> list[MarcField
         if tag < "010" and tag.isdigit():
             fields.append(MarcField(tag, decode(value).strip()))
             continue
-        indicators, *parts = value.split(SUBFIELD)
-        pairs = [(decode(part[:1]), _text(decode(part[1:]))) for part in parts if part]
-        marks = indicators.decode("ascii", "replace")[:2].ljust(2)
-        fields.append(MarcField(tag, indicators=marks, subfields=tuple(pairs)))
+        _, *parts = value.split(SUBFIELD)  # the indicators say nothing about the text
+        pairs = [
+            (decode(part[:1]), decode(part[1:]).translate(_SORTING).strip())
+            for part in parts
+            if part
+        ]
+        fields.append(MarcField(tag, subfields=tuple(pairs)))
     return fields
-
-
-def _text(value: str) -> str:
-    return value.translate(_SORTING).strip()

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import Message
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.archive import is_document, parse_member
 from ingest.loaders.limits import MB, LoadLimits, damage_named
-from ingest.loaders.office.ole import is_ole
+from ingest.loaders.office.ooxml import is_ole
 from ingest.loaders.text import encoding
 from ingest.loaders.text.plain_text import text_blocks
 from ingest.loaders.web import html
@@ -188,11 +187,7 @@ _TNEF_REASON = (
 class Mail:
     """Hold a message of any mail format: its headers, its text, and what is attached."""
 
-    subject: str = ""
-    sender: str = ""
-    to: str = ""
-    cc: str = ""
-    date: str = ""
+    headers: dict[str, str]
     blocks: list[Block] = field(default_factory=list)
     attachments: list[tuple[str, bytes]] = field(default_factory=list)
 
@@ -209,15 +204,22 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 def documents(mail: Mail, relative: str, format_name: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the document of a message, then those of its attachments, one level deeper."""
+    said = mail.headers
     described = metadata.normalise(
-        {"title": mail.subject, "authors": [mail.sender], "to": mail.to, "updated_at": mail.date}
+        {
+            "title": said["Subject"],
+            "authors": [said["From"]],
+            "to": said["To"],
+            "updated_at": said["Date"],
+        }
     )
     attached = [(name, data) for name, data in mail.attachments if is_document(name)]
-    if not mail.blocks and not attached and not mail.subject:
+    if not mail.blocks and not attached and not said["Subject"]:
         raise DocumentError("an empty e-mail: no subject, no text and no document attached")
-    # A message may be its subject only.
-    blocks = [Block(text=_heading(mail)), *mail.blocks]
-    yield ParsedDocument.of_file(relative, format_name, blocks, described, mail.subject)
+    # A message may be its subject only; "who wrote about X, and when" is asked of mail.
+    heading = "\n".join(f"{name}: {value}" for name, value in said.items() if value)
+    blocks = [Block(text=heading), *mail.blocks]
+    yield ParsedDocument.of_file(relative, format_name, blocks, described, said["Subject"])
     for name, data in attached:
         if data.startswith(_TNEF):
             yield LoadFailure(path=f"{relative}/{name}", reason=_TNEF_REASON)
@@ -225,30 +227,12 @@ def documents(mail: Mail, relative: str, format_name: str, limits: LoadLimits) -
         yield from parse_member(f"{relative}/{name}", data, limits)
 
 
-def _heading(mail: Mail) -> str:
-    """Write the headers as text too: "who wrote about X, and when" is asked of mail."""
-    named = {
-        "Subject": mail.subject,
-        "From": mail.sender,
-        "To": mail.to,
-        "Cc": mail.cc,
-        "Date": mail.date,
-    }
-    return "\n".join(f"{name}: {value}" for name, value in named.items() if value)
-
-
 def read(raw: bytes) -> Mail:
     """Parse a message; broken headers, encodings and boundaries give what can be read."""
     message = email.message_from_bytes(raw, policy=email.policy.default)
-    mail = Mail(
-        subject=_header(message, "subject"),
-        sender=_header(message, "from"),
-        to=_header(message, "to"),
-        cc=_header(message, "cc"),
-        date=_date(message),
-    )
+    headers = {name: _header(message, name.lower()) for name in ("Subject", "From", "To", "Cc")}
     parts = _MailReader().read(message, 0)
-    mail.attachments = parts.attachments
+    mail = Mail(headers | {"Date": _date(message)}, attachments=parts.attachments)
     for kind, text in parts.texts:
         mail.blocks += html.blocks_of(text) if kind == "html" else text_blocks(text)
     names: dict[str, int] = {}
@@ -335,11 +319,13 @@ def _mail(message: OutlookMessage) -> Mail:
     sent = _safe(lambda: message.sent_date)
     recipients = _safe(lambda: [_person(one) for one in message.recipients]) or []
     return Mail(
-        subject=str(_safe(lambda: message.subject) or "").strip(),
-        sender=str(_safe(lambda: message.sender) or "").strip(),
-        to="; ".join(recipients),
-        # An unset date is the beginning of Windows' time.
-        date=sent.isoformat() if sent is not None and sent.year > _FIRST_YEAR else "",
+        {
+            "Subject": str(_safe(lambda: message.subject) or "").strip(),
+            "From": str(_safe(lambda: message.sender) or "").strip(),
+            "To": "; ".join(recipients),
+            # An unset date is the beginning of Windows' time.
+            "Date": sent.isoformat() if sent is not None and sent.year > _FIRST_YEAR else "",
+        },
         blocks=_blocks(message),
         attachments=_attachments(message),
     )
@@ -360,14 +346,11 @@ def _blocks(message: OutlookMessage) -> list[Block]:
 def _attachments(message: OutlookMessage) -> list[tuple[str, bytes]]:
     found = []
     for attachment in _safe(lambda: message.attachments) or ():
-        name, data = _safe(partial(_named_bytes, attachment)) or ("", b"")
+        name = _safe(lambda one=attachment: str(one.file_name or ""))
+        data = _safe(lambda one=attachment: bytes(one.file_bytes or b""))
         if name and data:
             found.append((name.replace("\\", "/").rsplit("/", 1)[-1], data))
     return found
-
-
-def _named_bytes(attachment: Any) -> tuple[str, bytes]:  # noqa: ANN401
-    return str(attachment.file_name or ""), bytes(attachment.file_bytes or b"")
 
 
 def _safe(read: Callable[[], Any]) -> Any:  # noqa: ANN401

@@ -115,7 +115,8 @@ def _values(fields: Sequence[MarcField], *, unimarc: bool) -> dict[str, list[str
             _value(field, codes, name) for tag, codes in places for field in _all(fields, tag)
         ]
         found[name] = list(dict.fromkeys(value for value in values if value))
-    found["isbn"] = [isbn for value in found["isbn"] if (isbn := _isbn(value))]
+    isbns = (match.group() for value in found["isbn"] if (match := _ISBN.search(value)))
+    found["isbn"] = [isbn for one in isbns if (isbn := one.replace(" ", "").strip("-"))]
     return found | {"language": _languages(fields, unimarc=unimarc)}
 
 
@@ -134,7 +135,7 @@ def _own_script(field: MarcField) -> MarcField:
     if field.tag != "880":
         return field
     linked = next((value[:3] for code, value in field.subfields if code == "6"), "880")
-    return MarcField(linked, field.value, field.indicators, field.subfields)
+    return field._replace(tag=linked)
 
 
 def _all(fields: Sequence[MarcField], tag: str) -> list[MarcField]:
@@ -184,11 +185,6 @@ def _late_title(fields: Sequence[MarcField]) -> str:
         (_value(field, "abt", "title") for field in headings),
     )
     return next(filter(None, titles), "")
-
-
-def _isbn(value: str) -> str:
-    match = _ISBN.search(value)
-    return match.group().replace(" ", "").strip("-") if match else ""
 
 
 def _year(fields: Sequence[MarcField], *, unimarc: bool) -> int | None:
@@ -316,8 +312,7 @@ def _from_xml(record: Element) -> list[MarcField]:
                 for part in element
                 if local_name(part) == "subfield"
             )
-            marks = (element.get("ind1") or " ")[:1] + (element.get("ind2") or " ")[:1]
-            fields.append(MarcField(tag, indicators=marks, subfields=pairs))
+            fields.append(MarcField(tag, subfields=pairs))
     return fields
 
 

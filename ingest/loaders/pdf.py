@@ -334,7 +334,8 @@ def _with_pdfium(path: Path, limits: LoadLimits) -> _Read:
             text_page = page.get_textpage()
             pages.append(_text(text_page))
             text_page.close()
-            if not pages[-1].strip() and _has_picture(page):
+            shown = page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_FORM_DEPTH)
+            if not pages[-1].strip() and any(True for _ in shown):
                 pictures.append(index + 1)
             page.close()
         info = document.get_metadata_dict(skip_empty=True)
@@ -345,12 +346,6 @@ def _with_pdfium(path: Path, limits: LoadLimits) -> _Read:
         if index < len(pages):
             pages[index] = f"{pages[index]}\n\n{text}".strip()
     return pages, _described(info), [at for at in pictures if not pages[at - 1].strip()]
-
-
-def _has_picture(page: Any) -> bool:  # noqa: ANN401 (a page of pypdfium2)
-
-    found = page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=_MAX_FORM_DEPTH)
-    return next(iter(found), None) is not None
 
 
 def _text(page: Any) -> str:  # noqa: ANN401 (a text page of pypdfium2)

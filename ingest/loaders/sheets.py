@@ -14,7 +14,7 @@ from core.metadata import find_title
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.outline import SECTION_SEPARATOR, Outline, table_text
 from ingest.loaders.records import record_fields
-from ingest.loaders.records.record_fields import Scalar
+from ingest.loaders.records.record_fields import Fields, Scalar
 from ingest.types import Loaded, LoadFailure, ParsedDocument
 
 Cell = Scalar | None
@@ -155,33 +155,26 @@ class Workbook:
         header = names_of(first)
         id_name, title_name = record_fields.find_id(header), find_title(header)
         for number, cells in rows:
-            fields = {
-                name: cell for name, cell in zip(header, cells, strict=False) if cell is not None
-            }
-            extra = cells[len(header) :]
-            fields |= {
-                f"column {at}": cell
-                for at, cell in enumerate(extra, start=len(header) + 1)
-                if cell is not None
-            }
+            more = (f"column {at}" for at in range(len(header) + 1, len(cells) + 1))
+            named_cells = dict(zip([*header, *more], cells, strict=False))
+            fields: Fields = {name: cell for name, cell in named_cells.items() if cell is not None}
             try:
-                document_id = self._id(sheet, number, fields.get(id_name or ""))
+                document_id = self._id(sheet, number, named_cells.get(id_name or ""))
             except DocumentError as error:
                 yield LoadFailure(path=f"{self._relative}#{sheet}!{number}", reason=error.rule)
                 continue
             named = fields.get(title_name or "") or record_fields.first_text(fields, id_name)
             named = named or f"{sheet}, row {number}"
-            yield self._record(document_id, fields, str(named)[:300], sheet, number)
-
-    def _record(
-        self, document_id: str, fields: dict[str, Scalar], title: str, sheet: str, number: int
-    ) -> ParsedDocument:
-        place = f"{sheet}{SECTION_SEPARATOR}row {number}"
-        document = record_fields.record(
-            self._relative, document_id, dict(fields), title=title, format_name=self._format
-        )
-        blocks = [block.model_copy(update={"section": place}) for block in document.blocks]
-        return document.model_copy(update={"blocks": blocks})
+            document = record_fields.record(
+                self._relative,
+                document_id,
+                fields,
+                title=str(named)[:300],
+                format_name=self._format,
+            )
+            place = {"section": f"{sheet}{SECTION_SEPARATOR}row {number}"}
+            blocks = [block.model_copy(update=place) for block in document.blocks]
+            yield document.model_copy(update={"blocks": blocks})
 
     def _id(self, sheet: str, number: int, given: Cell) -> str:
         """Return the record's own id; two sheets may count from 1, one sheet may not do so twice.

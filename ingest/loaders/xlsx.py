@@ -21,14 +21,12 @@ from openpyxl import Workbook as Book
 from openpyxl.utils.cell import range_boundaries  # type: ignore[import-untyped]
 from xlrd.book import Book as XlsBook  # type: ignore[import-untyped]
 from xlrd.sheet import Cell as XlsCell  # type: ignore[import-untyped]
-from xlrd.sheet import Sheet as XlsSheet
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.formats import OLE_MAGIC, is_binary
 from ingest.loaders.limits import LoadLimits, damage_named
 from ingest.loaders.office import ooxml
-from ingest.loaders.office.ole import is_ole, kind_of
 from ingest.loaders.records import csv_file
 from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
 from ingest.loaders.web.xml_tree import attribute, child, children, parse_xml
@@ -74,12 +72,8 @@ def _xls_sheets(book: XlsBook) -> Iterator[Sheet]:
         merged = [
             (top + 1, left + 1, bottom, right) for top, bottom, left, right in sheet.merged_cells
         ]
-        yield Sheet(sheet.name, _xls_rows(book, sheet), merged, hidden=sheet.visibility != 0)
-
-
-def _xls_rows(book: XlsBook, sheet: XlsSheet) -> Iterator[Row]:
-    for at in range(sheet.nrows):
-        yield at + 1, [_value(book, cell) for cell in sheet.row(at)]
+        rows = enumerate(([_value(book, cell) for cell in row] for row in sheet.get_rows()), 1)
+        yield Sheet(sheet.name, rows, merged, hidden=sheet.visibility != 0)
 
 
 def _value(book: XlsBook, cell: XlsCell) -> Cell:
@@ -142,7 +136,7 @@ _MAX_MERGED = 100_000  # chosen, not measured
 
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the records of the tables of a workbook, and one document with its other sheets."""
-    if is_ole(path) and kind_of(path) == "xls":
+    if ooxml.is_ole(path) and ooxml.kind_of(path) == "xls":
         yield from load_xls(path, relative, limits)
         return
     ooxml.check(path, "XLSX", limits, "xl")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ingest.quality.texts import EXAMPLES, Level, QualityFinding, QualityReport, TextChecks
 from stores.ports import Maintenance
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.quality import Counted, QualityCounts
+from stores.sqlite.quality import Counted
 
 FIRST_YEAR = 1450  # of publication that is believed: about when printing with movable type began
 
@@ -128,7 +128,15 @@ def quality_report(maintenance: Maintenance, collection: Collection) -> QualityR
         checks = TextChecks()
         checks.look(counts.passages())
         totals, kinds = counts.totals(), counts.kinds()
-        found = _counted(counts)
+        found: dict[str, Counted] = {
+            "left_out": counts.left_out(),
+            "failed": counts.failed(),
+            "repeated_annotations": counts.repeated(annotations=True),
+            "repeated_passages": counts.repeated(annotations=False),
+            **{f"lacks_{name}": lacking for name, lacking in counts.lacking().items()},
+            **counts.others(FIRST_YEAR, date.today().year + 1),
+            "same_work": counts.same_work(),
+        }
         languages = counts.languages()
     for code, count in checks.found.counts.items():
         found[code] = count, checks.found.examples[code]
@@ -157,18 +165,6 @@ def quality_report(maintenance: Maintenance, collection: Collection) -> QualityR
         findings=_findings(found, sizes),
         seconds=round(time.monotonic() - started, 3),
     )
-
-
-def _counted(counts: QualityCounts) -> dict[str, Counted]:
-    return {
-        "left_out": counts.left_out(),
-        "failed": counts.failed(),
-        "repeated_annotations": counts.repeated(annotations=True),
-        "repeated_passages": counts.repeated(annotations=False),
-        **{f"lacks_{name}": lacking for name, lacking in counts.lacking().items()},
-        **counts.others(FIRST_YEAR, date.today().year + 1),
-        "same_work": counts.same_work(),
-    }
 
 
 def _findings(found: dict[str, Counted], sizes: dict[str, int]) -> list[QualityFinding]:

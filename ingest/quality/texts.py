@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from core.language.sentences import sentence_spans
+from ingest.clean import PROSE
 from ingest.loaders.records.record_fields import is_annotation_line
 from languages.language import is_spaced
 
@@ -206,7 +207,6 @@ def new_part(before: str, text: str) -> str:
     return text[len(before) - place :]
 
 
-PROSE = {"text", "annotation"}
 # Chosen, not measured.
 SENTENCES = 8  # of a text, below which shares say little
 NOISE_CHARS = 80  # of a passage, below which shares say little

@@ -66,7 +66,8 @@ class Confinement:
             self._judge_open(path, mode, flags)
         elif event in _CHANGING:
             for path in arguments[:2]:
-                if isinstance(path, str | bytes | os.PathLike) and not self._is_scratch(path):
+                named = isinstance(path, str | bytes | os.PathLike)
+                if named and not _below(os.path.realpath(os.fsdecode(path)), self._scratch):
                     raise RefusedError(f"a parser may not call {event}")
         elif event.startswith(_NEVER):
             raise RefusedError(f"a parser may not call {event}")
@@ -80,9 +81,6 @@ class Confinement:
                 raise RefusedError("a parser may not write files")
         elif real != self.file and not any(_below(real, root) for root in self._roots):
             raise RefusedError("a parser may not open another file")
-
-    def _is_scratch(self, path: str | bytes | os.PathLike[Any]) -> bool:
-        return _below(os.path.realpath(os.fsdecode(path)), self._scratch)
 
 
 def _below(path: str, root: str) -> bool:

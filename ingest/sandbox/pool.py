@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -261,8 +260,8 @@ class ParsedFile:
 class Sandbox:
     """Keep warm parser processes for many files; a killed or crashed one is replaced.
 
-    Each thread that parses at the same time has a process of its own. Use as a context manager, or
-    call `close`.
+    Each file that is parsed at the same time has a process of its own. One thread parses; any may
+    `end` that. Use as a context manager, or call `close`.
     """
 
     def __init__(self) -> None:
@@ -270,36 +269,26 @@ class Sandbox:
         self._idle: list[ParserProcess] = []
         self._busy: set[ParserProcess] = set()
         self._ended = False
-        self._lock = threading.Lock()
 
     def __enter__(self) -> Sandbox:
         """Start a process, which gets ready while the caller does."""
-        self.warm()
+        self._idle.append(ParserProcess())
         return self
 
     def __exit__(self, *error: object) -> None:
         """Stop the processes."""
         self.close()
 
-    def warm(self) -> None:
-        """Start a process unless one waits already."""
-        with self._lock:
-            if not self._idle:
-                self._idle.append(ParserProcess())
-
     def close(self) -> None:
         """Kill the processes that wait; the next file starts another."""
-        with self._lock:
-            idle, self._idle = self._idle, []
-        for child in idle:
-            child.close()
+        while self._idle:
+            self._idle.pop().close()
 
     def end(self) -> None:
         """Kill the busy processes as well: their results are no longer needed."""
         self._ended = True
-        with self._lock:
-            for child in self._busy:
-                child.kill()
+        for child in list(self._busy):
+            child.kill()
 
     def parse(self, path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
         """Yield what a process makes of one file; raise DocumentError when it dies over it.
@@ -327,24 +316,21 @@ class Sandbox:
 
     def _answers(self, file: ParsedFile, child: ParserProcess) -> Iterator[Loaded]:
         goes_on = False
-        with self._lock:
-            self._busy.add(child)
+        self._busy.add(child)
         try:
             goes_on = yield from file.answers(child)
         finally:
-            with self._lock:
-                self._busy.discard(child)
+            self._busy.discard(child)
             # What is left of an interrupted answer would be read as that of the next file.
             if goes_on:
-                with self._lock:
-                    self._idle.append(child)
+                self._idle.append(child)
             else:
                 child.close()
 
     def _take(self) -> ParserProcess:
-        with self._lock:
-            child = self._idle.pop() if self._idle else None
-        if child is not None and not child.alive:
+        while self._idle:
+            child = self._idle.pop()
+            if child.alive:
+                return child
             child.close()
-            child = None
-        return child or ParserProcess()
+        return ParserProcess()

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from core.profile import built_in_profiles, load_profile
 from core.settings import Settings, load_settings
-from ingest.chunkers.choice import Chunkers
 from ingest.chunkers.chunkers import (
+    Chunkers,
     FixedChunker,
     SemanticChunker,
     SentenceChunker,

@@ -10,7 +10,7 @@ import pytest
 from core.language.scan import estimate_tokens
 from core.profile import Profile
 from core.settings import Settings
-from ingest.chunkers.choice import Chunkers
+from ingest.chunkers.chunkers import Chunkers
 from ingest.enrich import embedded_text, enrich
 from ingest.types import Block, ParsedDocument
 from stores.sqlite.catalogue import Collection

@@ -51,8 +51,7 @@ def failures(items: Iterator[Loaded]) -> list[str]:
 
 
 def test_documents_come_while_the_file_is_parsed(sandbox: Sandbox, long: SourceFile) -> None:
-    sandbox.warm()
-    child = sandbox._idle[0]
+    sandbox._idle.append(child := sandbox._take())
     items = load(long, LIMITS, sandbox)
     first = next(items)
     assert isinstance(first, ParsedDocument) and first.document_id == "0"
@@ -128,8 +127,7 @@ def test_the_process_knows_no_secrets_and_goes_with_its_parent(tmp_path: Path) -
 import os, sys
 os.environ["CARREL_SECRET"] = "hidden"
 from ingest.sandbox.pool import Sandbox
-box = Sandbox()
-box.warm()
+box = Sandbox().__enter__()
 child = box._idle[0]
 child.line(30, 100)
 told = open(f"/proc/{child.pid}/environ").read() if os.path.isdir("/proc/self") else ""

@@ -68,10 +68,6 @@ class Styles:
         """Return the name of the paragraph's style, or ""."""
         return next((style.name for style in self.chain(paragraph)), "")
 
-    def is_list(self, paragraph: Element) -> bool:
-        """Tell whether the style is one of lists by its name."""
-        return bool(_LIST.match(self.name(paragraph)))
-
     def heading_level(self, paragraph: Element) -> int | None:
         """Return 1-9 for a heading; in other languages only the style's id or parent tells it."""
         own = _outline(child(paragraph, "pPr"))
@@ -131,11 +127,7 @@ class _DocxLevel:
     text: str = ""
     style: str = ""
     legal: bool = False
-    restart: int = 9
-
-    def restarts(self, above: int) -> bool:
-        """Tell whether this level counts from its start after one of level `above` (from 0)."""
-        return above < self.restart
+    restart: int = 9  # after one of a level above this, from 0, it counts from its start
 
 
 @dataclass
@@ -195,7 +187,7 @@ class DocxNumbering:
         else:
             counts[level] = counts[level] + 1 if level in counts else found.start
         for deeper in [at for at in counts if at > level]:
-            if counted.levels.get(deeper, _DocxLevel()).restarts(level):
+            if level < counted.levels.get(deeper, _DocxLevel()).restart:
                 del counts[deeper]
 
     def _shown(self, counted: _List, level: int, shown_in: _DocxLevel) -> str:
@@ -297,7 +289,7 @@ class _DocxReader:
             self.outline.prose(text)
         else:
             text += self._notes_of(element)
-            label = label or (BULLET if self._styles.is_list(element) else "")
+            label = label or (BULLET if _LIST.match(self._styles.name(element)) else "")
             is_item = bool(text.strip() and label)
             self.outline.prose(f"{label} {text}" if is_item else text, tight=is_item)
         for chart in charts(element, self._document):

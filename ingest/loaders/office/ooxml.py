@@ -1,21 +1,22 @@
-"""What DOCX, PPTX and XLSX have in common: a container that is checked before it is opened."""
+"""What DOCX, PPTX and XLSX have in common, and the old formats: containers that are checked."""
 
 from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
+from ingest.loaders.formats import OLE_MAGIC, head_of, suffix_of
 from ingest.loaders.limits import LoadLimits
-from ingest.loaders.office.ole import is_ole, kind_of
 from ingest.loaders.web.xml_tree import attribute, child, children, descendants, words
 from ingest.loaders.zip_safe import SafeZip
+from ingest.types import ParsedDocument
 
-_OLD = {"doc": ".doc", "ppt": ".ppt", "xls": ".xls"}
 _RELATIONS = "_rels/.rels"
 _TYPES = "[Content_Types].xml"
 _STRICT = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")
@@ -36,7 +37,34 @@ _KINDS = (
         _OPEN + rb"presentationml.presentation.main+xml",
     ),
 )
+_STREAMS = {
+    "encryptedpackage": "encrypted",
+    "worddocument": "doc",
+    "workbook": "xls",
+    "book": "xls",
+    "powerpoint document": "ppt",
+}
 _NOBODY = {"python-docx", "openpyxl", "python-pptx"}
+
+
+def is_ole(path: Path) -> bool:
+    """Tell whether a file is an OLE container."""
+    return head_of(path).startswith(OLE_MAGIC)
+
+
+def kind_of(path: Path) -> str:
+    """Return encrypted, doc, xls, ppt, or "" for a container of something else.
+
+    A damaged container is "" too.
+    """
+    import olefile  # type: ignore[import-untyped]
+
+    try:
+        with olefile.OleFileIO(str(path)) as container:
+            streams = ["/".join(parts).lower() for parts in container.listdir()]
+    except Exception:  # damaged files raise anything
+        return ""
+    return next((kind for name, kind in _STREAMS.items() if name in streams), "")
 
 
 def check(path: Path, name: str, limits: LoadLimits, main_part: str) -> None:
@@ -46,9 +74,9 @@ def check(path: Path, name: str, limits: LoadLimits, main_part: str) -> None:
     """
     if is_ole(path):
         kind = kind_of(path)
-        if kind in _OLD:
+        if kind in ("doc", "ppt", "xls"):
             raise DocumentError(
-                f"an old {_OLD[kind]} file under the name of a {name}; save it again as {name}"
+                f"an old .{kind} file under the name of a {name}; save it again as {name}"
             )
         raise DocumentError(
             f"the {name} is password-protected; save it again without a password"
@@ -60,6 +88,15 @@ def check(path: Path, name: str, limits: LoadLimits, main_part: str) -> None:
         names = container.names()
         if not any(part.lower().startswith(f"{main_part}/") for part in names):
             raise DocumentError(f"a ZIP container that is no {name}: it has no folder {main_part}/")
+
+
+def load_old(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument]:
+    """Raise DocumentError: what could be read came to the loader of what the file holds."""
+    del path, limits
+    suffix = suffix_of(relative)
+    target = "PPTX" if suffix in (".ppt", ".pps") else "DOCX"
+    raise DocumentError(f"format {suffix} is not read; save it as {target}")
+    yield  # a generator, as every loader is
 
 
 def opened(path: Path) -> str | BytesIO:

@@ -92,7 +92,8 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
             if problem:
                 raise DocumentError(problem)
             unwrap(slide._element)
-            title = _title(slide)
+            shape = slide.shapes.title
+            title = " ".join(text_of(shape._element).split()) if shape is not None else ""
             blocks += _read_slide(slide, number, title, height)
             first_title = first_title or title
         except DocumentError as error:
@@ -124,11 +125,6 @@ def _slides(deck: Any, limits: LoadLimits) -> Iterator[tuple[Any, str]]:  # noqa
         yield slide, "a hidden slide is not read; show it to have it read" if hidden else ""
 
 
-def _title(slide: Any) -> str:  # noqa: ANN401
-    shape = slide.shapes.title
-    return " ".join(text_of(shape._element).split()) if shape is not None else ""
-
-
 def _read_slide(slide: Any, number: int, title: str, height: int) -> list[Block]:  # noqa: ANN401
     outline = Outline(page=number)
     outline.heading(1, f"Slide {number}")
@@ -153,7 +149,9 @@ def _add_shapes(outline: Outline, shapes: Iterable[Shape], height: int, depth: i
             if depth < _MAX_DEPTH:
                 _add_shapes(outline, shape.shapes, height, depth + 1)
         elif getattr(shape, "has_table", False):
-            outline.add(table_text(_rows(shape.table)), "table")
+            rows = ([c for c in row.cells if not c.is_spanned] for row in shape.table.rows)
+            texts = [[text_of(cell._tc) for cell in cells] for cells in rows]
+            outline.add(table_text(texts), "table")
         elif getattr(shape, "has_chart", False):
             outline.add(table_text(chart_rows(shape.chart_part._element)), "table")
         elif getattr(shape, "has_text_frame", False):
@@ -180,10 +178,6 @@ def _is_furniture(shape: Shape) -> bool:
 def _lines(text: str) -> str:
     lines = (" ".join(line.split()) for line in text.replace("\v", "\n").split("\n"))
     return "\n".join(line for line in lines if line)
-
-
-def _rows(table: Any) -> list[list[str]]:  # noqa: ANN401
-    return [[text_of(cell._tc) for cell in row.cells if not cell.is_spanned] for row in table.rows]
 
 
 def _diagram_texts(shape: Shape) -> list[str]:

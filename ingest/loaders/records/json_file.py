@@ -72,19 +72,14 @@ def line_document(relative: str, number: int, found: dict[str, Any]) -> ParsedDo
     """Return the document or record that an object holds; raise DocumentError for an empty one."""
     name = record_fields.find_id(key for key in found if isinstance(found[key], str | int))
     document_id = str(found[name]) if name and found[name] != "" else f"{relative}#{number}"
-    if not _is_document(found):
+    text = found.get("text")
+    if not (set(found) <= _DOCUMENT_KEYS and isinstance(text, str) and text.strip()):
         return _line_record(relative, document_id, found)
     given = found.get("metadata")
     if not isinstance(given, dict) or len(flatten(given)) < _LEAST_DESCRIBED:
         return _prose(relative, document_id, found)
-    text = text_blocks(found["text"])
     described = _line_record(relative, document_id, {k: v for k, v in found.items() if k != "text"})
-    return described.model_copy(update={"blocks": [*described.blocks, *text]})
-
-
-def _is_document(found: dict[str, Any]) -> bool:
-    text = found.get("text")
-    return set(found) <= _DOCUMENT_KEYS and isinstance(text, str) and bool(text.strip())
+    return described.model_copy(update={"blocks": [*described.blocks, *text_blocks(text)]})
 
 
 def _prose(relative: str, document_id: str, found: dict[str, Any]) -> ParsedDocument:

@@ -130,18 +130,6 @@ _BREAK = re.compile(r"<br\b", re.I)
 _PERMALINKS = {"¶", "#", "🔗", "[source]", "source", ""}
 
 
-def plain(content: str, md: MarkdownIt, env: dict[str, Any]) -> str:
-    """Drop emphasis, link targets and tags from one inline stretch; code keeps its backticks."""
-    if "{" in content:
-        content = _ATTRIBUTES.sub("", _ROLE.sub(_role, content))
-    fast = _fast(content)
-    if fast:
-        return fast
-    tokens: list[Token] = []
-    md.inline.parse(content, md, env, tokens)
-    return _rendered(tokens)
-
-
 def _role(match: re.Match[str]) -> str:
     """{ref}`the guide <target>` shows "the guide"; {func}`~jax.grad` shows the name."""
     titled = _ROLE_TITLE.fullmatch(match.group(1))
@@ -333,7 +321,14 @@ class _Walk:
             self._outline.add(content.rstrip(), "table")
 
     def _plain(self, content: str) -> str:
-        return plain(content, self._md, self._env)
+        """Drop emphasis, link targets and tags from a stretch; code keeps its backticks."""
+        if "{" in content:
+            content = _ATTRIBUTES.sub("", _ROLE.sub(_role, content))
+        if fast := _fast(content):
+            return fast
+        tokens: list[Token] = []
+        self._md.inline.parse(content, self._md, self._env, tokens)
+        return _rendered(tokens)
 
 
 _HANDLERS = {

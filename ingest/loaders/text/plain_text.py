@@ -29,7 +29,7 @@ _OPTION = re.compile(r"\s*:[\w-]+:(?:\s.*)?")
 _CODE = {"code", "code-block", "sourcecode", "testcode", "doctest", "parsed-literal", "math"}
 _NO_PROSE = {
     "toctree", "include", "image", "contents", "highlight", "currentmodule", "module", "py:module",
-    "automodule", "raw", "meta", "index", "literalinclude", "testsetup", "only", "plot",
+    "automodule", "raw", "meta", "index", "literalinclude", "testsetup", "only", "plot", "comment",
 }  # fmt: skip
 _MAX_DEPTH = 8  # a bound against hostile nesting; chosen, not measured
 _ORG_HEADING = re.compile(r"(\*+)\s+(?:(?:TODO|DONE)\s+)?(.+?)(?:\s+:[\w:@]+:)?\s*")
@@ -164,7 +164,7 @@ def _add_directive(outline: Outline, name: str, argument: str, body: list[str], 
     text = "\n".join(body).strip("\n")
     if name in _CODE:
         outline.add(text or argument, "code")
-    elif name in _NO_PROSE or name == "comment":
+    elif name in _NO_PROSE:
         return
     elif name == "autosummary":
         outline.prose("\n".join(line.strip() for line in body if line.strip()))
