@@ -22,7 +22,7 @@ from core.settings import Settings
 from ingest.arrange import arrange
 from ingest.chunkers.chunkers import Chunkers
 from ingest.discover import SourceFile, check_disk, discover
-from ingest.known import GIVEN, LISTED, NAMED, Known, RunIndex
+from ingest.known import GIVEN, LISTED, NAMED, RunIndex
 from ingest.loaders.limits import LoadLimits
 from ingest.reading import Reader
 from ingest.sandbox.pool import Sandbox
@@ -139,7 +139,6 @@ class Pipeline:
     def _ingest(
         self, sources: Sequence[SourceFile], summary: Summary, seen: RunIndex, *, prune: bool
     ) -> None:
-        known = Known(self._reading, seen, prune=prune)
         steps = Steps(
             self._reading,
             self._chunkers,
@@ -151,7 +150,7 @@ class Pipeline:
         )
         self._progress("files", 0, len(sources))
         with Sandbox() as sandbox, ExitStack() as running:
-            reader = Reader(self._reading, known, seen, sandbox, summary)
+            reader = Reader(self._reading, seen, sandbox, summary, prune=prune)
             batches: Iterator[Batch] = reader.batches(self._tally.read(sources))
             for work in (steps.parsed, steps.cut):
                 batches = running.enter_context(in_background(batches, work))

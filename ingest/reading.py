@@ -167,17 +167,19 @@ class Reader:
     def __init__(
         self,
         reading: IngestContext,
-        known: Known,
         seen: RunIndex,
         sandbox: Sandbox,
         summary: Summary,
+        *,
+        prune: bool,
     ) -> None:
         """Note in `seen` what there is, in `summary` what is left out.
 
-        When `ending` is set, nothing more is loaded.
+        With `prune`, files stay only if their path was noted in `seen` as given. When `ending` is
+        set, nothing more is loaded.
         """
         self._reading = reading
-        self._known = known
+        self._known = Known(reading, seen, prune=prune)
         self._seen = seen
         self._sandbox = sandbox
         self._summary = summary

@@ -12,9 +12,7 @@ from core.metadata import humanise
 from core.settings import Settings
 from ingest.discover import SourceFile
 from ingest.enrich import language_of
-from ingest.loaders.formats import format_of, refusal
 from ingest.loaders.limits import LoadLimits, unreadable
-from ingest.loaders.parse import check_size
 from ingest.loaders.records.record_fields import LONG, shown_value
 from ingest.loaders.text.plain_text import text_header
 from ingest.sandbox.pool import Sandbox
@@ -32,7 +30,8 @@ def load(file: SourceFile, limits: LoadLimits, sandbox: Sandbox) -> Iterator[Loa
     They come as they are parsed: a file of many records is never held as a whole.
     """
     try:
-        _check_file(file, limits)
+        if not stat.S_ISREG(file.path.stat().st_mode):
+            raise DocumentError("not a regular file")  # to open a pipe could take for ever
         yield from sandbox.parse(file.path, file.relative, limits)
     except DocumentError as error:
         yield LoadFailure(path=file.relative, reason=error.rule)
@@ -42,18 +41,6 @@ def load(file: SourceFile, limits: LoadLimits, sandbox: Sandbox) -> Iterator[Loa
         # What the process sent is no document, or one that does not fit here.
         reason = "the parser gave no usable answer for this file; convert it to another format"
         yield LoadFailure(path=file.relative, reason=reason)
-
-
-def _check_file(file: SourceFile, limits: LoadLimits) -> None:
-    name = format_of(file.path.name)
-    if name is None:
-        raise DocumentError(refusal(file.path.name))
-    status = file.path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise DocumentError("not a regular file")
-    check_size(status.st_size, name, limits)
-    with file.path.open("rb"):
-        pass  # permissions
 
 
 class FieldNames:

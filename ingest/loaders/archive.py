@@ -74,9 +74,7 @@ def is_document(name: str) -> bool:
     return format_of(name) is not None or is_unsupported_document(name)
 
 
-def parse_member(
-    relative: str, data: bytes | Iterable[bytes], limits: LoadLimits
-) -> Iterator[Loaded]:
+def parse_member(relative: str, pieces: Iterable[bytes], limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the documents of a member, whose `relative` ends in its own name.
 
     `limits` are those of the file around it: each level of nesting takes one from `zip_depth`. A
@@ -94,7 +92,7 @@ def parse_member(
         yield LoadFailure(path=relative, reason=refusal(relative))
         return
     inner = limits.model_copy(update={"zip_depth": limits.zip_depth - 1})
-    with _as_file(relative, [data] if isinstance(data, bytes) else data) as path:
+    with _as_file(relative, pieces) as path:
         yield from parse(path, relative, inner)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from pymarc import Record, marc8_to_unicode
+from pymarc import marc8_to_unicode
 
 from core.errors import DocumentError
 from ingest.loaders.text.legacy_encoding import guess
@@ -72,50 +71,29 @@ def parse(record: bytes) -> RawRecord:
         raise DocumentError("the leader is damaged")
     if not record.endswith(FIELD_END):
         raise DocumentError("the record is cut off")
-    fields = _by_library(record) or _by_terminators(record)
+    fields = _fields(record)
     if not fields:
         raise DocumentError("the directory of fields is damaged")
     return fields
 
 
-def _by_library(record: bytes) -> RawRecord:
-    """Let pymarc follow the directory; nothing when lengths and offsets do not fit."""
-    logging.getLogger("pymarc").setLevel(logging.CRITICAL)
-    try:
-        found = Record(data=record + RECORD_END, to_unicode=False)
-    except Exception:  # every kind of damage has its own exception
-        return []
-    fields = []
-    for field in found.fields:
-        if field.is_control_field():
-            fields.append((field.tag, _bytes(field.data or "")))
-        else:
-            parts = [SUBFIELD + _bytes(code) + _bytes(value) for code, value in field.subfields]
-            fields.append((field.tag, "".join(field.indicators or "  ").encode() + b"".join(parts)))
-    # A wrong length cuts into the field beside it.
-    torn = any(FIELD_END in value for _, value in fields)
-    return [] if torn or len(fields) != record.count(FIELD_END) - 1 else fields
-
-
-def _bytes(value: str | bytes) -> bytes:
-    return value if isinstance(value, bytes) else value.encode("utf-8", "replace")
-
-
-def _by_terminators(record: bytes) -> RawRecord:
+def _fields(record: bytes) -> RawRecord:
     """Pair the tags of the directory with the fields as their end marks part them.
 
-    Files that were converted to another encoding keep the lengths of the old one.
+    Its offsets tell the order alone, its lengths nothing: files that were converted to another
+    encoding keep those of the old one.
     """
     directory, *fields = record[_LEADER:].removesuffix(FIELD_END).split(FIELD_END)
-    entries = [directory[at : at + _ENTRY] for at in range(0, len(directory), _ENTRY)]
-    whole = all(len(entry) == _ENTRY and entry[3:].isdigit() for entry in entries)
-    if not whole or len(entries) != len(fields):
+    starts = range(0, len(directory), _ENTRY)
+    try:
+        lengths = [int(directory[at + 3 : at + 7]) for at in starts]
+        in_order = sorted(starts, key=lambda at: int(directory[at + 7 : at + _ENTRY]))
+    except ValueError:
         return []
-    in_order = sorted(zip(entries, range(len(entries)), strict=True), key=lambda e: int(e[0][7:]))
-    return [
-        (entry[:3].decode("ascii", "replace"), field)
-        for (entry, _), field in zip(in_order, fields, strict=True)
-    ]
+    if len(directory) % _ENTRY or len(lengths) != len(fields):
+        return []
+    by_entry = dict(zip(in_order, fields, strict=True))
+    return [(directory[at : at + 3].decode("ascii", "replace"), by_entry[at]) for at in starts]
 
 
 def decoder(sample: list[RawRecord]) -> Callable[[bytes], str]:

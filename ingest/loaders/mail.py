@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import Message
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -224,7 +225,7 @@ def documents(mail: Mail, relative: str, format_name: str, limits: LoadLimits) -
         if data.startswith(_TNEF):
             yield LoadFailure(path=f"{relative}/{name}", reason=_TNEF_REASON)
             continue
-        yield from parse_member(f"{relative}/{name}", data, limits)
+        yield from parse_member(f"{relative}/{name}", [data], limits)
 
 
 def read(raw: bytes) -> Mail:
@@ -346,10 +347,10 @@ def _blocks(message: OutlookMessage) -> list[Block]:
 def _attachments(message: OutlookMessage) -> list[tuple[str, bytes]]:
     found = []
     for attachment in _safe(lambda: message.attachments) or ():
-        name = _safe(lambda one=attachment: str(one.file_name or ""))
-        data = _safe(lambda one=attachment: bytes(one.file_bytes or b""))
+        name = _safe(partial(getattr, attachment, "file_name"))
+        data = _safe(partial(getattr, attachment, "file_bytes"))
         if name and data:
-            found.append((name.replace("\\", "/").rsplit("/", 1)[-1], data))
+            found.append((str(name).replace("\\", "/").rsplit("/", 1)[-1], bytes(data)))
     return found
 
 

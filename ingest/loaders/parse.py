@@ -47,7 +47,7 @@ def parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     name = _format_name(path)
-    check_size(path.stat().st_size, name, limits)
+    _check_size(path.stat().st_size, name, limits)
     chosen = FORMATS[name]
     if not chosen.text_share:
         found = chosen.loader()(path, relative, limits)
@@ -77,7 +77,7 @@ def _format_name(path: Path) -> str:
     return named
 
 
-def check_size(size: int, name: str, limits: LoadLimits) -> None:
+def _check_size(size: int, name: str, limits: LoadLimits) -> None:
     """Raise DocumentError for a file that is empty or over the limit of its format."""
     if size == 0:
         raise DocumentError("the file is empty")

@@ -23,6 +23,11 @@ class FindingText(NamedTuple):
     advice: str
 
 
+def _lacking(field: str, called: str, level: Level = "note") -> FindingText:
+    said = f"records have no {called}"
+    return FindingText(level, "records", said, f"add a field `{field}` to them")
+
+
 FINDINGS = {
     "left_out": FindingText(
         "left out", "texts", "texts were left out for being short",
@@ -40,25 +45,15 @@ FINDINGS = {
         "left out", "passages", "passages repeat others",
         "nothing, as a rule: of equal passages a reader finds the first that he may see",
     ),
-    "lacks_title": FindingText(
-        "problem", "records", "records have no title", "add a field `title` to them"
-    ),
-    "lacks_authors": FindingText(
-        "note", "records", "records have no author", "add a field `authors` to them"
-    ),
-    "lacks_year": FindingText(
-        "note", "records", "records have no year", "add a field `year` to them"
-    ),
+    "lacks_title": _lacking("title", "title", "problem"),
+    "lacks_authors": _lacking("authors", "author"),
+    "lacks_year": _lacking("year", "year"),
     "lacks_annotation": FindingText(
         "note", "records", "records have no annotation",
         "add a field `annotation`: topics and audience are found by it",
     ),
-    "lacks_keywords": FindingText(
-        "note", "records", "records have no keywords", "add a field `keywords` to them"
-    ),
-    "lacks_udc": FindingText(
-        "note", "records", "records have no UDC class", "add a field `udc` to them"
-    ),
+    "lacks_keywords": _lacking("keywords", "keywords"),
+    "lacks_udc": _lacking("udc", "UDC class"),
     "bad_year": FindingText(
         "note", "records", "years lie before printing or in the future",
         "see whether they are meant",

@@ -333,18 +333,11 @@ class _Walk:
 
 _HANDLERS = {
     "inline": _Walk.inline,
-    "heading_open": _Walk.heading,
-    "heading_close": _Walk.heading,
-    "table_open": _Walk.table,
-    "tr_open": _Walk.table,
-    "table_close": _Walk.table,
-    "bullet_list_open": _Walk.list_item,
-    "ordered_list_open": _Walk.list_item,
-    "list_item_open": _Walk.list_item,
-    "bullet_list_close": _Walk.list_item,
-    "ordered_list_close": _Walk.list_item,
-    "fence": _Walk.code,
-    "code_block": _Walk.code,
+    **dict.fromkeys(("heading_open", "heading_close"), _Walk.heading),
+    **dict.fromkeys(("table_open", "tr_open", "table_close"), _Walk.table),
+    **dict.fromkeys(("bullet_list_open", "ordered_list_open"), _Walk.list_item),
+    **dict.fromkeys(("list_item_open", "bullet_list_close", "ordered_list_close"), _Walk.list_item),
+    **dict.fromkeys(("fence", "code_block"), _Walk.code),
     "html_block": _Walk.html,
 }
 
