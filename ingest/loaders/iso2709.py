@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,19 +81,21 @@ def parse(record: bytes) -> RawRecord:
 def _fields(record: bytes) -> RawRecord:
     """Pair the tags of the directory with the fields as their end marks part them.
 
-    Its offsets tell the order alone, its lengths nothing: files that were converted to another
-    encoding keep those of the old one.
+    Its numbers tell the order alone: files that were converted to another encoding keep those of
+    the old one. Where they do not fit one another, the fields are taken in the order of the tags.
     """
     directory, *fields = record[_LEADER:].removesuffix(FIELD_END).split(FIELD_END)
     starts = range(0, len(directory), _ENTRY)
     try:
-        lengths = [int(directory[at + 3 : at + 7]) for at in starts]
-        in_order = sorted(starts, key=lambda at: int(directory[at + 7 : at + _ENTRY]))
+        lengths = {at: int(directory[at + 3 : at + 7]) for at in starts}
+        begins = {at: int(directory[at + 7 : at + _ENTRY]) for at in starts}
     except ValueError:
         return []
-    if len(directory) % _ENTRY or len(lengths) != len(fields):
+    if len(directory) % _ENTRY or len(starts) != len(fields):
         return []
-    by_entry = dict(zip(in_order, fields, strict=True))
+    order = sorted(starts, key=lambda at: begins[at])
+    fit = all(begins[a] + lengths[a] == begins[b] for a, b in pairwise(order))
+    by_entry = dict(zip(order if fit else starts, fields, strict=True))
     return [(directory[at : at + 3].decode("ascii", "replace"), by_entry[at]) for at in starts]
 
 
