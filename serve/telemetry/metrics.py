@@ -54,19 +54,16 @@ class CacheFigures(Collector):
 
     def figures(self) -> dict[str, Any]:
         """Return the same as JSON, with the rate of hits."""
-        return {
-            cache.name: {
+        found = {}
+        for cache in self._caches:
+            asked = cache.hits + cache.misses
+            found[cache.name] = {
                 "hits": cache.hits,
                 "misses": cache.misses,
-                "rate": _rate(cache.hits, cache.misses),
+                "rate": round(cache.hits / asked, 4) if asked else None,
                 "entries": cache.entries,
             }
-            for cache in self._caches
-        }
-
-
-def _rate(hits: int, misses: int) -> float | None:
-    return round(hits / (hits + misses), 4) if hits + misses else None
+        return found
 
 
 SAMPLES = 1000  # latest requests, or steps, that percentiles are of
