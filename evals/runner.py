@@ -101,7 +101,7 @@ def checked_pipeline(name: str, *, allowed: tuple[str, ...] = PIPELINES) -> str:
     return name
 
 
-WARMUP = 3  # searches before the first one that is timed
+WARMUP = 3  # searches before the first one that is timed; chosen, not measured
 
 UNDETERMINED = "und"
 NOTES_SHOWN = 5  # the most frequent ones; chosen

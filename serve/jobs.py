@@ -85,8 +85,8 @@ def checked_file_name(name: str) -> str:
     )
 
 
-JOBS_KEPT = 1000  # ended uploads and deletions of one tenant that stay listed
-JOB_ATTEMPTS = 2  # how often an upload may be at work when the server dies
+JOBS_KEPT = 1000  # ended uploads and deletions of one tenant that stay listed; chosen, not measured
+JOB_ATTEMPTS = 2  # how often an upload may be at work when the server dies; chosen, not measured
 
 SHOWN = (
     *("id", "kind", "user", "collection", "name", "bytes", "state", "error"),

@@ -25,7 +25,7 @@ from stores.lock import OwnedError, Owner, is_of, read_owner
 SERVER_GONE = 4
 INTERRUPTED = 130
 MOST_BYTES = 1_000_000  # of a frame; the server sends pieces of 16,384 characters
-SECONDS = 1.0  # for a server of the same machine to say who it is
+SECONDS = 1.0  # for a server of the same machine to say who it is; chosen, not measured
 TERMINAL = ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 
 

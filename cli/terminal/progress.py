@@ -36,9 +36,9 @@ if TYPE_CHECKING:
 
 Advance = Callable[[str, int, int], None]
 
-BAR = 20  # characters
-REFRESHED = 4  # times a second
-OFTEN, SELDOM = 10, 10  # seconds with a line each, then between two lines
+BAR = 20  # characters; chosen, not measured
+REFRESHED = 4  # times a second; chosen, not measured
+OFTEN, SELDOM = 10, 10  # seconds with a line each, then between two lines; chosen, not measured
 COLD = 3.0  # seconds after which the model is made ready for the first time
 
 

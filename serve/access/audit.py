@@ -17,12 +17,12 @@ from serve.runs.observers import RunObserver
 from serve.telemetry.logs import log
 from stores.accounts.audit import AuditEntry, AuditLog, Kind
 
-LOGIN_MINUTES = 60  # after which the use of a key is recorded as a login again
-LINGER_MS = 1000  # how long rows that nobody waits for are gathered
+LOGIN_MINUTES = 60  # after which the use of a key is recorded as a login again; chosen
+LINGER_MS = 1000  # how long rows that nobody waits for are gathered; chosen, not measured
 
 MOST_HELD = 10_000  # rows in memory while the disk takes none; chosen, not measured
 DAY = 24 * 3600.0
-AFTER_ERROR = 5.0  # seconds until rows that nobody waits for are tried again
+AFTER_ERROR = 5.0  # seconds until rows that nobody waits for are tried again; chosen, not measured
 
 
 class AuditWriter:

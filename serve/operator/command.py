@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from serve.operator.frames import Channel
 
 StreamName = Literal["out", "err"]
-CHARS = 16_384  # of a piece of text, so that no frame is long
+CHARS = 16_384  # of a piece of text, so that no frame is long; chosen, not measured
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - what a frame holds

@@ -41,8 +41,8 @@ from serve.questions import AnswerText, Question, RunEvent, Runner
 from serve.runs.following import FollowedRun, begun, event_stream, json_text, result_of, unless_gone
 from serve.services import check_standing, while_standing
 
-BATCH = 64  # inputs that one LangServe batch may hold
-BATCH_AT_ONCE = 2  # of them answered at once
+BATCH = 64  # inputs that one LangServe batch may hold; chosen, not measured
+BATCH_AT_ONCE = 2  # of them answered at once; chosen, not measured
 
 AGENT = "/agent"  # the path, which is the name of the run as well
 Chunks = AsyncIterator[AddableDict]
@@ -178,7 +178,7 @@ class Agent:
         return list(body.config)
 
 
-CONFIG_CHARS = 20000  # longest configuration in a LangServe path
+CONFIG_CHARS = 20000  # longest configuration in a LangServe path; chosen, not measured
 
 Caller = Callable[[Request], AuthContext | Awaitable[AuthContext]]
 Events = AsyncIterator[dict[str, str]]

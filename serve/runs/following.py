@@ -114,8 +114,8 @@ async def result_of(events: AsyncIterator[RunEvent], steps: list[dict[str, Any]]
     raise CarrelError("the run ended without an answer or a refusal")
 
 
-PING_SECONDS = 15  # between two signs of life in a stream
-SEND_SECONDS = 30  # that a client may take to accept a piece of a stream
+PING_SECONDS = 15  # between two signs of life in a stream; chosen, not measured
+SEND_SECONDS = 30  # that a client may take to accept a piece of a stream; chosen, not measured
 
 
 def json_text(value: Any) -> str:  # noqa: ANN401  # whatever a protocol sends

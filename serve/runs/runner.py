@@ -23,7 +23,7 @@ from serve.runs.answer_cache import AnswerCache
 from serve.runs.observers import Claims, RunGates, RunObservers
 from serve.runs.pool import RETRY_SECONDS, FairPool, PoolLimits
 
-CANCEL_SECONDS = 5  # that questions have to notice that they are cancelled
+CANCEL_SECONDS = 5  # that questions have to notice that they are cancelled; chosen, not measured
 
 Post = Callable[[object], None]
 

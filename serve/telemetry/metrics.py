@@ -66,7 +66,7 @@ class CacheFigures(Collector):
         return found
 
 
-SAMPLES = 1000  # latest requests, or steps, that percentiles are of
+SAMPLES = 1000  # latest requests, or steps, that percentiles are of; chosen, not measured
 
 LAG_SECONDS = 0.25  # between two looks at the event loop; chosen, not measured
 LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
