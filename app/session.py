@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from core.auth import AuthContext
@@ -62,23 +62,20 @@ class Session:
         self.settings = settings
         self._warnings: list[str] = []
         lock = lock or locked(settings, create=create)  # who is refused loads no model
-        try:
+        with ExitStack() as undone:
+            undone.callback(lock.release)
             self.embedder = self._embedder(needs_embedder)
             self.model_id = self.embedder.model_id if self.embedder else NO_MODEL
             self.store = Store(
                 settings, self.model_id, create=create, lock=lock, check_later=check_later
             )
-        except BaseException:
-            lock.release()
-            raise
+            undone.pop_all()
+            undone.callback(self.store.close)
+            self.caches = open_caches(settings, self.store.folder)
+            undone.pop_all()
         self.catalogue, self.intake = self.store.catalogue, self.store.intake
         self.runs, self.accounts = self.store.runs, self.store.accounts
         self.maintenance = self.store.maintenance
-        try:
-            self.caches = open_caches(settings, self.store.folder)
-        except BaseException:
-            self.store.close()
-            raise
         self.maintenance.on_change.append(self.caches.clear)
         self.second: Embedder | None = None
         try:
@@ -354,12 +351,7 @@ class Session:
     def __enter__(self) -> Session:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

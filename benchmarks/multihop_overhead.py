@@ -25,10 +25,10 @@ from unittest.mock import patch
 
 from core.settings import Settings
 from core.trace import Step
-from evals.answers import AnswerOutcome, ask_one, warm_up
-from evals.corpus import Progress, build_corpus, open_corpus
+from evals.answers import AnswerOutcome, ask_one
+from evals.corpus import AUTH, COLLECTION, Progress, build_corpus, open_corpus
 from evals.dataset import Dataset
-from evals.runner import WARMUP
+from evals.runner import warm_up
 from evals.summary import percentile
 from graph.context import PipelineName
 from models.chat.guarded import GuardedChat
@@ -63,7 +63,7 @@ def overhead(
     corpus = build_corpus(dataset, settings, progress)
     runs: list[dict[str, Any]] = []
     with open_corpus(corpus.settings) as session, watching() as spans:
-        warm_up(session, dataset, pipeline, WARMUP)
+        warm_up(dataset, lambda text: session.ask(text, AUTH, COLLECTION, pipeline=pipeline))
         for done, query in enumerate(dataset.queries, start=1):
             spans.clear()
             asked = ask_one(session, query, pipeline)

@@ -5,26 +5,29 @@ from __future__ import annotations
 import copy
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from langchain_core.callbacks import CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import StructuredTool
+from pydantic import Field
 
 from app.session import Session
-from carrel.retriever import LibraryRetriever
 from core.auth import AuthContext, checked_name, checked_principal, checked_sources
 from core.errors import CallerError, ModelError
 from core.profile import load_profile
 from core.settings import load_settings
 from core.trace import RunRecord
+from core.types import Evidence
 from display.evidence import EvidenceList
 from display.runs import show_in_notebooks
 from ingest.pipeline import Pipeline
 from reasoning.planning.files import read_plan
-from serve.searching import SEARCHES, SearchName, find_passages
+from serve.searching import RESULT_KEYS, SEARCHES, SearchName, find_passages
 from tools.langchain_view import structured_tools
 
 if TYPE_CHECKING:
@@ -35,6 +38,23 @@ if TYPE_CHECKING:
 COLLECTION, TENANT, USER = "default", "default", "local"  # as of the command line
 
 show_in_notebooks()
+
+
+class LibraryRetriever(BaseRetriever):
+    """Return passages as documents, best first; `search` is bound to a caller and a collection."""
+
+    search: Callable[[str], list[Evidence]] = Field(exclude=True, repr=False)
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun
+    ) -> list[Document]:
+        found = self.search(query)
+        named = set(RESULT_KEYS) - {"text"}
+        held = [one.model_dump(mode="json", include=named) for one in found]
+        return [
+            Document(page_content=one.text, metadata=metadata, id=one.chunk_id)
+            for one, metadata in zip(found, held, strict=True)
+        ]
 
 
 class Library:
@@ -80,7 +100,7 @@ class Library:
         sources: Sequence[str] | None = None,
     ) -> Library:
         """Return the same directory as another caller sees it; it closes with this one."""
-        other = self._copy()
+        other = copy.copy(self)
         other.auth = _caller(user, roles, tenant or self.auth.tenant, sources)
         return other
 
@@ -89,7 +109,7 @@ class Library:
 
         The models and the data directory stay those it was opened with.
         """
-        other = self._copy()
+        other = copy.copy(self)
         other._given = {**self._given, **settings}
         changed = copy.copy(self._session)
         changed.settings = load_settings(other._given)[0]
@@ -181,7 +201,7 @@ class Library:
     ) -> BaseRetriever:
         """Return what `search` finds as a LangChain retriever, bound to this caller."""
         bound = partial(
-            self._copy().search,
+            copy.copy(self).search,
             collection=collection,
             pipeline=pipeline,
             k=k,
@@ -213,10 +233,6 @@ class Library:
         if self._open is None or self._root._open is None:
             raise CallerError("the library is closed", value=str(self.folder), hint="open it again")
         return self._open
-
-    def _copy(self) -> Library:
-        other = copy.copy(self)
-        return other
 
     def __enter__(self) -> Library:
         return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,6 +21,16 @@ def named_path(text: str) -> Path:
     return placed(Path(text))
 
 
+def path_option(name: str, help: str) -> Any:  # noqa: ANN401 - Typer's own
+    """Return an option that takes a path, and shows no default."""
+    return typer.Option(name, help=help, show_default=False, parser=named_path, metavar="<path>")
+
+
+def path_argument(name: str, help: str) -> Any:  # noqa: ANN401 - Typer's own
+    """Return an argument that takes a path, and is called `name` in the help."""
+    return typer.Argument(help=help, show_default=False, parser=named_path, metavar=name)
+
+
 INSECURE = "--insecure-permissions"
 insecure: ContextVar[bool] = ContextVar("insecure", default=False)  # as the command was given it
 
@@ -28,16 +38,7 @@ DEFAULT_COLLECTION = "default"
 DEFAULT_TENANT = "default"
 DEFAULT_USER = "local"
 
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        help="Data directory (or CARREL_DATA).",
-        show_default=False,
-        parser=named_path,
-        metavar="<path>",
-    ),
-]
+Data = Annotated[Path | None, path_option("--data", "Data directory (or CARREL_DATA).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object to stdout.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 CollectionName = Annotated[str, typer.Option("--collection", "-c", help="Collection of documents.")]

@@ -6,9 +6,9 @@ graph), its drawing in docs/explanation/design.md and the table in docs/how-to/e
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,8 @@ def generated() -> dict[Path, str]:
         DOCS / "reference" / "commands.md": commands_page(),
         DOCS / "reference" / "settings.md": settings_page(),
         DOCS / "explanation" / "graph.mmd": drawing,
-        design: with_drawing(design.read_text(encoding="utf-8"), drawing),
-        models: with_models(models.read_text(encoding="utf-8")),
+        design: _marked(design, BEGIN, END, ["```mermaid", drawing.strip(), "```"]),
+        models: _marked(models, "<!-- models:begin -->", "<!-- models:end -->", table_rows()),
     }
 
 
@@ -47,18 +47,10 @@ def graph_drawing() -> str:
     return build_graph().get_graph().draw_mermaid()
 
 
-def with_drawing(text: str, drawing: str) -> str:
-    """Replace the drawing between the marks of a page."""
-    block = f"{BEGIN}\n```mermaid\n{drawing.strip()}\n```\n{END}"
-    pattern = re.escape(BEGIN) + r".*?" + re.escape(END)
-    return re.sub(pattern, lambda match: block, text, flags=re.DOTALL)
-
-
-def with_models(text: str) -> str:
-    """Replace the table of known models between the marks of a page."""
-    begin, end = "<!-- models:begin -->", "<!-- models:end -->"
-    head, _, rest = text.partition(begin)
-    return "\n".join([head + begin, *table_rows(), end + rest.partition(end)[2]])
+def _marked(page: Path, begin: str, end: str, lines: Iterable[str]) -> str:
+    """Return a page with these lines between its marks."""
+    head, _, rest = page.read_text(encoding="utf-8").partition(begin)
+    return "\n".join([head + begin, *lines, end + rest.partition(end)[2]])
 
 
 def commands_page() -> str:

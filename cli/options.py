@@ -82,17 +82,38 @@ class AskOptions:
         return settings_from(self.data, self.changes, stream)
 
 
-def with_ask_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `AskOptions` where it takes a parameter `options`."""
-    block = inspect.signature(AskOptions, eval_str=True).parameters
+@dataclass(frozen=True)
+class CallerOptions:
+    """Who looks, and at which data directory."""
+
+    tenant: Tenant = DEFAULT_TENANT
+    user: User = DEFAULT_USER
+    role: Roles = None
+    data: Data = None
+
+    @property
+    def auth(self) -> AuthContext:
+        """Return who looks."""
+        return caller(self.tenant, self.user, self.role)
+
+    def settings(self) -> Settings:
+        """Return the settings that flags and environment give."""
+        return settings_from(self.data)
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of its parameter `options`, an `AskOptions` for example."""
+    own = inspect.signature(command, eval_str=True).parameters
+    made = own["options"].annotation
+    block = inspect.signature(made, eval_str=True).parameters
 
     @wraps(command)
     def run(**given: Any) -> None:  # noqa: ANN401 - whatever Typer reads
-        options = AskOptions(**{name: given.pop(name) for name in block})
+        options = made(**{name: given.pop(name) for name in block})
         command(**given, options=options)
 
     shown: list[inspect.Parameter] = []
-    for name, one in inspect.signature(command, eval_str=True).parameters.items():
+    for name, one in own.items():
         shown += block.values() if name == "options" else [one]
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     return run

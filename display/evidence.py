@@ -164,7 +164,9 @@ def answer_text(answer: Answer) -> Markup:
             continue
         end = found + len(said)
         parts.append(escaped(answer.text[place:end]))
-        parts += [_mark(number, quotes) for number in _numbers(claim, numbers)]
+        for number in dict.fromkeys(numbers[one.chunk_id] for one in claim.citations):
+            attributes = {"class": "cite", "title": quotes[number]}
+            parts.append(element("sup", attributes, escaped(f"[{number}]")))
         place = end + len(marks)
     if not answer.text:
         return element("p", {"class": "answer refused"}, escaped("There is no answer."))
@@ -208,14 +210,6 @@ def _quoted(number: int, cited: Sequence[Citation]) -> Markup:
     return element("article", {"class": "passage"}, head, *lines)
 
 
-def _numbers(claim: Claim, numbers: dict[str, int]) -> list[int]:
-    return list(dict.fromkeys(numbers[one.chunk_id] for one in claim.citations))
-
-
-def _mark(number: int, quotes: Mapping[int, str]) -> Markup:
-    return element("sup", {"class": "cite", "title": quotes[number]}, escaped(f"[{number}]"))
-
-
 def _quotes(claims: Sequence[Claim], numbers: dict[str, int]) -> dict[int, str]:
     found: dict[int, str] = {}
     for claim in claims:
@@ -252,7 +246,8 @@ def compared(searches: Mapping[str, Sequence[Evidence]], shown: int = 10) -> Vie
             f"{places[name][key]}. ({scores[name][key]:.2f})" if key in places[name] else ABSENT
             for name in searches
         ]
-        rows.append([_named(items[key]), *(_cell(cell) for cell in cells)])
+        shorts = [element("span", {"class": "short"}, escaped(cell)) for cell in cells]
+        rows.append([_named(items[key]), *shorts])
         told = ", ".join(f"{name} {cell}" for name, cell in zip(searches, cells, strict=True))
         lines.append(f"{line(items[key].title)}: {told}")
     return View(table(["passage", *searches], rows, set(searches)), "\n".join(lines))
@@ -264,7 +259,3 @@ def _named(item: Evidence) -> Markup:
     text = line(item.text)
     short = text if len(text) <= COMPARED_EXCERPT else f"{text[:COMPARED_EXCERPT]}…"
     return joined(title, where, opening("br"), escaped(short))
-
-
-def _cell(text: str) -> Markup:
-    return element("span", {"class": "short"}, escaped(text))

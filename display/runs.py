@@ -59,7 +59,7 @@ def run_view(run: RunRecord) -> View:
         *cited_passages(answer.claims, by_chunk),
         facts([("stopped:", answer.stop_reason.value), *_used(run)]),
         bullets(answer.warnings, "warnings"),
-        _plan_part(plan, run),
+        plan_view(plan, outcome_of(run)).body if len(plan.questions) > 1 else Markup(""),
         path_view(run).body,
         _evidence_part(evidence),
     )
@@ -80,17 +80,17 @@ def path_view(run: RunRecord) -> View:
 
 def steps_view(run: RunRecord) -> View:
     """Show every step of a run: what was decided and why, and how long it took."""
-    rows = [_step(number, step) for number, step in enumerate(run.trail, start=1)]
+    rows = []
+    for number, step in enumerate(run.trail, start=1):
+        why = f"{step.reason} (by the rules: {step.degraded})" if step.degraded else step.reason
+        cells = [number, step.node, step.question_id, _decision(step), why, f"{step.ms:.1f}"]
+        rows.append([escaped(cell) for cell in cells])
     titles = ["#", "node", "for", "decision", "why", "ms"]
     text = "\n".join(
         f"{step.node} {step.question_id} {_decision(step)} ({line(step.reason)})"
         for step in run.trail
     )
     return View(table(titles, rows, NUMBERS), text)
-
-
-def _plan_part(plan: Plan, run: RunRecord) -> Markup:
-    return plan_view(plan, outcome_of(run)).body if len(plan.questions) > 1 else Markup("")
 
 
 def _evidence_part(evidence: EvidenceList) -> Markup:
@@ -105,12 +105,6 @@ def _used(run: RunRecord) -> list[tuple[str, object]]:
     used: dict[str, Any] = run.result.get("usage") or {}
     counts = [(f"{told}:", used[name]) for name, told in USAGE.items() if used.get(name)]
     return [*counts, ("time:", f"{used.get('ms', 0):.0f} ms"), ("run:", run.run_id)]
-
-
-def _step(number: int, step: Step) -> list[Markup]:
-    why = f"{step.reason} (by the rules: {step.degraded})" if step.degraded else step.reason
-    cells = [number, step.node, step.question_id, _decision(step), why, f"{step.ms:.1f}"]
-    return [escaped(cell) for cell in cells]
 
 
 def _decision(step: Step) -> str:

@@ -19,23 +19,19 @@ from core.trace import RunRecord, Step
 from evals.compare import checked_pair, corpus_warnings
 from evals.corpus import AUTH, COLLECTION, Corpus, Progress, build_corpus, open_corpus
 from evals.dataset import Dataset, JudgedQuery, listed
-from evals.runner import WARMUP, summed_notes, warm_up_texts
+from evals.runner import summed_notes, warm_up
 from evals.summary import (
     CONFIDENCE,
     DIGITS,
     LATENCY,
     Difference,
     difference_json,
-    differences,
-    in_group,
+    grouped,
     intervals,
-    language_of,
-    languages,
     latency,
+    paired,
     percentile,
     rounded,
-    type_of,
-    types,
 )
 from graph.context import PipelineName
 
@@ -122,7 +118,7 @@ def ask_all(
     """Ask all questions of a data set, in a session that no other pipeline has warmed."""
     asked: list[AnswerOutcome] = []
     with open_corpus(corpus.settings) as session:
-        warm_up(session, dataset, pipeline, WARMUP)
+        warm_up(dataset, lambda text: session.ask(text, AUTH, COLLECTION, pipeline=pipeline))
         for done, query in enumerate(dataset.queries, start=1):
             asked.append(ask_one(session, query, pipeline))
             progress(f"{pipeline} answers", done, len(dataset.queries))
@@ -146,15 +142,6 @@ def ask_one(session: Session, query: JudgedQuery, pipeline: PipelineName) -> Ans
         return AnswerOutcome(query, language, breaks=error.rule)
     ms = (time.perf_counter() - started) * 1000
     return AnswerOutcome(query, language, ms, run.result, run.trail)
-
-
-def warm_up(session: Session, dataset: Dataset, pipeline: PipelineName, count: int) -> None:
-    """Ask questions that are not measured, so that no first one pays for what is loaded late."""
-    for text in warm_up_texts(dataset, count):
-        try:
-            session.ask(text, AUTH, COLLECTION, pipeline=pipeline)
-        except CallerError:
-            continue  # a text that is not accepted warms nothing; the others do
 
 
 # Nothing that a sentence contains shows that it means yes.
@@ -253,7 +240,10 @@ SHARES = {"p50": 0.5, "p95": 0.95}
 
 def figures(asked: Sequence[AnswerOutcome], settings: Settings) -> dict[str, Any]:
     """Return n and for each metric its mean, its interval and how many questions have it."""
-    columns = {name: _present(asked, found) for name, found in METRICS.items()}
+    columns = {
+        name: [value for one in asked if (value := found(one)) is not None]
+        for name, found in METRICS.items()
+    }
     return {
         "n": len(asked),
         "metrics": {name: _mean(column) for name, column in columns.items()},
@@ -263,21 +253,6 @@ def figures(asked: Sequence[AnswerOutcome], settings: Settings) -> dict[str, Any
         },
         "counts": {name: len(column) for name, column in columns.items()},
     }
-
-
-def grouped(asked: list[AnswerOutcome], settings: Settings) -> dict[str, Any]:
-    """Return the figures per question type and per language, where there are such."""
-    groups: dict[str, Any] = {}
-    for key, names, kind in (
-        ("by_type", types(asked), type_of),
-        ("by_language", languages(asked), language_of),
-    ):
-        if names:
-            groups[key] = {
-                name: figures([one for one in asked if in_group(kind, name)(one)], settings)
-                for name in names
-            }
-    return groups
 
 
 def spent(asked: Sequence[AnswerOutcome]) -> dict[str, Any]:
@@ -315,12 +290,11 @@ def compared(
 ) -> dict[str, Difference]:
     """Return first − second per metric, and of the time, over the questions that have both."""
     named = {}
-    for name, found in {**METRICS, LATENCY: _ms}.items():
+    measures: dict[str, Figure] = {**METRICS, LATENCY: lambda one: one.ms}
+    for name, found in measures.items():
         pairs = [(found(a), found(b)) for a, b in zip(first, second, strict=True)]
-        both = [(a, b) for a, b in pairs if a is not None and b is not None]
-        if both:
-            mine, theirs = zip(*both, strict=True)
-            named[name] = differences([mine], [theirs], settings)[0]
+        if (both := paired(pairs, settings)) is not None:
+            named[name] = both
     return named
 
 
@@ -344,14 +318,6 @@ def question_rows(asked: Sequence[AnswerOutcome]) -> list[dict[str, Any]]:
 
 def _told(value: float | None) -> bool | None:
     return None if value is None else bool(value)
-
-
-def _ms(asked: AnswerOutcome) -> float | None:
-    return asked.ms
-
-
-def _present(asked: Sequence[AnswerOutcome], found: Figure) -> list[float]:
-    return [value for one in asked if (value := found(one)) is not None]
 
 
 def _mean(column: Sequence[float]) -> float | None:
@@ -395,6 +361,6 @@ def answers_json(run: AnswersRun, settings: Settings) -> dict[str, Any]:
         "spent": spent(run.asked),
         "degraded": degraded(run.asked),
         "stop_reasons": stop_reasons(run.asked),
-        **grouped(run.asked, settings),
+        **grouped(run.asked, lambda keep: figures([*filter(keep, run.asked)], settings)),
         "questions": question_rows(run.asked),
     }

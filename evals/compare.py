@@ -57,6 +57,10 @@ def evaluate(
     against: str | None = None,
 ) -> dict[str, Any]:
     """Return the figures of a pipeline, as `carrel eval retrieval --json` prints them."""
+
+    def shown(part: Measured) -> dict[str, Any]:
+        return figures(part, part.intervals(settings))
+
     checked_pair(pipeline, against)
     corpus = build_corpus(dataset, settings, progress)
     run = run_queries(dataset, corpus, pipeline, progress)
@@ -65,9 +69,9 @@ def evaluate(
         "dataset": dataset.name,
         "pipeline": pipeline,
         "confidence": CONFIDENCE,
-        **figures(mine, mine.intervals(settings)),
+        **shown(mine),
         LATENCY: latency(mine.runs),
-        **grouped(mine, settings),
+        **grouped(mine.runs, lambda keep: shown(mine.part(keep))),
     }
     warnings = [*corpus_warnings(dataset, corpus), *run.warnings]
     if against is not None:
@@ -75,7 +79,7 @@ def evaluate(
         theirs = measured(other)
         result["against"] = {
             "pipeline": against,
-            **figures(theirs, theirs.intervals(settings)),
+            **shown(theirs),
             LATENCY: latency(theirs.runs),
             "differences": difference_json(compared(mine, theirs, settings)),
         }

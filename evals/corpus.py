@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +23,7 @@ from core.settings import Settings
 from evals.dataset import Dataset
 from ingest.pipeline import FORMAT_VERSION, Pipeline
 from ingest.summary import Summary
-from models.embeddings import Embedder, SpanEmbedder, Vectors
 from models.loading import open_embedder
-from models.onnx_runtime import Span
 from stores.sqlite.rows import digest
 
 AUTH = AuthContext(tenant="evals", user="evals")
@@ -47,61 +45,6 @@ class Corpus:
     reasons: list[str]
 
 
-class CountingEmbedder:
-    """Tell how many texts an embedder has embedded, since one file is one step of an ingest."""
-
-    def __init__(self, embedder: Embedder, progress: Progress) -> None:
-        """Report to `progress` as the stage "passages"."""
-        self._embedder = embedder
-        self._progress = progress
-        self._done = 0
-        self.model_id = embedder.model_id
-        self.dimension = embedder.dimension
-        self.languages = embedder.languages
-
-    def similarity(self, cosine: float, *languages: str) -> float:
-        """Return what a cosine of the original tells."""
-        return self._embedder.similarity(cosine, *languages)
-
-    def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """Embed and report."""
-        vectors = self._embedder.embed_documents(texts)
-        self._count(len(texts))
-        return vectors
-
-    def _count(self, more: int) -> None:
-        self._done += more
-        self._progress("passages", self._done, 0)
-
-    def embed_query(self, text: str) -> Vectors:
-        """Embed one question."""
-        return self._embedder.embed_query(text)
-
-
-class CountingSpanEmbedder(CountingEmbedder):
-    """Do the same for an embedder that tells sentences apart."""
-
-    def __init__(self, embedder: SpanEmbedder, progress: Progress) -> None:
-        """Report to `progress` as the stage "passages"."""
-        super().__init__(embedder, progress)
-        self._telling = embedder
-
-    def embed_passages(
-        self, texts: Sequence[str], spans: Sequence[Sequence[Span]]
-    ) -> tuple[Vectors, list[Vectors]]:
-        """Embed passages with their sentences and report."""
-        found = self._telling.embed_passages(texts, spans)
-        self._count(len(texts))
-        return found
-
-
-def counting(embedder: Embedder, progress: Progress) -> Embedder:
-    """Return the embedder with its reports; it can all that the original can."""
-    if isinstance(embedder, SpanEmbedder):
-        return CountingSpanEmbedder(embedder, progress)
-    return CountingEmbedder(embedder, progress)
-
-
 def build_corpus(
     dataset: Dataset, settings: Settings, progress: Progress, profile: Profile | None = None
 ) -> Corpus:
@@ -116,7 +59,7 @@ def build_corpus(
         target = session.intake.open_collection(AUTH.tenant, COLLECTION, profile)
         pipeline = Pipeline(
             session.store,
-            counting(session.embedder, progress),
+            session.embedder,
             session.index(target).settings if profile else opened,
             target,
             # The files are one, so that their number tells nothing.

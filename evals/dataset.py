@@ -96,13 +96,16 @@ def read_qrels(path: Path) -> Judgments:
     first = True
     for number, line in read_lines(path):
         place = f"{path.name}:{number}"
-        columns = _columns(line)
+        by_tab = [column.strip() for column in line.split("\t")]
+        columns = by_tab if len(by_tab) > 1 else line.split()
         is_header = first and columns[0].lower() in HEADER and not GRADE.fullmatch(columns[-1])
         first = False
         if is_header:
             continue
         query, document, text = _row(place, line, columns)
-        grade = _grade(place, text)
+        if not GRADE.fullmatch(text):
+            raise CallerError(f"{place}: the grade must be a whole number", value=text, hint=SHAPE)
+        grade = int(text)
         grades = judgments.setdefault(query, {})
         if grades.setdefault(document, grade) != grade:
             raise CallerError(
@@ -113,23 +116,12 @@ def read_qrels(path: Path) -> Judgments:
     return judgments
 
 
-def _columns(line: str) -> list[str]:
-    by_tab = [column.strip() for column in line.split("\t")]
-    return by_tab if len(by_tab) > 1 else line.split()
-
-
 def _row(place: str, line: str, columns: list[str]) -> tuple[str, str, str]:
     if len(columns) == 4:  # TREC has an iteration that nobody uses in the second column
         columns = [columns[0], *columns[2:]]
     if len(columns) != 3 or not all(columns):
         raise CallerError(f"{place}: a judgment has three columns", value=line, hint=SHAPE)
     return columns[0], columns[1], columns[2]
-
-
-def _grade(place: str, text: str) -> int:
-    if not GRADE.fullmatch(text):
-        raise CallerError(f"{place}: the grade must be a whole number", value=text, hint=SHAPE)
-    return int(text)
 
 
 def unknown_documents(judgments: Judgments, documents: Collection[str]) -> list[str]:

@@ -158,21 +158,13 @@ def answer_all(
     for question in questions:
         for pipeline in pipelines:
             run = session.ask(question.text, auth, collection, pipeline=pipeline)
-            result = run.result
-            answered.append(Answered(question, pipeline, _shown(result), _sources(result)))
+            text = str(run.result["answer"])
+            if run.result["refused"]:
+                text = text.split("\n", 1)[0]  # the other lines name the tools it used
+            cited = [one["source"] for claim in run.result["claims"] for one in claim["citations"]]
+            answered.append(Answered(question, pipeline, text, "; ".join(dict.fromkeys(cited))))
             progress("answers", len(answered), total)
     return answered
-
-
-def _shown(result: dict[str, Any]) -> str:
-    """Return the answer; of a refusal its first line, since the others name the tools it used."""
-    text = str(result["answer"])
-    return text.split("\n", 1)[0] if result["refused"] else text
-
-
-def _sources(result: dict[str, Any]) -> str:
-    cited = (citation["source"] for claim in result["claims"] for citation in claim["citations"])
-    return "; ".join(dict.fromkeys(cited))
 
 
 def blind_sheet(answered: Sequence[Answered], seed: int) -> tuple[str, str]:

@@ -211,15 +211,11 @@ def markdown_report(blocks: Sequence[Block], stem: str) -> tuple[str, dict[str, 
         elif isinstance(block, Heading):
             parts.append(f"{'#' * block.level} {escaped(block.text)}")
         elif isinstance(block, Text):
-            parts.append(_markdown_paragraph(block.text))
+            # An entity in front is nothing to a reader, and text that begins no list to a parser.
+            parts.append(_LIST.sub(r"&#8203;\1", escaped(block.text)))
         else:
             parts.append(_markdown_table(block))
     return "\n\n".join(parts) + "\n", files
-
-
-def _markdown_paragraph(text: str) -> str:
-    # An entity in front is nothing to a reader, and text that begins no list to a parser.
-    return _LIST.sub(r"&#8203;\1", escaped(text))
 
 
 def _markdown_table(table: ReportTable) -> str:
@@ -273,7 +269,10 @@ def _quality_blocks(report: QualityReport) -> list[Block]:
         if spread.count:
             blocks += [
                 Heading(title, 2),
-                Text(_spread_text(spread)),
+                Text(
+                    f"n = {spread.count}, from {spread.least} to {spread.most} characters, median"
+                    f" {spread.median}, mean {spread.mean:g}."
+                ),
                 _histogram(name, title, spread),
             ]
     return blocks
@@ -322,10 +321,3 @@ def _histogram(name: str, title: str, spread: Spread) -> Drawing:
         axes[0].legend(fontsize=7)
 
     return Drawing(name, Chart(name, title, draw(paint, (WIDTH, HEIGHT))))
-
-
-def _spread_text(spread: Spread) -> str:
-    return (
-        f"n = {spread.count}, from {spread.least} to {spread.most} characters, median"
-        f" {spread.median}, mean {spread.mean:g}."
-    )

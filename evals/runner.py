@@ -6,22 +6,21 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import cycle, islice
-from typing import Any, Protocol
 
 from app.session import Session
-from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.detect import detect_language
-from core.types import Evidence
 from evals.corpus import AUTH, COLLECTION, Corpus, Progress, open_corpus
 from evals.dataset import Dataset, JudgedQuery, listed
 from graph.context import PipelineName
 from retrievers.pipelines import PIPELINES as RETRIEVAL
 from retrievers.pipelines import run_pipeline
-from retrievers.types import Query
+from retrievers.types import Index, Query
 
 AGENTIC: PipelineName = "agentic"
 AUTO: PipelineName = "auto"
@@ -53,67 +52,44 @@ class Hits:
         return list(best.items())
 
 
-class Searcher(Protocol):
-    """Answer queries from one open collection."""
+@dataclass(frozen=True)
+class Searcher:
+    """Answer queries from the corpus of a session, with one of PIPELINES."""
+
+    session: Session
+    pipeline: str
 
     def search(self, text: str) -> Hits:
-        """Search as a user would; this is what is timed."""
+        """Search as a user would; this is what is timed.
 
-    def deep(self, text: str, found: Hits) -> Hits:
-        """Rank as many documents as can be, given what `search` found."""
-
-
-class PipelineSearcher:
-    """Search with one of the retrieval pipelines."""
-
-    def __init__(self, session: Session, pipeline: str, auth: AuthContext, name: str) -> None:
-        """Search the collection `name` as `auth`."""
-        self._index = session.index(session.catalogue.collection(auth.tenant, name))
-        self._pipeline = pipeline
-        self._auth = auth
-
-    def search(self, text: str) -> Hits:
-        """Return the usual number of chunks."""
+        Where the whole graph answers, its evidence, best first, is the ranking.
+        """
+        for whole in WHOLE:
+            if self.pipeline == whole:
+                result = self.session.ask(text, AUTH, COLLECTION, pipeline=whole).result
+                names = ("document_id", "chunk_id", "score")
+                found = [Hit(*(item[name] for name in names)) for item in result["evidence"]]
+                return Hits(found, result["warnings"])
         return self._run(text, self._index.settings.retrieval.top_k, choose=True)
 
     def deep(self, text: str, found: Hits) -> Hits:
-        """Return many more chunks, since several may belong to one document."""
+        """Rank as many documents as can be: many chunks, since several may be of one document.
+
+        An answer has no more evidence than what `search` found.
+        """
+        if self.pipeline in WHOLE:
+            return found
         return self._run(text, self._index.settings.evaluation.depth, choose=False)
 
+    @cached_property
+    def _index(self) -> Index:
+        return self.session.index(self.session.catalogue.collection(AUTH.tenant, COLLECTION))
+
     def _run(self, text: str, top_k: int, *, choose: bool) -> Hits:
-        query = Query(text, self._auth, language=detect_language(text))
-        found = run_pipeline(self._index, query, self._pipeline, top_k, choose=choose)
-        return Hits(_from_evidence(found.evidence), found.notes)
-
-
-class AgenticSearcher:
-    """Answer with the whole graph; its evidence, best first, is the ranking."""
-
-    def __init__(
-        self, session: Session, pipeline: PipelineName, auth: AuthContext, name: str
-    ) -> None:
-        """Ask the collection `name` as `auth`."""
-        self._session = session
-        self._pipeline = pipeline
-        self._auth = auth
-        self._name = name
-
-    def search(self, text: str) -> Hits:
-        """Answer the query."""
-        run = self._session.ask(text, self._auth, self._name, pipeline=self._pipeline)
-        return Hits(_from_result(run.result["evidence"]), run.result["warnings"])
-
-    def deep(self, text: str, found: Hits) -> Hits:
-        """Return what was found: an answer has no more evidence than it has."""
-        return found
-
-
-def make_searcher(session: Session, pipeline: str, auth: AuthContext, name: str) -> Searcher:
-    """Return the searcher of one of PIPELINES."""
-    for whole in WHOLE:
-        if pipeline == whole:
-            return AgenticSearcher(session, whole, auth, name)
-    return PipelineSearcher(session, pipeline, auth, name)
+        query = Query(text, AUTH, language=detect_language(text))
+        found = run_pipeline(self._index, query, self.pipeline, top_k, choose=choose)
+        hits = [Hit(item.document_id, item.chunk_id, item.score) for item in found.evidence]
+        return Hits(hits, found.notes)
 
 
 def checked_pipeline(name: str, *, allowed: tuple[str, ...] = PIPELINES) -> str:
@@ -125,15 +101,7 @@ def checked_pipeline(name: str, *, allowed: tuple[str, ...] = PIPELINES) -> str:
     return name
 
 
-def _from_evidence(evidence: Iterable[Evidence]) -> list[Hit]:
-    return [Hit(item.document_id, item.chunk_id, item.score) for item in evidence]
-
-
-def _from_result(evidence: Iterable[dict[str, Any]]) -> list[Hit]:
-    return [Hit(item["document_id"], item["chunk_id"], item["score"]) for item in evidence]
-
-
-WARMUP = 3  # searches before the first one that is timed
+WARMUP = 3  # searches before the first one that is timed; chosen, not measured
 
 UNDETERMINED = "und"
 NOTES_SHOWN = 5  # the most frequent ones; chosen
@@ -180,14 +148,18 @@ def run_queries(
     The session is a new one, so that no pipeline is faster for what another has left in a cache.
     """
     runs: list[QueryRun] = []
+    ms: float | None
     notes: Counter[str] = Counter()
     refused: list[str] = []
     with open_corpus(corpus.settings) as session:
-        searcher = make_searcher(session, pipeline, AUTH, COLLECTION)
-        _warm_up(searcher, dataset, WARMUP)
+        searcher = Searcher(session, pipeline)
+        warm_up(dataset, searcher.search)
         for done, query in enumerate(dataset.queries, start=1):
             try:
-                ms, hits = _timed(searcher, query.text)
+                started = time.perf_counter()
+                hits = searcher.search(query.text)
+                ms = (time.perf_counter() - started) * 1000
+                hits = searcher.deep(query.text, hits)
             except CallerError as error:
                 refused.append(f"{query.query_id} ({error.rule})")
                 ms, hits = None, Hits()
@@ -217,19 +189,11 @@ def summed_notes(notes: Counter[str], queries: int) -> list[str]:
     return [f"{note} ({count} of {queries} queries)" for count, note in found[:NOTES_SHOWN]]
 
 
-def _timed(searcher: Searcher, text: str) -> tuple[float, Hits]:
-    started = time.perf_counter()
-    found = searcher.search(text)
-    ms = (time.perf_counter() - started) * 1000
-    return ms, searcher.deep(text, found)
-
-
-def _warm_up(searcher: Searcher, dataset: Dataset, count: int) -> None:
-    for text in warm_up_texts(dataset, count):
-        try:
-            searcher.search(text)
-        except CallerError:
-            continue  # a text that is not accepted warms nothing; the others do
+def warm_up(dataset: Dataset, search: Callable[[str], object]) -> None:
+    """Search for what is not measured, so that no first query pays for what is loaded late."""
+    for text in warm_up_texts(dataset, WARMUP):
+        with suppress(CallerError):  # a text that is not accepted warms nothing; the others do
+            search(text)
 
 
 def warm_up_texts(dataset: Dataset, count: int) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -177,6 +177,9 @@ class QueryOutcome(Protocol):
         """Return how long it took, None when it was not accepted."""
 
 
+Keep = Callable[[QueryOutcome], bool]
+
+
 @dataclass(frozen=True)
 class Measured:
     """Hold the runs of one pipeline with the metrics of each."""
@@ -198,7 +201,7 @@ class Measured:
         columns = [self.column(metric) for metric in METRICS]
         return dict(zip(METRICS, intervals(columns, settings), strict=True))
 
-    def part(self, keep: Callable[[QueryRun], bool]) -> Measured:
+    def part(self, keep: Keep) -> Measured:
         """Return the same for some of the queries."""
         chosen = [place for place, run in enumerate(self.runs) if keep(run)]
         return Measured(
@@ -241,7 +244,7 @@ def _frequent(runs: Sequence[QueryOutcome], of: Callable[[QueryOutcome], str]) -
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
-def in_group(of: Callable[[QueryOutcome], str], name: str) -> Callable[[QueryOutcome], bool]:
+def in_group(of: Callable[[QueryOutcome], str], name: str) -> Keep:
     """Return a test of whether a run belongs to a group."""
     return lambda run: of(run) == name
 
@@ -269,18 +272,17 @@ def rounded(interval: Interval) -> list[float] | None:
     return None if interval is None else [round(end, DIGITS) for end in interval]
 
 
-def grouped(of: Measured, settings: Settings) -> dict[str, Any]:
+def grouped(
+    runs: Sequence[QueryOutcome], figures_of: Callable[[Keep], dict[str, Any]]
+) -> dict[str, Any]:
     """Return the figures per query type and per language, where there are such."""
     groups: dict[str, Any] = {}
     for key, names, kind in (
-        ("by_type", types(of.runs), type_of),
-        ("by_language", languages(of.runs), language_of),
+        ("by_type", types(runs), type_of),
+        ("by_language", languages(runs), language_of),
     ):
         if names:
-            parts = {name: of.part(in_group(kind, name)) for name in names}
-            groups[key] = {
-                name: figures(part, part.intervals(settings)) for name, part in parts.items()
-            }
+            groups[key] = {name: figures_of(in_group(kind, name)) for name in names}
     return groups
 
 
@@ -292,15 +294,21 @@ def compared(first: Measured, second: Measured, settings: Settings) -> dict[str,
         settings,
     )
     named = dict(zip(METRICS, found, strict=True))
-    times = [
-        (a.ms, b.ms)
-        for a, b in zip(first.runs, second.runs, strict=True)
-        if a.ms is not None and b.ms is not None
-    ]
-    if times:
-        mine, theirs = zip(*times, strict=True)
-        named[LATENCY] = differences([mine], [theirs], settings)[0]
+    times = [(a.ms, b.ms) for a, b in zip(first.runs, second.runs, strict=True)]
+    if (slower := paired(times, settings)) is not None:
+        named[LATENCY] = slower
     return named
+
+
+def paired(
+    pairs: Iterable[tuple[float | None, float | None]], settings: Settings
+) -> Difference | None:
+    """Return first − second over the queries that have both, None where none has."""
+    both = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if not both:
+        return None
+    mine, theirs = zip(*both, strict=True)
+    return differences([mine], [theirs], settings)[0]
 
 
 def difference_json(found: Mapping[str, Difference]) -> dict[str, Any]:

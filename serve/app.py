@@ -22,19 +22,18 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from core.auth import AuthContext
-from core.errors import CarrelError, disk_error, shorten
+from core.errors import CarrelError, shorten
 from serve import page_routes
 from serve.access.guard import BodyLimit, Guard, unexpected_body
 from serve.access.network import HostRule, OriginRule
 from serve.api import admin, chat, conversations, documents, runs, status
-from serve.errors import Refused, error_body, plain_body, status_of
+from serve.errors import Refused, error_body, explained, plain_body, status_of
 from serve.protocols.langserve import langserve_router
 from serve.protocols.langserve_schemas import FailureDetail
 from serve.protocols.openai import EVENTS_HEADER, openai_router
 from serve.protocols.openai_schemas import CONVERSATION_HEADER, ErrorReply
 from serve.runs.pool import RETRY_SECONDS
 from serve.services import AppState, caller
-from stores.sqlite.database import damaged
 
 REF = "#/components/schemas/{model}"
 OPEN = re.compile(r"/api/v1/health|/|/page/.*")  # what needs no key
@@ -155,13 +154,11 @@ def make_app(
             allow_headers=["Authorization", "Content-Type", EVENTS_HEADER, CONVERSATION_HEADER],
             expose_headers=[CONVERSATION_HEADER],
         )
-    bodies = BodyLimit(services.settings)
-    services.followers.append(bodies.use)
     guard = Guard(
         inner,
         HostRule(host, services.settings.serve.hosts),
         OriginRule(origins),
-        bodies,
+        BodyLimit(lambda: services.settings),
         services.metrics,
     )
     return services.tracing.wrapped(guard) if services.tracing else guard
@@ -184,11 +181,10 @@ def make_api(services: AppState, routers: Sequence[APIRouter] | None = None) -> 
     for router in (*ROUTERS, *protocol_routers(services)) if routers is None else routers:
         app.include_router(router)
     document_errors(app)
-    app.add_exception_handler(CarrelError, _carrel_error)
+    for kind in (CarrelError, sqlite3.DatabaseError, OSError):
+        app.add_exception_handler(kind, _explained)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(sqlite3.DatabaseError, _database_error)
-    app.add_exception_handler(OSError, _disk_error)
     app.add_exception_handler(Exception, _unexpected)
     return app
 
@@ -217,28 +213,15 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
             await asyncio.to_thread(services.tracing.close)
 
 
-def _carrel_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, CarrelError)
-    status, _, headers = status_of(error)
-    return JSONResponse(error_body(error, request.scope["carrel.id"]), status, headers)
-
-
-def _database_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, sqlite3.DatabaseError)
-    if isinstance(error, sqlite3.ProgrammingError):
-        raise error  # a mistake in this program
+def _explained(request: Request, error: Exception) -> Response:
     services: AppState = request.app.state.services
-    response = _carrel_error(request, damaged(services.settings.data, error))
-    response.headers["Retry-After"] = str(RETRY_SECONDS)
-    return response
-
-
-def _disk_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, OSError)
-    found = disk_error(error)
+    found = explained(error, services.settings.data)
     if found is None:
         raise error  # a mistake in this program
-    return _carrel_error(request, found)
+    status, _, headers = status_of(found)
+    if isinstance(error, sqlite3.DatabaseError):
+        headers = {**headers, "Retry-After": str(RETRY_SECONDS)}
+    return JSONResponse(error_body(found, request.scope["carrel.id"]), status, headers)
 
 
 def _unexpected(request: Request, error: Exception) -> Response:
@@ -262,9 +245,8 @@ def _invalid(request: Request, error: Exception) -> Response:
 
 def _http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    cause = error.__cause__
-    if isinstance(cause, CarrelError):  # raised while FastAPI read the body
-        return _carrel_error(request, cause)
+    if isinstance(error.__cause__, CarrelError):  # raised while FastAPI read the body
+        return _explained(request, error)
     code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "bad_request")
     rule = "there is nothing here" if error.status_code == 404 else shorten(error.detail)
     body = plain_body(request.scope["carrel.id"], code, rule, hint=f"see {OPENAPI}")

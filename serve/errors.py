@@ -161,19 +161,24 @@ def failure_of(error: Exception) -> Failure:
     """Return what the caller may know of an error; the operator finds the rest in the log."""
     if isinstance(error, RequestValidationError):
         return _invalid(error)
-    if isinstance(error, HTTPException) and isinstance(error.__cause__, CarrelError):
-        error = error.__cause__  # FastAPI wraps what is raised while it reads the body
+    if (found := explained(error)) is not None:
+        status, _, headers = status_of(found)
+        message = f"{found.rule}." if isinstance(found, OperatorError) else str(found)
+        return Failure(status, message, headers=headers, error=found)
     if isinstance(error, HTTPException):
         return Failure(error.status_code, plain(error.detail), headers=error.headers or {})
-    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
-        error = damaged(Path(), error)
-    if isinstance(error, OSError) and (found := disk_error(error)):
-        error = found
-    if isinstance(error, CarrelError):
-        status, _, headers = status_of(error)
-        message = f"{error.rule}." if isinstance(error, OperatorError) else str(error)
-        return Failure(status, message, headers=headers, error=error)
     return Failure(500, "Internal Server Error", error=error)
+
+
+def explained(error: Exception, data: Path = Path()) -> CarrelError | None:
+    """Return what an error means for the caller, None for another one's or a mistake of ours."""
+    if isinstance(error, HTTPException) and isinstance(error.__cause__, CarrelError):
+        return error.__cause__  # FastAPI wraps what is raised while it reads the body
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
+        return damaged(data, error)
+    if isinstance(error, OSError):
+        return disk_error(error)
+    return error if isinstance(error, CarrelError) else None
 
 
 def noted(failure: Failure, request: Request) -> Failure:

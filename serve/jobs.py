@@ -34,41 +34,6 @@ UNSEEN = (
 Progress = Callable[[str, int, int], None]
 
 
-class UploadFiles:
-    """Keep each upload in a new folder of its own, so that no name reaches another file."""
-
-    def __init__(self, data: Path) -> None:
-        """Keep them below the data directory."""
-        self._folder = data / UPLOADS
-
-    def make(self, row: JobRow) -> Path:
-        """Return where an upload is written; its folder is there."""
-        path = self.path(row)
-        path.parent.mkdir(parents=True)
-        return path
-
-    def path(self, row: JobRow) -> Path:
-        """Return where an upload is."""
-        return self._folder / row.id / row.name
-
-    def whole(self, row: JobRow) -> bool:
-        """Tell whether the upload is still there with all its bytes."""
-        path = self.path(row)
-        return path.is_file() and path.stat().st_size == row.bytes
-
-    def discard(self, row: JobRow) -> None:
-        """Delete what was written of an upload."""
-        shutil.rmtree(self._folder / row.id, ignore_errors=True)
-
-    def discard_others(self, rows: list[JobRow]) -> None:
-        """Delete what was written of uploads that are none of these."""
-        known = {row.id for row in rows}
-        folders = self._folder.iterdir() if self._folder.is_dir() else ()
-        for folder in folders:
-            if folder.name not in known:
-                shutil.rmtree(folder, ignore_errors=True)
-
-
 def ingest_upload(
     session: Session, row: JobRow, path: Path, progress: Progress, auth: AuthContext
 ) -> None:
@@ -105,11 +70,6 @@ def ingest_upload(
         row.notes.append(f"{len(lost)} of its documents were not taken; {lost[0][0]}: {lost[0][1]}")
 
 
-def tidy_after_deletion(session: Session, progress: Progress) -> None:
-    """Take text of deleted documents out of all derived files, and empty collections away."""
-    session.maintenance.tidy(lambda stage: progress(stage, 0, 0))
-
-
 def checked_file_name(name: str) -> str:
     """Return the name of an upload when it is a plain one of a known format, or say why not."""
     with suppress(UnicodeEncodeError):
@@ -125,8 +85,8 @@ def checked_file_name(name: str) -> str:
     )
 
 
-JOBS_KEPT = 1000  # ended uploads and deletions of one tenant that stay listed
-JOB_ATTEMPTS = 2  # how often an upload may be at work when the server dies
+JOBS_KEPT = 1000  # ended uploads and deletions of one tenant that stay listed; chosen, not measured
+JOB_ATTEMPTS = 2  # how often an upload may be at work when the server dies; chosen, not measured
 
 SHOWN = (
     *("id", "kind", "user", "collection", "name", "bytes", "state", "error"),
@@ -171,10 +131,10 @@ class Jobs:
     def __init__(self, session: Session, settings: Settings) -> None:
         """Start no thread yet."""
         self._session = session
-        self._settings = settings
+        self.settings = settings
         self._keys = session.accounts.keys
         self._rows = session.accounts.jobs(JOBS_KEPT)
-        self._files = UploadFiles(session.store.folder)
+        self._uploads = session.store.folder / UPLOADS
         self._live: dict[str, Job] = {}
         self._waiting: deque[Job] = deque()
         self._changed = threading.Condition()
@@ -189,7 +149,10 @@ class Jobs:
         if self._session.maintenance.condition.read_only:
             return
         left = self._rows.open()
-        self._files.discard_others(left)
+        known = {row.id for row in left}
+        for folder in self._uploads.iterdir() if self._uploads.is_dir() else ():
+            if folder.name not in known:
+                shutil.rmtree(folder, ignore_errors=True)
         for row in left:
             if row.id in self._live:
                 continue
@@ -201,10 +164,6 @@ class Jobs:
                 self._enqueue(Job(row))
         if self._session.maintenance.pending_erasure() and not self._live:
             self._enqueue(Job(JobRow(new_id(), "deletion", "", "", "", "")))
-
-    def use(self, settings: Settings) -> None:
-        """Keep to the limits of these settings from now on."""
-        self._settings = settings
 
     def prepare(
         self, auth: AuthContext, collection: str, name: str, roles: list[str], key: str = ""
@@ -222,22 +181,25 @@ class Jobs:
             waiting = sum(
                 job.row.kind == "upload" and job.row.tenant == auth.tenant for job in self._waiting
             )
-        if waiting >= self._settings.serve.jobs:
-            rule = f"at most {self._settings.serve.jobs} uploads of a tenant wait"
+        if waiting >= self.settings.serve.jobs:
+            rule = f"at most {self.settings.serve.jobs} uploads of a tenant wait"
             raise Busy(rule, retry_after=RETRY_SECONDS, of_caller=True)
         row = JobRow(new_id(), "upload", auth.tenant, auth.user, collection, file_name, acl)
         row.sent_by(auth, key)
-        return Job(row), self._files.make(row)
+        path = self._path(row)
+        path.parent.mkdir(parents=True)
+        return Job(row), path
 
     def start(self, job: Job) -> None:
         """Ingest an upload whose file is written."""
-        job.row.bytes = self._files.path(job.row).stat().st_size
+        job.row.bytes = self._path(job.row).stat().st_size
         self._rows.save(job.row)
         self._enqueue(job)
 
     def after_deletion(self, auth: AuthContext, collection: str) -> Job:
         """Tidy up, in the background, after a document that is deleted already.
 
+        Its text is taken out of all derived files, and empty collections go away.
         The job does not name it: the list of jobs outlives the document.
         """
         row = JobRow(new_id(), "deletion", auth.tenant, auth.user, collection, "")
@@ -248,7 +210,7 @@ class Jobs:
 
     def discard(self, job: Job) -> None:
         """Delete what was written of an upload."""
-        self._files.discard(job.row)
+        shutil.rmtree(self._uploads / job.row.id, ignore_errors=True)
 
     def find(self, auth: AuthContext, job_id: str) -> Job:
         """Return a job of this caller, or raise NotFound."""
@@ -290,8 +252,14 @@ class Jobs:
         if self._thread is not None:
             self._thread.join()
 
+    def _path(self, row: JobRow) -> Path:
+        """Return where an upload is: in a folder of its own, so that no name reaches another."""
+        return self._uploads / row.id / row.name
+
     def _lost(self, row: JobRow) -> str:
-        if row.kind == "upload" and not self._files.whole(row):
+        path = self._path(row)
+        whole = row.kind != "upload" or (path.is_file() and path.stat().st_size == row.bytes)
+        if not whole:
             return "the upload is no longer there; send it again"
         if row.state == "running" and row.attempts >= JOB_ATTEMPTS:
             return f"the server ended {row.attempts} times while it was at work on this"
@@ -341,13 +309,14 @@ class Jobs:
     def _work(self, job: Job) -> None:
         row = job.row
         if row.kind == "upload":
-            path, progress = self._files.path(row), self._progress(job)
+            path, progress = self._path(row), self._progress(job)
             ingest_upload(self._session, row, path, progress, self._rights(row))
             return
         with self._changed:  # one of several deletions tidies up after all
             later = any(other.row.kind == "deletion" for other in self._waiting)
         if not later:
-            tidy_after_deletion(self._session, self._progress(job))
+            progress = self._progress(job)
+            self._session.maintenance.tidy(lambda stage: progress(stage, 0, 0))
 
     def _rights(self, row: JobRow) -> AuthContext:
         """Return what the sender of an upload may do by now; raises CallerError for nothing.
@@ -375,7 +344,7 @@ class Jobs:
 
     def _end(self, job: Job, state: State, error: str) -> None:
         job.row.error, job.row.state = error, state
-        self._files.discard(job.row)
+        self.discard(job)
         with self._changed:  # with those whose end could not be kept on a full disk
             live = list(self._live.values())
         for one in [*(one for one in live if one.row.ended and one is not job), job]:

@@ -29,15 +29,11 @@ class SelfChecks:
     """Check on a thread of its own, and repair what is derived from the truth."""
 
     def __init__(self, session: Session, settings: Settings) -> None:
-        """Check the session's store; nothing runs before `start`."""
+        """Check the session's store; nothing runs before `start`; other settings may follow."""
         self._maintenance = session.maintenance
-        self._settings = settings
+        self.settings = settings
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
-
-    def use(self, settings: Settings) -> None:
-        """Take another interval, from the next check on."""
-        self._settings = settings
 
     def start(self) -> None:
         """Begin with what opening has put off, or soon with a first check of everything."""
@@ -68,9 +64,9 @@ class SelfChecks:
 
     def _run(self) -> None:
         seconds = 0.0 if self._maintenance.checking else FIRST_S
-        while not self._ended.wait(min(seconds, self._settings.checks.interval_s)):
+        while not self._ended.wait(min(seconds, self.settings.checks.interval_s)):
             self.check()
-            seconds = self._settings.checks.interval_s
+            seconds = self.settings.checks.interval_s
 
 
 QUESTION = "Is this ready?"

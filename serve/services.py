@@ -72,9 +72,12 @@ class Reload:
                 ) from None
             before, after = (one.shown() for one in (old, new))
             names = [name for name in before if before[name] != after[name]]
-            done = Reloaded(
-                {name: (before[name], after[name]) for name in names}, _waiting(new, wanted)
+            waiting = sorted(  # those that have another value in the file than in force
+                name
+                for name in FIELDS
+                if name not in LIVE and new.value(name) != wanted.value(name)
             )
+            done = Reloaded({name: (before[name], after[name]) for name in names}, waiting)
             changed = {name: list(values) for name, values in done.changed.items()}
             facts: dict[str, Any] = {"changed": changed, "needs_restart": done.needs_restart}
             services.audit.record("settings", auth, **facts)
@@ -108,13 +111,6 @@ class Reload:
             raise CallerError(rule, hint=hint) from None
 
 
-def _waiting(new: Settings, wanted: Settings) -> list[str]:
-    """Return the settings that have another value in the file than in force, secrets too."""
-    return sorted(
-        name for name in FIELDS if name not in LIVE and new.value(name) != wanted.value(name)
-    )
-
-
 assert not SECRETS & LIVE  # their values are reported
 
 
@@ -141,12 +137,10 @@ class AppState:
     def use(self, settings: Settings) -> None:
         """Exchange the settings, for all that begins from now on."""
         self.settings = settings  # one reference: never half of them
-        self.session.settings = settings
         self.runner.use(settings)
-        self.limits.settings = settings
         self.audit.use(settings)
-        self.jobs.use(settings)
-        self.checks.use(settings)
+        self.session.settings = self.limits.settings = settings
+        self.jobs.settings = self.checks.settings = settings
         for follow in self.followers:
             follow(settings)
 
@@ -220,7 +214,7 @@ def check_standing(request: Request) -> None:
     """
     auth = request.scope.get("carrel.caller")
     header = request.headers.get("authorization")
-    if auth is not None and services_of(request).authenticator.caller(header) != auth:
+    if auth is not None and services_of(request).authenticator.authenticate(header).auth != auth:
         raise NotAuthenticated("the caller's rights have changed meanwhile", hint="ask again")
 
 

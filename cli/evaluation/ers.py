@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from cli.arguments import (
     DEFAULT_COLLECTION,
-    DEFAULT_TENANT,
-    DEFAULT_USER,
     CollectionName,
-    Data,
     Json,
-    Roles,
     Set,
-    Tenant,
-    User,
-    named_path,
+    path_argument,
+    path_option,
 )
 from cli.evaluation.eval import interval_text, table
-from cli.options import caller, opened, settings_from
+from cli.options import CallerOptions, opened, settings_from, with_options
 from cli.server.running import shown
 from cli.terminal.output import checked_out, print_json, stdout, warn, write_files
 from cli.terminal.progress import StageBars
-from core.auth import AuthContext
 from core.errors import CallerError
-from core.settings import Settings
-from evals.corpus import AUTH, COLLECTION, Progress, build_corpus, open_corpus
+from evals.corpus import AUTH, COLLECTION, build_corpus, open_corpus
 from evals.dataset import read_dataset
 from evals.ers import (
-    Answered,
-    Answering,
     SheetQuestion,
     answer_all,
     blind_sheet,
@@ -43,34 +35,27 @@ from evals.ers import (
 )
 from evals.summary import CONFIDENCE
 
+if TYPE_CHECKING:
+    from app.session import Session
+
 KeyFile = Annotated[
     Path | None,
-    typer.Option(
-        "--key",
-        help="Key: which pipeline gave which answer; NAME.key.csv beside the sheet.",
-        show_default=False,
-        parser=named_path,
-        metavar="<path>",
-    ),
+    path_option("--key", "Key: which pipeline gave which answer; NAME.key.csv beside the sheet."),
 ]
 
 
 def import_sheets(
     rater1: Annotated[
         Path,
-        typer.Argument(
-            help="Rated sheet.", show_default=False, parser=named_path, metavar="RATER1.csv"
-        ),
+        path_argument("RATER1.csv", "Rated sheet."),
     ],
     rater2: Annotated[
         Path,
-        typer.Argument(
-            help="Rated sheet.", show_default=False, parser=named_path, metavar="RATER2.csv"
-        ),
+        path_argument("RATER2.csv", "Rated sheet."),
     ],
     key: Annotated[
         Path,
-        typer.Option("--key", help="Key of the sheet.", parser=named_path, metavar="<path>"),
+        path_option("--key", "Key of the sheet."),
     ],
     changes: Set = None,
     as_json: Json = False,
@@ -104,19 +89,18 @@ def _print(result: dict[str, Any], confidence: float) -> None:
         warn(warning)
 
 
+@with_options
 def export_sheet(
     source: Annotated[
         Path,
-        typer.Argument(
-            help="Data set folder, or a file of questions for your own collection.",
-            show_default=False,
-            parser=named_path,
-            metavar="DATASET_OR_QUESTIONS",
+        path_argument(
+            "DATASET_OR_QUESTIONS",
+            "Data set folder, or a file of questions for your own collection.",
         ),
     ],
     out: Annotated[
         Path,
-        typer.Option("--out", help="Sheet: NAME.csv.", parser=named_path, metavar="<path>"),
+        path_option("--out", "Sheet: NAME.csv."),
     ],
     key: KeyFile = None,
     pipelines: Annotated[
@@ -130,23 +114,28 @@ def export_sheet(
         typer.Option("--seed", min=0, help="Order of the items.", show_default="evaluation.seed"),
     ] = None,
     collection: CollectionName = DEFAULT_COLLECTION,
-    tenant: Tenant = DEFAULT_TENANT,
-    user: User = DEFAULT_USER,
-    role: Roles = None,
-    data: Data = None,
+    *,
+    options: CallerOptions,
     changes: Set = None,
 ) -> None:
     """Answer questions and write a sheet to rate; give the raters a copy each, never the key."""
-    settings = settings_from(data, changes)
+    settings = settings_from(options.data, changes)
     names = checked_answering(pipelines)
     key = key or out.with_name(f"{out.stem}.key.csv")
     _checked_new(out, key)
-    auth = caller(tenant, user, role)
+    auth = options.auth
     with StageBars(quiet=False) as progress:
+        opening: AbstractContextManager[Session]
         if source.is_dir():
-            answered = _from_dataset(source, limit, names, settings, progress)
+            dataset = read_dataset(source, limit=limit, allow_missing=True)
+            corpus = build_corpus(dataset, settings, progress)
+            questions = [SheetQuestion(query.query_id, query.text) for query in dataset.queries]
+            opening, auth, collection = open_corpus(corpus.settings), AUTH, COLLECTION
         else:
-            answered = _from_file(source, limit, names, settings, progress, auth, collection)
+            questions = read_questions(source, limit)
+            opening = opened(settings)
+        with opening as session:
+            answered = answer_all(session, auth, collection, questions, names, progress)
     sheet, keys = blind_sheet(answered, settings.evaluation.seed if seed is None else seed)
     write_files({key: keys, out: sheet})
     out_console = stdout()
@@ -166,31 +155,3 @@ def _checked_new(*paths: Path) -> None:
         raise CallerError(
             "the sheet and its key are two files", value=str(paths[0]), hint="name another --key"
         )
-
-
-def _from_dataset(
-    folder: Path,
-    limit: int | None,
-    pipelines: list[Answering],
-    settings: Settings,
-    progress: Progress,
-) -> list[Answered]:
-    dataset = read_dataset(folder, limit=limit, allow_missing=True)
-    corpus = build_corpus(dataset, settings, progress)
-    questions = [SheetQuestion(query.query_id, query.text) for query in dataset.queries]
-    with open_corpus(corpus.settings) as session:
-        return answer_all(session, AUTH, COLLECTION, questions, pipelines, progress)
-
-
-def _from_file(
-    path: Path,
-    limit: int | None,
-    pipelines: list[Answering],
-    settings: Settings,
-    progress: Progress,
-    auth: AuthContext,
-    collection: str,
-) -> list[Answered]:
-    questions = read_questions(path, limit)
-    with opened(settings) as session:
-        return answer_all(session, auth, collection, questions, pipelines, progress)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +11,7 @@ from rich.box import SIMPLE
 from rich.markup import escape
 from rich.table import Table
 
-from cli.arguments import Json, Set, named_path
+from cli.arguments import Json, Set, path_argument, path_option
 from cli.options import settings_from
 from cli.terminal.output import checked_out, print_json, stdout, warn, write_files
 from cli.terminal.progress import StageBars
@@ -26,9 +25,7 @@ from evals.dataset import read_dataset
 from evals.report import html_report, markdown_report, report
 from evals.summary import CONFIDENCE
 
-GROUPS = (("by_type", "query type"), ("by_language", "language"))
-NO_TITLES: Mapping[str, str] = MappingProxyType({})
-SHORT = {
+FOUND = {
     "precision@5": "P@5",
     "recall@5": "R@5",
     "recall@10": "R@10",
@@ -37,31 +34,48 @@ SHORT = {
     "ndcg@10": "nDCG@10",
     "full_support@10": "All@10",
 }
+ANSWERED = {
+    "answered": "answered",
+    "any_gold_cited": "any gold",
+    "all_gold_cited": "all gold",
+    "citation_precision": "precision",
+    "answer_contained": "contained",
+}
+SPENT = {
+    "tool_calls": "tool calls",
+    "tokens": "tokens",
+    "model_calls": "model calls",
+    "cost": "cost",
+    "operations": "operations",
+}
+NOTHING = "–"
+WHOLE = 100  # from here on an amount is shown without a fraction; chosen
 
 
 def print_result(result: dict[str, Any]) -> None:
-    """Print what `carrel eval retrieval` found."""
+    """Print what `carrel eval retrieval` or `answers` found."""
     out = stdout()
+    answers = "spent" in result
+    one, short = ("question", ANSWERED) if answers else ("query", FOUND)
+    many = "questions" if answers else "queries"
     out.print(
-        f"[bold]{escape(result['dataset'])}[/bold] · {result['pipeline']} · {result['n']} queries"
+        f"[bold]{escape(result['dataset'])}[/bold] · {result['pipeline']} · {result['n']} {many}"
     )
     out.print(_metrics_table(result))
-    for key, title in GROUPS:
+    for key, title in (
+        ("by_type", "type" if answers else "query type"),
+        ("by_language", "language"),
+    ):
         if key in result:
-            out.print(_group_table(result[key], title))
-    print_latency(result)
+            out.print(_group_table(result[key], title, short))
+    _print_effort(result)
     if "against" in result:
         out.print()
-        out.print(f"against [bold]{result['against']['pipeline']}[/bold], query by query")
-        out.print(against_table(result))
-        print_latency(result["against"])
-    print_remarks(result)
-
-
-def print_remarks(result: dict[str, Any]) -> None:
-    """Print the notes and warnings."""
+        out.print(f"against [bold]{result['against']['pipeline']}[/bold], {one} by {one}")
+        out.print(against_table(result, short if answers else {}))
+        _print_effort(result["against"])
     for note in result["notes"]:
-        stdout().print(f"[dim]{escape(note)}[/dim]")
+        out.print(f"[dim]{escape(note)}[/dim]")
     for warning in result["warnings"]:
         warn(warning)
 
@@ -76,13 +90,16 @@ def table(*headers: str) -> Table:
 
 
 def _metrics_table(result: dict[str, Any]) -> Table:
-    rows = table("metric", result["pipeline"], f"{result['confidence']:.0%} interval")
+    counts = result.get("counts")
+    head = ("metric", result["pipeline"], f"{result['confidence']:.0%} interval")
+    rows = table(*head, *(["n"] if counts else []))
     for metric, value in result["metrics"].items():
-        rows.add_row(metric, f"{value:.3f}", interval_text(result["ci"][metric]))
+        cells = (metric, _figure(value), interval_text(result["ci"][metric]))
+        rows.add_row(*cells, *([str(counts[metric])] if counts else []))
     return rows
 
 
-def against_table(result: dict[str, Any], titles: Mapping[str, str] = NO_TITLES) -> Table:
+def against_table(result: dict[str, Any], titles: Mapping[str, str]) -> Table:
     """Return the paired differences of all metrics, which `titles` may call something shorter."""
     against = result["against"]
     sure = f"{result['confidence']:.0%} interval"
@@ -103,39 +120,55 @@ def against_table(result: dict[str, Any], titles: Mapping[str, str] = NO_TITLES)
     return rows
 
 
-def _group_table(groups: dict[str, Any], title: str) -> Table:
-    rows = table(title, "n", *SHORT.values())
+def _group_table(groups: dict[str, Any], title: str, short: Mapping[str, str]) -> Table:
+    rows = table(title, "n", *short.values())
     for name, group in groups.items():
-        values = [f"{group['metrics'][metric]:.3f}" for metric in SHORT]
+        values = [_figure(group["metrics"][metric]) for metric in short]
         rows.add_row(escape(name), str(group["n"]), *values)
     return rows
 
 
-def print_latency(result: dict[str, Any]) -> None:
-    """Print the median and the 95th percentile."""
+def _print_effort(result: dict[str, Any]) -> None:
+    """Print what the runs spent, where it was measured, and how long they took."""
+    out = stdout()
+    if "spent" in result:
+        rows = table("per question", "mean", "p50", "p95")
+        for name, title in SPENT.items():
+            spent = result["spent"][name]
+            if spent and spent["mean"]:
+                rows.add_row(title, *(_amount(spent[key]) for key in ("mean", "p50", "p95")))
+        out.print(rows)
     times = result["latency_ms"]
     if times["p50"] is not None:
-        stdout().print(
+        out.print(
             f"latency of {result['pipeline']}: p50 {times['p50']:.1f} ms, p95 {times['p95']:.1f} ms"
         )
+    if "stop_reasons" in result:
+        ended = ", ".join(f"{name} {count}" for name, count in result["stop_reasons"].items())
+        out.print(f"ended: {ended}")
+    if result.get("degraded"):
+        out.print(f"the rules decided for the model in {result['degraded']} questions")
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if value >= WHOLE else f"{value:.3g}"
+
+
+def _figure(value: float | None) -> str:
+    return NOTHING if value is None else f"{value:.3f}"
 
 
 def interval_text(interval: list[float] | None, *, signed: bool = False) -> str:
     """Return "0.412, 0.530", or a dash where there is none."""
     if interval is None:
-        return "–"
+        return NOTHING
     sign = "+" if signed else ""
     return ", ".join(f"{end:{sign}.3f}" for end in interval)
 
 
 DatasetDir = Annotated[
     Path,
-    typer.Argument(
-        help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv.",
-        show_default=False,
-        parser=named_path,
-        metavar="DATASET_DIR",
-    ),
+    path_argument("DATASET_DIR", "Folder with corpus.jsonl, queries.jsonl and qrels.tsv."),
 ]
 Limit = Annotated[
     int | None, typer.Option("--limit", min=1, help="Only the first N judged queries.")
@@ -143,6 +176,10 @@ Limit = Annotated[
 AllowMissing = Annotated[
     bool,
     typer.Option("--allow-missing", help="Count judged documents the corpus lacks as not found."),
+]
+
+Against = Annotated[
+    str | None, typer.Option("--against", help="Another pipeline, for a paired comparison.")
 ]
 
 
@@ -155,10 +192,7 @@ def retrieval(
         ),
     ] = "hybrid",
     limit: Limit = None,
-    against: Annotated[
-        str | None,
-        typer.Option("--against", help="Another pipeline, for a paired comparison."),
-    ] = None,
+    against: Against = None,
     allow_missing: AllowMissing = False,
     changes: Set = None,
     as_json: Json = False,
@@ -173,105 +207,16 @@ def retrieval(
     if as_json:
         print_json(result)
         return
-
     print_result(result)
 
 
-NOTHING = "–"
-WHOLE = 100  # from here on an amount is shown without a fraction
-ANSWER_GROUPS = (("by_type", "type"), ("by_language", "language"))
-ANSWER_SHORT = {
-    "answered": "answered",
-    "any_gold_cited": "any gold",
-    "all_gold_cited": "all gold",
-    "citation_precision": "precision",
-    "answer_contained": "contained",
-}
-SPENT = {
-    "tool_calls": "tool calls",
-    "tokens": "tokens",
-    "model_calls": "model calls",
-    "cost": "cost",
-    "operations": "operations",
-}
-
-
-def print_answers(result: dict[str, Any]) -> None:
-    """Print what `carrel eval answers` found."""
-    out = stdout()
-    out.print(
-        f"[bold]{escape(result['dataset'])}[/bold] · {result['pipeline']} · {result['n']} questions"
-    )
-    out.print(_answers_table(result))
-    for key, title in ANSWER_GROUPS:
-        if key in result:
-            out.print(_answers_group(result[key], title))
-    _print_effort(result)
-    if "against" in result:
-        out.print()
-        out.print(f"against [bold]{result['against']['pipeline']}[/bold], question by question")
-        out.print(against_table(result, ANSWER_SHORT))
-        _print_effort(result["against"])
-    print_remarks(result)
-
-
-def _answers_table(result: dict[str, Any]) -> Table:
-    rows = table("metric", result["pipeline"], f"{result['confidence']:.0%} interval", "n")
-    for metric, value in result["metrics"].items():
-        bounds, count = result["ci"][metric], result["counts"][metric]
-        rows.add_row(metric, _share(value), interval_text(bounds), str(count))
-    return rows
-
-
-def _answers_group(groups: dict[str, Any], title: str) -> Table:
-    rows = table(title, "n", *ANSWER_SHORT.values())
-    for name, group in groups.items():
-        values = [_share(group["metrics"][metric]) for metric in ANSWER_SHORT]
-        rows.add_row(escape(name), str(group["n"]), *values)
-    return rows
-
-
-def _print_effort(result: dict[str, Any]) -> None:
-    out = stdout()
-    rows = table("per question", "mean", "p50", "p95")
-    for name, title in SPENT.items():
-        spent = result["spent"][name]
-        if spent and spent["mean"]:
-            rows.add_row(title, *(_amount(spent[key]) for key in ("mean", "p50", "p95")))
-    out.print(rows)
-    print_latency(result)
-    ended = ", ".join(f"{name} {count}" for name, count in result["stop_reasons"].items())
-    out.print(f"ended: {ended}")
-    if result["degraded"]:
-        out.print(f"the rules decided for the model in {result['degraded']} questions")
-
-
-def _amount(value: float) -> str:
-    return f"{value:,.0f}" if value >= WHOLE else f"{value:.3g}"
-
-
-def _share(value: float | None) -> str:
-    return NOTHING if value is None else f"{value:.3f}"
-
-
 def answers(
-    dataset_dir: Annotated[
-        Path,
-        typer.Argument(
-            help="Folder with corpus.jsonl, queries.jsonl and qrels.tsv.",
-            show_default=False,
-            parser=named_path,
-            metavar="DATASET_DIR",
-        ),
-    ],
+    dataset_dir: DatasetDir,
     pipeline: Annotated[str, typer.Option("--pipeline", help="auto, agentic or classic.")] = "auto",
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Only the first N questions.")
     ] = None,
-    against: Annotated[
-        str | None,
-        typer.Option("--against", help="Another pipeline, for a paired comparison."),
-    ] = None,
+    against: Against = None,
     allow_missing: Annotated[
         bool,
         typer.Option(
@@ -290,8 +235,7 @@ def answers(
     if as_json:
         print_json(result)
         return
-
-    print_answers(result)
+    print_result(result)
 
 
 SUFFIXES = (".md", ".html")
@@ -300,18 +244,11 @@ SUFFIXES = (".md", ".html")
 def compare(
     dataset_dirs: Annotated[
         list[Path],
-        typer.Argument(
-            help="Folders with corpus.jsonl, queries.jsonl and qrels.tsv.",
-            show_default=False,
-            parser=named_path,
-            metavar="DATASET_DIR",
-        ),
+        path_argument("DATASET_DIR", "Folders with corpus.jsonl, queries.jsonl and qrels.tsv."),
     ],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", help="Report: NAME.md or NAME.html.", parser=named_path, metavar="<path>"
-        ),
+        path_option("--out", "Report: NAME.md or NAME.html."),
     ],
     pipelines: Annotated[
         str, typer.Option("--pipelines", help="Names with commas between; the first is the base.")
@@ -319,12 +256,7 @@ def compare(
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, help="Only the first N judged queries of each.")
     ] = None,
-    allow_missing: Annotated[
-        bool,
-        typer.Option(
-            "--allow-missing", help="Count judged documents the corpus lacks as not found."
-        ),
-    ] = False,
+    allow_missing: AllowMissing = False,
     changes: Set = None,
     as_json: Json = False,
 ) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from rich.markup import escape
 
-from cli.arguments import Json, Steps, Stream, named_path
-from cli.options import AskOptions, opened, storable, with_ask_options
+from cli.arguments import Json, Steps, Stream, path_option
+from cli.options import AskOptions, opened, storable, with_options
 from cli.terminal.answer import plan_tree, shortened
 from cli.terminal.output import print_json, stdout, warn
 from cli.terminal.progress import Watching, interruptible
@@ -26,7 +26,6 @@ from reasoning.planning.slots import filled
 from serve.searching import SEARCHES, searched
 
 if TYPE_CHECKING:
-    from app.session import Session
     from graph.context import PipelineName
 
 REFUSED = 3
@@ -34,7 +33,7 @@ PIPELINES = ("auto", "agentic", "classic", "single")
 NO_PLAN = ("classic", "single")
 
 
-@with_ask_options
+@with_options
 def ask(
     question: Annotated[str, typer.Argument(help="The question.", show_default=False)],
     options: AskOptions,
@@ -47,13 +46,7 @@ def ask(
     ] = "auto",
     plan: Annotated[
         Path | None,
-        typer.Option(
-            "--plan",
-            help="Run this plan (JSON, as `carrel plan --json` writes it).",
-            show_default=False,
-            parser=named_path,
-            metavar="<path>",
-        ),
+        path_option("--plan", "Run this plan (JSON, as `carrel plan --json` writes it)."),
     ] = None,
     steps: Steps = False,
     stream: Stream = None,
@@ -66,13 +59,16 @@ def ask(
     auth = options.auth
     watching = Watching(steps=steps, quiet=as_json)
     with watching, opened(settings) as session, interruptible() as cancelled:
+        given = None
+        if plan is not None:
+            given = load_plan(plan, settings, lambda: session.tools(auth, named).specs(auth))
         run = session.ask(
             storable(question),
             auth,
             named,
             pipeline=path,
             where=filters,
-            given=None if plan is None else _given(plan, session, auth, named, settings),
+            given=given,
             on_step=watching.step,
             on_stream=watching.stream,
             cancelled=cancelled.is_set,
@@ -94,16 +90,10 @@ def _checked(pipeline: str, plan: Path | None) -> PipelineName:
     return cast("PipelineName", pipeline)
 
 
-def _given(
-    path: Path, session: Session, auth: AuthContext, collection: str, settings: Settings
-) -> PlanFile:
-    return load_plan(path, settings, lambda: session.tools(auth, collection).specs(auth))
-
-
 SHOWN_CHARS = 300  # of a question, chosen
 
 
-@with_ask_options
+@with_options
 def plan(
     options: AskOptions,
     question: Annotated[
@@ -111,13 +101,7 @@ def plan(
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(
-            "--file",
-            help="Check this plan (JSON) instead of making one.",
-            show_default=False,
-            parser=named_path,
-            metavar="<path>",
-        ),
+        path_option("--file", "Check this plan (JSON) instead of making one."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -203,7 +187,7 @@ def _print_plan(made: PlanFile, about: dict[str, Any]) -> None:
 SHOWN = 300  # characters of a passage, chosen
 
 
-@with_ask_options
+@with_options
 def search(
     query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
     options: AskOptions,

@@ -16,7 +16,6 @@ from cli.arguments import (
     DEFAULT_USER,
     Data,
     Json,
-    Roles,
     Steps,
     Stream,
     Tenant,
@@ -25,12 +24,13 @@ from cli.arguments import (
 )
 from cli.options import (
     AskOptions,
+    CallerOptions,
     caller,
     opened,
     opened_catalogue,
     settings_from,
     storable,
-    with_ask_options,
+    with_options,
 )
 from cli.server.access import record as record
 from cli.server.running import claimed, host
@@ -87,20 +87,14 @@ def list_conversations(
 
 
 @app.command("show")
-def show(
-    conversation: Name,
-    tenant: Tenant = DEFAULT_TENANT,
-    user: User = DEFAULT_USER,
-    role: Roles = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+@with_options
+def show(conversation: Name, options: CallerOptions, as_json: Json = False) -> None:
     """Show the turns of a conversation; `carrel trace RUN` shows how one was answered.
 
     Text that the user may not see now, with these roles, is hidden.
     """
-    auth = caller(tenant, user, role)
-    with _kept(data) as kept:
+    auth = options.auth
+    with _kept(options.data) as kept:
         found = named(kept, auth, conversation)
         turns = kept.turns(auth, found)
     waiting = None if found.waiting is None else found.waiting.clarification.model_dump()
@@ -142,7 +136,9 @@ def delete(
         auth = caller(tenant, user, None)
         found = named(kept, auth, conversation)
         if not yes:
-            ask_to_erase(_going(found, kept.count_runs(found)))
+            title = f" “{shortened(found.title, TITLE)}”" if found.title else ""
+            turns, runs = counted(found.turns, "turn"), counted(kept.count_runs(found), "run")
+            ask_to_erase(f"conversation {found.id}{title} with {turns} and {runs}")
         with claimed(auth, found.id), _threads(opened.folder) as threads:
             threads.delete(found.id)
             kept.delete_conversation(found)
@@ -151,12 +147,6 @@ def delete(
         print_json(found.describe())
     else:
         stdout().print(f"{found.id} is deleted")
-
-
-def _going(found: Conversation, runs: int) -> str:
-    title = f" “{shortened(found.title, TITLE)}”" if found.title else ""
-    turns = counted(found.turns, "turn")
-    return f"conversation {found.id}{title} with {turns} and {counted(runs, 'run')}"
 
 
 def named(kept: RunLog, auth: AuthContext, name: str) -> Conversation:
@@ -191,7 +181,7 @@ LEAVE = {"/quit", "/exit", "/q"}
 FORGET = "/new"
 
 
-@with_ask_options
+@with_options
 def chat(
     options: AskOptions,
     resume: Annotated[
@@ -224,7 +214,7 @@ def chat(
             try:
                 if not name:
                     checked_question(question, session.settings)  # no empty one is begun
-                    name = _begun(session, auth, named)
+                    name = session.runs.create_conversation(auth.tenant, auth.user, named).id
                 watching = Watching(steps=steps, quiet=False)
                 with watching, claimed(auth, name), interruptible() as cancelled:
                     run = session.ask(
@@ -265,10 +255,6 @@ def _resumed(
         for line in clarification_lines(kept.waiting.clarification.model_dump()):
             err.print(escape(line))
     return kept
-
-
-def _begun(session: Session, auth: AuthContext, collection: str) -> str:
-    return session.runs.create_conversation(auth.tenant, auth.user, collection).id
 
 
 def _read() -> str | None:

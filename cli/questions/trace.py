@@ -9,9 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
-from cli.arguments import DEFAULT_TENANT, DEFAULT_USER, Data, Json, Roles, Tenant, User, named_path
+from cli.arguments import DEFAULT_TENANT, DEFAULT_USER, Data, Json, Roles, Tenant, User, path_option
 from cli.options import caller, opened_catalogue, settings_from, storable
 from cli.server.running import shown
 from cli.terminal.answer import (
@@ -24,7 +23,7 @@ from cli.terminal.answer import (
     stage_table,
     step_table,
 )
-from cli.terminal.output import checked_out, print_json, stdout, write_files
+from cli.terminal.output import checked_out, plain_table, print_json, stdout, write_files
 from core.errors import CallerError
 from core.operations import operation_adapter
 from core.trace import RunRecord
@@ -48,13 +47,7 @@ def trace(
     role: Roles = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            help="Write the run as a page (.html) instead, which needs no other file.",
-            show_default=False,
-            parser=named_path,
-            metavar="<path>",
-        ),
+        path_option("--out", "Write the run as a page (.html) instead, which needs no other file."),
     ] = None,
     data: Data = None,
     as_json: Json = False,
@@ -63,7 +56,9 @@ def trace(
 
     Text that the user may not see now, with these roles, is hidden.
     """
-    page = _checked_page(run, out)
+    if out is not None and run is None:
+        raise CallerError("--out writes one run", hint="name it, or say 'last'")
+    page = None if out is None else checked_out(out, PAGES)
     auth = caller(tenant, user, role)
     settings = settings_from(data)
     with opened_catalogue(settings) as kept:
@@ -81,12 +76,6 @@ def trace(
         print_run(found)
 
 
-def _checked_page(run: str | None, out: Path | None) -> Path | None:
-    if out is not None and run is None:
-        raise CallerError("--out writes one run", hint="name it, or say 'last'")
-    return None if out is None else checked_out(out, PAGES)
-
-
 def _write_page(page: Path, run: RunRecord, as_json: bool) -> None:
     write_files({page: run_page(run)})
     if as_json:
@@ -97,9 +86,7 @@ def _write_page(page: Path, run: RunRecord, as_json: bool) -> None:
 
 def print_runs(runs: Sequence[RunRecord]) -> None:
     """Print the newest runs, a line each."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("run", "when", "collection", "ended", "question"):
-        table.add_column(title)
+    table = plain_table("run", "when", "collection", "ended", "question")
     for item in runs:
         ended = str(item.result.get("stop_reason"))
         question = escape(shortened(item.question, 70))

@@ -12,12 +12,11 @@ from typing import Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from cli.arguments import DEFAULT_TENANT, Data, Json, Roles, Sources, Tenant, VersionPolicy
 from cli.options import settings_from, storable, storables
 from cli.server.running import host
-from cli.terminal.output import counted, fail, print_json, stderr, stdout, warn
+from cli.terminal.output import counted, fail, plain_table, print_json, stderr, stdout, warn
 from core.auth import AuthContext, checked_name
 from core.errors import CallerError
 from core.settings import Settings
@@ -82,9 +81,7 @@ def list_rows(
     if as_json:
         print_json({"events": found})
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("seq", "at", "kind", "tenant", "user", "facts"):
-        table.add_column(title, overflow="fold")
+    table = plain_table("seq", "at", "kind", "tenant", "user", "facts", overflow="fold")
     for row in found:
         facts = json.dumps(row["facts"], ensure_ascii=False)
         shown = (str(row["seq"]), row["at"], row["kind"], row["tenant"], row["user"], facts)
@@ -222,9 +219,7 @@ def list_keys(
     if as_json:
         print_json({"keys": [key.describe() for key in found]})
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("id", "tenant", "user", "roles", "sees", "created", "state"):
-        table.add_column(title)
+    table = plain_table("id", "tenant", "user", "roles", "sees", "created", "state")
     for key in found:
         roles = ", ".join(sorted(key.auth.roles))
         named = (key.id, key.auth.tenant, key.auth.user, roles, _sees(key))

@@ -155,14 +155,10 @@ def serve(
     if foreground:
         _stay(plan, settings, as_json, changes)
         return
-    _report(_started(plan), settings, as_json, changes)
-
-
-def _started(plan: ServePlan) -> ServerState:
-    """Start in the background and show how long it has taken so far."""
     text = f"loading {escape(plan.model)}"
-    with stderr().status(text) as status:
-        return start(plan, lambda seconds: status.update(f"{text} … {seconds:.0f} s"))
+    with stderr().status(text) as status:  # which shows how long it has taken so far
+        state = start(plan, lambda seconds: status.update(f"{text} … {seconds:.0f} s"))
+    _report(state, settings, as_json, changes)
 
 
 def _stay(plan: ServePlan, settings: Settings, as_json: bool, changes: list[str] | None) -> None:

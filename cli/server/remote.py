@@ -8,7 +8,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -25,7 +25,7 @@ from stores.lock import OwnedError, Owner, is_of, read_owner
 SERVER_GONE = 4
 INTERRUPTED = 130
 MOST_BYTES = 1_000_000  # of a frame; the server sends pieces of 16,384 characters
-SECONDS = 1.0  # for a server of the same machine to say who it is
+SECONDS = 1.0  # for a server of the same machine to say who it is; chosen, not measured
 TERMINAL = ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 
 
@@ -44,7 +44,7 @@ def run_there(found: ServerOwns, arguments: list[str]) -> int:
         channel = entered(found.owner)
     except (OSError, FrameError) as error:
         raise _refusal(found.refusal, error) from None
-    with channel_closed(channel):
+    with closing(channel):
         return _Talk(channel, found.owner, arguments).run()
 
 
@@ -60,15 +60,6 @@ def asked(refusal: OwnedError, owner: Owner) -> OwnedError:
 def _refusal(found: OwnedError, error: Exception) -> OwnedError:
     late = SECONDS if isinstance(error, TimeoutError) else 0
     return OwnedError(found.folder, found.owner, late_s=late) if late else found
-
-
-@contextmanager
-def channel_closed(channel: Channel) -> Iterator[None]:
-    """Close a channel after the block."""
-    try:
-        yield
-    finally:
-        channel.close()
 
 
 def entered(owner: Owner) -> Channel:
@@ -213,7 +204,7 @@ def refuse_second(data: Path | None, file: str | None = None, port: int = 0) -> 
     if port and owner.url.endswith(f":{port}"):
         return
     try:
-        with channel_closed(entered(owner)):
+        with closing(entered(owner)):
             raise OwnedError(folder, owner)
     except (OSError, FrameError):
         return
@@ -226,11 +217,11 @@ def data_meant(data: Path | None, file: str | None) -> Path | None:
     given = variables()
     if file or given.get(VARIABLE):
         return None
-    named = [value for name, value in given.items() if _means_data(name)]
+    named = [
+        value
+        for name, value in given.items()
+        if name.startswith(PREFIX) and name.removeprefix(PREFIX).lower() == "data"
+    ]
     if not named:
         return default_data()
     return Path(named[-1]) if named[-1] else None
-
-
-def _means_data(name: str) -> bool:
-    return name.startswith(PREFIX) and name.removeprefix(PREFIX).lower() == "data"

@@ -8,15 +8,13 @@ from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast
 
 if TYPE_CHECKING:
     from app.session import Session
     from core.auth import AuthContext
-    from serve.operator.command import Command
+    from serve.operator.command import Command, StreamName
     from serve.runs.observers import Claims
-
-StreamName = Literal["out", "err"]
 
 
 @dataclass

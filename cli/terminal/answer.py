@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.tree import Tree
 
-from cli.terminal.output import stderr, stdout, warn
+from cli.terminal.output import plain_table, stderr, stdout, warn
 from core.errors import shorten
 from core.trace import Step, StreamEvent
 from core.types import Plan, place_of
@@ -125,7 +125,6 @@ COLOURS = {
 }
 
 
-NUMBERS = {"#", "ms", "in", "out", "read", "held", "written", "first"}
 HIDDEN = {"language", "match"}  # the same for every call of a run
 
 
@@ -141,26 +140,23 @@ def step_line(step: Step) -> str:
 
 def step_table(trail: Sequence[Step]) -> Table:
     """Return all steps as a table: what was decided, why, and how long it took."""
-    table = _table("#", "node", "for", "decision", "why", "ms")
+    table = plain_table("#", "node", "for", "decision", "why", "ms")
     for number, step in enumerate(trail, start=1):
+        why = f"{step.reason} (by the rules: {step.degraded})" if step.degraded else step.reason
         table.add_row(
             str(number),
             f"[{COLOURS.get(step.node, 'white')}]{step.node}[/]",
             step.question_id,
             escape(shortened(f"{step.tool}: {step.decision}" if step.tool else step.decision, 80)),
-            escape(shortened(_why(step), 200)),
+            escape(shortened(why, 200)),
             f"{step.ms:.1f}",
         )
     return table
 
 
-def _why(step: Step) -> str:
-    return f"{step.reason} (by the rules: {step.degraded})" if step.degraded else step.reason
-
-
 def call_table(trail: Sequence[Step]) -> Table:
     """Return all tool calls as a table: what was asked, what was enforced, what came back."""
-    table = _table("#", "tool", "asked", "enforced", "evidence (best first)")
+    table = plain_table("#", "tool", "asked", "enforced", "evidence (best first)")
     for number, step in enumerate(trail, start=1):
         if not step.tool:
             continue
@@ -178,7 +174,9 @@ def call_table(trail: Sequence[Step]) -> Table:
 
 def model_table(trail: Sequence[Step]) -> Table:
     """Return all calls of the chat model as a table; a call's number is its step's."""
-    table = _table("#", "decision", "outcome", "prompt", "read", "held", "written", "first", "ms")
+    table = plain_table(
+        "#", "decision", "outcome", "prompt", "read", "held", "written", "first", "ms"
+    )
     for number, step in enumerate(trail, start=1):
         for place, call in enumerate(step.calls):
             outcome = f"{call.outcome}: {call.error}" if call.error else call.outcome
@@ -198,7 +196,7 @@ def model_table(trail: Sequence[Step]) -> Table:
 
 def stage_table(trail: Sequence[Step]) -> Table:
     """Return the stages of all searches as a table; a search's number is its step's."""
-    table = _table("#", "stage", "in", "out", "ms", "note")
+    table = plain_table("#", "stage", "in", "out", "ms", "note")
     for number, step in enumerate(trail, start=1):
         for place, stage in enumerate(step.stages):
             table.add_row(
@@ -209,13 +207,6 @@ def stage_table(trail: Sequence[Step]) -> Table:
                 f"{stage.ms:.1f}",
                 escape(shortened(stage.note, 120)),
             )
-    return table
-
-
-def _table(*titles: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in titles:
-        table.add_column(title, justify="right" if title in NUMBERS else "left")
     return table
 
 

@@ -7,13 +7,14 @@ import os
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 import typer
-from rich.console import Console
+from rich.console import Console, JustifyMethod, OverflowMethod
 from rich.markup import escape
+from rich.table import Table
 
-from cli.server.running import StreamName, running, stream_of
+from cli.server.running import running, stream_of
 from core.errors import CallerError
 
 
@@ -27,7 +28,7 @@ def stderr() -> Console:
     return _console("err") or Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def _console(name: StreamName) -> Console | None:
+def _console(name: Literal["out", "err"]) -> Console | None:
     """Return the console of the client whose command a server runs here."""
     command = running()
     if command is None:
@@ -97,6 +98,18 @@ def check_interrupted() -> None:
     """
     if (command := running()) is not None:
         command.check()
+
+
+NUMBERS = {"#", "ms", "in", "out", "read", "held", "written", "first"}  # columns of figures
+
+
+def plain_table(*titles: str, overflow: OverflowMethod = "ellipsis") -> Table:
+    """Return an empty table without lines, figures on the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in titles:
+        justify: JustifyMethod = "right" if title in NUMBERS else "left"
+        table.add_column(title, justify=justify, overflow=overflow)
+    return table
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - anything JSON can hold

@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from rich.live import Live
@@ -36,10 +36,17 @@ if TYPE_CHECKING:
 
 Advance = Callable[[str, int, int], None]
 
-BAR = 20  # characters
-REFRESHED = 4  # times a second
-OFTEN, SELDOM = 10, 10  # seconds with a line each, then between two lines
+BAR = 20  # characters; chosen, not measured
+REFRESHED = 4  # times a second; chosen, not measured
+OFTEN, SELDOM = 10, 10  # seconds with a line each, then between two lines; chosen, not measured
 COLD = 3.0  # seconds after which the model is made ready for the first time
+
+
+def _moving() -> dict[str, Any]:
+    """Return how something moves on stderr; a server's own streams are not its client's."""
+    alone = running() is None
+    redirected = {"redirect_stdout": alone, "redirect_stderr": alone}
+    return {"console": stderr(), "transient": True, **redirected}
 
 
 class StageBars:
@@ -48,17 +55,12 @@ class StageBars:
     def __init__(self, quiet: bool, name: str = "") -> None:
         """Draw nothing when quiet, or when stderr is no terminal; `name` stands before stages."""
         self._name = f"{escape(name)}: " if name else ""
-        self._command = running()
-        alone = self._command is None  # a server's own streams are not a client's
         self._bars = Progress(
             TextColumn("{task.description:>10}"),
             BarColumn(),
             *self._columns(),
-            console=stderr(),
-            transient=True,
             disable=quiet or not stderr().is_terminal,
-            redirect_stdout=alone,
-            redirect_stderr=alone,
+            **_moving(),
         )
         self._tasks: dict[str, Any] = {}
 
@@ -71,8 +73,7 @@ class StageBars:
         return [MofNCompleteColumn()]
 
     def _advance(self, stage: str, done: int, total: int) -> None:
-        if self._command is not None:
-            self._command.check()
+        check_interrupted()
         task = self._tasks.get(stage)
         if task is None:
             # What was done before, by an interrupted download, does not count for its speed.
@@ -81,12 +82,7 @@ class StageBars:
             self._tasks[stage] = task
         self._bars.update(task, completed=done, total=total or None)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Take the bars away."""
         self._bars.stop()
 
@@ -98,7 +94,6 @@ class IngestBar:
         """Say nothing when quiet."""
         self._tally = tally
         self._quiet = quiet
-        self._command = running()
         self._err = stderr()
         self._live: Live | None = None
         self._ended = threading.Event()
@@ -109,26 +104,13 @@ class IngestBar:
         if self._quiet:
             return self._advance
         if self._err.is_terminal:
-            alone = self._command is None  # a server's own streams are not a client's
-            self._live = Live(
-                get_renderable=self._line,
-                console=self._err,
-                refresh_per_second=REFRESHED,
-                transient=True,
-                redirect_stdout=alone,
-                redirect_stderr=alone,
-            )
+            self._live = Live(get_renderable=self._line, refresh_per_second=REFRESHED, **_moving())
             self._live.start(refresh=True)
         else:
             self._lines.start()
         return self._advance
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Take the bar away."""
         self._ended.set()
         if self._live is not None:
@@ -136,8 +118,7 @@ class IngestBar:
 
     def _advance(self, stage: str, done: int, total: int) -> None:
         """Take what the tally tells too; a server's command can be ended here."""
-        if self._command is not None:
-            self._command.check()
+        check_interrupted()
 
     def _tell(self) -> None:
         """Print a line each second at first, then each ten seconds."""
@@ -209,31 +190,17 @@ class Watching:
         self._err = stderr()
         self._steps = steps
         self._printer = None if quiet else AnswerPrinter()
-        moving = self._err.is_terminal and not steps and not quiet
         self._spinner = Spinner("dots", "understanding…", style="status.spinner")
-        alone = running() is None  # a server's own streams are not a client's
         self._moving: Live | None = None
-        if moving:
-            self._moving = Live(
-                self._spinner,
-                console=self._err,
-                refresh_per_second=PER_SECOND,
-                transient=True,
-                redirect_stdout=alone,
-                redirect_stderr=alone,
-            )
+        if self._err.is_terminal and not steps and not quiet:
+            self._moving = Live(self._spinner, refresh_per_second=PER_SECOND, **_moving())
 
     def __enter__(self) -> Watching:
         if self._moving is not None:
             self._moving.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._clear()
 
     def step(self, step: Step) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from cli.arguments import Data, Json, Set, named_path
+from cli.arguments import Data, Json, Set, path_argument, path_option
 from cli.options import opened, settings_from
 from cli.terminal.output import print_json, stdout, warn
 from cli.terminal.progress import ByteBars, StageBars
@@ -21,29 +21,21 @@ from core.errors import OperatorError
 from core.settings import Settings
 from ingest.repair import rebuild
 from stores.backup.archive import unpack
-from stores.backup.format import BackupManifest, read_key
+from stores.backup.format import read_key
 from stores.lock import OwnerLock
 from stores.segments.files import sync_folder
 from stores.sqlite.implementation import opened_record
 
 KeyFile = Annotated[
     Path | None,
-    typer.Option(
-        "--key-file",
-        help="Encrypt it with the key in this file; any change is detected.",
-        show_default=False,
-        parser=named_path,
-        metavar="<path>",
-    ),
+    path_option("--key-file", "Encrypt it with the key in this file; any change is detected."),
 ]
 
 
 def backup(
     file: Annotated[
         Path,
-        typer.Argument(
-            help="File to write.", show_default=False, parser=named_path, metavar="file"
-        ),
+        path_argument("file", "File to write."),
     ],
     key_file: KeyFile = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
@@ -63,7 +55,7 @@ def backup(
             min_free_mb=settings.storage.min_free_mb,
         )
         size = target.stat().st_size
-    report = describe(manifest) | {"file": str(target), "bytes": size, "sealed": key is not None}
+    report = manifest.model_dump() | {"file": str(target), "bytes": size, "sealed": key is not None}
     if as_json:
         print_json(report)
         return
@@ -76,18 +68,13 @@ def backup(
     )
 
 
-def describe(manifest: BackupManifest) -> dict[str, object]:
-    """Return a manifest as --json shows it."""
-    return manifest.model_dump()
-
-
 UNFINISHED = ".restoring"
 
 
 def restore(
     file: Annotated[
         Path,
-        typer.Argument(help="The backup.", show_default=False, parser=named_path, metavar="file"),
+        path_argument("file", "The backup."),
     ],
     key_file: KeyFile = None,
     data: Data = None,
@@ -105,7 +92,7 @@ def restore(
         manifest = unpack(file.expanduser(), folder, key=key, max_gb=settings.storage.backup_max_gb)
         there = settings.model_copy(update={"data": folder})
         made = _completed(there, progress)
-    report: dict[str, Any] = describe(manifest) | made
+    report: dict[str, Any] = manifest.model_dump() | made
     report |= {"data": str(target), "seconds": round(time.monotonic() - began, 1)}
     if as_json:
         print_json(report)

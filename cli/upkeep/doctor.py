@@ -14,7 +14,8 @@ from cli.terminal.output import print_json, stdout, warn
 from cli.terminal.progress import StageBars
 from core.errors import CallerError
 from core.settings import Settings
-from ingest.repair import rebuild, repair
+from ingest.repair import rebuild
+from ingest.repair import repair as repair_store
 from stores.folder import open_places
 from stores.index.registry import switch_index
 from stores.integrity.health import NAMED
@@ -74,11 +75,6 @@ Accept = Annotated[
     bool,
     typer.Option("--accept-loss", help="With --repair: continue without missing rows."),
 ]
-
-
-def _repaired(session: Session, quiet: bool) -> list[str]:
-    with working(session, "repair", quiet=quiet), StageBars(quiet) as progress:
-        return repair(session.store, session.embedder, session.settings, progress, session.second)
 
 
 def _others(session: Session) -> dict[str, Any]:
@@ -144,7 +140,10 @@ def doctor(
         if accept_loss:
             done = session.maintenance.accept_loss(session.settings)
         if repair and not session.maintenance.condition.lost:
-            done += [*session.maintenance.repaired, *_repaired(session, as_json)]
+            done += session.maintenance.repaired
+            own, second = session.settings, session.second
+            with working(session, "repair", quiet=as_json), StageBars(as_json) as progress:
+                done += repair_store(session.store, session.embedder, own, progress, second)
         report = session.maintenance.examine()
         report["repaired"] = done or report["repaired"]
         report["models"] = {"embedder": session.model_id, **_others(session)}

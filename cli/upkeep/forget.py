@@ -51,7 +51,12 @@ class ForgetRequest:
         """
         if self._names_documents:
             collection = self._collection(session)
-            found = _chosen(session, collection, self.document, self.sources)
+            if self.document is not None:
+                name = storable(self.document)
+                found = [session.maintenance.named_document(collection, name)]
+            else:
+                sources = [storable(one) for one in self.sources]
+                found = session.maintenance.documents_of(collection, sources)
             if not self.yes:
                 counts = session.maintenance.would_forget(collection, found)
                 ask_to_erase(_of_documents(collection, found, counts))
@@ -74,7 +79,8 @@ class ForgetRequest:
             return self._documents(session, found)
         if self._names_tenant:
             tenant = storable(self.tenant or "")
-            return _report(session, _erased_tenant(session, tenant), tenant, whole=True)
+            record(session.accounts, session.settings, "deletion", tenant, everything=True)
+            return _report(session, session.maintenance.forget_tenant(tenant), tenant, whole=True)
         return _report(session, Counter(), None)
 
     @property
@@ -127,14 +133,6 @@ def _report(
     return {"erased": dict(sorted(counts.items())), "stays": stays}
 
 
-def _chosen(
-    session: Session, collection: Collection, document: str | None, sources: Sequence[str]
-) -> list[Gone]:
-    if document is not None:
-        return [session.maintenance.named_document(collection, storable(document))]
-    return session.maintenance.documents_of(collection, [storable(one) for one in sources])
-
-
 def _record(session: Session, collection: Collection, found: Sequence[Gone]) -> None:
     """Have the audit log name documents by pseudonyms, before they are gone."""
     settings = session.settings
@@ -153,11 +151,6 @@ def _known_tenant(session: Session, tenant: str) -> str:
         hint = f"there are {', '.join(known)}" if known else "there is none"
         raise AbsentError("the tenant must have something", value=tenant, hint=hint)
     return tenant
-
-
-def _erased_tenant(session: Session, tenant: str) -> Counter[str]:
-    record(session.accounts, session.settings, "deletion", tenant, everything=True)
-    return session.maintenance.forget_tenant(tenant)
 
 
 def _of_documents(collection: Collection, found: Sequence[Gone], counts: Counter[str]) -> str:

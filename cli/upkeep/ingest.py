@@ -16,7 +16,7 @@ from cli.arguments import (
     Json,
     Set,
     Tenant,
-    named_path,
+    path_argument,
 )
 from cli.options import flags_from, opened, working
 from cli.server.access import record as record
@@ -40,9 +40,7 @@ SHOWN_FAILURES = 20  # chosen to fit a screen; --json lists all
 def ingest(
     paths: Annotated[
         list[Path],
-        typer.Argument(
-            help="Files and folders.", show_default=False, parser=named_path, metavar="paths"
-        ),
+        path_argument("paths", "Files and folders."),
     ],
     collection: CollectionName = DEFAULT_COLLECTION,
     profile: Annotated[
@@ -171,17 +169,9 @@ def _record(
 def summary_json(summary: Summary) -> dict[str, Any]:
     """Return the summary as it is printed with --json."""
     return {
-        "files": summary.files,
-        "indexed": summary.indexed,
-        "unchanged": summary.unchanged,
-        "renamed": summary.renamed,
-        "removed": summary.removed,
+        **vars(summary),
         "failed": [failure.model_dump() for failure in summary.failed],
         "left_out": [failure.model_dump() for failure in summary.left_out],
-        "notes": summary.notes,
-        "documents": summary.documents,
-        "chunks": summary.chunks,
-        "seconds": summary.seconds,
     }
 
 

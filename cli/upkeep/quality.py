@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
 from rich.markup import escape
 
 from cli.arguments import (
@@ -16,7 +15,7 @@ from cli.arguments import (
     Json,
     Set,
     Tenant,
-    named_path,
+    path_option,
 )
 from cli.options import opened, settings_from
 from cli.server.running import shown
@@ -35,13 +34,7 @@ def quality(
     tenant: Tenant = DEFAULT_TENANT,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            help="Write the report to an .html or .json file.",
-            show_default=False,
-            parser=named_path,
-            metavar="<path>",
-        ),
+        path_option("--out", "Write the report to an .html or .json file."),
     ] = None,
     data: Data = None,
     changes: Set = None,

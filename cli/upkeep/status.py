@@ -8,24 +8,12 @@ from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
-from cli.arguments import (
-    DEFAULT_COLLECTION,
-    DEFAULT_TENANT,
-    DEFAULT_USER,
-    CollectionName,
-    Data,
-    Json,
-    Roles,
-    Set,
-    Tenant,
-    User,
-)
-from cli.options import caller, flags_from, opened_catalogue, settings_from, storable
+from cli.arguments import DEFAULT_COLLECTION, CollectionName, Data, Json, Set
+from cli.options import CallerOptions, flags_from, opened_catalogue, storable, with_options
 from cli.server.running import host
 from cli.terminal.answer import shortened
-from cli.terminal.output import counted, print_json, stderr, stdout, warn
+from cli.terminal.output import counted, plain_table, print_json, stderr, stdout, warn
 from core.auth import AuthContext
 from core.errors import CarrelError
 from core.profile import load_profile
@@ -40,16 +28,11 @@ from stores.ports import Record
 TITLE = 70  # characters, chosen to fit a line
 
 
-def collections(
-    tenant: Tenant = DEFAULT_TENANT,
-    user: User = DEFAULT_USER,
-    role: Roles = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+@with_options
+def collections(options: CallerOptions, as_json: Json = False) -> None:
     """List the collections in which the caller may see a document, and how many."""
-    auth = caller(tenant, user, role)
-    with opened_catalogue(settings_from(data)) as kept:
+    auth = options.auth
+    with opened_catalogue(options.settings()) as kept:
         found = kept.catalogue.list_collections(auth)
         warnings = _warnings(kept)
     if as_json:
@@ -62,17 +45,16 @@ def collections(
         stderr().print("[dim]there are no documents for you; `carrel ingest PATH` adds some[/dim]")
 
 
+@with_options
 def documents(
     collection: CollectionName = DEFAULT_COLLECTION,
-    tenant: Tenant = DEFAULT_TENANT,
-    user: User = DEFAULT_USER,
-    role: Roles = None,
-    data: Data = None,
+    *,
+    options: CallerOptions,
     as_json: Json = False,
 ) -> None:
     """List the documents of a collection that the caller may see, by their ids."""
-    auth = caller(tenant, user, role)
-    with opened_catalogue(settings_from(data)) as kept:
+    auth = options.auth
+    with opened_catalogue(options.settings()) as kept:
         named = kept.catalogue.visible_collection(auth, storable(collection))
         found = kept.catalogue.list_documents(auth, named)
         warnings = _warnings(kept)
@@ -109,19 +91,13 @@ def _say(warnings: dict[str, list[str]]) -> None:
         warn(one)
 
 
-def status(
-    tenant: Tenant = DEFAULT_TENANT,
-    user: User = DEFAULT_USER,
-    role: Roles = None,
-    data: Data = None,
-    as_json: Json = False,
-) -> None:
+@with_options
+def status(options: CallerOptions, as_json: Json = False) -> None:
     """Show what is there: collections, models, a running server, problems; no model is loaded.
 
     It counts what the caller may see. `carrel doctor` checks more, and takes longer.
     """
-    auth = caller(tenant, user, role)
-    settings = settings_from(data)
+    auth, settings = options.auth, options.settings()
     with opened_catalogue(settings) as kept:
         report = _report(settings, kept, auth)
     if as_json:
@@ -261,9 +237,7 @@ def config(
     if as_json:
         print_json({"settings": rows, "unknown_variables": unknown})
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("setting", "value", "from", "live", "meaning"):
-        table.add_column(title, overflow="fold")
+    table = plain_table("setting", "value", "from", "live", "meaning", overflow="fold")
     for name, row in rows.items():
         style = None if row["origin"] == "default" else "bold"
         live = "yes" if row["live"] else ""

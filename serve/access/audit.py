@@ -13,16 +13,16 @@ from core.settings import Settings
 from core.trace import RunRecord, Step
 from serve.access.auth import AuthenticatedCaller as Entered
 from serve.errors import new_id
-from serve.runs.observers import NullObserver, RunObserver
+from serve.runs.observers import RunObserver
 from serve.telemetry.logs import log
 from stores.accounts.audit import AuditEntry, AuditLog, Kind
 
-LOGIN_MINUTES = 60  # after which the use of a key is recorded as a login again
-LINGER_MS = 1000  # how long rows that nobody waits for are gathered
+LOGIN_MINUTES = 60  # after which the use of a key is recorded as a login again; chosen
+LINGER_MS = 1000  # how long rows that nobody waits for are gathered; chosen, not measured
 
 MOST_HELD = 10_000  # rows in memory while the disk takes none; chosen, not measured
 DAY = 24 * 3600.0
-AFTER_ERROR = 5.0  # seconds until rows that nobody waits for are tried again
+AFTER_ERROR = 5.0  # seconds until rows that nobody waits for are tried again; chosen, not measured
 
 
 class AuditWriter:
@@ -149,15 +149,13 @@ class Audit:
         """Write into a data directory's log; start no thread yet."""
         self.settings = settings
         self.log = log
-        linger = LINGER_MS / 1000
-        self._writer = AuditWriter(log, linger=linger, days=settings.audit.days)
+        self._writer = AuditWriter(log, linger=LINGER_MS / 1000, days=settings.audit.days)
         self._seen: OrderedDict[tuple[str, ...], float] = OrderedDict()
         self._lock = threading.Lock()
 
     def use(self, settings: Settings) -> None:
         """Record by these settings from now on."""
         self.settings = settings
-        self._writer.linger = LINGER_MS / 1000
         self._writer.days = settings.audit.days
 
     def record(self, kind: Kind, auth: AuthContext | None, **facts: Any) -> None:  # noqa: ANN401
@@ -207,7 +205,7 @@ class Audit:
         self._writer.close()
 
 
-class _Recording(NullObserver):
+class _Recording(RunObserver):
     """Record what one run was given; the rows are kept before any of its text leaves."""
 
     def __init__(self, audit: Audit, auth: AuthContext) -> None:

@@ -162,10 +162,6 @@ class Authenticator:
         good = any(not key.revoked_at for key in self._keys.listed())
         return not good and not self._tokens.enabled
 
-    def caller(self, header: str | None) -> AuthContext:
-        """Return who sends this `Authorization` header, or raise NotAuthenticated."""
-        return self.authenticate(header).auth
-
     def authenticate(self, header: str | None) -> AuthenticatedCaller:
         """Return who sends this `Authorization` header and with which key.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections.abc import Callable
 from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -23,17 +24,13 @@ UPLOADS = "/api/v1/documents"
 class BodyLimit:
     """Bound what each request may send; raises Refused where the body is read."""
 
-    def __init__(self, settings: Settings) -> None:
-        """Take the limits from the settings."""
-        self._settings = settings
-
-    def use(self, settings: Settings) -> None:
-        """Keep to other limits from the next request on."""
+    def __init__(self, settings: Callable[[], Settings]) -> None:
+        """Take the limits from the settings in force when a request comes."""
         self._settings = settings
 
     def limited(self, scope: Scope, length: str | None, receive: Receive) -> Receive:
         """Return a `receive` that keeps the limits; a declared length too large raises at once."""
-        settings = self._settings
+        settings = self._settings()
         upload = scope["method"] == "POST" and scope["path"] == UPLOADS
         most = settings.serve.upload_bytes if upload else settings.serve.body_bytes
         declared = int(length) if length is not None and length.isdecimal() else 0

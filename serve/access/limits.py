@@ -25,7 +25,7 @@ from core.errors import OperatorError
 from core.settings import Settings
 from core.trace import RunRecord, Step
 from serve.errors import LimitExceeded
-from serve.runs.observers import NullObserver, RunObserver
+from serve.runs.observers import RunObserver
 from serve.telemetry.logs import log
 from stores.accounts.keys import Key, Spending
 
@@ -197,7 +197,7 @@ class CallerLimits:
         return standing
 
 
-class _Charge(NullObserver):
+class _Charge(RunObserver):
     """Charge the tokens of one run to its caller when it ends, however it ends."""
 
     def __init__(self, spending: Spending, auth: AuthContext) -> None:

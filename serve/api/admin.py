@@ -127,12 +127,9 @@ async def audit(
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
 ) -> dict[str, Any]:
     """List what was recorded of the admin's own tenant, the newest first."""
-
-    def listed() -> list[dict[str, Any]]:
-        wanted = partial(services.audit.log.newest, before=before, kind=kind, document=document)
-        return wanted(auth.tenant, limit=limit)
-
-    found = await services.runner.do(auth, listed)
+    newest = services.audit.log.newest
+    wanted = partial(newest, before=before, kind=kind, document=document, limit=limit)
+    found = await services.runner.do(auth, lambda: wanted(auth.tenant))
     more = found[-1]["seq"] if len(found) == limit else None
     return {"events": found, "next": more}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any, Literal, Self
 
@@ -10,14 +12,17 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from core.auth import AuthContext
+from core.errors import CarrelError
 from core.metadata import parse_filters
 from graph.context import PipelineName
+from serve.access.guard import unexpected_body
 from serve.api.shapes import ANSWERED, FOUND
+from serve.errors import error_body
 from serve.questions import Question, Utterance, turns_of
-from serve.runs.following import run_stream as event_stream
-from serve.runs.following import unless_gone
+from serve.runs.following import FollowedRun, begun, event_stream, unless_gone
 from serve.searching import TOOLS, Collections, Filters, SearchName, searched
-from serve.services import AppState, Asking, Caller, Services, check_standing
+from serve.services import AppState, Asking, Caller, Services, check_standing, while_standing
+from serve.telemetry.logs import log
 
 router = APIRouter(prefix="/api/v1")
 
@@ -86,10 +91,29 @@ async def chat(
     """
     question = body.asked()
     if body.stream:
-        return await event_stream(request, asking.stream(question, auth), services.settings)
+        followed = await unless_gone(request, begun(asking, question, auth))
+        return event_stream(_lines(followed, request), followed, services.settings, sep="\n")
     run = await unless_gone(request, asking.run(question, auth))
     check_standing(request)
     return JSONResponse(run.result)
+
+
+async def _lines(run: FollowedRun, request: Request) -> AsyncIterator[dict[str, str]]:
+    request_id = request.scope["carrel.id"]
+    try:
+        async for event in while_standing(request, run):
+            yield _line(event.kind, event.data)
+    except CarrelError as error:
+        yield _line("error", error_body(error, request_id))
+    except Exception:  # the status is sent: this is all that can still be said
+        log.exception("unexpected", extra={"id": request_id})
+        yield _line("error", unexpected_body(request_id))
+    finally:
+        run.close()
+
+
+def _line(kind: str, data: object) -> dict[str, str]:
+    return {"event": kind, "data": json.dumps(data, ensure_ascii=False)}
 
 
 class SearchRequest(BaseModel):

@@ -7,12 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from core.auth import AuthContext
 from core.errors import CallerError
 from serve.questions import Storable
 from serve.searching import Collections
 from serve.services import Caller, Services
-from stores.ports import RunLog
 from stores.runlog.conversations import Conversation
 
 TITLE_CHARS = 400  # chosen, not measured
@@ -59,11 +57,8 @@ async def conversations(
 ) -> dict[str, Any]:
     """List the caller's conversations, last used first."""
     kept = services.runs
-
-    def newest() -> list[Conversation]:
-        return kept.newest_conversations(auth, limit, before)
-
-    return {"conversations": [one.describe() for one in await services.runner.do(auth, newest)]}
+    found = await services.runner.do(auth, lambda: kept.newest_conversations(auth, limit, before))
+    return {"conversations": [one.describe() for one in found]}
 
 
 @router.get("/{conversation_id}")
@@ -72,7 +67,13 @@ async def conversation(conversation_id: Id, auth: Caller, services: Services) ->
     kept = services.runs
 
     def load() -> dict[str, Any]:
-        return shown(kept, auth, conversation_id)
+        found = kept.load_conversation(auth, conversation_id)
+        waiting = found.waiting
+        return {
+            **found.describe(),
+            "turns": kept.turns(auth, found),
+            "waiting": None if waiting is None else waiting.clarification.model_dump(),
+        }
 
     return await services.runner.do(auth, load)
 
@@ -106,14 +107,3 @@ async def delete(conversation_id: Id, auth: Caller, services: Services) -> Respo
 
     await services.runner.do(auth, forget)
     return Response(status_code=204)
-
-
-def shown(kept: RunLog, auth: AuthContext, conversation: str) -> dict[str, Any]:
-    """Return a conversation with its turns, and the question that it waits for a reply to."""
-    found = kept.load_conversation(auth, conversation)
-    waiting = found.waiting
-    return {
-        **found.describe(),
-        "turns": kept.turns(auth, found),
-        "waiting": None if waiting is None else waiting.clarification.model_dump(),
-    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -12,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from serve.operator.frames import Channel
 
 StreamName = Literal["out", "err"]
-CHARS = 16_384  # of a piece of text, so that no frame is long
+CHARS = 16_384  # of a piece of text, so that no frame is long; chosen, not measured
 
 
 def _text(value: Any) -> str:  # noqa: ANN401 - what a frame holds
@@ -50,12 +49,6 @@ class Request(BaseModel):
     asks: bool = False  # whether its input is a terminal
 
 
-@dataclass
-class _Input:
-    lines: deque[str]
-    ended: bool = False
-
-
 class Command:
     """Carry a command's output to its client and the client's words to it.
 
@@ -70,7 +63,8 @@ class Command:
         self._channel = channel
         self._thread = threading.get_ident()
         self._changed = threading.Condition()
-        self._input = _Input(deque())
+        self._lines: deque[str] = deque()  # that the client typed
+        self._ended = False
         self._interrupted = False
 
     def write(self, stream: StreamName, text: str) -> None:
@@ -94,7 +88,7 @@ class Command:
 
     def again(self) -> threading.Event:
         """Return `cancelled`, unset when the client that interrupted something goes on."""
-        if not self.stopping and not self._input.ended:
+        if not self.stopping and not self._ended:
             self.cancelled.clear()
         return self.cancelled
 
@@ -105,11 +99,9 @@ class Command:
         except OSError:
             self.leave()
         with self._changed:
-            self._changed.wait_for(
-                lambda: self._input.lines or self._input.ended or self._interrupted
-            )
+            self._changed.wait_for(lambda: self._lines or self._ended or self._interrupted)
             if not self._interrupted:
-                return self._input.lines.popleft() if self._input.lines else ""
+                return self._lines.popleft() if self._lines else ""
         self.check()
         return ""
 
@@ -119,7 +111,7 @@ class Command:
             while (frame := self._channel.receive()) is not None:
                 if isinstance(line := frame.get("line"), str):
                     with self._changed:
-                        self._input.lines.append(line)
+                        self._lines.append(line)
                         self._changed.notify_all()
                 elif frame.get("interrupt"):
                     self.interrupt()
@@ -138,9 +130,9 @@ class Command:
     def leave(self) -> None:
         """End the command, whose client is gone."""
         with self._changed:
-            if self._input.ended:
+            if self._ended:
                 return
-            self._input.ended = True
+            self._ended = True
         self.interrupt()
 
     def stop(self) -> None:

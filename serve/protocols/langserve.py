@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from functools import partial
+from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import APIRouter, Depends, Path
 from fastapi.exceptions import RequestValidationError
@@ -36,16 +37,17 @@ from serve.protocols.langserve_schemas import (
     config_of,
     question_of,
 )
-from serve.questions import AnswerText, RunEvent, Runner
+from serve.questions import AnswerText, Question, RunEvent, Runner
 from serve.runs.following import FollowedRun, begun, event_stream, json_text, result_of, unless_gone
 from serve.services import check_standing, while_standing
 
-BATCH = 64  # inputs that one LangServe batch may hold
-BATCH_AT_ONCE = 2  # of them answered at once
+BATCH = 64  # inputs that one LangServe batch may hold; chosen, not measured
+BATCH_AT_ONCE = 2  # of them answered at once; chosen, not measured
 
 AGENT = "/agent"  # the path, which is the name of the run as well
 Chunks = AsyncIterator[AddableDict]
 RunEvents = AsyncIterator[RunEvent]
+T = TypeVar("T")
 
 
 async def chunks_of(events: RunEvents) -> Chunks:
@@ -102,31 +104,30 @@ def events_of(events: RunEvents, request: FilteredRequest) -> AsyncIterator[Any]
 
 @dataclass(frozen=True)
 class Agent:
-    """Ask the runner for what requests want."""
+    """Ask the runner for what one request wants; `path` is the configuration in its path."""
 
     runner: Runner
     settings: Settings
+    request: Request
+    auth: AuthContext
+    path: AgentConfig
 
-    async def answer(
-        self, given: AgentInput, config: AgentConfig | None, path: AgentConfig, auth: AuthContext
-    ) -> dict[str, Any]:
+    async def answer(self, given: AgentInput, config: AgentConfig | None) -> dict[str, Any]:
         """Return the result of one question; cancelled with the task that waits for it."""
-        run = FollowedRun(self.runner, question_of(given, _over(config, path)), auth)
+        run = FollowedRun(self.runner, self._question(given, config), self.auth)
         try:
             return await result_of(run, [])
         finally:
             run.close()
 
-    async def answers(
-        self, body: BatchRequest, path: AgentConfig, auth: AuthContext
-    ) -> list[dict[str, Any]]:
+    async def answers(self, body: BatchRequest) -> list[dict[str, Any]]:
         """Return the results of a batch; the first failure is the whole batch's."""
         configs = self._configs(body)
         places = asyncio.Semaphore(BATCH_AT_ONCE)
 
         async def one(given: AgentInput, config: AgentConfig | None) -> dict[str, Any]:
             async with places:
-                return await self.answer(given, config, path, auth)
+                return await self.answer(given, config)
 
         pairs = zip(body.inputs, configs, strict=True)
         tasks = [asyncio.ensure_future(one(given, config)) for given, config in pairs]
@@ -136,11 +137,34 @@ class Agent:
             for task in tasks:
                 task.cancel()
 
+    async def stream(
+        self,
+        body: InvokeRequest,
+        values: Callable[[RunEvents], AsyncIterator[Any]],
+        *first: dict[str, str],
+    ) -> Response:
+        """Send what comes first, then the values of a run, in a response.
+
+        The run's first event is there, so that what keeps it out has a status.
+        """
+        question = self._question(body.input, body.config)
+        run = await unless_gone(self.request, begun(self.runner, question, self.auth))
+        sent = _sent(self.request, run, values(while_standing(self.request, run)), *first)
+        return event_stream(sent, run, self.settings)
+
+    async def whole(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what `work` returns to a client that is still there, and may still have it."""
+        found = await unless_gone(self.request, work)
+        check_standing(self.request)
+        return found
+
+    def _question(self, given: AgentInput, config: AgentConfig | None) -> Question:
+        return question_of(given, config.over(self.path) if config else self.path)
+
     def _configs(self, body: BatchRequest) -> list[AgentConfig | None]:
-        limit = BATCH
-        if len(body.inputs) > limit:
+        if len(body.inputs) > BATCH:
             raise CallerError(
-                f"a batch has at most {limit} inputs",
+                f"a batch has at most {BATCH} inputs",
                 value=len(body.inputs),
                 hint="send several batches",
             )
@@ -153,18 +177,8 @@ class Agent:
             )
         return list(body.config)
 
-    async def begun(
-        self, given: AgentInput, config: AgentConfig | None, path: AgentConfig, auth: AuthContext
-    ) -> FollowedRun:
-        """Return a run whose first event is there, so that what keeps it out has a status."""
-        return await begun(self.runner, question_of(given, _over(config, path)), auth)
 
-
-def _over(config: AgentConfig | None, path: AgentConfig) -> AgentConfig:
-    return config.over(path) if config else path
-
-
-CONFIG_CHARS = 20000  # longest configuration in a LangServe path
+CONFIG_CHARS = 20000  # longest configuration in a LangServe path; chosen, not measured
 
 Caller = Callable[[Request], AuthContext | Awaitable[AuthContext]]
 Events = AsyncIterator[dict[str, str]]
@@ -185,11 +199,15 @@ def langserve_router(runner: Runner, caller: Caller, settings: Settings) -> APIR
         except ValidationError as error:
             raise RequestValidationError(error.errors(include_url=False)) from None
 
-    agent = Agent(runner, settings)
-    router = APIRouter()
-    who = Depends(caller)
-    router.include_router(_asking(AGENT, Depends(_unset), agent, who))
-    router.include_router(_asking(AGENT + "/c/{config_hash}", Depends(from_path), agent, who))
+    router, who = APIRouter(), Depends(caller)
+    for below, config in (("", Depends(_unset)), ("/c/{config_hash}", Depends(from_path))):
+
+        async def agent(
+            request: Request, auth: AuthContext = who, path: AgentConfig = config
+        ) -> Agent:
+            return Agent(runner, settings, request, auth, path)
+
+        router.include_router(_asking(AGENT + below, Depends(agent), [who], [config]))
     return router
 
 
@@ -197,91 +215,51 @@ async def _unset() -> AgentConfig:
     return AgentConfig()
 
 
-def _asking(prefix: str, config: Any, agent: Agent, who: Any) -> APIRouter:  # noqa: ANN401
-    """Return the routes under one prefix; `config` and `who` are dependencies."""
+def _asking(prefix: str, given: Any, who: list[Any], config: list[Any]) -> APIRouter:  # noqa: ANN401
+    """Return the routes under one prefix; all but it are dependencies, `given` is the agent."""
     router = APIRouter(
         prefix=prefix,
         tags=["agent"],
         route_class=route_with(_failed),
         responses=FAILURES,
-        dependencies=[who],
+        dependencies=who,
     )
 
     @router.post("/invoke", response_model=InvokeResponse)
-    async def invoke(
-        body: InvokeRequest,
-        request: Request,
-        auth: AuthContext = who,
-        path: AgentConfig = config,
-    ) -> Response:
+    async def invoke(body: InvokeRequest, agent: Agent = given) -> Response:
         """Answer one question."""
-        output = await unless_gone(request, agent.answer(body.input, body.config, path, auth))
-        check_standing(request)
+        output = await agent.whole(agent.answer(body.input, body.config))
         return _json({"output": output, "metadata": _metadata()})
 
     @router.post("/batch", response_model=BatchResponse)
-    async def batch(
-        body: BatchRequest,
-        request: Request,
-        auth: AuthContext = who,
-        path: AgentConfig = config,
-    ) -> Response:
+    async def batch(body: BatchRequest, agent: Agent = given) -> Response:
         """Answer several questions."""
-        outputs = await unless_gone(request, agent.answers(body, path, auth))
-        check_standing(request)
+        outputs = await agent.whole(agent.answers(body))
         named = [_metadata() for _ in outputs]
         run_ids = [one["run_id"] for one in named]
         return _json({"output": outputs, "metadata": {"responses": named, "run_ids": run_ids}})
 
-    _add_streams(router, config, agent, who)
-    for name, model in SCHEMAS.items():
-        router.add_api_route(
-            f"/{name}", _schema(model), methods=["GET"], name=name, dependencies=[config]
-        )
-    return router
-
-
-def _add_streams(router: APIRouter, config: Any, agent: Agent, who: Any) -> None:  # noqa: ANN401
     @router.post("/stream", response_class=EventSourceResponse)
-    async def stream(
-        body: InvokeRequest,
-        request: Request,
-        auth: AuthContext = who,
-        path: AgentConfig = config,
-    ) -> Response:
+    async def stream(body: InvokeRequest, agent: Agent = given) -> Response:
         """Answer one question in pieces that add up to the output."""
-        run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
-        run_id = json_text({"run_id": str(uuid.uuid4())})
-        first = {"event": "metadata", "data": run_id}
-        return event_stream(
-            _sent(request, run, chunks_of(while_standing(request, run)), first), run, agent.settings
-        )
+        named = json_text({"run_id": str(uuid.uuid4())})
+        return await agent.stream(body, chunks_of, {"event": "metadata", "data": named})
 
     @router.post("/stream_log", response_class=EventSourceResponse)
-    async def stream_log(
-        body: FilteredRequest,
-        request: Request,
-        auth: AuthContext = who,
-        path: AgentConfig = config,
-    ) -> Response:
+    async def stream_log(body: FilteredRequest, agent: Agent = given) -> Response:
         """Answer one question in patches (RFC 6902) of its run's log."""
-        run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
-        return event_stream(
-            _sent(request, run, patches_of(while_standing(request, run), body)), run, agent.settings
-        )
+        return await agent.stream(body, partial(patches_of, request=body))
 
     @router.post("/stream_events", response_class=EventSourceResponse)
-    async def stream_events(
-        body: FilteredRequest,
-        request: Request,
-        auth: AuthContext = who,
-        path: AgentConfig = config,
-    ) -> Response:
+    async def stream_events(body: FilteredRequest, agent: Agent = given) -> Response:
         """Answer one question in events of its run and of the steps within it."""
-        run = await unless_gone(request, agent.begun(body.input, body.config, path, auth))
-        return event_stream(
-            _sent(request, run, events_of(while_standing(request, run), body)), run, agent.settings
+        return await agent.stream(body, partial(events_of, request=body))
+
+    for name, model in SCHEMAS.items():
+        router.add_api_route(
+            f"/{name}", _schema(model), methods=["GET"], name=name, dependencies=config
         )
+    return router
 
 
 SCHEMAS = {"input_schema": AgentInput, "output_schema": AgentOutput, "config_schema": AgentConfig}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
@@ -245,19 +246,29 @@ def decompressed(text: str, limit: int) -> str:
 
     lz-string is LZW with codes as wide as the dictionary needs, least significant bit first.
     """
-    reader = _Bits(text.replace(" ", "+"))
+    # The 65th character of the alphabet, 64, only pads the end.
+    values = [ALPHABET.index(character) for character in text.replace(" ", "+")]
+    bits = (value >> place & 1 for value in values for place in reversed(range(BITS)))
+
+    def take(count: int) -> int:
+        """Return the next bits as a number; the first is the least significant one."""
+        taken = list(islice(bits, count))
+        if len(taken) < count:
+            raise ValueError("the text ends too early")
+        return sum(bit << place for place, bit in enumerate(taken))
+
     words: dict[int, str] = {}
     parts: list[str] = []
     size = 0
     before = ""
     next_code, width, room = FIRST_CODE, 2, 1
     while True:
-        code = reader.take(width)
+        code = take(width)
         if code == END:
             return "".join(parts)
         fresh = code in (NARROW, WIDE)
         if fresh:
-            words[next_code] = chr(reader.take(8 if code == NARROW else 16))
+            words[next_code] = chr(take(8 if code == NARROW else 16))
             code, next_code = next_code, next_code + 1
             room, width = _grown(room, width)
         if code in words:
@@ -280,25 +291,3 @@ def decompressed(text: str, limit: int) -> str:
 def _grown(room: int, width: int) -> tuple[int, int]:
     """Count a new word; codes get wider by a bit when the words of a width are used up."""
     return (room - 1, width) if room > 1 else (1 << width, width + 1)
-
-
-class _Bits:
-    """Read numbers from the bits of a text; raises ValueError at its end."""
-
-    def __init__(self, text: str) -> None:
-        self._values = [ALPHABET.find(character) for character in text]
-        if -1 in self._values:
-            raise ValueError("a character outside of the alphabet")
-        self._at = 0
-
-    def take(self, count: int) -> int:
-        """Return the next `count` bits; the first is the least significant one."""
-        number = 0
-        for place in range(count):
-            index, offset = divmod(self._at, BITS)
-            if index >= len(self._values):
-                raise ValueError("the text ends too early")
-            # The 65th character of the alphabet, 64, only pads the end.
-            number |= (self._values[index] >> (BITS - 1 - offset) & 1) << place
-            self._at += 1
-        return number

@@ -90,19 +90,25 @@ def cited(text: str, result: dict[str, Any], *, with_footer: bool) -> Cited:
 
 @dataclass(frozen=True)
 class Completion:
-    """Name one completion and make its pieces."""
+    """Answer one request as it was asked for: name its completion and make its pieces."""
 
     model: str
-    with_usage: bool = False
+    with_usage: bool
+    with_footer: bool
+    webui: bool
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
 
-    def whole(
-        self, result: dict[str, Any], steps: Sequence[dict[str, Any]], *, with_footer: bool
-    ) -> dict[str, Any]:
-        """Return the completion of a finished run."""
+    async def whole(self, runner: Runner, question: Question, auth: AuthContext) -> Response:
+        """Return the response when the run has ended; cancelled with its task."""
+        run = FollowedRun(runner, question, auth)
+        steps: list[dict[str, Any]] = []
+        try:
+            result = told(await result_of(run, steps))
+        finally:
+            run.close()
         said = unloaded(result["answer"])
-        shown = cited(said, result, with_footer=with_footer)
+        shown = cited(said, result, with_footer=self.with_footer)
         message = {
             "role": "assistant",
             "content": said + shown.footer,
@@ -110,12 +116,57 @@ class Completion:
             "annotations": shown.annotations,
         }
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-        return {
+        content = {
             **self._head("chat.completion"),
             "choices": [choice],
             "usage": used(steps),
             **shown.beside,
         }
+        return Response(json_text(content), media_type="application/json")
+
+    async def lines(self, run: FollowedRun, request: Request) -> AsyncIterator[dict[str, str]]:
+        """Yield the events of the stream."""
+        try:
+            async for chunk in self.chunks(while_standing(request, run)):
+                yield {"data": json_text(chunk)}
+        except Exception as error:
+            yield {"data": json_text(error_body(noted(failure_of(error), request)))}
+        finally:
+            run.close()
+        yield {"data": "[DONE]"}
+
+    async def chunks(self, run: AsyncIterator[RunEvent]) -> AsyncIterator[dict[str, Any]]:
+        """Yield the chunks of a run."""
+        steps: list[dict[str, Any]] = []
+        answer = AnswerText()
+        yield self.chunk({"role": "assistant", "content": ""})
+        async for event in run:
+            if event.kind == "step":
+                steps.append(event.data)
+                if self.webui:
+                    yield self.event(status(event.data))
+            if piece := answer.piece(event):
+                yield self.chunk({"content": unloaded(piece)})
+            if event.kind == "result":
+                for chunk in self._last(answer, told(event.data)):
+                    yield chunk
+        if self.with_usage:
+            yield {**self._chunk([]), "usage": used(steps)}
+
+    def _last(self, answer: AnswerText, result: dict[str, Any]) -> list[dict[str, Any]]:
+        """Return the rest of the text, then the chunk that ends it, with all citations."""
+        rest = answer.rest(result["answer"])
+        shown = cited(unloaded(answer.shown), result, with_footer=self.with_footer)
+        texts = (unloaded(rest), shown.footer)
+        chunks = [self.chunk({"content": text}) for text in texts if text]
+        delta: dict[str, Any] = {}
+        if self.webui:  # that page would list each annotation as one more source
+            chunks += [self.event(source(one)) for one in sources_of(result)]
+            ended = {"description": result["stop_reason"], "done": True}
+            chunks.append(self.event({"type": "status", "data": ended}))
+        else:
+            delta["annotations"] = shown.annotations
+        return [*chunks, {**self.chunk(delta, "stop"), **shown.beside}]
 
     def chunk(self, delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:
         """Return one chunk of a stream."""
@@ -125,10 +176,6 @@ class Completion:
     def event(self, event: dict[str, Any]) -> dict[str, Any]:
         """Return a chunk that holds only an event of Open WebUI."""
         return {**self._chunk([]), "event": event}
-
-    def usage(self, steps: Sequence[dict[str, Any]]) -> dict[str, Any]:
-        """Return the chunk that says what the run took."""
-        return {**self._chunk([]), "usage": used(steps)}
 
     def _chunk(self, choices: list[dict[str, Any]]) -> dict[str, Any]:
         chunk = {**self._head("chat.completion.chunk"), "choices": choices}
@@ -143,11 +190,6 @@ def status(step: dict[str, Any]) -> dict[str, Any]:
     """Return a step as a line of status."""
     said = ": ".join(part for part in (step["node"], step.get("reason", "")) if part)
     return {"type": "status", "data": {"description": said, "done": False}}
-
-
-def finished(stop_reason: str) -> dict[str, Any]:
-    """Return the status that ends the steps."""
-    return {"type": "status", "data": {"description": stop_reason, "done": True}}
 
 
 def source(found: Source) -> dict[str, Any]:
@@ -220,7 +262,13 @@ def openai_router(
             conversation = await run_in_threadpool(begin, auth, question.collection)
         if conversation is not None:
             question = continued(question, body.model, conversation)
-        chat = _chat_of(body, events, settings)
+        wanted = body.carrel.sources
+        chat = Completion(
+            body.model,
+            with_usage=bool(body.stream) and body.with_usage,
+            with_footer=settings.serve.openai_sources if wanted is None else wanted,
+            webui="open-webui" in (events, body.carrel.events),
+        )
         if body.stream:
             run = await unless_gone(request, begun(runner, question, auth))
             response: Response = event_stream(chat.lines(run, request), run, settings)
@@ -234,80 +282,5 @@ def openai_router(
     return router
 
 
-def _chat_of(body: ChatCompletionRequest, events: str | None, settings: Settings) -> Chat:
-    """Return how a request wants to be answered."""
-    wanted = body.carrel.sources
-    return Chat(
-        completion=Completion(body.model, with_usage=bool(body.stream) and body.with_usage),
-        footer=settings.serve.openai_sources if wanted is None else wanted,
-        webui="open-webui" in (events, body.carrel.events),
-    )
-
-
 def _model(name: str, created: int) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": created, "owned_by": "carrel"}
-
-
-@dataclass(frozen=True)
-class Chat:
-    """Answer one request as it was asked for."""
-
-    completion: Completion
-    footer: bool
-    webui: bool
-
-    async def whole(self, runner: Runner, question: Question, auth: AuthContext) -> Response:
-        """Return the response when the run has ended; cancelled with its task."""
-        run = FollowedRun(runner, question, auth)
-        steps: list[dict[str, Any]] = []
-        try:
-            result = told(await result_of(run, steps))
-        finally:
-            run.close()
-        content = self.completion.whole(result, steps, with_footer=self.footer)
-        return Response(json_text(content), media_type="application/json")
-
-    async def lines(self, run: FollowedRun, request: Request) -> AsyncIterator[dict[str, str]]:
-        """Yield the events of the stream."""
-        try:
-            async for chunk in self.chunks(while_standing(request, run)):
-                yield {"data": json_text(chunk)}
-        except Exception as error:
-            yield {"data": json_text(error_body(noted(failure_of(error), request)))}
-        finally:
-            run.close()
-        yield {"data": "[DONE]"}
-
-    async def chunks(self, run: AsyncIterator[RunEvent]) -> AsyncIterator[dict[str, Any]]:
-        """Yield the chunks of a run."""
-        made = self.completion
-        steps: list[dict[str, Any]] = []
-        answer = AnswerText()
-        yield made.chunk({"role": "assistant", "content": ""})
-        async for event in run:
-            if event.kind == "step":
-                steps.append(event.data)
-                if self.webui:
-                    yield made.event(status(event.data))
-            if piece := answer.piece(event):
-                yield made.chunk({"content": unloaded(piece)})
-            if event.kind == "result":
-                for chunk in self._last(answer, told(event.data)):
-                    yield chunk
-        if made.with_usage:
-            yield made.usage(steps)
-
-    def _last(self, answer: AnswerText, result: dict[str, Any]) -> list[dict[str, Any]]:
-        """Return the rest of the text, then the chunk that ends it, with all citations."""
-        made = self.completion
-        rest = answer.rest(result["answer"])
-        shown = cited(unloaded(answer.shown), result, with_footer=self.footer)
-        texts = (unloaded(rest), shown.footer)
-        chunks = [made.chunk({"content": text}) for text in texts if text]
-        delta: dict[str, Any] = {}
-        if self.webui:  # that page would list each annotation as one more source
-            chunks += [made.event(source(one)) for one in sources_of(result)]
-            chunks.append(made.event(finished(result["stop_reason"])))
-        else:
-            delta["annotations"] = shown.annotations
-        return [*chunks, {**made.chunk(delta, "stop"), **shown.beside}]

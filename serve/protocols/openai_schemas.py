@@ -34,25 +34,20 @@ class OpenAIError(Refused):
 
 def openai_error(failure: Failure) -> dict[str, Any]:
     """Return the body of an error, for a response or for the last event of a stream."""
-    error = failure.error
+    error, status = failure.error, failure.status
+    kind = "server_error" if status >= 500 else "invalid_request_error"
     param = error.param if isinstance(error, OpenAIError) else None
-    code = (error.code or None) if isinstance(error, Refused) else CODES.get(failure.status)
+    code = (error.code or None) if isinstance(error, Refused) else CODES.get(status)
     if failure.problems:
         param = dotted(failure.problems[0].where) or None
     return {
         "error": {
             "message": failure.message,
-            "type": _type(failure.status),
+            "type": "rate_limit_error" if status == 429 else kind,
             "param": param,
             "code": code,
         }
     }
-
-
-def _type(status: int) -> str:
-    if status == 429:
-        return "rate_limit_error"
-    return "server_error" if status >= 500 else "invalid_request_error"
 
 
 def openai_failure(failure: Failure) -> Response:

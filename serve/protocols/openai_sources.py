@@ -136,7 +136,9 @@ def footer(sources: Sequence[Source]) -> str:
         title = escaped(source.title)
         if source.url.lower().startswith(WEB):
             title = f"[{title}](<{source.url.translate(UNLINKED)}>)"
-        where = [part for part in (escaped(source.place), _shown_url(source)) if part]
+        linked = source.url == source.title or source.url.lower().startswith(WEB)
+        url = "" if linked else escaped(source.url)
+        where = [part for part in (escaped(source.place), url) if part]
         lines.append(f"- [{source.number}] {' · '.join([title, *where])}")
     return "\n\n---\n" + "\n".join(lines) if lines else ""
 
@@ -162,9 +164,3 @@ def unloaded(text: str) -> str:
 def escaped(text: str) -> str:
     """Return text of a document on one line, without any meaning in Markdown."""
     return " ".join(text.split()).translate(SPECIAL)
-
-
-def _shown_url(source: Source) -> str:
-    if source.url == source.title or source.url.lower().startswith(WEB):
-        return ""
-    return escaped(source.url)

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import aclosing
 from typing import Any, TypeVar, cast
 
 from fastapi import Request
 from pydantic_core import to_json
-from sse_starlette import EventSourceResponse, ServerSentEvent
+from sse_starlette import EventSourceResponse
 from starlette.types import Message
 
 from core.auth import AuthContext
 from core.errors import CarrelError
 from core.settings import Settings
-from serve.access.guard import unexpected_body
-from serve.errors import Refused, error_body
+from serve.errors import Refused
 from serve.questions import Question, RunEvent, Runner
-from serve.services import check_standing
-from serve.telemetry.logs import log
 
 T = TypeVar("T")
 
@@ -118,8 +114,8 @@ async def result_of(events: AsyncIterator[RunEvent], steps: list[dict[str, Any]]
     raise CarrelError("the run ended without an answer or a refusal")
 
 
-PING_SECONDS = 15  # between two signs of life in a stream
-SEND_SECONDS = 30  # that a client may take to accept a piece of a stream
+PING_SECONDS = 15  # between two signs of life in a stream; chosen, not measured
+SEND_SECONDS = 30  # that a client may take to accept a piece of a stream; chosen, not measured
 
 
 def json_text(value: Any) -> str:  # noqa: ANN401  # whatever a protocol sends
@@ -128,9 +124,12 @@ def json_text(value: Any) -> str:  # noqa: ANN401  # whatever a protocol sends
 
 
 def event_stream(
-    events: AsyncIterator[dict[str, str]], run: FollowedRun, settings: Settings
+    events: AsyncIterator[dict[str, str]], run: FollowedRun, settings: Settings, sep: str = "\r\n"
 ) -> EventSourceResponse:
-    """Send {"data", "event"?} dicts of a run as they come; the run ends when the client leaves."""
+    """Send {"data", "event"?} dicts of a run as they come; the run ends when the client leaves.
+
+    `sep` ends each line.
+    """
 
     async def left(message: Message) -> None:
         run.close()  # the generator may not have begun, and then closes nothing
@@ -141,46 +140,5 @@ def event_stream(
         send_timeout=SEND_SECONDS,
         shutdown_grace_period=settings.serve.stop_seconds,
         client_close_handler_callable=left,
+        sep=sep,
     )
-
-
-async def run_stream(
-    request: Request, events: AsyncIterator[RunEvent], settings: Settings
-) -> EventSourceResponse:
-    """Return a response that streams the events; what fails before the first is raised instead."""
-    generator = cast(AsyncGenerator[RunEvent], events)
-    first = await unless_gone(request, _first(generator))
-    return EventSourceResponse(
-        _lines(first, generator, request),
-        ping=PING_SECONDS,
-        send_timeout=SEND_SECONDS,
-        shutdown_grace_period=settings.serve.stop_seconds,
-        headers={"Cache-Control": "no-store"},
-        sep="\n",
-    )
-
-
-async def _first(events: AsyncGenerator[RunEvent]) -> RunEvent:
-    return await anext(events)
-
-
-async def _lines(
-    first: RunEvent, events: AsyncGenerator[RunEvent], request: Request
-) -> AsyncIterator[ServerSentEvent]:
-    request_id = request.scope["carrel.id"]
-    async with aclosing(events):
-        try:
-            check_standing(request)  # the run may have waited in line for long
-            yield _line(first.kind, first.data)
-            async for event in events:
-                check_standing(request)
-                yield _line(event.kind, event.data)
-        except CarrelError as error:
-            yield _line("error", error_body(error, request_id))
-        except Exception:  # the status is sent: this is all that can still be said
-            log.exception("unexpected", extra={"id": request_id})
-            yield _line("error", unexpected_body(request_id))
-
-
-def _line(kind: str, data: object) -> ServerSentEvent:
-    return ServerSentEvent(json.dumps(data, ensure_ascii=False), event=kind, sep="\n")

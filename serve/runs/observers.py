@@ -12,8 +12,8 @@ from core.errors import InUseError
 from core.trace import RunRecord, Step
 
 
-class RunObserver(Protocol):
-    """Callbacks of one run, called on the thread that it runs on."""
+class RunObserver:
+    """Callbacks of one run, called on the thread that it runs on; here they do nothing."""
 
     def on_step(self, step: Step) -> None:
         """Take a step, before the caller is sent it."""
@@ -32,20 +32,7 @@ class RunGate(Protocol):
         """Return the observer of the run; raises a CarrelError, such as LimitExceeded."""
 
 
-class NullObserver:
-    """An observer that does nothing; a base for those that need few callbacks."""
-
-    def on_step(self, step: Step) -> None:
-        """Do nothing."""
-
-    def on_first_text(self) -> None:
-        """Do nothing."""
-
-    def on_end(self, run: RunRecord | None) -> None:
-        """Do nothing."""
-
-
-class RunObservers:
+class RunObservers(RunObserver):
     """Pass every event of a run to several observers, in their order."""
 
     def __init__(self, observers: Sequence[RunObserver]) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from app.session import Session
 from core.auth import AuthContext
@@ -21,9 +21,9 @@ from serve.errors import Busy
 from serve.questions import Question, RunEvent
 from serve.runs.answer_cache import AnswerCache
 from serve.runs.observers import Claims, RunGates, RunObservers
-from serve.runs.pool import RETRY_SECONDS, FairPool, Owner, PoolLimits, Ticket
+from serve.runs.pool import RETRY_SECONDS, FairPool, PoolLimits
 
-CANCEL_SECONDS = 5  # that questions have to notice that they are cancelled
+CANCEL_SECONDS = 5  # that questions have to notice that they are cancelled; chosen, not measured
 
 Post = Callable[[object], None]
 
@@ -54,16 +54,11 @@ class RunCallbacks:
 class Answerer:
     """Run questions over one session until `stopping` is set."""
 
-    def __init__(self, session: Session, settings: Settings, stopping: threading.Event) -> None:
+    def __init__(self, session: Session, stopping: threading.Event) -> None:
         """Remember no answers until `cache` is given."""
         self._session = session
-        self._settings = settings
         self._stopping = stopping
         self.cache: AnswerCache | None = None
-
-    def use(self, settings: Settings) -> None:
-        """Keep to these settings from now on."""
-        self._settings = settings
 
     def ask(self, question: Question, auth: AuthContext, callbacks: RunCallbacks) -> RunRecord:
         """Return the finished run, or the one that has answered the same; raises a CarrelError."""
@@ -123,6 +118,14 @@ class Answerer:
 THREADS_PER_PROCESSOR = 2  # most of a question is spent in code that runs side by side
 
 T = TypeVar("T")
+Make = Callable[[threading.Event, Post], T]
+
+
+@dataclass(frozen=True)
+class _End:
+    """Hold what a work has returned, which no event is."""
+
+    value: Any
 
 
 def nothing() -> None:
@@ -142,14 +145,13 @@ class SessionRunner:
         self._settings = settings
         self._stopping = threading.Event()
         self.claims = Claims()
-        self.answerer = Answerer(session, settings, self._stopping)
+        self.answerer = Answerer(session, self._stopping)
         self.asks = FairPool("ask", _limits(settings, ask_threads(session, settings)))
         self.searches = FairPool("search", _limits(settings, settings.serve.search_threads))
 
     def use(self, settings: Settings) -> None:
         """Keep to the limits of these settings from now on; the number of threads stays."""
         self._settings = settings
-        self.answerer.use(settings)
         for pool in (self.asks, self.searches):
             pool.use(_limits(settings, pool.threads))
 
@@ -158,45 +160,24 @@ class SessionRunner:
 
         When the task is cancelled the run is too.
         """
-        gave_up = threading.Event()
         observers = await self._gates.admit(auth)
 
-        def ask() -> RunRecord:
+        def ask(gave_up: threading.Event, post: Post) -> RunRecord:
             return self.answerer.ask(question, auth, RunCallbacks(gave_up, observers))
 
-        return await self._awaited(self.asks, auth, ask, gave_up, self._claimed(question, auth))
+        return await self._awaited(self.asks, auth, ask, question.conversation)
 
     async def stream(self, question: Question, auth: AuthContext) -> AsyncIterator[RunEvent]:
         """Yield what happens; closing the iterator cancels the run and frees its slot."""
-        gave_up = threading.Event()
-        events: asyncio.Queue[object] = asyncio.Queue()
-        post = _poster(asyncio.get_running_loop(), events)
         observers = await self._gates.admit(auth)
-        give_back = self._claimed(question, auth)
 
-        def work() -> None:
-            ended: object
-            try:
-                run = self.answerer.ask(question, auth, RunCallbacks(gave_up, observers, post))
-                ended = RunEvent("result", run.result)
-            except BaseException as error:  # crosses to the loop, which raises it
-                ended = error
-            give_back()
-            post(ended)
+        def ask(gave_up: threading.Event, post: Post) -> RunEvent:
+            callbacks = RunCallbacks(gave_up, observers, post)
+            return RunEvent("result", self.answerer.ask(question, auth, callbacks).result)
 
-        ticket = self._submitted(self.asks, auth, work, post, give_back)
-        try:
-            while True:
-                event = await events.get()
-                if isinstance(event, BaseException):
-                    raise event
-                yield cast(RunEvent, event)
-                if cast(RunEvent, event).kind == "result":
-                    return
-        finally:
-            gave_up.set()
-            if self.asks.withdraw(ticket):
-                give_back()
+        async with aclosing(self._events(self.asks, auth, ask, question.conversation)) as events:
+            async for event in events:
+                yield event.value if isinstance(event, _End) else cast(RunEvent, event)
 
     async def do(self, auth: AuthContext, work: Callable[[], T]) -> T:
         """Do short work for a caller on a thread and return its result; raises `Busy`.
@@ -204,11 +185,11 @@ class SessionRunner:
         What it reads takes no longer than a question may.
         """
 
-        def timed() -> T:
+        def timed(gave_up: threading.Event, post: Post) -> T:
             with limited_time(TimeLimit(time.monotonic() + self._settings.budget.seconds)):
                 return work()
 
-        return await self._awaited(self.searches, auth, timed, threading.Event())
+        return await self._awaited(self.searches, auth, timed)
 
     async def stop(self) -> None:
         """Turn new work away, cancel what runs, and wait for the threads as long as allowed."""
@@ -220,59 +201,54 @@ class SessionRunner:
         await asyncio.to_thread(self.searches.join, seconds)
 
     async def _awaited(
-        self,
-        pool: FairPool,
-        auth: AuthContext,
-        make: Callable[[], T],
-        gave_up: threading.Event,
-        give_back: Callable[[], None] = nothing,
+        self, pool: FairPool, auth: AuthContext, make: Make[T], conversation: str = ""
     ) -> T:
-        done: asyncio.Queue[object] = asyncio.Queue()
-        post = _poster(asyncio.get_running_loop(), done)
+        async with aclosing(self._events(pool, auth, make, conversation)) as events:
+            async for event in events:
+                if isinstance(event, _End):
+                    return cast(T, event.value)
+        raise AssertionError  # all events end with what was made, or raise
 
-        def work() -> None:
-            ended: object
-            try:
-                ended = (make(),)
-            except BaseException as error:
-                ended = error
+    async def _events(
+        self, pool: FairPool, auth: AuthContext, make: Make[Any], conversation: str
+    ) -> AsyncGenerator[object, None]:
+        """Yield what `make` posts from a thread of the pool, at the end, once, what it returns.
+
+        The conversation is claimed until then. `make` hears that nobody reads any more.
+        """
+        gave_up = threading.Event()
+        events: asyncio.Queue[object] = asyncio.Queue()
+        post = _poster(asyncio.get_running_loop(), events)
+        give_back = self.claims.take(auth, conversation) if conversation else nothing
+
+        def end(ended: object) -> None:
             give_back()
             post(ended)
 
-        ticket = self._submitted(pool, auth, work, post, give_back)
+        def work() -> None:
+            try:
+                ended: object = _End(make(gave_up, post))
+            except BaseException as error:  # crosses to the loop, which raises it
+                ended = error
+            end(ended)
+
         try:
-            result = await done.get()
+            ticket = pool.submit((auth.tenant, auth.user), work, end)
+        except BaseException:
+            give_back()
+            raise
+        try:
+            while True:
+                event = await events.get()
+                if isinstance(event, BaseException):
+                    raise event
+                yield event
+                if isinstance(event, _End):
+                    return
         finally:
             gave_up.set()
             if pool.withdraw(ticket):
                 give_back()
-        if isinstance(result, BaseException):
-            raise result
-        return cast(tuple[T], result)[0]
-
-    def _claimed(self, question: Question, auth: AuthContext) -> Callable[[], None]:
-        """Claim the question's conversation; return what gives it back when the run has ended."""
-        if not question.conversation:
-            return nothing
-        return self.claims.take(auth, question.conversation)
-
-    def _submitted(
-        self,
-        pool: FairPool,
-        auth: AuthContext,
-        work: Callable[[], None],
-        post: Post,
-        give_back: Callable[[], None],
-    ) -> Ticket:
-        def dropped(error: Busy) -> None:
-            give_back()
-            post(error)
-
-        try:
-            return pool.submit(_owner(auth), work, dropped)
-        except BaseException:
-            give_back()
-            raise
 
 
 def ask_threads(session: Session, settings: Settings) -> int:
@@ -294,15 +270,11 @@ def _limits(settings: Settings, threads: int) -> PoolLimits:
     )
 
 
-def _owner(auth: AuthContext) -> Owner:
-    return auth.tenant, auth.user
-
-
 def _poster(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[object]) -> Post:
     """Return how a thread hands something to the loop without waiting for it."""
 
     def post(event: object) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             loop.call_soon_threadsafe(queue.put_nowait, event)
 
     return post

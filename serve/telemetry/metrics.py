@@ -54,22 +54,19 @@ class CacheFigures(Collector):
 
     def figures(self) -> dict[str, Any]:
         """Return the same as JSON, with the rate of hits."""
-        return {
-            cache.name: {
+        found = {}
+        for cache in self._caches:
+            asked = cache.hits + cache.misses
+            found[cache.name] = {
                 "hits": cache.hits,
                 "misses": cache.misses,
-                "rate": _rate(cache.hits, cache.misses),
+                "rate": round(cache.hits / asked, 4) if asked else None,
                 "entries": cache.entries,
             }
-            for cache in self._caches
-        }
+        return found
 
 
-def _rate(hits: int, misses: int) -> float | None:
-    return round(hits / (hits + misses), 4) if hits + misses else None
-
-
-SAMPLES = 1000  # latest requests, or steps, that percentiles are of
+SAMPLES = 1000  # latest requests, or steps, that percentiles are of; chosen, not measured
 
 LAG_SECONDS = 0.25  # between two looks at the event loop; chosen, not measured
 LAG_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)

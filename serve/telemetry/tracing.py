@@ -16,7 +16,7 @@ from core.auth import AuthContext
 from core.distribution import require_extra
 from core.settings import Settings
 from core.trace import RunRecord, Step
-from serve.runs.observers import NullObserver, RunObserver
+from serve.runs.observers import RunObserver
 from serve.telemetry.metrics import METHODS
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class _Traced:
                 _failed(span, failed=status >= 500 or not status)
 
 
-class _RunSpan(NullObserver):
+class _RunSpan(RunObserver):
     """Make the spans of one run out of its steps, which say how long they took."""
 
     def __init__(self, tracer: Tracer) -> None:

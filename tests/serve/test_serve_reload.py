@@ -148,7 +148,7 @@ def test_limits_and_pools_follow(operator: Operator) -> None:
     assert services.limits.settings.serve.ask_rate == services.audit.settings.serve.ask_rate == 1
     assert services.settings is services.session.settings is services.limits.settings
     assert services.runner.asks._limits.waiting == 0
-    assert services.jobs._settings is services.settings
+    assert services.jobs.settings is services.settings
 
 
 def test_what_runs_ends_as_it_began(session: Session) -> None:
