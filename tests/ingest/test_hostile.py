@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import loading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,11 +20,10 @@ from benchmarks.hostile_pdf import loops, simple
 from benchmarks.mutations import MUTATIONS, mutated
 from benchmarks.parser_files import outcome_of
 from ingest.discover import SourceFile, discover
-from ingest.loaders.limits import LoadLimits
 from ingest.sandbox.pool import Sandbox, shared
 
-LIMITS = LoadLimits(
-    max_file_mb=4, max_pages=200, max_characters=1_000_000, timeout_s=20, memory_mb=1024
+LIMITS = loading.LIMITS.model_copy(
+    update={"max_file_mb": 4, "max_pages": 200, "max_characters": 1_000_000}
 )
 HTML = b"<!DOCTYPE html><html><body><h1>Heading</h1><p>text</p></body></html>"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(99)
