@@ -62,12 +62,8 @@ def test_an_alternative_counts_once_with_the_largest_weight(shelf: Shelf) -> Non
     one, two = (scores(shelf, [{word}]) for word in WORDS[:2])
     keys = set(one) | set(two)
     both = {key: one.get(key, 0) + two.get(key, 0) for key in keys}
-    assert scores(
-        shelf.store, shelf.collection, [{WORDS[0], WORDS[1], "unheard"}]
-    ) == pytest.approx(both)
-    assert scores(
-        shelf.store, shelf.collection, [{WORDS[0]}, {WORDS[1], WORDS[0]}]
-    ) == pytest.approx(both)
+    assert scores(shelf, [{WORDS[0], WORDS[1], "unheard"}]) == pytest.approx(both)
+    assert scores(shelf, [{WORDS[0]}, {WORDS[1], WORDS[0]}]) == pytest.approx(both)
     weighted = {key: 3 * one.get(key, 0) + 2 * two.get(key, 0) for key in keys}
     query = [{WORDS[0]}, {WORDS[0], WORDS[1]}]
     found = scores(shelf, query, term_weights=[3.0, 2.0])
@@ -101,7 +97,7 @@ def test_titles_and_keywords_count_by_their_weight(
     keyword = shelf.row("keyword", "rope tide", metadata={"keywords": ["harbour"]})
     shelf.write(plain, titled, keyword)
     shelf.search.refresh(shelf.collection)
-    found = scores(Shelf(shelf.store, shelf.collection, shelf.embedder), [{"harbour"}])
+    found = scores(shelf, [{"harbour"}])
     assert found[plain.chunks[0].chunk_id] == pytest.approx(found[titled.chunks[0].chunk_id])
     assert keyword.chunks[0].chunk_id not in found
 
