@@ -191,12 +191,12 @@ def in_a_circle(corpus: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rename", "prune", "expected"),  # of files renamed, read again and removed
+    ("rename", "prune", "expected"),  # files renamed, read again, removed; texts embedded
     [
-        (to_another_kind, True, (0, 1, 1)),
-        (with_a_copy, False, (1, 1, 0)),
-        (onto_another_file, False, (1, 0, 0)),
-        (in_a_circle, False, (0, 2, 0)),
+        (to_another_kind, True, (0, 1, 1, 1)),
+        (with_a_copy, False, (1, 1, 0, 0)),
+        (onto_another_file, False, (1, 0, 0, 0)),
+        (in_a_circle, False, (0, 2, 0, 0)),
     ],
 )
 def test_renames_that_are_more_than_a_name(
@@ -205,13 +205,13 @@ def test_renames_that_are_more_than_a_name(
     corpus: Path,
     rename: Callable[[Path], None],
     prune: bool,
-    expected: tuple[int, int, int],
+    expected: tuple[int, int, int, int],
 ) -> None:
     box.ingest()
     rename(corpus)
     summary = box.ingest(prune=prune)
-    assert (summary.renamed, summary.indexed, summary.removed) == expected
-    assert (summary.failed, box.embedder.texts) == ([], 0)
+    counts = (summary.renamed, summary.indexed, summary.removed, box.embedder.texts)
+    assert (counts, summary.failed) == (expected, [])
     box.equals(fresh)
 
 
