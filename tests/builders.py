@@ -9,6 +9,7 @@ from math import log
 from fakes import short_hash
 
 from core.language.analysis import terms
+from core.trace import RunRecord
 from core.types import AnswerKind, Citation, Claim, Evidence, SubQuestion, TermWeights
 
 
@@ -74,3 +75,20 @@ def citing(item: Evidence, quote: str, text: str | None = None, /, **changes: ob
     }
     citation = Citation.model_validate({**given, **changes})
     return Claim(text=quote if text is None else text, citations=[citation], question_id="q1")
+
+
+def run_record(run_id: str = "r1", **values: object) -> RunRecord:
+    """Build a run that ann of acme had in the collection "main"."""
+    given = {
+        "run_id": run_id,
+        "tenant": "acme",
+        "user": "ann",
+        "collection": "main",
+        "question": "Why?",
+        "pipeline": "agentic",
+        "created_at": "2026-01-01",
+        "index_version": 1,
+        "result": {"answer": "Because", "refused": False},
+        "trail": [],
+    }
+    return RunRecord.model_validate({**given, **values})

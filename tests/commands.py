@@ -227,7 +227,7 @@ def pdf(*pages: str, password: str = "") -> bytes:
     objects.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
     kids = []
     for text in pages:
-        stream = f"BT /F1 12 Tf 50 750 Td ({text}) Tj ET".encode()
+        stream = f"BT /F1 12 Tf 14 TL 50 750 Td ({text}) Tj ET".encode() if text else b""
         objects.append(b"<< /Length %d >> stream\n%s\nendstream" % (len(stream), stream))
         objects.append(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R"

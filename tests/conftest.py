@@ -11,7 +11,9 @@ seconds), and so is the path of llama-server. The network is closed by pytest-so
 - `store`: an empty data directory, open, for that embedder's model.
 - `open_store`: opens one with other settings or again: `open_store(index="chroma")`.
 - `collection`: the collection "main" of tenant "acme" in `store`.
+- `shelf`: `store`, `collection` and `embedder` together; `open_shelf` has other settings.
 - `index`: makes a retrievers.types.Index of a collection (by default `collection`).
+- `harbour`, `books`, `find`: those of harbour.py and record_books.py.
 - those of tiny_models.py (encoders of random weights, the embedded models), and the endpoint of
   embedding_endpoints.py.
 - `tiny_model`: a GGUF of random weights; `llama_server`: a real server of it, one for all tests.
@@ -25,7 +27,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fakes import FakeEmbedder
+from fakes import FakeEmbedder, OpenShelf, Shelf
 from hypothesis import settings
 from llama_servers import MISSING, RunningServer, served
 from tiers import QUICK, examples, slow_tests
@@ -40,7 +42,7 @@ from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 TESTS = Path(__file__).parent
-pytest_plugins = ["tiny_models", "embedding_endpoints"]
+pytest_plugins = ["tiny_models", "embedding_endpoints", "harbour", "record_books"]
 KEPT = {PREFIX + "CACHE", PREFIX + "LLAMA__SERVER", PREFIX + "EMBEDDER"}
 os.environ[PREFIX + "EMBEDDER"] = "embedded-en"  # here, so that fixtures of a session see it
 
@@ -114,6 +116,20 @@ def store(open_store: Callable[..., Store]) -> Store:
 @pytest.fixture
 def collection(store: Store) -> Collection:
     return store.intake.open_collection("acme", "main", Profile(name="default"))
+
+
+@pytest.fixture
+def shelf(store: Store, collection: Collection, embedder: FakeEmbedder) -> Shelf:
+    return Shelf(store, collection, embedder)
+
+
+@pytest.fixture
+def open_shelf(open_store: Callable[..., Store], embedder: FakeEmbedder) -> OpenShelf:
+    def open_it(**values: object) -> Shelf:
+        opened = open_store(**values)
+        return Shelf(opened, opened.intake.open_collection("acme", "main", None), embedder)
+
+    return open_it
 
 
 @pytest.fixture

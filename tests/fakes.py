@@ -7,14 +7,17 @@ one chunk each, without any loader; `write` stores rows with their vectors as in
     store, embedder = ...                         # fixtures of conftest.py
     books = store.intake.open_collection("acme", "books", None)
     write(store, books, [document(books, "a", "The cat sat.")], embedder)
+
+`Shelf` holds these three and does the same: `shelf.write(shelf.row("a", "The cat sat."))`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +56,16 @@ class FakeEmbedder:
 def _word_vector(word: str) -> np.ndarray:
     raw = hashlib.blake2b(word.encode("utf-8", "surrogatepass"), digest_size=DIMENSION).digest()
     return np.frombuffer(raw, dtype=np.uint8).astype(np.float64) - 127.3
+
+
+class Clock:
+    """A clock that a test moves on."""
+
+    def __init__(self, now: Any) -> None:  # noqa: ANN401 - seconds or a moment
+        self.now = now
+
+    def __call__(self) -> Any:  # noqa: ANN401
+        return self.now
 
 
 def short_hash(*parts: object) -> str:
@@ -143,3 +156,45 @@ def finish(store: Store, collection: Collection, file: FileRow, names: AbstractS
 def remove(store: Store, collection: Collection, names: Iterable[str]) -> None:
     """Remove documents by the name they were built with."""
     store.intake.forget_files(collection, names)
+
+
+class Shelf:
+    """Hold a collection in an open store, and the embedder of its vectors."""
+
+    def __init__(self, store: Store, collection: Collection, embedder: FakeEmbedder) -> None:
+        self.store, self.collection, self.embedder = store, collection, embedder
+        self.id = collection.id
+        self.catalogue, self.intake, self.search = store.catalogue, store.intake, store.search
+        self.maintenance, self.runs, self.accounts = store.maintenance, store.runs, store.accounts
+
+    def row(self, name: str, *texts: str, **values: Any) -> DocumentRow:
+        """Build a document of the collection."""
+        return document(self.collection, name, *texts, **values)
+
+    def write(self, *rows: DocumentRow) -> None:
+        """Store documents with the vectors of their chunks."""
+        write(self.store, self.collection, rows, self.embedder)
+
+    def put(self, texts: Mapping[str, str | Sequence[str]], **values: Any) -> list[DocumentRow]:
+        """Build documents by name from a chunk or several, and store them."""
+        rows = [
+            self.row(name, *([said] if isinstance(said, str) else said), **values)
+            for name, said in texts.items()
+        ]
+        self.write(*rows)
+        return rows
+
+    def write_rows(self, rows: Sequence[DocumentRow], *vectors: Mapping[str, np.ndarray]) -> None:
+        """Store documents with these vectors of texts, and of their sentences."""
+        write_rows(self.store, self.collection, rows, self.embedder.model_id, *vectors)
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove documents by the name they were built with."""
+        remove(self.store, self.collection, names)
+
+    def finish(self, file: FileRow, names: AbstractSet[str]) -> None:
+        """Note a file as read to its end, with the documents of these ids in it."""
+        finish(self.store, self.collection, file, names)
+
+
+OpenShelf = Callable[..., Shelf]  # the fixture of conftest.py, with the settings of a store

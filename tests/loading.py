@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import atexit
+import io
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from ingest.loaders.limits import LoadLimits
 from ingest.loaders.parse import parse
 from ingest.sandbox.pool import Sandbox
 from ingest.types import ParsedDocument
 
-SHARED = Sandbox()
-atexit.register(SHARED.close)
 LIMITS = LoadLimits(
     max_file_mb=8, max_pages=50, max_characters=200_000, timeout_s=20, memory_mb=1024
 )
+SHARED = Sandbox()
+atexit.register(SHARED.close)
 
 
 def loaded(
@@ -51,6 +55,26 @@ def reason(path: Path, content: bytes | None = None, limits: LoadLimits = LIMITS
 def texts(document: ParsedDocument) -> list[str]:
     """Return the texts of the blocks."""
     return [block.text for block in document.blocks]
+
+
+def saved(document: Any) -> bytes:  # noqa: ANN401 - of python-docx, python-pptx or openpyxl
+    """Return the bytes of an office file."""
+    out = io.BytesIO()
+    document.save(out)
+    return out.getvalue()
+
+
+def with_parts(raw: bytes, change: Callable[[str, bytes], bytes | None], **more: str) -> bytes:
+    """Write a container again with its parts changed, without those that become None."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(raw)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            part = change(name, old.read(name))
+            if part is not None:
+                new.writestr(name, part)
+        for name, part in more.items():
+            new.writestr(name, part)
+    return out.getvalue()
 
 
 def sections(document: ParsedDocument) -> list[str]:

@@ -113,14 +113,29 @@ def copy_of(tmp_path: Path) -> Callable[..., Path]:
     return copy
 
 
+def embedder_of(model: Path | str, cache: Path, **values: Any) -> Embedder:
+    """Load an embedder on one thread."""
+    return load_embedder(str(model), cache_dir=cache, **{"threads": 1, "batch_size": 2, **values})
+
+
+def change_weights(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the tensors of a model, by their names."""
+    from safetensors.torch import load_file, save_file
+
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    change(weights)
+    save_file(weights, path, metadata={"format": "pt"})
+
+
 @pytest.fixture(scope="session")
 def embedded() -> Embedder:
-    return load_embedder("embedded", cache_dir=Settings().cache, threads=1, batch_size=4)
+    return embedder_of("embedded", Settings().cache, batch_size=4)
 
 
 @pytest.fixture(scope="session")
 def embedded_en() -> Embedder:
-    return load_embedder("embedded-en", cache_dir=Settings().cache, threads=1, batch_size=4)
+    return embedder_of("embedded-en", Settings().cache, batch_size=4)
 
 
 @pytest.fixture(scope="session")

@@ -17,20 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from commands import ROOT, Carrel, built_library, copied, in_process
+from commands import ROOT, Carrel
 
 from core.errors import DiskFullError, disk_error
 from stores.sqlite.database import damaged
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture
-def data(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
 
 
 @contextmanager
@@ -44,17 +34,13 @@ def largest_file(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("size", [200_000])
 def test_a_limit_of_file_sizes_ends_commands_in_one_line(
-    carrel: Carrel, data: Path, tmp_path: Path, size: int
+    carrel: Carrel, data: Path, tmp_path: Path
 ) -> None:
+    ingest = ("ingest", tmp_path / "more.txt", "--set", "storage.min_free_mb=0")
     (tmp_path / "more.txt").write_text("A hare is 60 cm long.\n")
-    for command in (
-        ("ingest", tmp_path / "more.txt", "--set", "storage.min_free_mb=0"),
-        ("backup", tmp_path / "b"),
-        ("forget", "n1", "--yes"),
-    ):
-        with largest_file(size):
+    for command in (ingest, ("backup", tmp_path / "b"), ("forget", "n1", "--yes")):
+        with largest_file(200_000):
             done = carrel(*command, data=data)
         if done.code:
             done.failed(4)
@@ -62,10 +48,7 @@ def test_a_limit_of_file_sizes_ends_commands_in_one_line(
     assert not (tmp_path / "b.new").exists()
     if carrel("forget", data=data).code:  # nothing was begun
         assert carrel("forget", "n1", "--yes", data=data).code == 0
-    assert (
-        carrel("ingest", tmp_path / "more.txt", "--set", "storage.min_free_mb=0", data=data).code
-        == 0
-    )
+    assert carrel(*ingest, data=data).code == 0
     assert carrel("doctor", data=data).code == 0
     assert "60 cm" in carrel("search", "hare", data=data).out
 

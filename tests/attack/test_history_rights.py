@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,13 +19,8 @@ from fakes import FakeEmbedder, document, short_hash, write
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from pydantic import SecretStr
-from tiers import examples
-
-from stores.store import parts
-
-sys.path.append(str(Path(__file__).parents[1] / "serve"))
-
 from serving import SECONDS, error_of, running
+from tiers import examples
 
 from app import session as composing
 from app.session import Session
@@ -50,6 +44,7 @@ from stores.erasure.documents import named_document
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.rows import DocumentRow
 from stores.sqlite.sums import sign
+from stores.store import parts
 
 SUM = "What is the settlement sum of the harbour case?"
 AND_WHEN = "and when was it agreed?"
@@ -499,7 +494,7 @@ def test_no_view_of_history_says_what_is_closed_now(tmp_path: Path) -> None:
     with opened(tmp_path / "worlds") as base:
 
         @settings(
-            max_examples=examples(WORLDS),
+            max_examples=examples(WORLDS, quick=3),
             phases=[Phase.generate],
             suppress_health_check=list(HealthCheck),
         )

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import socket
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "serve"))
-
 from serving import SECONDS, running
 
 from app.session import Session

@@ -12,13 +12,13 @@ import os
 import random
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from commands import change
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
@@ -175,7 +175,7 @@ def found(store: Store) -> set[str]:
 
 def test_a_killed_process_alone_loses_nothing(reopened: Callable[[], Store]) -> None:
     store = reopened()
-    assert parts(store).database.condition.warnings() == []
+    assert store.warnings() == []
     assert len(found(store)) == UPLOADS
     assert AuditLog(parts(store).database, settings_of(store.folder)).verify().problem == ""
 
@@ -187,9 +187,8 @@ def test_lost_commits_are_noticed_and_accepted(
     shutil.copy(killed.parent / "before" / CATALOGUE, folder.parent / "older")
     LOG[case](folder)
     store = reopened()
-    condition = parts(store).database.condition
-    assert "commits are gone" in condition.lost
-    assert condition.warnings()[0].startswith("rows of the catalogue are missing")
+    assert "commits are gone" in store.maintenance.condition.lost
+    assert store.warnings()[0].startswith("rows of the catalogue are missing")
     _reads_go_on_and_writes_do_not(store)
     [line] = [one for one in store.maintenance.examine()["problems"] if "--accept-loss" in one]
     assert "commits are gone" in line
@@ -197,10 +196,10 @@ def test_lost_commits_are_noticed_and_accepted(
     store.close()
 
     store = reopened()  # it is not forgotten by being seen once
-    assert parts(store).database.condition.lost
+    assert store.maintenance.condition.lost
     [done] = store.maintenance.accept_loss(settings_of(folder))
     assert "commits are gone" in done
-    assert not parts(store).database.condition.lost
+    assert not store.maintenance.condition.lost
     assert found(store) == seen
     assert store.catalogue.index_version() > version
     log = AuditLog(parts(store).database, settings_of(folder))
@@ -209,11 +208,11 @@ def test_lost_commits_are_noticed_and_accepted(
     assert kinds[-2:] == [("answer", "ann"), ("loss_accepted", "")]  # in the order they came
     store.close()
     store = reopened()
-    assert not parts(store).database.condition.lost
+    assert not store.maintenance.condition.lost
     collection = store.intake.open_collection("acme", "main", None)
     write(store, collection, [document(collection, "again", "upload mark0")], FakeEmbedder())
     store.close()
-    assert not parts(reopened()).database.condition.lost
+    assert not reopened().maintenance.condition.lost
 
 
 def _reads_go_on_and_writes_do_not(store: Store) -> None:
@@ -241,12 +240,12 @@ def test_the_count_itself_may_be_damaged(folder: Path, reopened: Callable[[], St
     for place in (3, SLOT + 3):
         flip(path, place)
     store = reopened()
-    assert "gone or damaged" in parts(store).database.condition.lost
+    assert "gone or damaged" in store.maintenance.condition.lost
     assert store.maintenance.accept_loss(settings_of(folder))
     store.close()
     path.unlink()
     store = reopened()
-    assert "gone or damaged" in parts(store).database.condition.lost
+    assert "gone or damaged" in store.maintenance.condition.lost
 
 
 def test_rows_kept_aside_and_changed_are_not_believed(
@@ -270,12 +269,10 @@ def test_a_directory_that_was_restored_begins_to_count(
     folder: Path, reopened: Callable[[], Store]
 ) -> None:
     reopened().close()
-    with sqlite3.connect(folder / CATALOGUE) as connection:
-        connection.execute("DELETE FROM meta WHERE key = 'commits'")
-    connection.close()
+    change(folder, "DELETE FROM meta WHERE key = 'commits'")
     (folder / NAME).unlink()
     store = reopened()
-    assert not parts(store).database.condition.lost
+    assert not store.maintenance.condition.lost
     store.intake.open_collection("acme", "new", None)
     assert parts(store).database.commits() == Witness(folder).read() == 1
 
@@ -288,17 +285,14 @@ def test_other_witnesses_are_asked_as_well(
     if what == "segment":
         (folder / "segments" / "1" / "000000000999-0123abcd").mkdir()
     else:
-        with sqlite3.connect(folder / CATALOGUE) as connection:
-            connection.execute("DROP TRIGGER audit_kept")
-            connection.execute("DELETE FROM audit WHERE seq > 4")
-        connection.close()
+        change(folder, "DROP TRIGGER audit_kept", "DELETE FROM audit WHERE seq > 4")
     store = reopened()
-    assert what in parts(store).database.condition.lost
+    assert what in store.maintenance.condition.lost
     assert store.maintenance.accept_loss(settings_of(folder))
     for path in (folder / "segments" / "1").glob("000000000999-*"):
         path.rmdir()
     store.close()
-    assert not parts(reopened()).database.condition.lost
+    assert not reopened().maintenance.condition.lost
 
 
 @pytest.mark.parametrize("name", [f"{CATALOGUE}-wal", CATALOGUE])
@@ -315,7 +309,7 @@ def test_a_file_taken_away_under_an_open_store_stops_writing(
     with pytest.raises(OperatorError, match="removed or replaced"):
         store.intake.open_collection("acme", "unacknowledged", None)
     assert any("removed or replaced" in one for one in store.maintenance.check_again())
-    assert "removed or replaced" in parts(store).database.condition.warnings()[0]
+    assert "removed or replaced" in store.warnings()[0]
     assert len(found(store)) == UPLOADS  # what is open answers on
     with pytest.raises(OperatorError, match="taken away"):
         store.maintenance.accept_loss(settings_of(folder))
@@ -358,11 +352,11 @@ def test_the_self_check_compares_commits_and_writes_a_count_that_was_removed(
         store.intake.open_collection("acme", "main", None)
         (data / "catalogue.commits").unlink()
         parts(store).database.check_commits()
-        assert (data / "catalogue.commits").exists() and not parts(store).database.condition.lost
+        assert (data / "catalogue.commits").exists() and not store.maintenance.condition.lost
         store.intake.open_collection("acme", "more", None)
     with open_store(data=data) as store:
-        assert not parts(store).database.condition.lost
+        assert not store.maintenance.condition.lost
         with parts(store).database._write_lock:
             parts(store).database._writer.execute("UPDATE meta SET value = 1 WHERE key = 'commits'")
         parts(store).database.check_commits()
-        assert "commits are gone" in parts(store).database.condition.lost
+        assert "commits are gone" in store.maintenance.condition.lost

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-from commands import Carrel, in_process, write_files
+from commands import Carrel, write_files
+from serving import running
 
 from app.session import Session
 from cli.upkeep.ingest import run_ingest
@@ -21,10 +21,6 @@ from serve.services import AppState, make_app_state
 from stores.accounts.audit import AuditLog
 from stores.accounts.keys import Keys
 from stores.store import parts
-
-sys.path.append(str(Path(__file__).parents[1] / "serve"))
-
-from serving import running
 
 FIRST = {"candle.md": "# Candles\n\nThe maximum height of the candle flame is 42 mm.\n"}
 SECOND = {"tea.md": "# Tea\n\nGreen tea is brewed with water of eighty degrees.\n"}
@@ -104,11 +100,6 @@ def _asked(services: AppState, client: httpx.Client) -> None:
         assert refused.status_code in (404, 503), refused.text
         assert refused.status_code == 404 or GONE in refused.json()["error"]["message"]
     assert any(GONE in one for one in SelfChecks(services.session, services.settings).check())
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
 
 
 def test_the_commands_read_on_and_the_doctor_goes_on(

@@ -17,12 +17,7 @@ from typing import Any
 
 import httpx
 import pytest
-
-from stores.store import parts
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "serve"))
-
-from commands import ROOT, Carrel, built_library, copied, in_process, process
+from commands import ROOT, Carrel, built_library, copied, process
 from serving import SECONDS, HeldSession, eventually, held_services, running
 
 from app.session import Session
@@ -39,19 +34,10 @@ from stores.accounts.audit import AuditEntry, AuditLog
 from stores.accounts.keys import Keys
 from stores.sqlite.database import Database
 from stores.sqlite.sums import sign
+from stores.store import parts
 
 OWN = AuthContext(tenant="default", user="ann")
 QUESTION = "What is the secret of the lawyers?"
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture
-def data(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
 
 
 # What stays when something is forgotten
@@ -174,17 +160,22 @@ STREAMS: dict[str, dict[str, Any]] = {
 }
 
 
+def asking(client: httpx.Client, key: str, path: str = "/api/v1/chat") -> Any:
+    """Ask for a stream in the name of a key."""
+    headers = {"Authorization": f"Bearer {key}"}
+    return client.stream("POST", path, json=STREAMS[path], headers=headers)
+
+
 def after(
     endless: tuple[AppState, str], path: str, end: Callable[[str], Any], lines: int = 20
 ) -> list[str]:
     """Return the lines with data that come after `end` was called with the key's id."""
     services, url = endless
     text, key = services.keys.create("default", user="ann")
-    header = {"Authorization": f"Bearer {text}"}
     later: list[str] = []
     with (
-        httpx.Client(base_url=url, headers=header, timeout=SECONDS) as client,
-        client.stream("POST", path, json=STREAMS[path]) as response,
+        httpx.Client(base_url=url, timeout=SECONDS) as client,
+        asking(client, text, path) as response,
     ):
         assert response.status_code == 200
         read = (line for line in response.iter_lines() if line.startswith("data"))
@@ -245,23 +236,12 @@ def test_a_key_revoked_in_line_gets_nothing(
     got: list[str] = []
 
     def wait() -> None:
-        header = {"Authorization": f"Bearer {text}"}
-        with client.stream(
-            "POST", "/api/v1/chat", json=STREAMS["/api/v1/chat"], headers=header
-        ) as response:
+        with asking(client, text) as response:
             got.extend(line for line in response.iter_lines() if line.startswith("data"))
 
     with client:
         others = [services.keys.create("default", user=f"other{n}")[0] for n in range(2)]
-        streams = [
-            client.stream(
-                "POST",
-                "/api/v1/chat",
-                json=STREAMS["/api/v1/chat"],
-                headers={"Authorization": f"Bearer {one}"},
-            )
-            for one in others
-        ]
+        streams = [asking(client, one) for one in others]
         opened = [stream.__enter__() for stream in streams]
         waiting = threading.Thread(target=wait)
         waiting.start()
@@ -280,12 +260,11 @@ def test_a_key_revoked_in_line_gets_nothing(
 def test_a_crowd_leaves_no_threads(endless: tuple[AppState, str]) -> None:
     services, url = endless
     text, _ = services.keys.create("default", user="crowd")
-    header = {"Authorization": f"Bearer {text}"}
 
     def leave() -> None:
         with (
-            httpx.Client(base_url=url, headers=header, timeout=SECONDS) as client,
-            client.stream("POST", "/api/v1/chat", json=STREAMS["/api/v1/chat"]) as response,
+            httpx.Client(base_url=url, timeout=SECONDS) as client,
+            asking(client, text) as response,
         ):
             next(response.iter_lines())
 

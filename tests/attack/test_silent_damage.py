@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 import random
-import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import commands
 import numpy as np
 import pytest
 from fakes import FakeEmbedder, document, write
+from harbour import LOW
 
 from core.auth import AuthContext
 from stores.integrity.checks import LACKING as FULL_TEXT
@@ -30,7 +30,6 @@ from stores.store import Store, parts
 
 ANN = AuthContext(tenant="acme", user="ann")
 LEE = AuthContext(tenant="acme", user="lee", roles=frozenset({"legal"}))
-LOW = {"segment_min_rows": 10}
 Opener = Callable[..., Store]
 ARRAYS = ("vectors", "sentence_norms", "sentences", "postings_rows", "postings_scores", "terms")
 FLIPS = int(os.environ.get("SILENT_FLIPS", "8"))
@@ -114,14 +113,6 @@ def restamped(folder: Path) -> None:
     (folder / NAME).write_bytes(_packed(stamps, left_out))
 
 
-@contextmanager
-def direct(folder: Path) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(folder / "catalogue.sqlite3")
-    yield connection
-    connection.commit()
-    connection.close()
-
-
 def segment(folder: Path) -> Path:
     [found] = (folder / "segments" / "1").iterdir()
     return found
@@ -137,10 +128,10 @@ def test_a_rotten_segment_is_made_anew_by_the_next_self_check(
     flip(segment(folder) / name, 64, seed=1)
     store.maintenance.check_again()
     assert ranked(store) == expected
-    assert MENDED in parts(store).database.condition.warnings()
+    assert MENDED in store.warnings()
     assert store.catalogue.index_version() > before  # what was remembered is forgotten
     store.maintenance.check_again()
-    assert parts(store).database.condition.warnings() == []
+    assert store.warnings() == []
 
 
 @pytest.mark.parametrize("seed", range(FLIPS))
@@ -155,15 +146,16 @@ def test_rot_in_a_segment_is_told_by_the_first_answer(
     restamped(folder)
     store = open_store(**LOW)
     assert parts(store).sealed.state == "equal"
-    told = parts(store).database.condition.warnings() + store.maintenance.repaired
+    told = store.warnings() + store.maintenance.repaired
     assert ranked(store) == expected or told
-    assert FALLBACK in parts(store).database.condition.warnings() or told
+    assert FALLBACK in store.warnings() or told
     store.maintenance.check_again()
     store.maintenance.check_again()
     assert ranked(store) == expected
-    assert parts(store).database.condition.warnings() == []
+    assert store.warnings() == []
 
 
+OTHER_WORDS = "UPDATE fts_1_content SET c3 = 'other' WHERE id = 8"
 CHANGES = {
     "title": "UPDATE documents SET title = 'Another' WHERE document_id = 'd003'",
     "is_open": "UPDATE documents SET is_open = 1 WHERE document_id = 'd020'",
@@ -181,8 +173,7 @@ def test_a_row_without_its_sum_is_in_no_list_and_no_total(
     store = open_store(**LOW)
     expected = listed(store)
     store.close()
-    with direct(folder) as connection:
-        connection.execute(CHANGES[change])
+    commands.change(folder, CHANGES[change])
     restamped(folder)
     store = open_store(**LOW)
     assert parts(store).sealed.state == "equal"
@@ -191,11 +182,9 @@ def test_a_row_without_its_sum_is_in_no_list_and_no_total(
     assert now["count"] == len(now["documents"])
     assert set(now["records"]) <= set(expected["records"])
     assert now["total"] == len(now["records"])
-    assert any("left out" in one for one in parts(store).database.condition.warnings())
+    assert any("left out" in one for one in store.warnings())
     store.maintenance.check_again()
-    assert any(
-        "1 documents are damaged" in one for one in parts(store).database.condition.warnings()
-    )
+    assert any("1 documents are damaged" in one for one in store.warnings())
     assert listed(store) == now
 
 
@@ -232,39 +221,33 @@ def test_rows_that_rot_under_an_open_store_are_counted(
 ) -> None:
     store = open_store(**LOW)
     ranked(store)
-    with direct(folder) as connection:
-        connection.execute(damage)
-    assert parts(store).database.condition.warnings() == []
+    commands.change(folder, damage)
+    assert store.warnings() == []
     store.maintenance.check_again()
-    assert any("damaged" in one for one in parts(store).database.condition.warnings())
+    assert any("damaged" in one for one in store.warnings())
 
 
 def test_pages_that_rot_under_an_open_store_stop_writing(folder: Path, open_store: Opener) -> None:
     store = open_store(**LOW)
     ranked(store)
-    with direct(folder) as connection:
-        page = connection.execute(
-            "SELECT rootpage FROM sqlite_schema WHERE name = 'chunks'"
-        ).fetchone()[0]
+    [(page,)] = commands.query(folder, "SELECT rootpage FROM sqlite_schema WHERE name = 'chunks'")
     parts(store).database.checkpoint()
     with (folder / "catalogue.sqlite3").open("r+b") as file:
         file.seek(4096 * (page - 1))
         file.write(bytes(4096))
     problems = store.maintenance.check_again()
     assert any("damaged" in one for one in problems)
-    assert any("catalogue is damaged" in one for one in parts(store).database.condition.warnings())
+    assert any("catalogue is damaged" in one for one in store.warnings())
 
 
 def test_full_text_that_rots_under_an_open_store_is_made_anew(
     folder: Path, open_store: Opener
 ) -> None:
     store = open_store(**LOW)
-    with direct(folder) as connection:
-        connection.execute("UPDATE fts_1_content SET c3 = 'other' WHERE id = 8")
+    commands.change(folder, OTHER_WORDS)
     store.maintenance.check_again()
-    assert MENDED in parts(store).database.condition.warnings()
+    assert MENDED in store.warnings()
     parts(store).database.condition.lost = "for this test"
-    with direct(folder) as connection:
-        connection.execute("UPDATE fts_1_content SET c3 = 'other' WHERE id = 8")
+    commands.change(folder, OTHER_WORDS)
     store.maintenance.check_again()
-    assert FULL_TEXT in parts(store).database.condition.warnings()  # where nothing may be written
+    assert FULL_TEXT in store.warnings()  # where nothing may be written

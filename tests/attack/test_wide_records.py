@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from behind import rows
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
 from core.budget import Ledger, opened_ledger
-from core.errors import CallerError
 from core.settings import Settings
 from core.time_limit import TimeLimit, TimeUpError, limited_time
 from ingest.pipeline import Pipeline
@@ -25,7 +25,7 @@ from reasoning.llm.prompts import tools_data
 from retrievers.types import Index
 from stores.integrity.selfcheck import self_check
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.records import ALL_EXAMPLES, Condition
+from stores.sqlite.records import ALL_EXAMPLES
 from stores.store import Store, parts
 from tools.toolbox import Toolbox
 from tools.types import ToolError
@@ -64,8 +64,7 @@ def reasons(summary: Summary) -> dict[str, str]:
 
 
 def documents(store: Store) -> set[str]:
-    rows = parts(store).database.read().execute("SELECT document_id FROM documents")
-    return {row[0] for row in rows}
+    return {name for (name,) in rows(store, "SELECT document_id FROM documents")}
 
 
 # Files
@@ -293,10 +292,10 @@ def test_the_fields_of_a_document_are_compared_once_for_all_its_chunks(
 # The caller's time
 
 
-@pytest.mark.parametrize("rows", ["max(i)", "i"])
+@pytest.mark.parametrize("what", ["max(i)", "i"])
 @pytest.mark.parametrize("budget", [0.05, 0.3])
 def test_a_long_statement_is_cut_and_the_connection_goes_on(
-    store: Store, rows: str, budget: float
+    store: Store, what: str, budget: float
 ) -> None:
     connection = parts(store).database.read()
     started = time.monotonic()
@@ -305,7 +304,7 @@ def test_a_long_statement_is_cut_and_the_connection_goes_on(
         pytest.raises(TimeUpError, match="budget.seconds"),
         limited_time(TimeLimit(started + budget)),
     ):
-        for _ in connection.execute(ENDLESS.format(rows)):
+        for _ in connection.execute(ENDLESS.format(what)):
             pass
     # Time in which this thread ran: a busy machine is not the statement's fault.
     assert time.thread_time() - cpu < budget + LATE_S
@@ -336,26 +335,6 @@ def test_of_two_limits_the_sooner_one_holds() -> None:
         assert inner is soon
     with limited_time(TimeLimit()) as outer:
         assert outer.until == math.inf
-
-
-def test_a_record_query_is_cut_by_its_own_setting_too(
-    open_store: Callable[..., Store], embedder: FakeEmbedder
-) -> None:
-    store = open_store(sql_timeout_s=0.02)
-    collection = store.intake.open_collection("acme", "main", None)
-    fields: dict[str, Any] = {f"c{n}": [f"x{n}y{m}" for m in range(200)] for n in range(8)}
-    write(store, collection, [document(collection, "d", "t", fields=fields)], embedder)
-    where = [Condition(field=f"c{n}", value="x0y") for n in range(8)]
-    options: dict[str, Any] = {"order_by": None, "descending": True, "limit": 5}
-    parts(store).database.read().create_function("instr", 2, _slow)
-    with pytest.raises(CallerError, match="sql_timeout_s"):
-        store.catalogue.find_records(ANN, collection.id, where, **options)
-    assert parts(store).database.read().execute("SELECT count(*) FROM chunks").fetchone()[0] == 1
-
-
-def _slow(text: str, part: str) -> int:
-    time.sleep(0.001)
-    return 0
 
 
 def test_a_run_without_time_for_the_fields_goes_on_and_says_so(

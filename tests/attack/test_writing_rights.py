@@ -12,7 +12,6 @@ import itertools
 import json
 import os
 import re
-import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,24 +19,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import behind
 import pytest
-from fakes import FakeEmbedder, document, write
+from builders import run_record
+from fakes import Shelf
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tiers import examples
-
-from stores.store import parts as store_parts
-
-sys.path.append(str(Path(__file__).parents[1] / "serve"))
-
 from serving import Served, eventually, running
+from tiers import examples
 
 from app.session import Session
 from core.auth import AuthContext
 from core.errors import AbsentError, InUseError
 from core.profile import Profile
 from core.settings import load_settings
-from core.trace import RunRecord
 from ingest.pipeline import Pipeline
 from ingest.summary import Summary
 from serve.jobs import UNSEEN, Jobs
@@ -53,6 +48,7 @@ from stores.sqlite.files import Changes, JournalEntry, LeftOutRow
 from stores.sqlite.listing import Listing
 from stores.sqlite.permissions import WriteAccess
 from stores.store import Store
+from stores.store import parts as store_parts
 
 EXAMPLES = int(os.environ.get("WRITING_EXAMPLES", "3"))
 STEPS = 9
@@ -316,15 +312,8 @@ def test_a_hidden_file_without_documents_is_not_taken(place: Place, tmp_path: Pa
         )
     job = place.upload("wri", "few.jsonl", file_of(".jsonl", {"a": "Mine zq2."}))
     assert (job["documents"], list(place.found("wri", "zq2"))) == (1, ["a"])
-    row = (
-        store_parts(place.store)
-        .database.read()
-        .execute(
-            "SELECT path FROM files WHERE collection_id = ? AND relative = 'few.jsonl'",
-            (place.collection.id,),
-        )
-    )
-    assert row.fetchone()[0] == str(path)
+    kept = "SELECT path FROM files WHERE collection_id = ? AND relative = 'few.jsonl'"
+    assert behind.value(place.store, kept, place.collection.id) == str(path)
 
 
 def test_the_run_that_is_redacted_is_of_the_erased_document(place: Place) -> None:
@@ -420,11 +409,8 @@ def test_a_run_of_a_document_that_is_erased_meanwhile_is_kept_without_it(place: 
     (item,) = place.store.catalogue.first_chunks(auth, place.collection.id, chunks).values()
     assert item.document_id == "m.txt"
     shown = item.model_dump(exclude={"document_key"})
-    run = RunRecord(
-        run_id=f"late{place.name}", tenant="acme", user="wri", collection=place.name,
-        question="When?", pipeline="auto", created_at="2026", index_version=1,
-        result={"answer": "", "evidence": [shown]}, trail=[],
-    )  # fmt: skip
+    result = {"answer": "", "evidence": [shown]}
+    run = run_record(f"late{place.name}", user="wri", collection=place.name, result=result)
     assert not place.store.runs.save(run, auth)
     place.upload("wri", "m.txt", b"Another text zq3.")  # replaced is not erased
     assert not place.store.runs.save(run, auth)
@@ -501,42 +487,40 @@ def test_who_sent_a_job_is_believed_only_as_it_was_written(store: Store) -> None
     assert rows.open() == [] and rows.find("j1") is None
 
 
-def test_the_writer_itself_refuses(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
+def test_the_writer_itself_refuses(shelf: Shelf) -> None:
     """Every way of writing, without the choice of names that goes before it."""
-    write(store, collection, [document(collection, "a", "hidden", acl=["board"])], embedder)
-    write(store, collection, [document(collection, "b", "open")], embedder)
-    before = "\n".join(store_parts(store).database._writer.iterdump())
-    wri, mine = WriteAccess(auth_of("wri")), document(collection, "a", "mine")
+    shelf.write(shelf.row("a", "hidden", acl=["board"]))
+    shelf.write(shelf.row("b", "open"))
+    before = "\n".join(store_parts(shelf.store).database._writer.iterdump())
+    wri, mine = WriteAccess(auth_of("wri")), shelf.row("a", "mine")
     stolen = replace(mine, document_id="c", key="k", file="a")
     attempts = [
-        lambda: store.intake.write_batch(collection, Changes([mine]), wri),
-        lambda: store.intake.write_batch(collection, Changes([stolen], {"a": "/a"}), wri),
-        lambda: store.intake.write_batch(collection, Changes(replaced=["a"]), wri),
-        lambda: store.intake.write_batch(collection, Changes(moved={"a": "/x"}), wri),
-        lambda: store.intake.write_batch(
-            collection, Changes(left_out={"a": [LeftOutRow("a", "a", "a", "why")]}), wri
+        lambda: shelf.intake.write_batch(shelf.collection, Changes([mine]), wri),
+        lambda: shelf.intake.write_batch(shelf.collection, Changes([stolen], {"a": "/a"}), wri),
+        lambda: shelf.intake.write_batch(shelf.collection, Changes(replaced=["a"]), wri),
+        lambda: shelf.intake.write_batch(shelf.collection, Changes(moved={"a": "/x"}), wri),
+        lambda: shelf.intake.write_batch(
+            shelf.collection, Changes(left_out={"a": [LeftOutRow("a", "a", "a", "why")]}), wri
         ),
-        lambda: store.maintenance.forget(
-            collection,
-            [named_document(store_parts(store).database.read(), collection, "a")],
+        lambda: shelf.maintenance.forget(
+            shelf.collection,
+            [named_document(store_parts(shelf.store).database.read(), shelf.collection, "a")],
             access=wri,
         ),
     ]
     for attempt in attempts:
         with pytest.raises(InUseError, match="changed meanwhile"):
             attempt()
-        assert "\n".join(store_parts(store).database._writer.iterdump()) == before
-    assert store.intake.forget_files(collection, ["a", "b"], wri) == 1
-    assert set(store.intake.document_hashes(collection)) == {"a"}
+        assert "\n".join(store_parts(shelf.store).database._writer.iterdump()) == before
+    assert shelf.intake.forget_files(shelf.collection, ["a", "b"], wri) == 1
+    assert set(shelf.intake.document_hashes(shelf.collection)) == {"a"}
     bob = WriteAccess(auth_of("bob"))
-    store.intake.write_batch(collection, Changes([mine]), bob)
+    shelf.intake.write_batch(shelf.collection, Changes([mine]), bob)
     with store_parts(
-        store
+        shelf.store
     ).database.write() as connection:  # a damaged one may be replaced by who saw it
         connection.execute("INSERT INTO quarantine SELECT id, 'bits' FROM documents")
-    store.intake.write_batch(collection, Changes([mine]), bob)
+    shelf.intake.write_batch(shelf.collection, Changes([mine]), bob)
 
 
 def test_every_ingest_of_the_server_says_who_writes() -> None:
@@ -579,20 +563,17 @@ class World:
         """Return all documents as they are stored, with their readers and texts, by row id."""
         if self.place.name not in {one.name for one in self.place.store.catalogue.collections()}:
             return {}
-        rows = (
-            store_parts(self.place.store)
-            .database.read()
-            .execute(
-                """SELECT d.*, (SELECT json_group_array(principal) FROM document_acl a
+        rows = behind.rows(
+            self.place.store,
+            """SELECT d.*, (SELECT json_group_array(principal) FROM document_acl a
                    WHERE a.document = d.id) AS readers,
                (SELECT group_concat(c.chunk_id || c.text) FROM chunks c WHERE c.document = d.id),
                (SELECT json_array(f.path, f.fingerprint, f.failures) FROM files f
                    WHERE f.collection_id = d.collection_id AND f.relative = d.file)
                FROM documents d WHERE d.collection_id = ?""",
-                (self.place.collection.id,),
-            )
+            self.place.collection.id,
         )
-        return {row["id"]: tuple(row) for row in rows}
+        return {row[0]: row for row in rows}
 
     def hidden(self, user: str) -> dict[int, tuple[Any, ...]]:
         """Return the rows that a caller may not see, worked out from the access lists alone."""
@@ -731,7 +712,7 @@ def told() -> Iterator[None]:
 
 
 @settings(
-    max_examples=examples(EXAMPLES),
+    max_examples=examples(EXAMPLES, quick=1),
     phases=[Phase.generate],
     suppress_health_check=list(HealthCheck),
 )

@@ -5,13 +5,13 @@ The random test of permissions, over all tools, is in test_tool.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 
 import pytest
-from fakes import FakeEmbedder, document, remove, write
+from fakes import FakeEmbedder, Shelf, document, write
 from hypothesis import example, given
 from hypothesis import strategies as st
+from record_books import ANN, BOSS, INJECTIONS, called
 
 from core.auth import AuthContext
 from core.errors import CallerError
@@ -20,53 +20,10 @@ from stores.sqlite.catalogue import Collection
 from stores.sqlite.record_conditions import Condition
 from stores.store import Store
 
-ANN = AuthContext(tenant="acme", user="ann")
-BOOKS = {
-    "dune": {"title": "Dune", "year": 1965, "author": "Herbert", "tags": ["sand", "Space"]},
-    "emma": {"title": "Emma", "year": 1815, "author": "Austen", "tags": ["love"]},
-    "ulysses": {"title": "Ulysses", "year": 1922, "author": "Joyce"},
-    "hidden": {"title": "Hidden", "year": 1999, "author": "Nobody", "secret": "classified"},
-}
-INJECTIONS = [
-    "' OR '1'='1",
-    "'; DROP TABLE chunks; --",
-    '"; DELETE FROM documents; --',
-    "year) OR 1=1 --",
-    "title' UNION SELECT vector FROM embeddings --",
-    ":p_tenant",
-    "?",
-    "%",
-    "*",
-    "\x00",
-    "ä😀",
-]
-
-
 SOURCES = [
-    "a.md",
-    "b.md",
-    "docs/a.md",
-    "docs/sub/a.md",
-    "docs/[1].md",
-    "docs/1.md",
-    "]",
-    "[",
-    "^",
-    "!",
-    "-",
-    "A.md",
-    "ä.md",
-    "日本.md",
-    "t.csv#1",
-    "*",
-    "?",
+    *("a.md", "b.md", "docs/a.md", "docs/sub/a.md", "docs/[1].md", "docs/1.md", "]", "[", "^"),
+    *("!", "-", "A.md", "ä.md", "日本.md", "t.csv#1", "*", "?"),
 ]
-
-
-def called(store: Store, auth: AuthContext, collection: Collection, rows: Iterable[int]) -> list:
-    """Return the names of documents, by their row ids."""
-    first = store.catalogue.first_chunks(auth, collection.id, rows)
-    return [first[row].document_id for row in rows]
 
 
 def visible(store: Store, auth: AuthContext, collection: Collection, *sources: str) -> set[str]:
@@ -88,12 +45,10 @@ def visible(store: Store, auth: AuthContext, collection: Collection, *sources: s
         (["ann"], "ann", [], False),
     ],
 )
-def test_an_access_list_names_roles_and_users(
-    store: Store, collection: Collection, embedder: FakeEmbedder, acl, user, roles, seen
-) -> None:
-    write(store, collection, [document(collection, "d", "text", acl=acl)], embedder)
+def test_an_access_list_names_roles_and_users(shelf: Shelf, acl, user, roles, seen) -> None:
+    shelf.write(shelf.row("d", "text", acl=acl))
     auth = AuthContext(tenant="acme", user=user, roles=frozenset(roles))
-    assert (visible(store, auth, collection) == {"d"}) is seen
+    assert (visible(shelf.store, auth, shelf.collection) == {"d"}) is seen
 
 
 @pytest.mark.parametrize("role", ["user:ann", "user:bob", "a b", "", "a" * 65, "a'b"])
@@ -102,18 +57,16 @@ def test_a_role_cannot_pass_for_a_user(role: str) -> None:
         AuthContext(tenant="acme", roles=frozenset({role}))
 
 
-def test_another_tenant_sees_nothing(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    row = document(collection, "d", "text")
-    write(store, collection, [row], embedder)
+def test_another_tenant_sees_nothing(shelf: Shelf) -> None:
+    row = shelf.row("d", "text")
+    shelf.write(row)
     auth = AuthContext(tenant="rival", roles=frozenset({"acme"}))
-    assert visible(store, auth, collection) == set()
+    assert visible(shelf.store, auth, shelf.collection) == set()
     chunk = row.chunks[0].chunk_id
-    assert store.catalogue.evidence(auth, collection.id, [chunk]) == {}
-    assert store.catalogue.neighbours(auth, collection.id, chunk, 5) == []
+    assert shelf.catalogue.evidence(auth, shelf.id, [chunk]) == {}
+    assert shelf.catalogue.neighbours(auth, shelf.id, chunk, 5) == []
     with pytest.raises(CallerError, match="must exist"):
-        store.catalogue.collection("rival", "main")
+        shelf.catalogue.collection("rival", "main")
 
 
 @pytest.mark.parametrize(
@@ -121,18 +74,19 @@ def test_another_tenant_sees_nothing(
     [("any", {"none", "v1", "v2"}), ("1.0", {"none", "v1"}), ("3.0", {"none"})],
 )
 def test_a_version_policy_admits_that_version_and_what_has_none(
-    store: Store, collection: Collection, embedder: FakeEmbedder, policy, expected
+    shelf: Shelf, policy, expected
 ) -> None:
     versions = {"none": "", "v1": "1.0", "v2": "2.0"}
-    rows = [document(collection, name, "text", version=v) for name, v in versions.items()]
-    write(store, collection, rows, embedder)
-    assert visible(store, AuthContext(tenant="acme", version_policy=policy), collection) == expected
+    rows = [shelf.row(name, "text", version=v) for name, v in versions.items()]
+    shelf.write(*rows)
+    assert (
+        visible(shelf.store, AuthContext(tenant="acme", version_policy=policy), shelf.collection)
+        == expected
+    )
 
 
-def test_source_patterns_are_those_of_a_shell(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    write(store, collection, [document(collection, name, "text") for name in SOURCES], embedder)
+def test_source_patterns_are_those_of_a_shell(shelf: Shelf) -> None:
+    shelf.write(*[shelf.row(name, "text") for name in SOURCES])
 
     @given(st.lists(st.text("[]!^-*?abA.md/#1日\x00", max_size=8), max_size=3).map(tuple))
     @example(("[!a]*",))
@@ -147,65 +101,35 @@ def test_source_patterns_are_those_of_a_shell(
     def check(patterns: tuple[str, ...]) -> None:
         expected = {s for s in SOURCES if any(fnmatchcase(s, p) for p in patterns)}
         confined = AuthContext(tenant="acme", allowed_sources=patterns)
-        assert visible(store, confined, collection) == expected
-        scoped = visible(store, AuthContext(tenant="acme"), collection, *patterns)
+        assert visible(shelf.store, confined, shelf.collection) == expected
+        scoped = visible(shelf.store, AuthContext(tenant="acme"), shelf.collection, *patterns)
         assert scoped == (expected if patterns else set(SOURCES))
 
     check()
 
 
 @pytest.mark.parametrize("count", [1, 99, 100, 101, 5000])
-def test_a_caller_may_be_confined_to_many_sources(
-    store: Store, collection: Collection, embedder: FakeEmbedder, count: int
-) -> None:
-    write(store, collection, [document(collection, n, "text") for n in ("p0", "last")], embedder)
+def test_a_caller_may_be_confined_to_many_sources(shelf: Shelf, count: int) -> None:
+    shelf.write(*[shelf.row(n, "text") for n in ("p0", "last")])
     patterns = (*(f"x{n}" for n in range(count - 1)), "last")
     auth = AuthContext(tenant="acme", allowed_sources=patterns)
-    assert visible(store, auth, collection) == {"last"}
+    assert visible(shelf.store, auth, shelf.collection) == {"last"}
 
 
-def test_a_wider_pattern_of_a_tool_does_not_widen_the_callers(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    write(store, collection, [document(collection, name, "text") for name in SOURCES], embedder)
+def test_a_wider_pattern_of_a_tool_does_not_widen_the_callers(shelf: Shelf) -> None:
+    shelf.write(*[shelf.row(name, "text") for name in SOURCES])
     auth = AuthContext(tenant="acme", allowed_sources=("docs/*",))
-    everywhere = visible(store, auth, collection, "*")
+    everywhere = visible(shelf.store, auth, shelf.collection, "*")
     assert everywhere == {name for name in SOURCES if name.startswith("docs/")}
-    assert visible(store, auth, collection, "a.md") == set()
+    assert visible(shelf.store, auth, shelf.collection, "a.md") == set()
 
 
-def test_many_chunks_are_read_in_parts(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    row = document(collection, "d", *(f"text {n}" for n in range(1203)))
-    write(store, collection, [row], embedder)
+def test_many_chunks_are_read_in_parts(shelf: Shelf) -> None:
+    row = shelf.row("d", *(f"text {n}" for n in range(1203)))
+    shelf.write(row)
     ids = [chunk.chunk_id for chunk in row.chunks]
-    found = store.catalogue.evidence(AuthContext(tenant="acme"), collection.id, [*ids, "unknown"])
+    found = shelf.catalogue.evidence(AuthContext(tenant="acme"), shelf.id, [*ids, "unknown"])
     assert set(found) == set(ids)
-
-
-@pytest.fixture
-def books(store: Store, collection: Collection, embedder: FakeEmbedder) -> Collection:
-    rows = [
-        document(
-            collection, name, f"About {name}.", fields=fields, acl=["boss"] * (name == "hidden")
-        )
-        for name, fields in BOOKS.items()
-    ]
-    write(store, collection, [*rows, document(collection, "prose", "No record.")], embedder)
-    return collection
-
-
-@pytest.fixture
-def find(store: Store, books: Collection) -> Callable[..., list[str]]:
-    def run(*where: tuple[str, str, object], **options: object) -> list[str]:
-        conditions = [Condition(field=f, op=op, value=value) for f, op, value in where]
-        given = {"order_by": None, "descending": True, "limit": 10, **options}
-        rows, total = store.catalogue.find_records(ANN, books.id, conditions, **given)
-        assert total >= len(rows)
-        return called(store, ANN, books, rows)
-
-    return run
 
 
 def first_chunk_ids(store: Store, collection: Collection) -> list[str]:
@@ -241,9 +165,7 @@ def test_a_condition_means_what_it_says(find, condition, expected) -> None:
     assert find(condition) == expected
 
 
-def test_one_of_several_values_in_a_cell_is_equal_to_what_is_asked(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
+def test_one_of_several_values_in_a_cell_is_equal_to_what_is_asked(shelf: Shelf) -> None:
     cells = [
         "travel; trains",
         "trains;sea",
@@ -252,14 +174,11 @@ def test_one_of_several_values_in_a_cell_is_equal_to_what_is_asked(
         "seatrains; x",
         "a, trains",
     ]
-    rows = [
-        document(collection, str(n), "text", fields={"subjects": cell})
-        for n, cell in enumerate(cells)
-    ]
-    write(store, collection, rows, embedder)
+    rows = [shelf.row(str(n), "text", fields={"subjects": cell}) for n, cell in enumerate(cells)]
+    shelf.write(*rows)
     where = [Condition(field="subjects", op="=", value="trains")]
-    _, total = store.catalogue.find_records(
-        ANN, collection.id, where, order_by=None, descending=True, limit=20
+    _, total = shelf.catalogue.find_records(
+        ANN, shelf.id, where, order_by=None, descending=True, limit=20
     )
     assert total == 4
 
@@ -289,24 +208,18 @@ def test_records_come_in_the_order_asked_for(find, options, expected) -> None:
 
 
 def test_the_total_counts_all_that_match(store: Store, books: Collection) -> None:
-    rows, total = store.catalogue.find_records(
-        ANN, books.id, [], order_by=None, descending=True, limit=1
-    )
+    asked = {"order_by": None, "descending": True, "limit": 1}
+    rows, total = store.catalogue.find_records(ANN, books.id, [], **asked)
     assert (len(rows), total) == (1, 3)
 
 
-def test_a_stored_value_that_looks_like_sql_is_found_as_text(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    rows = [
-        document(collection, str(n), "text", fields={"title": text})
-        for n, text in enumerate(INJECTIONS)
-    ]
-    write(store, collection, rows, embedder)
+def test_a_stored_value_that_looks_like_sql_is_found_as_text(shelf: Shelf) -> None:
+    rows = [shelf.row(str(n), "text", fields={"title": text}) for n, text in enumerate(INJECTIONS)]
+    shelf.write(*rows)
     for text in INJECTIONS:
         where = [Condition(field="title", op="=", value=text)]
-        rows_found, total = store.catalogue.find_records(
-            ANN, collection.id, where, order_by="title", descending=True, limit=20
+        rows_found, total = shelf.catalogue.find_records(
+            ANN, shelf.id, where, order_by="title", descending=True, limit=20
         )
         assert (len(rows_found), total) == (1, 1)
 
@@ -320,12 +233,11 @@ def test_comparing_needs_a_number(find, op: str) -> None:
 def test_what_is_remembered_of_fields_is_of_one_caller_and_one_index(
     store: Store, books: Collection, embedder: FakeEmbedder
 ) -> None:
-    boss = AuthContext(tenant="acme", user="boss", roles=frozenset({"boss"}))
     for _ in range(2):
         assert "secret" not in {
             info.name for info in store.catalogue.fields_of_records(ANN, books.id)
         }
-        assert "secret" in {info.name for info in store.catalogue.fields_of_records(boss, books.id)}
+        assert "secret" in {info.name for info in store.catalogue.fields_of_records(BOSS, books.id)}
     more = document(books, "more", "More.", fields={"shelf": "A"})
     write(store, books, [more], embedder)
     assert "shelf" in {info.name for info in store.catalogue.fields_of_records(ANN, books.id)}
@@ -338,28 +250,24 @@ def test_fields_are_described_as_the_caller_may_see_them(store: Store, books: Co
     assert fields["author"].type == "text"
     assert fields["author"].values == 3
     assert fields["tags"].examples == ["Space", "love", "sand"]
-    boss = AuthContext(tenant="acme", roles=frozenset({"boss"}))
-    assert "secret" in {info.name for info in store.catalogue.fields_of_records(boss, books.id)}
+    assert "secret" in {info.name for info in store.catalogue.fields_of_records(BOSS, books.id)}
     stranger = AuthContext(tenant="rival", roles=frozenset({"boss"}))
     assert store.catalogue.fields_of_records(stranger, books.id) == []
-    assert store.catalogue.fields_of_records(boss, books.id, ["emma"])[0].examples == ["Austen"]
+    assert store.catalogue.fields_of_records(BOSS, books.id, ["emma"])[0].examples == ["Austen"]
 
 
 def test_totals_groups_and_sums_count_only_what_the_caller_may_see(
     store: Store, books: Collection
 ) -> None:
-    boss = AuthContext(tenant="acme", user="bo", roles=frozenset({"boss"}))
-    for auth, names, added in ((ANN, 3, 5702.0), (boss, 4, 7701.0)):
+    for auth, names, added in ((ANN, 3, 5702.0), (BOSS, 4, 7701.0)):
         groups = store.catalogue.group_records(auth, books.id, [], "author", limit=10)
         assert (len(groups.counts), groups.values) == (names, names)
         total = store.catalogue.total_of_records(auth, books.id, [], "year")
         assert total is not None
         assert (total[0], total[2]) == (added, names)
-        assert bool(store.catalogue.records_having(auth, books.id, "Nobody")) is (auth is boss)
-        assert (
-            sum(one.records for one in store.catalogue.describe_records(auth, books.id).tables)
-            == names
-        )
+        assert bool(store.catalogue.records_having(auth, books.id, "Nobody")) is (auth is BOSS)
+        tables = store.catalogue.describe_records(auth, books.id).tables
+        assert sum(one.records for one in tables) == names
 
 
 def test_a_field_is_added_up_for_each_value_of_another(store: Store, books: Collection) -> None:
@@ -380,37 +288,32 @@ def test_a_record_is_called_by_its_title_or_a_value_of_its_own(
     assert [names[key] for key in keys] == found
 
 
-def test_every_change_raises_the_index_version(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    versions = [store.catalogue.index_version()]
-    write(store, collection, [document(collection, "a", "one")], embedder)
-    versions.append(store.catalogue.index_version())
-    remove(store, collection, ["a"])
-    versions.append(store.catalogue.index_version())
+def test_every_change_raises_the_index_version(shelf: Shelf) -> None:
+    versions = [shelf.catalogue.index_version()]
+    shelf.write(shelf.row("a", "one"))
+    versions.append(shelf.catalogue.index_version())
+    shelf.remove(["a"])
+    versions.append(shelf.catalogue.index_version())
     assert versions == sorted(set(versions))
-    write(store, collection, [], embedder)
-    assert store.catalogue.index_version() == versions[-1]
+    shelf.write()
+    assert shelf.catalogue.index_version() == versions[-1]
 
 
-def test_a_collection_is_there_for_whoever_sees_a_document_in_it(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    boss = AuthContext(tenant="acme", roles=frozenset({"boss"}))
+def test_a_collection_is_there_for_whoever_sees_a_document_in_it(shelf: Shelf) -> None:
     operator = AuthContext(tenant="acme", user="op", operator=True)
-    other = store.intake.open_collection("acme", "other", None)
-    store.intake.open_collection("zoo", "main", None)
-    write(store, collection, [document(collection, "a", "text", acl=["boss"])], embedder)
-    write(store, other, [document(other, "b", "text")], embedder)
-    answers = store.catalogue
+    other = shelf.intake.open_collection("acme", "other", None)
+    shelf.intake.open_collection("zoo", "main", None)
+    shelf.write(shelf.row("a", "text", acl=["boss"]))
+    write(shelf.store, other, [document(other, "b", "text")], shelf.embedder)
+    answers = shelf.catalogue
     assert [one.name for one in answers.collections()] == ["main", "other", "main"]
-    assert answers.collections("acme") == [collection, other]
-    assert answers.collection("acme", "main") == collection
+    assert answers.collections("acme") == [shelf.collection, other]
+    assert answers.collection("acme", "main") == shelf.collection
     assert answers.visible_collections(ANN) == [other]
-    assert answers.visible_collections(boss) == [collection, other]
-    assert answers.visible_collection(boss, "main") == collection
-    assert answers.visible_collection(operator, "main") == collection
-    assert answers.collections_named(boss, "main, other") == [collection, other]
+    assert answers.visible_collections(BOSS) == [shelf.collection, other]
+    assert answers.visible_collection(BOSS, "main") == shelf.collection
+    assert answers.visible_collection(operator, "main") == shelf.collection
+    assert answers.collections_named(BOSS, "main, other") == [shelf.collection, other]
     with pytest.raises(CallerError, match="must exist") as hidden:
         answers.visible_collection(ANN, "main")
     with pytest.raises(CallerError, match="must exist") as absent:
@@ -420,12 +323,12 @@ def test_a_collection_is_there_for_whoever_sees_a_document_in_it(
     assert answers.list_collections(ANN) == [
         {"name": "other", "profile": "default", "documents": 1}
     ]
-    assert [one["name"] for one in answers.list_collections(boss)] == ["main", "other"]
+    assert [one["name"] for one in answers.list_collections(BOSS)] == ["main", "other"]
 
 
 @pytest.fixture
-def shelf(store: Store, collection: Collection, embedder: FakeEmbedder) -> Collection:
-    """Hold two open documents and one for the boss, with parts, languages and metadata."""
+def parted(store: Store, collection: Collection, embedder: FakeEmbedder) -> Collection:
+    """Hold two open documents and one for the BOSS, with parts, languages and metadata."""
     rows = [
         document(collection, "a", "one red", "two blue", "three", title="Oak", version="1"),
         document(collection, "b", "vier rot", language="de", metadata={"shelf": "A"}),
@@ -435,60 +338,57 @@ def shelf(store: Store, collection: Collection, embedder: FakeEmbedder) -> Colle
     return collection
 
 
-BOSS = AuthContext(tenant="acme", user="bo", roles=frozenset({"boss"}))
-
-
 @pytest.mark.parametrize(("auth", "seen"), [(ANN, ["a", "b"]), (BOSS, ["a", "b", "c"])])
 def test_lists_have_what_the_caller_may_see(
-    store: Store, shelf: Collection, auth: AuthContext, seen: list[str]
+    store: Store, parted: Collection, auth: AuthContext, seen: list[str]
 ) -> None:
     answers = store.catalogue
-    assert [one["document_id"] for one in answers.list_documents(auth, shelf)] == seen
-    assert answers.count_documents(auth, shelf) == len(seen)
-    chunks, last = answers.measure_collection(auth, shelf)
+    assert [one["document_id"] for one in answers.list_documents(auth, parted)] == seen
+    assert answers.count_documents(auth, parted) == len(seen)
+    chunks, last = answers.measure_collection(auth, parted)
     assert (chunks, bool(last)) == (len(seen) + 2, True)
-    assert [one.source for one in answers.document_names(auth, shelf.id)] == seen
-    assert (answers.describe_document(auth, shelf, "c") is not None) is ("c" in seen)
-    assert bool(answers.list_passages(auth, shelf, "c", 0, 9)) is ("c" in seen)
-    answers.check_fields(auth, [shelf], [parse_filter("shelf=A")])
+    assert [one.source for one in answers.document_names(auth, parted.id)] == seen
+    assert (answers.describe_document(auth, parted, "c") is not None) is ("c" in seen)
+    assert bool(answers.list_passages(auth, parted, "c", 0, 9)) is ("c" in seen)
+    answers.check_fields(auth, [parted], [parse_filter("shelf=A")])
     if "c" in seen:
-        answers.check_fields(auth, [shelf], [parse_filter("drawer=B")])
+        answers.check_fields(auth, [parted], [parse_filter("drawer=B")])
     else:
         with pytest.raises(CallerError, match="no document here has the field") as unknown:
-            answers.check_fields(auth, [shelf], [parse_filter("drawer=B")])
+            answers.check_fields(auth, [parted], [parse_filter("drawer=B")])
         assert "shelf" in str(unknown.value)
 
 
-def test_documents_are_listed_by_pages(store: Store, shelf: Collection) -> None:
-    [first] = store.catalogue.list_documents(BOSS, shelf, limit=1)
-    assert first == store.catalogue.describe_document(BOSS, shelf, "a")
+def test_documents_are_listed_by_pages(store: Store, parted: Collection) -> None:
+    [first] = store.catalogue.list_documents(BOSS, parted, limit=1)
+    assert first == store.catalogue.describe_document(BOSS, parted, "a")
     assert (first["title"], first["version"], first["chunks"]) == ("Oak", "1", 3)
-    rest = store.catalogue.list_documents(BOSS, shelf, after="a", limit=5)
+    rest = store.catalogue.list_documents(BOSS, parted, after="a", limit=5)
     assert [one["document_id"] for one in rest] == ["b", "c"]
-    assert store.catalogue.describe_document(BOSS, shelf, "none") is None
+    assert store.catalogue.describe_document(BOSS, parted, "none") is None
 
 
-def test_passages_come_in_reading_order(store: Store, shelf: Collection) -> None:
+def test_passages_come_in_reading_order(store: Store, parted: Collection) -> None:
     answers = store.catalogue
-    passages = answers.list_passages(ANN, shelf, "a", 1, 2)
+    passages = answers.list_passages(ANN, parted, "a", 1, 2)
     assert [one["text"] for one in passages] == ["two blue", "three"]
     middle = passages[0]["chunk_id"]
     for reach, texts in ((0, ["two blue"]), (1, ["one red", "two blue", "three"])):
-        found = answers.neighbours(ANN, shelf.id, middle, reach)
+        found = answers.neighbours(ANN, parted.id, middle, reach)
         assert [item.text for item in found] == texts
-    [row] = [one.row for one in answers.document_names(ANN, shelf.id) if one.source == "a"]
-    first = answers.first_chunks(ANN, shelf.id, [row])[row]
+    [row] = [one.row for one in answers.document_names(ANN, parted.id) if one.source == "a"]
+    first = answers.first_chunks(ANN, parted.id, [row])[row]
     assert (first.text, answers.chunk_ids([row])[1]) == ("one red", middle)
-    closed = answers.document_names(BOSS, shelf.id)[2]
-    assert answers.first_chunks(ANN, shelf.id, [closed.row]) == {}
-    assert answers.evidence(ANN, shelf.id, [closed.first, middle, "?"]).keys() == {middle}
-    assert answers.evidence(BOSS, shelf.id, [closed.first, middle], ["a"]).keys() == {middle}
-    assert answers.neighbours(ANN, shelf.id, closed.first, 1) == []
+    closed = answers.document_names(BOSS, parted.id)[2]
+    assert answers.first_chunks(ANN, parted.id, [closed.row]) == {}
+    assert answers.evidence(ANN, parted.id, [closed.first, middle, "?"]).keys() == {middle}
+    assert answers.evidence(BOSS, parted.id, [closed.first, middle], ["a"]).keys() == {middle}
+    assert answers.neighbours(ANN, parted.id, closed.first, 1) == []
 
 
-def test_languages_and_rarity_are_of_the_collection(store: Store, shelf: Collection) -> None:
-    assert store.search.languages(shelf.id) == {"en", "de"}
-    rarity = store.catalogue.inverse_frequencies(shelf.id, ["red", "blue", "nowhere"])
+def test_languages_and_rarity_are_of_the_collection(store: Store, parted: Collection) -> None:
+    assert store.search.languages(parted.id) == {"en", "de"}
+    rarity = store.catalogue.inverse_frequencies(parted.id, ["red", "blue", "nowhere"])
     assert rarity["red"] < rarity["blue"] < rarity["nowhere"]
 
 
@@ -506,16 +406,14 @@ def test_fields_of_a_collection(store: Store, books: Collection) -> None:
     assert sum(one.records for one in tables) == 3
 
 
-def test_a_text_and_its_book_know_each_other(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
+def test_a_text_and_its_book_know_each_other(shelf: Shelf) -> None:
     rows = [
-        document(collection, "card", "Oak.", fields={"n": 1}, metadata={"isbn": "1"}),
-        document(collection, "text", "Long.", title="Oak", metadata={"isbn": "1"}),
-        document(collection, "closed", "Long.", acl=["boss"], metadata={"isbn": "1"}),
-        document(collection, "lone", "Alone.", metadata={"isbn": "2"}),
+        shelf.row("card", "Oak.", fields={"n": 1}, metadata={"isbn": "1"}),
+        shelf.row("text", "Long.", title="Oak", metadata={"isbn": "1"}),
+        shelf.row("closed", "Long.", acl=["boss"], metadata={"isbn": "1"}),
+        shelf.row("lone", "Alone.", metadata={"isbn": "2"}),
     ]
-    write(store, collection, rows, embedder)
+    shelf.write(*rows)
 
     def of_text(name: str, title: str, metadata: dict[str, str]) -> list[tuple[int, str]]:
         return [(0, metadata["isbn"])]
@@ -525,16 +423,16 @@ def test_a_text_and_its_book_know_each_other(
     ) -> list[tuple[int, str]]:
         return [(0, metadata["isbn"])]
 
-    assert store.intake.link_books(collection, of_text, of_book) == 3 - 1
-    answers, keys = store.catalogue, {row.document_id: row.key for row in rows}
+    assert shelf.intake.link_books(shelf.collection, of_text, of_book) == 3 - 1
+    answers, keys = shelf.catalogue, {row.document_id: row.key for row in rows}
     for auth, texts in ((ANN, {"text"}), (BOSS, {"text", "closed"})):
-        books = answers.books_of_texts(auth, collection.id, keys.values())
+        books = answers.books_of_texts(auth, shelf.id, keys.values())
         assert books.keys() == {keys["text"], keys["closed"]}
         assert {book["document_id"] for book in books.values()} == {"card"}
-        found = answers.texts_of_book(auth, collection.id, keys["card"])
+        found = answers.texts_of_book(auth, shelf.id, keys["card"])
         assert {one["document_id"] for one in found} == texts
-        first = answers.full_texts(auth, collection.id, rows[0].chunks[0].chunk_id)
+        first = answers.full_texts(auth, shelf.id, rows[0].chunks[0].chunk_id)
         assert {item.document_id for item in first} == texts
-    assert store.intake.link_books(collection, of_text, of_book) == 0
-    assert store.intake.clear_books(collection) == 2
-    assert answers.books_of_texts(BOSS, collection.id, keys.values()) == {}
+    assert shelf.intake.link_books(shelf.collection, of_text, of_book) == 0
+    assert shelf.intake.clear_books(shelf.collection) == 2
+    assert answers.books_of_texts(BOSS, shelf.id, keys.values()) == {}

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fakes import FakeEmbedder
+from tiny_models import embedder_of
 
 from core.cache import local_cache
-from models.embeddings import CachedEmbedder, Embedder, load_embedder
+from models.embeddings import CachedEmbedder, Embedder
 
 TEXTS = [
     "The harbour is open.",
@@ -45,13 +46,11 @@ def any_embedder(
     if request.param == "endpoint":
         server = request.getfixturevalue("embedding_endpoint")
         server.tells = False  # no model, hence no prompts
-        return load_embedder(server.url, cache_dir=model_cache, threads=1, batch_size=2)
+        return embedder_of(server.url, model_cache)
     if request.param.startswith("embedded"):
         return request.getfixturevalue(request.param)
     *model, backend = FOLDERS[request.param]
-    return load_embedder(
-        str(make_model(*model)), cache_dir=model_cache, threads=1, batch_size=4, backend=backend
-    )
+    return embedder_of(make_model(*model), model_cache, batch_size=4, backend=backend)
 
 
 def test_vectors_are_unit_rows_of_the_named_dimension(any_embedder: Embedder) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from fakes import FakeEmbedder, document, finish, write
+from fakes import FakeEmbedder, Shelf, document, write
 
 from core.auth import AuthContext
 from core.errors import AbsentError, OperatorError
@@ -15,14 +15,10 @@ from stores.ports import Maintenance
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.files import Changes
 from stores.sqlite.permissions import OPERATOR
-from stores.sqlite.rows import DocumentRow, FileRow
+from stores.sqlite.rows import FileRow
 from stores.store import Store
 
 ANN = AuthContext(tenant="acme", user="ann")
-
-
-def in_file(row: DocumentRow, file: str) -> DocumentRow:
-    return replace(row, file=file)
 
 
 @pytest.fixture
@@ -137,17 +133,15 @@ def test_a_document_is_found_by_each_of_its_names(filled: Store, collection: Col
         filled.maintenance.documents_of(collection, ["a", "none*"])
 
 
-def test_only_who_sees_a_document_can_erase_it(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    write(store, collection, [document(collection, "a", "text", acl=["boss"])], embedder)
-    version = store.catalogue.index_version()
+def test_only_who_sees_a_document_can_erase_it(shelf: Shelf) -> None:
+    shelf.write(shelf.row("a", "text", acl=["boss"]))
+    version = shelf.catalogue.index_version()
     for auth in (ANN, AuthContext(tenant="zoo", roles=frozenset({"boss"}))):
-        assert not store.maintenance.erase(auth, collection, "a")
-    assert store.catalogue.index_version() == version
+        assert not shelf.maintenance.erase(auth, shelf.collection, "a")
+    assert shelf.catalogue.index_version() == version
     boss = AuthContext(tenant="acme", roles=frozenset({"boss"}))
-    assert store.maintenance.erase(boss, collection, "a")
-    assert not store.maintenance.erase(boss, collection, "a")
+    assert shelf.maintenance.erase(boss, shelf.collection, "a")
+    assert not shelf.maintenance.erase(boss, shelf.collection, "a")
 
 
 def test_forgetting_does_what_was_said_and_no_more(filled: Store, collection: Collection) -> None:
@@ -226,24 +220,20 @@ def test_a_directory_has_one_owner(filled: Store, open_store: Callable[..., Stor
     assert open_store().catalogue.collections("acme")
 
 
-def test_a_text_that_another_document_has_too_keeps_its_vector(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    rows = [document(collection, "a", "same", "own"), document(collection, "b", "same")]
-    write(store, collection, rows, embedder)
-    assert store.maintenance.erase(ANN, collection, "a")
+def test_a_text_that_another_document_has_too_keeps_its_vector(shelf: Shelf) -> None:
+    rows = [shelf.row("a", "same", "own"), shelf.row("b", "same")]
+    shelf.write(*rows)
+    assert shelf.maintenance.erase(ANN, shelf.collection, "a")
     hashes = {chunk.content_hash for row in rows for chunk in row.chunks}
-    missing = store.intake.missing_vectors(embedder.model_id, hashes)
+    missing = shelf.intake.missing_vectors(shelf.embedder.model_id, hashes)
     assert missing == {rows[0].chunks[1].content_hash}
 
 
-def test_a_file_without_documents_is_a_new_one(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    rows = [in_file(document(collection, name, f"text {name}"), "two") for name in "ab"]
-    write(store, collection, rows, embedder)
-    finish(store, collection, FileRow("two", "/two", "print", []), {"a", "b"})
-    assert store.maintenance.erase(ANN, collection, "a")
-    assert store.intake.find_file(collection, "two") is not None
-    assert store.maintenance.erase(ANN, collection, "b")
-    assert store.intake.find_file(collection, "two") is None
+def test_a_file_without_documents_is_a_new_one(shelf: Shelf) -> None:
+    rows = [replace(shelf.row(name, f"text {name}"), file="two") for name in "ab"]
+    shelf.write(*rows)
+    shelf.finish(FileRow("two", "/two", "print", []), {"a", "b"})
+    assert shelf.maintenance.erase(ANN, shelf.collection, "a")
+    assert shelf.intake.find_file(shelf.collection, "two") is not None
+    assert shelf.maintenance.erase(ANN, shelf.collection, "b")
+    assert shelf.intake.find_file(shelf.collection, "two") is None

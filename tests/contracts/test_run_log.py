@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fakes import FakeEmbedder, document, write
+from builders import run_record
+from fakes import FakeEmbedder, Shelf, document, write
 
 from core.auth import AuthContext
 from core.errors import AbsentError, CallerError
@@ -15,21 +16,6 @@ from stores.store import Store
 
 ANN = AuthContext(tenant="acme", user="ann")
 EVE = AuthContext(tenant="acme", user="eve")
-
-
-def run(run_id: str, created_at: str, user: str = "ann", tenant: str = "acme") -> RunRecord:
-    return RunRecord(
-        run_id=run_id,
-        tenant=tenant,
-        user=user,
-        collection="main",
-        question="Why?",
-        pipeline="agentic",
-        created_at=created_at,
-        index_version=1,
-        result={"answer": "Because… 因为"},
-        trail=[Step(node="retrieve", tool="search", ms=0.5)],
-    )
 
 
 @pytest.fixture
@@ -59,7 +45,9 @@ def test_an_unclear_or_foreign_name_is_refused(kept: Store, asked: str) -> None:
 
 
 def test_a_run_comes_back_as_it_was_kept(kept: Store) -> None:
-    assert kept.runs.load(ANN, "abc1") == run("abc1", "2026-01-01")
+    asked = run("abc1", "2026-02-01", trail=[Step(node="retrieve", tool="search", ms=0.5)])
+    kept.runs.save(asked)
+    assert kept.runs.load(ANN, "abc1") == asked
 
 
 def test_the_newest_runs_of_the_user_are_listed(kept: Store) -> None:
@@ -73,6 +61,11 @@ def test_a_run_is_kept_again_under_its_id(kept: Store) -> None:
     assert len(kept.runs.newest(ANN, 9)) == 3
 
 
+def run(run_id: str, created_at: str, **values: object) -> RunRecord:
+    said = {"answer": "Because… 因为"}
+    return run_record(run_id, created_at=created_at, **{"result": said, **values})
+
+
 def resting(item: Evidence, run_id: str = "rests") -> RunRecord:
     """Return a run whose answer rests on one passage."""
     claim = Claim(text=item.text, citations=[item.cited(4, 8)])
@@ -82,7 +75,7 @@ def resting(item: Evidence, run_id: str = "rests") -> RunRecord:
         "evidence": [item.model_dump()],
         "claims": [claim.model_dump()],
     }
-    return run(run_id, "2026-03-01").model_copy(update={"result": result, "trail": []})
+    return run(run_id, "2026-03-01", result=result)
 
 
 @pytest.fixture
@@ -93,25 +86,23 @@ def passage(store: Store, collection: Collection, embedder: FakeEmbedder) -> Evi
     return found
 
 
-def test_what_its_user_may_not_see_any_more_is_left_out(
-    store: Store, collection: Collection, embedder: FakeEmbedder, passage: Evidence
-) -> None:
-    assert store.runs.save(resting(passage), ANN) is False
-    assert "reed" in str(store.runs.load(ANN, "rests").result)
-    closed = document(collection, "d", "The reed bends.", acl=["boss"])
-    write(store, collection, [closed], embedder)
-    assert "reed" not in str(store.runs.load(ANN, "rests").result)
+def test_what_its_user_may_not_see_any_more_is_left_out(shelf: Shelf, passage: Evidence) -> None:
+    assert shelf.runs.save(resting(passage), ANN) is False
+    assert "reed" in str(shelf.runs.load(ANN, "rests").result)
+    closed = shelf.row("d", "The reed bends.", acl=["boss"])
+    shelf.write(closed)
+    assert "reed" not in str(shelf.runs.load(ANN, "rests").result)
     boss = ANN.model_copy(update={"roles": frozenset({"boss"})})
-    assert "reed" in str(store.runs.load(boss, "rests").result)
+    assert "reed" in str(shelf.runs.load(boss, "rests").result)
 
 
 def test_a_run_that_ends_after_its_document_is_deleted_has_no_text_of_it(
-    store: Store, collection: Collection, passage: Evidence
+    shelf: Shelf, passage: Evidence
 ) -> None:
-    assert store.maintenance.erase(ANN, collection, "d")
+    assert shelf.maintenance.erase(ANN, shelf.collection, "d")
     late = resting(passage)
-    assert store.runs.save(late, ANN) is True
-    assert "reed" not in str(store.runs.load(ANN, "rests"))
+    assert shelf.runs.save(late, ANN) is True
+    assert "reed" not in str(shelf.runs.load(ANN, "rests"))
     assert "reed" in str(late)  # its caller still gets what was found
 
 
@@ -178,16 +169,16 @@ def test_a_deleted_conversation_takes_its_runs_along(store: Store) -> None:
 
 
 def test_answers_of_turns_that_rest_on_what_was_closed_are_left_out(
-    store: Store, collection: Collection, embedder: FakeEmbedder, passage: Evidence
+    shelf: Shelf, passage: Evidence
 ) -> None:
-    talk = store.runs.create_conversation("acme", "ann", "main")
-    store.runs.save(resting(passage), ANN)
-    store.runs.save_turn(talk, KeptTurn("rests", "What bends?"), "s", title="")
-    assert not store.runs.is_closed(ANN, talk)
-    closed = document(collection, "d", "The reed bends.", acl=["boss"])
-    write(store, collection, [closed], embedder)
-    assert store.runs.is_closed(ANN, talk)
-    [kept] = store.runs.turns(ANN, store.runs.load_conversation(ANN, talk.id))
+    talk = shelf.runs.create_conversation("acme", "ann", "main")
+    shelf.runs.save(resting(passage), ANN)
+    shelf.runs.save_turn(talk, KeptTurn("rests", "What bends?"), "s", title="")
+    assert not shelf.runs.is_closed(ANN, talk)
+    closed = shelf.row("d", "The reed bends.", acl=["boss"])
+    shelf.write(closed)
+    assert shelf.runs.is_closed(ANN, talk)
+    [kept] = shelf.runs.turns(ANN, shelf.runs.load_conversation(ANN, talk.id))
     assert "reed" not in str(kept) and kept["question"] == "What bends?"
 
 

@@ -10,14 +10,17 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
+import behind
 import numpy as np
 import pytest
-from fakes import FakeEmbedder, document, remove, write
+from fakes import FakeEmbedder, OpenShelf, document, remove, write
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from llama_servers import free_port
 
 from core.auth import AuthContext
 from core.errors import CallerError, OperatorError
@@ -27,6 +30,7 @@ from stores.index.chroma import ChromaVectors
 from stores.index.folders import ALL_FOLDERS, FOLDERS
 from stores.index.port import IndexUnavailableError, VectorIndex, VectorScope
 from stores.index.registry import VECTORS, switch_index
+from stores.index.tracking import TrackedVectors
 from stores.segments.types import Candidates
 from stores.sqlite.catalogue import Collection
 from stores.store import Store, parts
@@ -43,16 +47,12 @@ Opener = Callable[..., Store]
 @pytest.fixture(scope="session")
 def chroma_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Run a Chroma server for all tests of the session."""
-    with closing(socket.socket()) as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     folder = tmp_path_factory.mktemp("chroma-server")
     command = [str(Path(sys.executable).with_name("chroma")), "run", "--host", "127.0.0.1"]
-    server = subprocess.Popen(
-        [*command, "--port", str(port), "--path", str(folder)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    command += ["--port", str(port), "--path", str(folder)]
+    quiet = subprocess.DEVNULL
+    server = subprocess.Popen(command, stdout=quiet, stderr=quiet)
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(300):
@@ -107,12 +107,9 @@ def search(
 
 def names(store: Store, found: Candidates) -> set[str]:
     """Return the documents of what was found; each has one chunk."""
-    query = "SELECT d.document_id FROM chunks c JOIN documents d ON d.id = c.document"
-    reader = parts(store).database.read()
-    return {
-        reader.execute(f"{query} WHERE c.chunk_id = ?", (key,)).fetchone()[0]
-        for key in found.chunk_ids
-    }
+    joined = "chunks c JOIN documents d ON d.id = c.document"
+    owners = dict(behind.rows(store, f"SELECT c.chunk_id, d.document_id FROM {joined}"))
+    return {owners[key] for key in found.chunk_ids}
 
 
 def fill(store: Store, collection: Collection, count: int, first: int = 0) -> None:
@@ -322,12 +319,27 @@ def test_an_erasure_takes_vectors_of_earlier_models_too(
         rows = [document(main, f"d{n}", f"word{n} common") for n in range(12)]
         write(store, main, rows, later)
         store.search.refresh(main)
-        tracked = parts(store).search._tracked
-        assert tracked is not None and isinstance(tracked.index, ChromaVectors)
+        tracked = tracked_of(store)
+        assert isinstance(tracked.index, ChromaVectors)
         assert (len(_in_chroma(tracked.index, main)), tracked.index.count(main.id)) == (2, 12)
         store.search.erase(main)
         assert (len(_in_chroma(tracked.index, main)), tracked.index.count(main.id)) == (1, 12)
         assert store.search.problems([main]) == []
+
+
+def tracked_of(store: Store) -> TrackedVectors:
+    tracked = parts(store).search._tracked
+    assert tracked is not None
+    return tracked
+
+
+@pytest.fixture
+def at_server(open_store: Opener, chroma_url: str) -> tuple[Store, Collection, TrackedVectors]:
+    """Open a store on the Chroma server that holds 30 documents."""
+    store = open_store(index="chroma", chroma_url=chroma_url, chroma_timeout_s=60)
+    collection = store.intake.open_collection("acme", "main", None)
+    fill(store, collection, 30)
+    return store, collection, tracked_of(store)
 
 
 def _in_chroma(index: ChromaVectors, collection: Collection) -> list[str]:
@@ -339,8 +351,8 @@ def _in_chroma(index: ChromaVectors, collection: Collection) -> list[str]:
 
 def _not_ours(store: Store, collection: Collection) -> VectorIndex:
     """Write vectors into a collection as another program would."""
-    tracked = parts(store).search._tracked
-    assert tracked is not None and isinstance(tracked.index, ChromaVectors)
+    tracked = tracked_of(store)
+    assert isinstance(tracked.index, ChromaVectors)
     given = tracked.index._chroma(collection.id)._collection
     vector = FakeEmbedder().embed_query("harbour").tolist()
     given.add(ids=["theirs"], embeddings=[vector], documents=["harbour"], metadatas=[{"x": "y"}])
@@ -348,63 +360,58 @@ def _not_ours(store: Store, collection: Collection) -> VectorIndex:
 
 
 def test_a_reply_that_is_not_ours_is_one_clear_line(
-    open_store: Opener, values: dict[str, object], kind: str
+    open_shelf: OpenShelf, values: dict[str, object], kind: str
 ) -> None:
     if kind == "memmap":
         return
-    store = open_store(**values)
-    collection = store.intake.open_collection("acme", "main", None)
-    index = _not_ours(store, collection)
+    shelf = open_shelf(**values)
+    index = _not_ours(shelf.store, shelf.collection)
     vector = FakeEmbedder().embed_query("harbour")
     for ask in (
-        lambda: index.search(collection.id, vector, 3, VectorScope()),
-        lambda: index.rows(collection.id),
+        lambda: index.search(shelf.id, vector, 3, VectorScope()),
+        lambda: index.rows(shelf.id),
     ):
         with pytest.raises(IndexUnavailableError, match=r"row.*carrel reindex") as caught:
             ask()
         assert "\n" not in str(caught.value)
-    fill(store, collection, 30)
-    assert names(store, search(store, collection, "word7 common", pool=1)) == {"d7"}
+    fill(shelf.store, shelf.collection, 30)
+    assert names(shelf.store, search(shelf.store, shelf.collection, "word7 common", pool=1)) == {
+        "d7"
+    }
 
 
 def test_a_server_gets_no_longer_than_its_caller(open_store: Opener, silent_server: str) -> None:
     store = open_store(index="chroma", chroma_url=silent_server, chroma_timeout_s=60)
-    collection = store.intake.open_collection("acme", "main", None)
-    tracked = parts(store).search._tracked
-    assert tracked is not None
     began = time.monotonic()
     with (
         limited_time(TimeLimit(began + 0.5, "the time of this test is used up")),
         pytest.raises(TimeUpError, match="the time of this test is used up"),
     ):
-        tracked.index.count(collection.id)
+        tracked_of(store).index.count(1)
     assert time.monotonic() - began < 20
 
 
 @pytest.mark.parametrize("away", [False, True])
 def test_a_server_that_is_away_or_slow_loses_nothing(
-    open_store: Opener, silent_server: str, away: bool
+    open_shelf: OpenShelf, silent_server: str, away: bool
 ) -> None:
     url = "http://127.0.0.1:9" if away else silent_server
-    store = open_store(index="chroma", chroma_url=url, chroma_timeout_s=1, segment_min_rows=10)
-    collection = store.intake.open_collection("acme", "main", None)
-    rows = [document(collection, f"d{n}", f"word{n} common") for n in range(30)]
-    write(store, collection, rows, FakeEmbedder())
+    shelf = open_shelf(index="chroma", chroma_url=url, chroma_timeout_s=1, segment_min_rows=10)
+    rows = [shelf.row(f"d{n}", f"word{n} common") for n in range(30)]
+    write(shelf.store, shelf.collection, rows, FakeEmbedder())
     began = time.monotonic()
     with pytest.raises(OperatorError, match=r"Chroma server must answer in time.*--index memmap"):
-        store.search.refresh(collection)
+        shelf.search.refresh(shelf.collection)
     assert time.monotonic() - began < 20
-    assert names(store, search(store, collection, "word7 common", pool=1)) == {"d7"}
-    [problem] = store.search.problems([collection])
+    assert names(shelf.store, search(shelf.store, shelf.collection, "word7 common", pool=1)) == {
+        "d7"
+    }
+    [problem] = shelf.search.problems([shelf.collection])
     assert "\n" not in problem and url in problem
 
 
-def test_a_server_that_hides_rows_is_seen_through(open_store: Opener, chroma_url: str) -> None:
-    store = open_store(index="chroma", chroma_url=chroma_url, chroma_timeout_s=60)
-    collection = store.intake.open_collection("acme", "main", None)
-    fill(store, collection, 30)
-    tracked = parts(store).search._tracked
-    assert tracked is not None
+def test_a_server_that_hides_rows_is_seen_through(at_server: Any) -> None:
+    store, collection, tracked = at_server
     tracked.index.drop(collection.id)
     found = search(store, collection, "word7 common", pool=1)
     assert names(store, found) == {"d7"}
@@ -416,13 +423,9 @@ def test_a_server_that_hides_rows_is_seen_through(open_store: Opener, chroma_url
 
 
 def test_whoever_asks_is_not_told_where_the_server_is(
-    open_store: Opener, chroma_url: str, monkeypatch: pytest.MonkeyPatch
+    at_server: Any, chroma_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = open_store(index="chroma", chroma_url=chroma_url, chroma_timeout_s=60)
-    collection = store.intake.open_collection("acme", "main", None)
-    fill(store, collection, 30)
-    tracked = parts(store).search._tracked
-    assert tracked is not None
+    store, collection, tracked = at_server
 
     def away(*arguments: object) -> list[int]:
         raise IndexUnavailableError("the Chroma server must answer in time", value=chroma_url)
@@ -434,13 +437,9 @@ def test_whoever_asks_is_not_told_where_the_server_is(
 
 
 def test_a_rebuild_that_fails_does_not_unlearn_what_is_there(
-    open_store: Opener, chroma_url: str, monkeypatch: pytest.MonkeyPatch
+    at_server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = open_store(index="chroma", chroma_url=chroma_url, chroma_timeout_s=60)
-    collection = store.intake.open_collection("acme", "main", None)
-    fill(store, collection, 30)
-    tracked = parts(store).search._tracked
-    assert tracked is not None
+    store, collection, tracked = at_server
 
     def away(collection_id: int) -> None:
         raise IndexUnavailableError("the Chroma server must answer in time")

@@ -293,10 +293,7 @@ def test_no_tool_returns_a_row_its_caller_may_not_see(world: World) -> None:
             rows(name, {"query": query, "extended": place > 2}, seen)
         rows("scoped_search", {"query": query}, within)
 
-        for name, permitted, bounds in (
-            ("query_records", seen, ()),
-            ("scoped", within, scope),
-        ):
+        for name, permitted, bounds in (("query_records", seen, ()), ("scoped", within, scope)):
             records = [d for d in seen_by(placed, auth, collection, bounds) if d.record]
             assert set(fields[name].get("secret", [])) == {d.secret for d in records}
             everything = rows(name, {"limit": 100}, permitted)
@@ -431,8 +428,7 @@ def test_a_result_is_permitted_and_the_same_again(tools: Toolbox, name: str) -> 
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize(
-    "wrong",
-    [{"tenant": "blue"}, {"auth": {}}, {"where": "author=S1"}, {"where": ["no filter"]}],
+    "wrong", [{"tenant": "blue"}, {"auth": {}}, {"where": "author=S1"}, {"where": ["no filter"]}]
 )
 def test_arguments_that_a_tool_does_not_take_are_refused(
     tools: Toolbox, name: str, wrong: dict[str, object]

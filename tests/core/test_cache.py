@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from fakes import Clock
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -110,16 +111,8 @@ def test_a_secret_is_kept_for_its_owner_and_made_anew_when_broken(tmp_path: Path
         secret_of(tmp_path)
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def clocked(seconds: float, **limit: int) -> tuple[Cache, Clock]:
-    clock = Clock()
+    clock = Clock(1000.0)
     store = MemoryStore(**(limit or {"entries": 8}), clock=clock)
     return Cache("c", store, random_secret(), seconds, clock), clock
 

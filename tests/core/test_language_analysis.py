@@ -51,10 +51,7 @@ def test_forms_of_one_word_share_a_term(one: str, other: str, language: str) -> 
     ("text", "expected"),
     [
         ("jax.lax.scan", ["jax.lax.scan", "jax", "lax", "scan"]),
-        (
-            "DistributedDataParallel",
-            ["distributeddataparallel", "distribut", "data", "parallel"],
-        ),
+        ("DistributedDataParallel", ["distributeddataparallel", "distribut", "data", "parallel"]),
         ("torch.nn.Module", ["torch.nn.module", "torch", "nn", "modul"]),
         ("max_pool_size", ["max_pool_size", "max", "pool", "size"]),
         ("MAX_LEN", ["max_len", "max", "len"]),
@@ -191,20 +188,15 @@ def test_composed_and_decomposed_text_are_one(form: str) -> None:
     assert terms(normal, "uk") == terms(text, "uk")
 
 
-def test_import_and_first_english_analysis_load_no_dictionary() -> None:
+@pytest.mark.parametrize(("said", "loaded"), [("How are you, John?", []), ("中文 слово їжа", None)])
+def test_dictionaries_load_without_a_word_and_not_for_english(
+    said: str, loaded: list[str] | None
+) -> None:
     script = (
-        "import sys; from core.language.analysis import terms; terms('How are you, John?');"
+        f"import sys; from core.language.analysis import terms; terms({said!r});"
         "print(sorted({'jieba', 'pymorphy3', 'py3langid', 'numpy'} & set(sys.modules)))"
     )
-    shown = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
-    )
-    assert (shown.stdout.strip(), shown.stderr) == ("[]", "")
-
-
-def test_the_dictionaries_load_without_a_word() -> None:
-    script = "from core.language.analysis import terms; terms('中文 слово їжа')"
-    shown = subprocess.run(
-        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
-    )
-    assert (shown.stdout, shown.stderr) == ("", "")
+    command = [sys.executable, "-W", "error", "-c", script]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert shown.stderr == ""
+    assert loaded is None or shown.stdout.strip() == str(loaded)

@@ -94,11 +94,8 @@ def test_a_mode_is_below_everything_else(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setenv(PREFIX + "SERVE__MODE", "prod")
     path = written(tmp_path, "serve_mode: dev\nserve_ask_rate: 3\n")
     settings, _ = load_settings(file=path)
-    assert (settings.serve.mode, settings.serve.ask_rate, settings.serve.log_format) == (
-        "prod",
-        3,
-        "json",
-    )
+    serve = settings.serve
+    assert (serve.mode, serve.ask_rate, serve.log_format) == ("prod", 3, "json")
     monkeypatch.delenv(PREFIX + "SERVE__MODE")
     settings, origins = load_settings(file=path)
     assert (settings.serve.log_format, origins["serve.log_format"]) == ("text", "mode")

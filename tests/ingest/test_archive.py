@@ -8,21 +8,20 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+import loading
 import pytest
-from loading import SHARED
+from commands import pdf
 
 from ingest.discover import SourceFile, discover
 from ingest.loaders.limits import LoadLimits
 from ingest.sandbox.pool import ChildEndedError, ParserProcess, Sandbox
 from ingest.types import LoadFailure
 from ingest.usable import load
-from tests.ingest.test_loaders_isolated import pdf_bytes
 from tests.ingest.test_zip_safe import encrypted, of_kind, packed
 
-LIMITS = LoadLimits(
-    max_file_mb=4, max_pages=20, max_characters=100_000, timeout_s=20, memory_mb=1024,
-    zip_entries=50, zip_total_mb=4, zip_depth=2,
-)  # fmt: skip
+LIMITS = loading.LIMITS.model_copy(
+    update={"max_file_mb": 4, "zip_entries": 50, "zip_total_mb": 4, "zip_depth": 2}
+)
 
 
 class OldName(zipfile.ZipInfo):
@@ -37,7 +36,7 @@ def read(
 ) -> tuple[list[str], dict[str, str]]:
     """Return the sources of the documents, and the reasons of the failures by path."""
     path.write_bytes(content)
-    items = list(load(SourceFile(path, path.name), limits, SHARED))
+    items = list(load(SourceFile(path, path.name), limits))
     failures = {item.path: item.reason for item in items if isinstance(item, LoadFailure)}
     return [item.source for item in items if not isinstance(item, LoadFailure)], failures
 
@@ -48,7 +47,7 @@ def test_members_are_read_by_the_loaders_of_their_formats(tmp_path: Path) -> Non
         tmp_path / "a.zip",
         packed(
             ("docs/one.md", b"# One\n\ntext"),
-            ("docs/two.pdf", pdf_bytes("page one", "page two")),
+            ("docs/two.pdf", pdf("page one", "page two")),
             ("книги.jsonl", rows.encode()),
             ("docs/logo.png", b"\x89PNG"),
             ("docs/.hidden.md", b"x"),

@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import index_of, query
-from fakes import FakeEmbedder
+from commands import query
+from fakes import FakeEmbedder, Shelf
 from pymarc import Field, Indicators, Record, Subfield
 
 from core.auth import AuthContext
 from core.profile import Profile
 from core.settings import Settings
-from ingest.pipeline import Pipeline
 from ingest.summary import Summary
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
-from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
 LIBRARY = {"drop_repeats": True, "book_links": True}
@@ -30,13 +28,12 @@ ACME = AuthContext(tenant="acme")
 
 
 @pytest.fixture
-def ingest(store: Store, embedder: FakeEmbedder, collection: Collection, tmp_path: Path) -> Ingest:
+def ingest(ingest: Ingest, tmp_path: Path) -> Ingest:
     """Return a function that writes files and ingests their folder."""
 
     def run(
         files: Mapping[str, str | list[dict[str, Any]] | None],
         *,
-        acl: str = "",
         prune: bool = True,
         folder: str = "library",
         **values: Any,
@@ -52,12 +49,7 @@ def ingest(store: Store, embedder: FakeEmbedder, collection: Collection, tmp_pat
             else:
                 lines = [json.dumps(row, ensure_ascii=False) for row in content]
                 path.write_text("\n".join(lines), encoding="utf-8")
-        settings = Settings(**{"data": store.folder, **LIBRARY, **values})
-        roles = frozenset({acl} if acl else set())
-        pipeline = Pipeline(store, embedder, settings, collection, acl=roles)
-        summary = pipeline.run([place], prune=prune)
-        assert index_of(store.folder).consistent
-        return summary
+        return ingest(place, prune=prune, **{**LIBRARY, **values})
 
     return run
 
@@ -67,16 +59,11 @@ def book(name: str, annotation: str = "", **fields: Any) -> dict[str, Any]:
 
 
 def found(
-    store: Store,
-    collection: Collection,
-    text: str,
-    auth: AuthContext = ACME,
-    channel: str = "text",
-    **query_values: Any,
+    shelf: Shelf, text: str, auth: AuthContext = ACME, channel: str = "text", **query_values: Any
 ) -> list[str]:
     """Return the documents that a search finds, by the ids of their chunks' documents."""
-    settings = Settings(**{"data": store.folder, "stage_near_duplicates": False})
-    index = Index(store, collection, FakeEmbedder(), settings)
+    settings = Settings(**{"data": shelf.store.folder, "stage_near_duplicates": False})
+    index = Index(shelf.store, shelf.collection, FakeEmbedder(), settings)
     asked = Query(text, auth, **query_values)
     hits = hybrid_search(index, asked, [channel], {channel: 50}, 50, choose=False)
     return sorted(item.document_id for item in hits.evidence)
@@ -92,81 +79,60 @@ def links(store: Store) -> dict[str, tuple[str | None, str]]:
 
 
 @pytest.mark.parametrize("channel", ["text", "vector"])
-def test_a_repeated_annotation_is_found_once(
-    ingest: Ingest, store: Store, collection: Collection, channel: str
-) -> None:
+def test_a_repeated_annotation_is_found_once(shelf: Shelf, ingest: Ingest, channel: str) -> None:
     rows = [book("b2", SAME), book("b1", SAME.upper()), book("b3", "Owls hunt at night. " * 12)]
     summary = ingest({"books.jsonl": rows})
     assert any(
         note.startswith("1 annotations are those of other records") for note in summary.notes
     )
-    hits = found(store, collection, "harbour lights coast", channel=channel, kinds=["annotation"])
+    hits = found(shelf, "harbour lights coast", channel=channel, kinds=["annotation"])
     assert hits.count("b1") == 1 and "b2" not in hits
     ingest({"books.jsonl": rows[:1] + rows[2:]})
-    hits = found(store, collection, "harbour lights coast", channel=channel, kinds=["annotation"])
+    hits = found(shelf, "harbour lights coast", channel=channel, kinds=["annotation"])
     assert hits.count("b2") == 1
 
 
-def test_the_first_is_the_same_whatever_the_order_of_ingests(
-    ingest: Ingest, store: Store, collection: Collection
-) -> None:
+def test_the_first_is_the_same_whatever_the_order_of_ingests(shelf: Shelf, ingest: Ingest) -> None:
     files = {name: [book(name, SAME)] for name in ("b1", "b2", "b3")}
     for order in (["b1", "b2", "b3"], ["b3", "b2", "b1"], ["b2", "b3", "b1"]):
         for name in order:
             ingest({f"{name}.jsonl": files[name]}, prune=False)
-        assert found(store, collection, "harbour", kinds=["annotation"]) == ["b1"], order
+        assert found(shelf, "harbour", kinds=["annotation"]) == ["b1"], order
         ingest({f"{name}.jsonl": None for name in files} | {"other.jsonl": [book("z")]})
-        assert found(store, collection, "harbour") == []
+        assert found(shelf, "harbour") == []
 
 
-def test_who_sees_only_the_second_finds_it(
-    ingest: Ingest, store: Store, collection: Collection
-) -> None:
+def test_who_sees_only_the_second_finds_it(shelf: Shelf, ingest: Ingest) -> None:
     page = "# Rules\n\nThe boilerplate of every volume is printed here once more.\n"
-    ingest({"a/one.md": page}, acl="staff", folder="first", prune=False)
+    ingest({"a/one.md": page}, acl=["staff"], folder="first", prune=False)
     ingest({"b/two.md": page}, folder="second", prune=False)
     ingest({"c/three.md": page}, folder="third", prune=False)
-    assert found(store, collection, "boilerplate") == ["b/two.md"]
+    assert found(shelf, "boilerplate") == ["b/two.md"]
     staff = AuthContext(tenant="acme", roles=frozenset({"staff"}))
-    assert found(store, collection, "boilerplate", staff) == ["a/one.md"]
+    assert found(shelf, "boilerplate", staff) == ["a/one.md"]
     confined = AuthContext(tenant="acme", allowed_sources=("c/*",))
-    assert found(store, collection, "boilerplate", confined) == ["c/three.md"]
-    assert found(store, collection, "boilerplate", staff, sources=["b/*"]) == ["b/two.md"]
+    assert found(shelf, "boilerplate", confined) == ["c/three.md"]
+    assert found(shelf, "boilerplate", staff, sources=["b/*"]) == ["b/two.md"]
 
 
-def test_repeats_stay_where_they_are_not_asked_for(
-    ingest: Ingest, store: Store, collection: Collection
-) -> None:
+def test_repeats_stay_where_they_are_not_asked_for(shelf: Shelf, ingest: Ingest) -> None:
     files: dict[str, Any] = {"books.jsonl": [book("b1", SAME), book("b2", SAME)]}
     ingest(files, drop_repeats=False)
-    assert found(store, collection, "harbour", kinds=["annotation"]) == ["b1", "b2"]
+    assert found(shelf, "harbour", kinds=["annotation"]) == ["b1", "b2"]
     ingest(files)
-    assert found(store, collection, "harbour", kinds=["annotation"]) == ["b1"]
+    assert found(shelf, "harbour", kinds=["annotation"]) == ["b1"]
     ingest(files, drop_repeats=False)
-    assert found(store, collection, "harbour", kinds=["annotation"]) == ["b1", "b2"]
+    assert found(shelf, "harbour", kinds=["annotation"]) == ["b1", "b2"]
 
 
-def test_a_search_can_be_confined_to_kinds(
-    ingest: Ingest, store: Store, collection: Collection
-) -> None:
+def test_a_search_can_be_confined_to_kinds(shelf: Shelf, ingest: Ingest) -> None:
     ingest({"b.jsonl": [book("b1", SAME)], "t.txt": f"Harbour\n\n{LONG} The harbour is cold.\n"})
-    assert found(store, collection, "harbour", kinds=["annotation"]) == ["b1"]
-    assert found(store, collection, "harbour", kinds=["text"]) == ["t.txt"]
-    assert found(store, collection, "harbour", kinds=["code"]) == []
+    assert found(shelf, "harbour", kinds=["annotation"]) == ["b1"]
+    assert found(shelf, "harbour", kinds=["text"]) == ["t.txt"]
+    assert found(shelf, "harbour", kinds=["code"]) == []
     with pytest.raises(ValueError, match="kinds narrow a search"):
-        Profile.model_validate(
-            {
-                "name": "p",
-                "tools": [
-                    {
-                        "name": "find_it",
-                        "base": "query_records",
-                        "purpose": "Find records.",
-                        "kinds": ["record"],
-                    }
-                ],
-            }
-        )
+        tool = {"base": "query_records", "purpose": "Find records.", "kinds": ["record"]}
+        Profile.model_validate({"name": "p", "tools": [{"name": "find_it", **tool}]})
 
 
 def test_texts_are_linked_by_the_surest_rule(ingest: Ingest, store: Store) -> None:
@@ -210,10 +176,7 @@ def test_a_marc_record_names_its_file(ingest: Ingest, store: Store, tmp_path: Pa
     (tmp_path / "library").mkdir()
     (tmp_path / "library" / "books.mrc").write_bytes(record.as_marc())
     ingest({"texts/light.txt": LONG + " One.", "9780306406157.txt": LONG + " Two."})
-    assert links(store) == {
-        "texts/light.txt": ("m1", "1"),
-        "9780306406157.txt": ("m1", "3"),
-    }
+    assert links(store) == {"texts/light.txt": ("m1", "1"), "9780306406157.txt": ("m1", "3")}
 
 
 def test_what_fits_several_books_belongs_to_none(ingest: Ingest, store: Store) -> None:
@@ -240,46 +203,41 @@ def test_links_follow_what_is_changed_renamed_and_removed(ingest: Ingest, store:
 
 
 def test_evidence_of_a_full_text_names_its_book_to_those_who_may_see_it(
-    ingest: Ingest, store: Store, collection: Collection
+    shelf: Shelf, ingest: Ingest
 ) -> None:
     row = book("b1", authors=["Ann Wick"], year=1861, file="one.txt")
-    ingest({"books.jsonl": [row]}, acl="staff", folder="records", prune=False)
+    ingest({"books.jsonl": [row]}, acl=["staff"], folder="records", prune=False)
     ingest({"one.txt": LONG}, folder="texts", prune=False)
-    chunk = query(store.folder, "SELECT chunk_id FROM chunks WHERE kind = 'text'")[0][0]
+    chunk = query(shelf.store.folder, "SELECT chunk_id FROM chunks WHERE kind = 'text'")[0][0]
     staff = AuthContext(tenant="acme", roles=frozenset({"staff"}))
-    seen = store.catalogue.evidence(staff, collection.id, [chunk])[chunk]
+    seen = shelf.catalogue.evidence(staff, shelf.id, [chunk])[chunk]
     assert seen.metadata["book"] == {
-        "document_id": "b1",
-        "title": "Title of b1",
-        "source": "books.jsonl#b1",
-        "authors": ["Ann Wick"],
-        "year": 1861,
-    }
+        "document_id": "b1", "title": "Title of b1", "source": "books.jsonl#b1",
+        "authors": ["Ann Wick"], "year": 1861,
+    }  # fmt: skip
     assert seen.work["title"] == "Title of b1"
-    hidden = store.catalogue.evidence(ACME, collection.id, [chunk])[chunk]
+    hidden = shelf.catalogue.evidence(ACME, shelf.id, [chunk])[chunk]
     assert "book" not in hidden.metadata
-    record = query(store.folder, "SELECT chunk_id FROM chunks WHERE kind = 'record'")[0][0]
-    assert [e.chunk_id for e in store.catalogue.full_texts(staff, collection.id, record)] == [chunk]
-    assert store.catalogue.full_texts(ACME, collection.id, record) == []
+    record = query(shelf.store.folder, "SELECT chunk_id FROM chunks WHERE kind = 'record'")[0][0]
+    assert [e.chunk_id for e in shelf.catalogue.full_texts(staff, shelf.id, record)] == [chunk]
+    assert shelf.catalogue.full_texts(ACME, shelf.id, record) == []
 
 
-def test_short_texts_are_left_out_and_told_of_every_time(
-    ingest: Ingest, store: Store, collection: Collection
-) -> None:
+def test_short_texts_are_left_out_and_told_of_every_time(shelf: Shelf, ingest: Ingest) -> None:
     files: dict[str, Any] = {"short.txt": "Too short.\n", "long.txt": LONG, "b.jsonl": [book("b")]}
     for _ in range(2):
         summary = ingest(files, min_text_words=20)
         assert [left.path for left in summary.left_out] == ["short.txt"]
-        (row,) = store.intake.list_left_out(collection)
+        (row,) = shelf.intake.list_left_out(shelf.collection)
         assert (row.file, row.document_id) == ("short.txt", "short.txt") and "2 words" in row.reason
     summary = ingest({"short.txt": None, "brief.txt": "Too short.\n"}, min_text_words=20)
     assert [left.path for left in summary.left_out] == ["brief.txt"]
-    assert [row.file for row in store.intake.list_left_out(collection)] == ["brief.txt"]
+    assert [row.file for row in shelf.intake.list_left_out(shelf.collection)] == ["brief.txt"]
     ingest({"brief.txt": LONG}, min_text_words=20)
-    assert list(store.intake.list_left_out(collection)) == []
+    assert list(shelf.intake.list_left_out(shelf.collection)) == []
     ingest({"brief.txt": "Short."}, min_text_words=20)
     ingest({"brief.txt": None}, min_text_words=20)
-    assert list(store.intake.list_left_out(collection)) == []
+    assert list(shelf.intake.list_left_out(shelf.collection)) == []
 
 
 def test_links_and_marks_are_taken_out_of_prose_alone(ingest: Ingest, store: Store) -> None:

@@ -18,7 +18,7 @@ from ingest.chunkers.chunkers import (
     SentenceChunker,
     StructuralChunker,
 )
-from ingest.chunkers.packing import Chunker, ChunkSpan
+from ingest.chunkers.packing import Chunker, ChunkSpan, is_torn
 from ingest.enrich import split_document
 from ingest.types import Block, ParsedDocument
 
@@ -75,9 +75,12 @@ def by_run(found: Sequence[ChunkSpan]) -> list[list[ChunkSpan]]:
     return groups
 
 
+cut_anyhow = given(blocks=BLOCKS, size=st.integers(1, 90), overlap=st.integers(0, 60))
+
+
 @every_chunker
 @settings(max_examples=examples(80))
-@given(blocks=BLOCKS, size=st.integers(1, 90), overlap=st.integers(0, 60))
+@cut_anyhow
 def test_every_character_is_in_a_chunk(
     name: str, blocks: list[Block], size: int, overlap: int
 ) -> None:
@@ -97,7 +100,7 @@ def test_every_character_is_in_a_chunk(
 
 @every_chunker
 @settings(max_examples=examples(80))
-@given(blocks=BLOCKS, size=st.integers(1, 90), overlap=st.integers(0, 60))
+@cut_anyhow
 def test_chunks_are_bounded_ordered_and_always_the_same(
     name: str, blocks: list[Block], size: int, overlap: int
 ) -> None:
@@ -152,7 +155,56 @@ def test_nothing_gives_nothing(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(OVERLAPPING))
-@pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-5, 0), (10, 10), (10, -1)])
+@pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-5, 0), (10, 10), (10, -1), (10, 20)])
 def test_sizes_that_cannot_be_met_are_refused(name: str, size: int, overlap: int) -> None:
     with pytest.raises(OperatorError, match="chunk_size"):
         CHUNKERS[name](size, overlap)
+
+
+TEXT = " ".join(f"word{n:03}" for n in range(60))
+FAMILY, FLAG, ACCENT = "👩\u200d👩\u200d👧", "🇺🇦", "e\u0301"
+
+
+def texts(text: str, size: int, overlap: int = 0) -> list[str]:
+    return [cut.text for cut in FixedChunker(size, overlap).cut([Block(text=text)])]
+
+
+def test_windows_end_between_words() -> None:
+    windows = texts(TEXT, 50)
+    assert all(word in TEXT.split() for window in windows for word in window.split())
+    assert [word for window in windows for word in window.split()] == TEXT.split()
+    assert all(len(window) > 40 for window in windows[:-1])
+
+
+def test_windows_share_whole_words() -> None:
+    windows = texts(TEXT, 50, 16)
+    for before, after in zip(windows, windows[1:], strict=False):
+        shared = [word for word in after.split() if word in before.split()]
+        assert shared == before.split()[-2:] == after.split()[:2]
+
+
+def test_sentences_do_not_matter() -> None:
+    assert texts("One. Two three four five six.", 14) == ["One. Two three", "four five six."]
+
+
+@pytest.mark.parametrize("character", [FAMILY, FLAG, ACCENT, "क्षि"])
+def test_a_visible_character_is_not_torn(character: str) -> None:
+    text = character * 40
+    for window in texts(text, 25, 8):
+        assert window.replace(character, "") == "", window
+
+
+@settings(max_examples=examples(100))
+@given(st.text("ab \n中🇺🇦👩\u200d\u0301🏽", max_size=120), st.integers(8, 40), st.integers(0, 7))
+def test_windows_begin_and_end_at_whole_characters(text: str, size: int, overlap: int) -> None:
+    for cut in FixedChunker(size, overlap).cut([Block(text=text)]):
+        stretch = text[max(0, cut.start - 40) : cut.start + 40]
+        if len(stretch.replace("\u0301", "").replace("\u200d", "")) > 60:  # no endless cluster
+            assert not is_torn(text, cut.end) or len(cut.text) == size
+
+
+def test_code_is_cut_like_text_and_records_stay_whole() -> None:
+    code = Block(text="x = 1\n" * 30, kind="code")
+    assert len(list(FixedChunker(40, 0).cut([code]))) > 3
+    record = Block(text="Name: Bob. " * 10, kind="record")
+    assert [cut.text for cut in FixedChunker(40, 0).cut([record])] == [record.text.strip()]

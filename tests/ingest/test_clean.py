@@ -1,4 +1,4 @@
-"""Cleaning removes what nobody should read, and nothing else."""
+"""Cleaning removes what nobody should read, and prose its links and marks; nothing else."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from ingest.clean import clean_document, clean_text
+from ingest.clean import clean_document, clean_text, plain_prose
 from ingest.types import Block, ParsedDocument
 
 HOSTILE = st.lists(
@@ -102,3 +102,33 @@ def test_document_loses_empty_blocks_and_repeated_annotations() -> None:
 
 def test_windows_signs_in_the_place_of_controls_are_read_as_such() -> None:
     assert clean_text("it\x92s \x93so\x94 \x96 5\x80\x81") == "it’s “so” – 5€"
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("See https://x.example/a?b=1#c, then go on.", "See, then go on."),
+        ("Ссылка: http://lib.example/ВОЙНА Текст", "Ссылка: Текст"),
+        ("见https://t.example/x的书。", "见的书。"),
+        ("Read (https://x.example) now", "Read now"),
+        ("[the book](https://x.example/a_(b)) is here", "the book is here"),
+        ("A **bold** and _slanted_ ***word***", "A bold and slanted word"),
+        ("[b]bold[/b] [url=http://x.example]site[/url]", "bold site"),
+        ("## Heading\nText", "Heading\nText"),
+        ("2*3*4, a*b and snake_case_name", "2*3*4, a*b and snake_case_name"),
+        ("C# and F# [1] are fine", "C# and F# [1] are fine"),
+    ],
+)
+def test_what_goes_and_what_stays(text: str, plain: str) -> None:
+    assert " ".join(plain_prose(text).split(" ")).replace("  ", " ") == plain
+
+
+@given(st.text(max_size=200))
+def test_nothing_is_made_up(text: str) -> None:
+    left = plain_prose(text)
+    assert len(left) <= len(text) and set(left) <= set(text)
+
+
+@pytest.mark.parametrize("part", ["*", "_", "[b]", "![", "[a](", "www.", "(", "https://", "# "])
+def test_hostile_runs_are_quick(part: str) -> None:
+    assert len(plain_prose(part * 20_000)) <= len(part) * 20_000

@@ -8,10 +8,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+import loading
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from loading import SHARED
 from tiers import examples
 
 from benchmarks.hostile_containers import bad_names, entities, members_of, packed
@@ -20,11 +20,10 @@ from benchmarks.hostile_pdf import loops, simple
 from benchmarks.mutations import MUTATIONS, mutated
 from benchmarks.parser_files import outcome_of
 from ingest.discover import SourceFile, discover
-from ingest.loaders.limits import LoadLimits
 from ingest.sandbox.pool import Sandbox
 
-LIMITS = LoadLimits(
-    max_file_mb=4, max_pages=200, max_characters=1_000_000, timeout_s=20, memory_mb=1024
+LIMITS = loading.LIMITS.model_copy(
+    update={"max_file_mb": 4, "max_pages": 200, "max_characters": 1_000_000}
 )
 HTML = b"<!DOCTYPE html><html><body><h1>Heading</h1><p>text</p></body></html>"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(99)
@@ -47,7 +46,7 @@ def outcome(folder: Path, name: str, content: bytes, box: Sandbox | None = None)
     """Return the faults and the text or reason of a file; the faults are those of the benchmark."""
     path = folder / name
     path.write_bytes(content)
-    found, text = outcome_of(SourceFile(path, name), LIMITS, box or SHARED)
+    found, text = outcome_of(SourceFile(path, name), LIMITS, box or loading.SHARED)
     return " ".join(found.faults(seconds=60)), text
 
 
@@ -129,7 +128,7 @@ def test_odd_things_in_folders(tmp_path: Path) -> None:
     assert reasons["pipe.md"] == "not a regular file"
     assert "a pickle runs code" in reasons["w.pt"]
     for file in files:
-        assert outcome_of(file, LIMITS, SHARED)[0].documents == 1
+        assert outcome_of(file, LIMITS, loading.SHARED)[0].documents == 1
 
 
 def test_folders_deeper_than_the_stack() -> None:

@@ -10,8 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from behind import change as alter
+from behind import count, rows
 from commands import ROOT, write_files
-from fakes import FakeEmbedder
+from fakes import FakeEmbedder, Shelf
 
 from benchmarks.truth import canonical, differences, faults
 from core.faults import STAGES, VARIABLE, fault
@@ -19,9 +21,8 @@ from core.settings import Settings
 from ingest.pipeline import Pipeline
 from ingest.summary import Summary
 from ingest.vectors import recover
-from stores.sqlite.catalogue import Collection
 from stores.sqlite.files import JournalEntry
-from stores.store import Store, parts
+from stores.store import Store
 
 VALUES = {"ingest_batch": 2, "vector_batch": 3, "segment_min_rows": 5, "chunk_size": 200,
           "chunk_overlap": 20}  # fmt: skip
@@ -51,11 +52,9 @@ for stage in sys.argv[4:]:
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    folder = write_files(tmp_path / "corpus")
-    return write_files(
-        folder, {f"more/{n}.md": f"# Page {n}\n\nThe text of page {n}.\n" for n in range(9)}
-    )
+def corpus(corpus: Path) -> Path:
+    more = {f"more/{n}.md": f"# Page {n}\n\nThe text of page {n}.\n" for n in range(9)}
+    return write_files(corpus, more)
 
 
 Ingest = Callable[..., Summary]
@@ -145,6 +144,10 @@ def test_fault_points_are_silent_unless_asked(monkeypatch: pytest.MonkeyPatch) -
     assert done.returncode == -signal.SIGKILL
 
 
+WRITTEN = (
+    "SELECT d.document_id, d.file, count(*) FROM documents d"
+    " JOIN chunks c ON c.document = d.id GROUP BY d.id"
+)
 LOSSES = {
     "chunks": "DELETE FROM chunks WHERE ordinal = 0",
     "full-text": "DELETE FROM fts_1",
@@ -159,20 +162,11 @@ def test_what_cannot_be_read_back_is_named(
     data = tmp_path / "data"
     ingest(data)
     with open_store(data=data, **VALUES) as store:
-        entries = [
-            JournalEntry(*row)
-            for row in parts(store)
-            .database.read()
-            .execute(
-                """SELECT d.document_id, d.file, count(*) FROM documents d
-                   JOIN chunks c ON c.document = d.id GROUP BY d.id"""
-            )
-        ]
+        entries = [JournalEntry(*row) for row in rows(store, WRITTEN)]
         store.intake.reach_stage(1, "indexed", entries)
         names = [entry.document_id for entry in entries]
         assert store.maintenance.missing(1, names) == {}
-        with parts(store).database.write() as connection:
-            connection.execute(LOSSES[what])
+        alter(store, LOSSES[what])
         problems = store.maintenance.missing(1, names)
         assert set(problems) == set(names)
         assert all(what in reason for reason in problems.values())
@@ -185,35 +179,22 @@ def test_what_was_lost_is_repaired_by_the_next_run(
     ingest(data)
     before = canonical(data)
     with open_store(data=data, **VALUES) as store:
+        written = rows(store, WRITTEN)
         store.intake.reach_stage(1, "indexed", [JournalEntry("more/3.md", "more/3.md", 1)])
-        with parts(store).database.write() as connection:
-            connection.execute("DELETE FROM fts_1")
-            connection.execute("DELETE FROM embeddings")
-        names = [
-            row[0]
-            for row in parts(store).database.read().execute("SELECT document_id FROM documents")
-        ]
-        chunks = dict(parts(store).database.read().execute(
-            """SELECT d.document_id, count(*) FROM documents d JOIN chunks c ON c.document = d.id
-               GROUP BY d.id"""
-        ).fetchall())  # fmt: skip
-        store.intake.reach_stage(
-            1, "indexed", [JournalEntry(name, name, chunks[name]) for name in names]
-        )
-        assert recover(store, embedder, 2) == len(names)
+        alter(store, "DELETE FROM fts_1", "DELETE FROM embeddings")
+        store.intake.reach_stage(1, "indexed", [JournalEntry(*row) for row in written])
+        assert recover(store, embedder, 2) == len(written)
         assert store.intake.pending_documents() == []
     assert differences(canonical(data), before) == []
 
 
-def test_only_vectors_without_a_text_are_swept(
-    store: Store, collection: Collection, embedder: FakeEmbedder, corpus: Path
-) -> None:
-    Pipeline(store, embedder, Settings(data=store.folder), collection).run([corpus])
-    count = "SELECT count(*) FROM embeddings"
-    before = parts(store).database.read().execute(count).fetchone()[0]
-    store.intake.store_vectors("fake", {"nobody's": embedder.embed_query("x")})
-    assert store.intake.sweep_vectors() == 0  # nothing was said to be there
-    with parts(store).database.write() as connection:
-        connection.execute("UPDATE meta SET value = '1' WHERE key = 'unswept'")
-    assert store.intake.sweep_vectors() == 1
-    assert parts(store).database.read().execute(count).fetchone()[0] == before
+def test_only_vectors_without_a_text_are_swept(shelf: Shelf, corpus: Path) -> None:
+    Pipeline(shelf.store, shelf.embedder, Settings(data=shelf.store.folder), shelf.collection).run(
+        [corpus]
+    )
+    before = count(shelf.store, "embeddings")
+    shelf.intake.store_vectors("fake", {"nobody's": shelf.embedder.embed_query("x")})
+    assert shelf.intake.sweep_vectors() == 0  # nothing was said to be there
+    alter(shelf.store, "UPDATE meta SET value = '1' WHERE key = 'unswept'")
+    assert shelf.intake.sweep_vectors() == 1
+    assert count(shelf.store, "embeddings") == before

@@ -93,6 +93,7 @@ def test_utf_with_and_without_a_mark(language: str, encoding: str) -> None:
 @pytest.mark.parametrize(
     ("text", "encoding"),
     [
+        ("Plain ASCII in UTF-16 without a mark", "utf-16-le"),
         ("## können\n\nkönnen\n\näöüß\n", "latin-1"),
         ("Привет, мир!", "cp1251"),
         ("Привет, мир!", "koi8-r"),

@@ -7,25 +7,23 @@ import os
 import time
 from pathlib import Path
 
+import loading
 import pytest
-from loading import SHARED
 
 from ingest.clean import clean_document
 from ingest.discover import SourceFile, discover
-from ingest.loaders.limits import LoadLimits
 from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure
 from ingest.usable import load
 
-LIMITS = LoadLimits(
-    max_file_mb=1, max_pages=200, max_characters=2_000_000, timeout_s=20, memory_mb=1024,
-    max_records_mb=1,
-)  # fmt: skip
+LIMITS = loading.LIMITS.model_copy(
+    update={"max_file_mb": 1, "max_pages": 200, "max_characters": 2_000_000, "max_records_mb": 1}
+)
 PARSER_FILES = Path(__file__).resolve().parents[3] / "shared/data/parser_files/files"
 
 
 def reason(path: Path) -> str:
-    (item,) = load(SourceFile(path, path.name), LIMITS, SHARED)
+    (item,) = load(SourceFile(path, path.name), LIMITS, loading.SHARED)
     assert isinstance(item, LoadFailure), item
     assert item.path == path.name and "\n" not in item.reason
     return item.reason

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import docx
 import pytest
+from commands import pdf
+from loading import LIMITS, saved
 from pypdf import PdfReader, PdfWriter
 
 from ingest.discover import SourceFile
@@ -21,44 +23,11 @@ from ingest.sandbox.pool import Sandbox
 from ingest.types import LoadFailure, ParsedDocument
 from ingest.usable import load
 
-LIMITS = LoadLimits(
-    max_file_mb=4, max_pages=20, max_characters=100_000, timeout_s=20, memory_mb=1024
-)
-
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
     with Sandbox() as box:
         yield box
-
-
-def pdf_bytes(*pages: str) -> bytes:
-    """Write a PDF by hand: a page per text, a line per line."""
-    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b""]
-    objects.append(b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
-    kids = []
-    for text in pages:
-        shown = "".join(f"({line}) Tj T* " for line in text.split("\n"))
-        stream = f"BT /F1 12 Tf 14 TL 50 750 Td {shown}ET".encode() if text else b""
-        objects.append(b"<< /Length %d >> stream\n%s\nendstream" % (len(stream), stream))
-        objects.append(
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents %d 0 R"
-            b" /Resources << /Font << /F1 3 0 R >> >> >>" % len(objects)
-        )
-        kids.append(b"%d 0 R" % len(objects))
-    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(kids))
-    out = io.BytesIO(b"")
-    out.write(b"%PDF-1.4\n")
-    offsets = []
-    for number, body in enumerate(objects, start=1):
-        offsets.append(out.tell())
-        out.write(b"%d 0 obj\n%s\nendobj\n" % (number, body))
-    start = out.tell()
-    out.write(b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1))
-    out.writelines(b"%010d 00000 n \n" % offset for offset in offsets)
-    out.write(b"trailer << /Size %d /Root 1 0 R >>\n" % (len(objects) + 1))
-    out.write(b"startxref\n%d\n%%%%EOF" % start)
-    return out.getvalue()
 
 
 def parse(
@@ -69,16 +38,10 @@ def parse(
     return item.reason if isinstance(item, LoadFailure) else item
 
 
-def encrypted(content: bytes, password: str) -> bytes:
-    writer = PdfWriter(PdfReader(io.BytesIO(content)))
-    writer.encrypt(password, owner_password="owner", algorithm="RC4-128")
-    out = io.BytesIO()
-    writer.write(out)
-    return out.getvalue()
-
-
 def test_pdf_pages(tmp_path: Path, sandbox: Sandbox) -> None:
-    document = parse(tmp_path / "a.pdf", pdf_bytes("A short title\nFirst page.", "Second"), sandbox)
+    document = parse(
+        tmp_path / "a.pdf", pdf("A short title) Tj T* (First page.", "Second"), sandbox
+    )
     assert isinstance(document, ParsedDocument), document
     assert document.title == "A short title"
     assert [block.page for block in document.blocks] == [1, 2]
@@ -88,15 +51,14 @@ def test_pdf_pages(tmp_path: Path, sandbox: Sandbox) -> None:
 
 def test_pdf_reasons(tmp_path: Path, sandbox: Sandbox, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    good = pdf_bytes("text of a page")
     reasons = {
         name: parse(tmp_path / f"{name}.pdf", content, sandbox)
         for name, content in {
-            "scan": pdf_bytes(""),
-            "locked": encrypted(good, "secret"),
+            "scan": pdf(""),
+            "locked": pdf("text of a page", password="secret"),
             "junk": b"%PDF-1.4\n" + os.urandom(2000),
             "empty": b"",
-            "long": pdf_bytes(*["x"] * 21),
+            "long": pdf(*["x"] * 51),
         }.items()
     }
     assert reasons["scan"] == "no text layer; OCR it first"
@@ -105,16 +67,19 @@ def test_pdf_reasons(tmp_path: Path, sandbox: Sandbox, caplog: pytest.LogCapture
     )
     assert "damaged" in str(reasons["junk"])
     assert reasons["empty"] == "the file is empty"
-    assert "21 pages; the limit is 20 (ingest.max_pages)" in str(reasons["long"])
+    assert "51 pages; the limit is 50 (ingest.max_pages)" in str(reasons["long"])
     assert not [record for record in caplog.records if record.name.startswith("pypdf")]
 
 
 def test_pdf_with_an_empty_password_or_a_lost_table_is_read(
     tmp_path: Path, sandbox: Sandbox
 ) -> None:
-    good = pdf_bytes("text of a page")
+    good = pdf("text of a page")
     lost = good.replace(b"startxref\n", b"startxref\n9")  # points past the end
-    for name, content in (("open", encrypted(good, "")), ("lost", lost)):
+    writer, opened = PdfWriter(PdfReader(io.BytesIO(good))), io.BytesIO()
+    writer.encrypt("", owner_password="owner", algorithm="RC4-128")
+    writer.write(opened)
+    for name, content in (("open", opened.getvalue()), ("lost", lost)):
         document = parse(tmp_path / f"{name}.pdf", content, sandbox)
         assert isinstance(document, ParsedDocument), document
         assert document.blocks[0].text == "text of a page"
@@ -131,9 +96,7 @@ def test_docx(tmp_path: Path, sandbox: Sandbox) -> None:
         table.cell(at // 2, at % 2).text = text
     made.core_properties.author = "A B"
     made.core_properties.keywords = "x, y"
-    out = io.BytesIO()
-    made.save(out)
-    document = parse(tmp_path / "d.docx", out.getvalue(), sandbox)
+    document = parse(tmp_path / "d.docx", saved(made), sandbox)
     assert isinstance(document, ParsedDocument), document
     assert document.title == "Report"
     assert (document.metadata["authors"], document.metadata["keywords"]) == (["A B"], ["x", "y"])
@@ -155,7 +118,7 @@ def test_docx_reasons(tmp_path: Path, sandbox: Sandbox) -> None:
 
 
 def test_a_hanging_parser_is_killed_and_replaced(tmp_path: Path, sandbox: Sandbox) -> None:
-    good = pdf_bytes("text of a page")
+    good = pdf("text of a page")
     assert isinstance(parse(tmp_path / "a.pdf", good, sandbox), ParsedDocument)
     os.kill(sandbox._idle[0].pid, signal.SIGSTOP)
     short = LIMITS.model_copy(update={"timeout_s": 0.3})
@@ -164,7 +127,7 @@ def test_a_hanging_parser_is_killed_and_replaced(tmp_path: Path, sandbox: Sandbo
 
 
 def test_a_dead_worker_is_replaced(tmp_path: Path, sandbox: Sandbox) -> None:
-    good = pdf_bytes("text of a page")
+    good = pdf("text of a page")
     assert isinstance(parse(tmp_path / "a.pdf", good, sandbox), ParsedDocument)
     os.kill(sandbox._idle[0].pid, signal.SIGSEGV)
     assert isinstance(parse(tmp_path / "b.pdf", good, sandbox), ParsedDocument)
@@ -172,9 +135,9 @@ def test_a_dead_worker_is_replaced(tmp_path: Path, sandbox: Sandbox) -> None:
 
 def test_a_file_starved_of_memory_fails_alone(tmp_path: Path, sandbox: Sandbox) -> None:
     starved = LIMITS.model_copy(update={"memory_mb": 1})
-    reason = parse(tmp_path / "a.pdf", pdf_bytes(*["line of text"] * 15), sandbox, starved)
+    reason = parse(tmp_path / "a.pdf", pdf(*["line of text"] * 15), sandbox, starved)
     assert isinstance(reason, str)
-    assert isinstance(parse(tmp_path / "b.pdf", pdf_bytes("ok now"), sandbox), ParsedDocument)
+    assert isinstance(parse(tmp_path / "b.pdf", pdf("ok now"), sandbox), ParsedDocument)
 
 
 def test_paragraphs_of_wrapped_lines() -> None:

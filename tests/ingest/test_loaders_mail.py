@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import io
 import mailbox
 from email.message import EmailMessage
 from pathlib import Path
@@ -12,7 +11,7 @@ import docx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from loading import LIMITS, loaded, only, reason, texts
+from loading import LIMITS, loaded, only, reason, saved, texts
 
 DOCX = "vnd.openxmlformats-officedocument.wordprocessingml.document"
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -33,12 +32,10 @@ def attach(mail: EmailMessage, name: str, data: bytes) -> None:
 
 
 def report() -> bytes:
-    out = io.BytesIO()
     document = docx.Document()
     document.add_heading("Report", 1)
     document.add_paragraph("Body of the report")
-    document.save(out)
-    return out.getvalue()
+    return saved(document)
 
 
 def test_headers_and_text(tmp_path: Path) -> None:

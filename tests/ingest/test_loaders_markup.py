@@ -6,24 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from loading import SHARED
+from loading import only
 
-from ingest.discover import SourceFile
-from ingest.loaders.limits import LoadLimits
 from ingest.types import ParsedDocument
-from ingest.usable import load
-
-LIMITS = LoadLimits(
-    max_file_mb=4, max_pages=100, max_characters=1_000_000, timeout_s=20, memory_mb=1024
-)
 
 
 def parse(folder: Path, name: str, content: str | bytes) -> ParsedDocument:
-    path = folder / name
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    (document,) = load(SourceFile(path, name), LIMITS, SHARED)
-    assert isinstance(document, ParsedDocument), document
-    return document
+    return only(folder / name, content.encode() if isinstance(content, str) else content)
 
 
 def shape(document: ParsedDocument) -> list[tuple[str, str, str]]:
@@ -203,19 +192,3 @@ def test_tables_drawn_with_characters(tmp_path: Path, source: str, table: str) -
 def test_a_table_that_does_not_end_is_text(tmp_path: Path) -> None:
     document = parse(tmp_path, "t.rst", "Ports\n-----\n\n=== ===\na   b\n\nEnd.\n")
     assert "End." in document.blocks[-1].text
-
-
-@pytest.mark.parametrize(
-    ("text", "encoding"),
-    [
-        ("Звичайний текст про бібліотеки та книжки.", "cp1251"),
-        ("Привет, мир! Это текст о книгах.", "utf-16"),
-        ("这是一个关于图书馆的简短文本。", "gb18030"),
-        ("日本語の短い文章です。図書館について。", "cp932"),
-        ("Plain ASCII in UTF-16 without a mark", "utf-16-le"),
-        ("BOM first", "utf-8-sig"),
-        ("Über große Bücher und Straßen in Köln", "cp1252"),
-    ],
-)
-def test_encodings(tmp_path: Path, text: str, encoding: str) -> None:
-    assert parse(tmp_path, "e.txt", text.encode(encoding)).blocks[0].text == text

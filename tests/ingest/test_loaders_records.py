@@ -6,24 +6,14 @@ import gzip
 import json
 from pathlib import Path
 
-from loading import SHARED
+from loading import loaded
 
-from ingest.discover import SourceFile
-from ingest.loaders.limits import LoadLimits
-from ingest.types import LoadFailure, ParsedDocument
-from ingest.usable import load
-
-LIMITS = LoadLimits(
-    max_file_mb=4, max_pages=100, max_characters=100_000, timeout_s=20, memory_mb=1024
-)
+from ingest.types import ParsedDocument
 
 
 def parse(path: Path, content: str) -> tuple[list[ParsedDocument], dict[str, str]]:
     data = content.encode()
-    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
-    items = list(load(SourceFile(path, path.name), LIMITS, SHARED))
-    failures = {item.path: item.reason for item in items if isinstance(item, LoadFailure)}
-    return [item for item in items if isinstance(item, ParsedDocument)], failures
+    return loaded(path, gzip.compress(data) if path.suffix == ".gz" else data)
 
 
 def lines(*objects: object) -> str:
@@ -100,7 +90,7 @@ def test_tsv_without_ids_counts_rows(tmp_path: Path) -> None:
 
 
 def test_one_too_long_record_fails_alone(tmp_path: Path) -> None:
-    content = lines({"_id": "a", "text": "x" * 100_001}, {"_id": "b", "text": "ok"})
+    content = lines({"_id": "a", "text": "x" * 200_001}, {"_id": "b", "text": "ok"})
     documents, failures = parse(tmp_path / "l.jsonl", content)
     assert [document.document_id for document in documents] == ["b"]
     assert "max_characters" in failures["l.jsonl#a"]

@@ -1,43 +1,31 @@
-"""Chunkers, merged context and a second model as an ingest stores them."""
+"""Chunkers, the context of short documents and a second model as an ingest stores them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from commands import index_of, query, write_files
-from fakes import FakeEmbedder
+from fakes import FakeEmbedder, Shelf
+from hypothesis import given
+from hypothesis import strategies as st
 
 from core.auth import AuthContext
 from core.errors import ModelError
 from core.settings import Settings
 from ingest.enrich import embedded_text
-from ingest.pipeline import Pipeline
+from ingest.reading import with_context
 from ingest.repair import rebuild
 from ingest.summary import Summary
-from stores.sqlite.catalogue import Collection
-from stores.sqlite.rows import digest
+from ingest.types import Block, ParsedDocument
+from stores.sqlite.rows import NEXT, PREVIOUS, digest
 from stores.store import Store, parts
 
 Ingest = Callable[..., Summary]
 TURNS = {"t1": "A walrus swam.", "t2": "It was cold.", "t3": "Nobody saw it.", "t4": "An owl came."}
-
-
-@pytest.fixture
-def ingest(store: Store, embedder: FakeEmbedder, collection: Collection) -> Ingest:
-    def run(
-        *paths: Path, model: FakeEmbedder = embedder, second: Any = None, **values: Any
-    ) -> Summary:
-        settings = Settings(**{"data": store.folder, **values})
-        summary = Pipeline(store, model, settings, collection, second=second).run(paths)
-        assert index_of(store.folder).consistent
-        return summary
-
-    return run
 
 
 def turns(path: Path, texts: dict[str, str] = TURNS, **more: object) -> Path:
@@ -47,12 +35,8 @@ def turns(path: Path, texts: dict[str, str] = TURNS, **more: object) -> Path:
 
 
 def contexts(store: Store) -> dict[str, str]:
-    return dict(
-        query(
-            store.folder,
-            "SELECT d.document_id, c.context FROM chunks c JOIN documents d ON d.id = c.document",
-        )
-    )
+    joined = "chunks c JOIN documents d ON d.id = c.document"
+    return dict(query(store.folder, f"SELECT d.document_id, c.context FROM {joined}"))
 
 
 def test_each_chunker_stores_its_own_chunks(ingest: Ingest, store: Store, tmp_path: Path) -> None:
@@ -94,23 +78,23 @@ def test_a_broken_model_is_no_fault_of_a_document(ingest: Ingest, tmp_path: Path
 
 
 def test_short_documents_are_searched_with_their_neighbours(
-    ingest: Ingest, store: Store, collection: Collection, embedder: FakeEmbedder, tmp_path: Path
+    shelf: Shelf, ingest: Ingest, tmp_path: Path
 ) -> None:
     ingest(turns(tmp_path / "turns.jsonl"), merge_short=True)
-    assert contexts(store) == {
+    assert contexts(shelf.store) == {
         "t1": "→ It was cold.",
         "t2": "← A walrus swam.\n→ Nobody saw it.",
         "t3": "← It was cold.\n→ An owl came.",
         "t4": "← Nobody saw it.",
     }
     auth = AuthContext(tenant="acme")
-    found = parts(store).fulltext.search(auth, collection.id, [{"walrus"}], 9)
-    evidence = store.catalogue.evidence(auth, collection.id, [key for key, _ in found])
+    found = parts(shelf.store).fulltext.search(auth, shelf.id, [{"walrus"}], 9)
+    evidence = shelf.catalogue.evidence(auth, shelf.id, [key for key, _ in found])
     assert [evidence[key].document_id for key, _ in found] == ["t1", "t2"]  # its own word first
     assert [evidence[key].text for key, _ in found] == ["A walrus swam.", "It was cold."]
     text = embedded_text("", "", "A walrus swam.", "→ It was cold.")
-    rows = query(store.folder, "SELECT content_hash, vector FROM embeddings")
-    assert dict(rows)[digest(text)] == embedder.embed_query(text).astype("<f4").tobytes()
+    rows = query(shelf.store.folder, "SELECT content_hash, vector FROM embeddings")
+    assert dict(rows)[digest(text)] == shelf.embedder.embed_query(text).astype("<f4").tobytes()
 
 
 def test_a_changed_neighbour_changes_the_context(
@@ -125,14 +109,7 @@ def test_a_changed_neighbour_changes_the_context(
     after = dict(query(store.folder, "SELECT document_id, id FROM documents"))
     assert {name for name in TURNS if after[name] != before[name]} == {"t3", "t4"}
     assert contexts(store)["t3"].endswith("→ A hen came.")
-
-
-def test_switching_the_merging_off_takes_the_context_away(
-    ingest: Ingest, store: Store, tmp_path: Path
-) -> None:
-    path = turns(tmp_path / "turns.jsonl")
-    ingest(path, merge_short=True)
-    ingest(path)
+    ingest(path)  # the merging is switched off
     assert set(contexts(store).values()) == {""}
 
 
@@ -170,23 +147,25 @@ def test_context_is_bounded_and_made_of_whole_words(
     assert len(found["d"].split("\n")[0]) > 200  # what the other side leaves is used
 
 
-def test_a_rebuild_searches_the_context_again(
-    ingest: Ingest, store: Store, collection: Collection, embedder: FakeEmbedder, tmp_path: Path
-) -> None:
+def test_a_rebuild_searches_the_context_again(shelf: Shelf, ingest: Ingest, tmp_path: Path) -> None:
     ingest(turns(tmp_path / "turns.jsonl"), merge_short=True)
-    whole = index_of(store.folder)
-    with parts(store).database.write() as connection:
+    whole = index_of(shelf.store.folder)
+    with parts(shelf.store).database.write() as connection:
         connection.execute("DELETE FROM embeddings")
-    report = rebuild(store, embedder, Settings(data=store.folder), lambda *_: None)
+    report = rebuild(
+        shelf.store, shelf.embedder, Settings(data=shelf.store.folder), lambda *_: None
+    )
     assert report["embedded"] == 4
-    assert index_of(store.folder) == whole
-    found = parts(store).fulltext.search(AuthContext(tenant="acme"), collection.id, [{"walrus"}], 9)
+    assert index_of(shelf.store.folder) == whole
+    found = parts(shelf.store).fulltext.search(
+        AuthContext(tenant="acme"), shelf.id, [{"walrus"}], 9
+    )
     assert len(found) == 2
 
 
-def vectors(store: Store, model: str) -> int:
-    counted = "SELECT count(*) FROM embeddings WHERE model = ?"
-    return int(parts(store).database.read().execute(counted, (model,)).fetchone()[0])
+def vectors(store: Store) -> list[tuple[str, int]]:
+    counted = "SELECT model, count(*) FROM embeddings GROUP BY model ORDER BY model"
+    return query(store.folder, counted)
 
 
 def test_a_second_model_keeps_vectors_of_its_own(
@@ -194,13 +173,13 @@ def test_a_second_model_keeps_vectors_of_its_own(
 ) -> None:
     path, second = turns(tmp_path / "turns.jsonl"), FakeEmbedder(model_id="second")
     ingest(path, second=second, ingest_batch=3)
-    assert (vectors(store, "fake"), vectors(store, "second")) == (4, 4)
+    assert vectors(store) == [("fake", 4), ("second", 4)]
     turns(path, {**TURNS, "t5": "A hen came."})
     ingest(path, second=second)
-    assert (vectors(store, "fake"), vectors(store, "second")) == (5, 5)
+    assert vectors(store) == [("fake", 5), ("second", 5)]
     turns(path)  # no text is left that the fifth vectors are of
     ingest(path, second=second)
-    assert (vectors(store, "fake"), vectors(store, "second")) == (4, 4)
+    assert vectors(store) == [("fake", 4), ("second", 4)]
 
 
 def test_a_second_model_learns_what_was_there_before(
@@ -209,9 +188,76 @@ def test_a_second_model_learns_what_was_there_before(
     path, second = turns(tmp_path / "turns.jsonl"), FakeEmbedder(model_id="second")
     ingest(path)
     assert ingest(path, second=second).unchanged == 1
-    assert vectors(store, "second") == 4
+    assert vectors(store) == [("fake", 4), ("second", 4)]
     third = FakeEmbedder(model_id="third")
     settings = Settings(data=store.folder, ingest_batch=3)
     assert rebuild(store, embedder, settings, lambda *_: None, third)["embedded"] == 4
     assert rebuild(store, embedder, settings, lambda *_: None, third)["embedded"] == 0
-    assert vectors(store, "third") == 4
+    assert ("third", 4) in vectors(store)
+
+
+WORDS = st.text("ab 中🇺🇦\u0301\n", min_size=1, max_size=160)
+
+
+def document(name: str, text: str, *, is_record: bool = False) -> ParsedDocument:
+    return ParsedDocument(
+        document_id=name, source=name, title="", format="jsonl", blocks=[Block(text=text)],
+        is_record=is_record,
+    )  # fmt: skip
+
+
+def merging(**values: int) -> Settings:
+    return Settings(
+        data=Path("unused"),
+        merge_short=True,
+        **{"merge_max": 120, **values},  # type: ignore[arg-type]
+    )
+
+
+@given(st.lists(WORDS, max_size=6), st.integers(100, 400))
+def test_context_is_bounded_and_comes_from_the_neighbours(texts: list[str], most: int) -> None:
+    documents = [document(str(n), text) for n, text in enumerate(texts)]
+    found = list(with_context(documents, merging(merge_max=most)))
+    assert [item for item, _ in found] == documents
+    flat = ["", *(" ".join(text.split()) for text in texts), ""]
+    for n, (item, context) in enumerate(found):
+        assert len(item.blocks[0].text) + len(context) + bool(context) <= max(most, len(texts[n]))
+        lines = context.split("\n") if context else []
+        for line in lines:
+            if line.startswith(PREVIOUS):
+                assert flat[n].endswith(line.removeprefix(PREVIOUS))
+            else:
+                assert line.startswith(NEXT) and flat[n + 2].startswith(line.removeprefix(NEXT))
+
+
+def test_three_documents_are_held_at_a_time() -> None:
+    taken = 0
+
+    def documents() -> Iterator[ParsedDocument]:
+        nonlocal taken
+        for n in range(1000):
+            taken += 1
+            yield document(str(n), f"Turn {n}.")
+
+    for given_out, _ in enumerate(with_context(documents(), merging())):
+        assert taken <= given_out + 2
+
+
+def test_without_the_setting_nothing_is_merged() -> None:
+    documents = [document(name, "Short.") for name in "abc"]
+    settings = Settings(data=Path("unused"))
+    assert [context for _, context in with_context(documents, settings)] == ["", "", ""]
+
+
+def test_a_record_between_two_documents_gives_nothing() -> None:
+    documents = [
+        document("a", "First."), document("r", "Row.", is_record=True), document("b", "Last.")
+    ]  # fmt: skip
+    assert [context for _, context in with_context(documents, merging())] == ["", "", ""]
+
+
+def test_a_document_of_the_limit_is_not_short() -> None:
+    for length, merged in ((9, True), (10, False)):
+        documents = [document("a", "x" * length), document("b", "Next.")]
+        (_, context), _ = with_context(documents, merging(merge_short_chars=10))
+        assert bool(context) is merged

@@ -61,11 +61,9 @@ print("done", flush=True)
 
 
 @pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    folder = write_files(tmp_path / "corpus")
-    return write_files(
-        folder, {f"more/{n}.md": f"# Page {n}\n\nThe text of page {n}.\n" for n in range(12)}
-    )
+def corpus(corpus: Path) -> Path:
+    more = {f"more/{n}.md": f"# Page {n}\n\nThe text of page {n}.\n" for n in range(12)}
+    return write_files(corpus, more)
 
 
 @pytest.fixture

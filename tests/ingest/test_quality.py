@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeEmbedder
+from commands import write_files
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.settings import Settings
-from ingest.pipeline import Pipeline
 from ingest.quality.report import quality_report
 from ingest.quality.texts import (
     Lengths,
@@ -25,6 +23,7 @@ from ingest.quality.texts import (
     other_signs,
     unended,
 )
+from ingest.summary import Summary
 from stores.sqlite.catalogue import Collection
 from stores.store import Store
 
@@ -39,19 +38,18 @@ Report = Callable[..., QualityReport]
 
 
 @pytest.fixture
-def report(store: Store, embedder: FakeEmbedder, collection: Collection, tmp_path: Path) -> Report:
+def report(
+    store: Store, collection: Collection, ingest: Callable[..., Summary], tmp_path: Path
+) -> Report:
     """Return a function that ingests files and reports on them."""
 
     def make(files: dict[str, str | list[dict[str, Any]]], **values: Any) -> QualityReport:
         for name, content in files.items():
-            path = tmp_path / "in" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
             if not isinstance(content, str):
                 content = "\n".join(json.dumps(row) for row in content)
-            path.write_text(content, encoding="utf-8")
-        given_ = {"data": store.folder, "drop_repeats": True, "book_links": True, **values}
-        settings = Settings(**given_)
-        Pipeline(store, embedder, settings, collection).run([tmp_path / "in"])
+            write_files(tmp_path / "in", {name: content})
+        values |= {"drop_repeats": True, "book_links": True}
+        ingest(tmp_path / "in", **values)
         return quality_report(store.maintenance, collection)
 
     return make

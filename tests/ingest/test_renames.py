@@ -50,10 +50,10 @@ class Box:
         assert faults(self.data, "fake") == []
         return summary
 
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    return write_files(tmp_path / "corpus")
+    def equals(self, fresh: Box) -> None:
+        """Check that the directory is as if its folder had been ingested afresh."""
+        fresh.ingest()
+        assert differences(canonical(self.data), canonical(fresh.data)) == []
 
 
 @pytest.fixture
@@ -80,6 +80,11 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
+def stop(stage: str) -> None:
+    if stage == "indexed.after":
+        raise KeyboardInterrupt
+
+
 @pytest.mark.parametrize("prune", [False, True])
 @pytest.mark.parametrize(
     ("old", "new"),
@@ -102,8 +107,7 @@ def test_a_renamed_file_is_not_read_again(
     assert (summary.renamed, summary.indexed, summary.unchanged) == (1, 0, 5)
     assert (summary.removed, summary.failed, summary.ok) == (0, [], True)
     assert (parsed, box.embedder.texts) == ([], 0)
-    fresh.ingest()
-    assert differences(canonical(box.data), canonical(fresh.data)) == []
+    box.equals(fresh)
     assert box.ingest().unchanged == 6
 
 
@@ -116,8 +120,7 @@ def test_a_title_made_of_the_name_is_read_again(
     (corpus / "herons.md").rename(corpus / "storks.md")
     summary = box.ingest()
     assert (summary.renamed, parsed) == (1, ["storks.md"])
-    fresh.ingest()
-    assert differences(canonical(box.data), canonical(fresh.data)) == []
+    box.equals(fresh)
 
 
 def test_a_file_with_failures_is_read_again(box: Box, fresh: Box, corpus: Path) -> None:
@@ -128,8 +131,7 @@ def test_a_file_with_failures_is_read_again(box: Box, fresh: Box, corpus: Path) 
     summary = box.ingest()
     assert [failure.path for failure in summary.failed] == ["beasts.jsonl:3"]
     assert (summary.renamed, box.embedder.texts) == (1, 0)
-    fresh.ingest()
-    assert differences(canonical(box.data), canonical(fresh.data)) == []
+    box.equals(fresh)
 
 
 def test_records_without_ids_are_numbered_under_the_new_name(
@@ -140,8 +142,7 @@ def test_records_without_ids_are_numbered_under_the_new_name(
     box.ingest()
     (corpus / "a.jsonl").rename(corpus / "birdlist.jsonl")
     assert box.ingest().renamed == 1
-    fresh.ingest()
-    assert differences(canonical(box.data), canonical(fresh.data)) == []
+    box.equals(fresh)
 
 
 def test_a_rename_that_was_interrupted_loses_nothing(
@@ -152,10 +153,6 @@ def test_a_rename_that_was_interrupted_loses_nothing(
     box.ingest()
     (corpus / "flock.jsonl").rename(corpus / "birdlist.jsonl")
 
-    def stop(stage: str) -> None:
-        if stage == "indexed.after":
-            raise KeyboardInterrupt
-
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(faults_of_core, "watch", stop)
         box.ingest(batch=5)
@@ -163,8 +160,7 @@ def test_a_rename_that_was_interrupted_loses_nothing(
         query = "SELECT DISTINCT file FROM documents WHERE document_id LIKE 'bird-%'"
         assert len(connection.execute(query).fetchall()) == 2  # in the middle of it
     box.ingest()
-    fresh.ingest()
-    assert differences(canonical(box.data), canonical(fresh.data)) == []
+    box.equals(fresh)
 
 
 def test_a_copy_is_not_a_rename(box: Box, corpus: Path) -> None:
@@ -175,43 +171,48 @@ def test_a_copy_is_not_a_rename(box: Box, corpus: Path) -> None:
     assert box.embedder.texts == 0  # the same text has its vector
 
 
-def test_another_kind_of_file_is_read_again(box: Box, fresh: Box, corpus: Path) -> None:
-    box.ingest()
+def to_another_kind(corpus: Path) -> None:
     (corpus / "guide/candle.md").rename(corpus / "guide/candle.txt")
-    summary = box.ingest(prune=True)
-    assert (summary.renamed, summary.indexed, summary.removed) == (0, 1, 1)
-    fresh.ingest()
-    assert differences(canonical(box.data), canonical(fresh.data)) == []
 
 
-def test_one_of_two_copies_takes_the_place(box: Box, fresh: Box, corpus: Path) -> None:
-    box.ingest()
+def with_a_copy(corpus: Path) -> None:
     shutil.copyfile(corpus / "guide/candle.md", corpus / "b.md")
     (corpus / "guide/candle.md").rename(corpus / "a.md")
-    summary = box.ingest()
-    assert (summary.renamed, summary.indexed) == (1, 1)
-    fresh.ingest()
-    assert differences(canonical(box.data), canonical(fresh.data)) == []
 
 
-def test_renamed_onto_a_name_that_was_another_file_s(box: Box, fresh: Box, corpus: Path) -> None:
-    box.ingest()
+def onto_another_file(corpus: Path) -> None:
     (corpus / "guide/candle.md").replace(corpus / "guide/tea.md")
-    summary = box.ingest()
-    assert (summary.renamed, summary.failed) == (1, [])
-    fresh.ingest()
-    assert differences(canonical(box.data), canonical(fresh.data)) == []
 
 
-def test_names_that_change_places_are_read_again(box: Box, fresh: Box, corpus: Path) -> None:
-    box.ingest()
+def in_a_circle(corpus: Path) -> None:
     (corpus / "guide/candle.md").rename(corpus / "kept")
     (corpus / "guide/tea.md").rename(corpus / "guide/candle.md")
     (corpus / "kept").rename(corpus / "guide/tea.md")
-    summary = box.ingest()
-    assert (summary.renamed, summary.indexed, box.embedder.texts) == (0, 2, 0)
-    fresh.ingest()
-    assert differences(canonical(box.data), canonical(fresh.data)) == []
+
+
+@pytest.mark.parametrize(
+    ("rename", "prune", "expected"),  # files renamed, read again, removed; texts embedded
+    [
+        (to_another_kind, True, (0, 1, 1, 1)),
+        (with_a_copy, False, (1, 1, 0, 0)),
+        (onto_another_file, False, (1, 0, 0, 0)),
+        (in_a_circle, False, (0, 2, 0, 0)),
+    ],
+)
+def test_renames_that_are_more_than_a_name(
+    box: Box,
+    fresh: Box,
+    corpus: Path,
+    rename: Callable[[Path], None],
+    prune: bool,
+    expected: tuple[int, int, int, int],
+) -> None:
+    box.ingest()
+    rename(corpus)
+    summary = box.ingest(prune=prune)
+    counts = (summary.renamed, summary.indexed, summary.removed, box.embedder.texts)
+    assert (counts, summary.failed) == (expected, [])
+    box.equals(fresh)
 
 
 def test_a_moved_folder_with_a_copy_loses_nothing(box: Box, fresh: Box, corpus: Path) -> None:
@@ -220,8 +221,7 @@ def test_a_moved_folder_with_a_copy_loses_nothing(box: Box, fresh: Box, corpus: 
     moved = corpus.rename(corpus.with_name("moved"))
     fresh.corpus = box.corpus = moved
     assert box.ingest().failed == []
-    fresh.ingest()
-    assert differences(canonical(box.data), canonical(fresh.data)) == []
+    box.equals(fresh)
 
 
 def test_uploads_are_never_renames(box: Box, corpus: Path) -> None:
@@ -230,17 +230,8 @@ def test_uploads_are_never_renames(box: Box, corpus: Path) -> None:
     second = path.rename(path.with_name("second.md"))
     summary = box.ingest(second, renames=False)
     assert (summary.renamed, summary.indexed) == (0, 1)
-    assert len(canonical(box.data)) == len(
-        [
-            "first.md",
-            "second.md",
-            "collections",
-            "files",
-            "journal",
-            "vectors",
-            "sentences",
-        ]
-    )
+    names = ("first.md", "second.md", "collections", "files", "journal", "vectors", "sentences")
+    assert len(canonical(box.data)) == len(names)
 
 
 def test_a_changed_part_of_a_long_document_is_embedded_alone(box: Box, corpus: Path) -> None:
@@ -263,10 +254,6 @@ def test_a_file_that_is_put_back_while_it_was_half_written(
     path = corpus / "notes.jsonl"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("walrus", "seal") * 1, encoding="utf-8")
-
-    def stop(stage: str) -> None:
-        if stage == "indexed.after":
-            raise KeyboardInterrupt
 
     with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
         patched.setattr(faults_of_core, "watch", stop)

@@ -12,16 +12,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from loading import LIMITS
 
 from ingest.discover import SourceFile
-from ingest.loaders.limits import LoadLimits
 from ingest.sandbox.pool import ParserProcess, Sandbox
 from ingest.types import Loaded, LoadFailure, ParsedDocument
 from ingest.usable import load
 
-LIMITS = LoadLimits(
-    max_file_mb=4, max_pages=20, max_characters=100_000, timeout_s=20, memory_mb=1024
-)
 MANY = 6_000
 
 

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
-from core.errors import OperatorError
 from ingest.chunkers.chunkers import SentenceChunker
 from ingest.chunkers.packing import ChunkSpan
 from ingest.enrich import split_document
@@ -129,11 +128,6 @@ def test_repeated_chunks_are_dropped() -> None:
     assert [chunk.text for chunk in chunks] == ["Same footer.", "Body text."]
 
 
-def test_empty_blocks_give_nothing() -> None:
-    assert split() == []
-    assert split(Block(text=""), Block(text=" \n"), Block(text="\t", kind="code")) == []
-
-
 @pytest.mark.parametrize("kind", ["text", "code", "table", "record", "annotation"])
 @pytest.mark.parametrize("word", ["abcdefghij" * 5000, "漢字" * 25_000])
 def test_one_huge_word(kind: BlockKind, word: str) -> None:
@@ -143,65 +137,12 @@ def test_one_huge_word(kind: BlockKind, word: str) -> None:
     assert set("".join(chunk.text for chunk in chunks)) == set(text)
 
 
-@pytest.mark.parametrize(("size", "overlap"), [(0, 0), (-5, 0), (10, 10), (10, -1), (10, 20)])
-def test_impossible_sizes_are_refused(size: int, overlap: int) -> None:
-    with pytest.raises(OperatorError, match="chunk_size"):
-        split(Block(text="x"), size=size, overlap=overlap)
-
-
 TEXTS = st.text(
     alphabet=st.one_of(
-        st.sampled_from("abcXYZ .!?\n\n|:-#г中文。，Д😀\u200d\u0301"),
-        st.characters(codec="utf-8"),
+        st.sampled_from("abcXYZ .!?\n\n|:-#г中文。，Д😀\u200d\u0301"), st.characters(codec="utf-8")
     ),
     max_size=300,
 )
-BLOCKS = st.lists(
-    st.builds(
-        Block,
-        text=TEXTS,
-        kind=st.sampled_from(["text", "code", "table", "annotation", "record"]),
-        section=st.sampled_from(["", "A", "A › B", "C"]),
-        page=st.sampled_from([None, 1, 2]),
-    ),
-    max_size=5,
-)
-
-
-@settings(max_examples=examples(150), deadline=None, derandomize=True)
-@given(BLOCKS, st.integers(1, 90), st.integers(0, 60))
-def test_chunks_are_bounded_and_lose_nothing(blocks: list[Block], size: int, overlap: int) -> None:
-    overlap = min(overlap, size - 1)
-    chunks = split(*blocks, size=size, overlap=overlap)
-    assert chunks == split(*blocks, size=size, overlap=overlap)
-    for chunk in chunks:
-        bound = 4 * size if chunk.kind in ("annotation", "record") else size
-        assert chunk.text.strip()
-        assert len(chunk.text) <= bound
-    assert len({chunk.text for chunk in chunks}) == len(chunks)
-    everything = set().union(*(squeeze(chunk.text) for chunk in chunks)) if chunks else set()
-    assert everything == {c for block in blocks for c in squeeze(block.text)}
-
-
-@settings(max_examples=examples(100), deadline=None, derandomize=True)
-@given(
-    st.lists(st.characters(codec="utf-8"), unique=True, max_size=200),
-    st.sampled_from(["text", "code", "table", "annotation", "record"]),
-    st.integers(1, 40),
-    st.integers(0, 30),
-)
-def test_chunks_follow_the_text_without_a_gap(
-    characters: list[str], kind: BlockKind, size: int, overlap: int
-) -> None:
-    # No character comes twice but spaces, so each chunk has one place.
-    text = "".join(c if n % 5 else f". {c}" if c != "." else " " for n, c in enumerate(characters))
-    place = start = 0
-    for chunk in split(Block(text=text, kind=kind), size=size, overlap=min(overlap, size - 1)):
-        start = text.find(chunk.text, start)
-        assert start >= 0
-        assert set(text[place:start]) <= {".", *(c for c in text if c.isspace())}
-        place = max(place, start + len(chunk.text))
-    assert not text[place:].strip(" .") or not text[place:].strip()
 
 
 @settings(max_examples=examples(150), deadline=None, derandomize=True)

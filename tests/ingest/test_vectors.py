@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
-from fakes import FakeEmbedder, write_rows
+from behind import rows as rows_of
+from fakes import FakeEmbedder, document, write_rows
 
 from core.settings import Settings
 from ingest.enrich import embedded_parts
 from ingest.vectors import EmbeddingInput, embed_missing, passage_vectors
 from models.embeddings import Embedder, SpanEmbedder
 from models.loading import open_embedder
-from stores.sqlite.catalogue import Collection
-from stores.sqlite.rows import DocumentRow
-from stores.store import Store, parts
+from stores.store import Store
 
 TWO = "The harbour is closed in winter. A pilot costs forty crowns."
 
@@ -76,27 +73,16 @@ def test_a_model_without_spans_gives_vectors_of_passages_only() -> None:
     assert embedded.sentences == {}
 
 
-def test_a_rebuild_adds_the_sentences_that_an_older_version_did_not_keep(
-    tmp_path, model, build: Callable[[Collection, str, str], DocumentRow]
-) -> None:
+def test_a_rebuild_adds_the_sentences_that_an_older_version_did_not_keep(tmp_path, model) -> None:
     settings = Settings(data=tmp_path / "data")
     with Store(settings, model.model_id, create=True) as store:
         collection = store.intake.open_collection("acme", "main", None)
-        rows = [build(collection, "a", TWO), build(collection, "b", "Only one.")]
+        texts = {"a": TWO, "b": "Only one."}
+        rows = [document(collection, name, text, title=name) for name, text in texts.items()]
         hashes = [chunk.content_hash for row in rows for chunk in row.chunks]
         vectors = dict(zip(hashes, model.embed_documents([TWO, "Only one."]), strict=True))
         write_rows(store, collection, rows, model.model_id, vectors)
         assert embed_missing(store.intake, model, 10, lambda done, total: None) == 2
-        connection = parts(store).database.read()
-        sizes = dict(
-            connection.execute("SELECT content_hash, length(vectors) FROM sentence_vectors")
-        )
+        sizes = dict(rows_of(store, "SELECT content_hash, length(vectors) FROM sentence_vectors"))
         assert sizes == {hashes[0]: 2 * model.dimension, hashes[1]: 0}
         assert embed_missing(store.intake, model, 10, lambda done, total: None) == 0
-
-
-@pytest.fixture
-def build() -> Callable[[Collection, str, str], DocumentRow]:
-    from fakes import document
-
-    return lambda collection, name, text: document(collection, name, text, title=name)

@@ -1,4 +1,4 @@
-"""ZIP containers that lie about themselves are refused by the rule they break."""
+"""ZIP and XML that lie, read files, call out or grow without end are refused by their rule."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ import warnings
 import zipfile
 from pathlib import Path
 
+import loading
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import DocumentError
-from ingest.loaders.limits import LoadLimits
+from ingest.loaders.web.xml_tree import check_xml, parse_xml
 from ingest.loaders.zip_safe import SafeZip, ZipBudget
 
-LIMITS = LoadLimits(
-    max_file_mb=4, max_pages=20, max_characters=100_000, timeout_s=20, memory_mb=1024,
-    zip_entries=20, zip_total_mb=4, zip_ratio=100,
-)  # fmt: skip
+LIMITS = loading.LIMITS.model_copy(update={"zip_entries": 20, "zip_total_mb": 4, "zip_ratio": 100})
 
 
 def packed(*members: tuple[str | zipfile.ZipInfo, bytes]) -> bytes:
@@ -156,3 +154,54 @@ def test_damage_is_always_a_document_error(at: int, value: int) -> None:
                 container.read(name)
     except DocumentError as error:
         assert "\n" not in error.rule
+
+
+LAUGHS = "<!DOCTYPE l [<!ENTITY a 'ha'>" + "".join(
+    f"<!ENTITY {name} '{f'&{before};' * 10}'>"
+    for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+HOSTILE = {
+    "laughs": LAUGHS + "]><l>&i;</l>",
+    "file": '<!DOCTYPE r [<!ENTITY x SYSTEM "file:///etc/passwd">]><r>&x;</r>',
+    "net": '<!DOCTYPE r [<!ENTITY x PUBLIC "p" "http://127.0.0.1:9/x">]><r>&x;</r>',
+    "parameter": '<!DOCTYPE r [<!ENTITY % x SYSTEM "http://127.0.0.1:9/x"> %x;]><r/>',
+    "quadratic": f"<!DOCTYPE r [<!ENTITY x '{'x' * 999}'>]><r>{'&x;' * 999}</r>",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_entities_are_refused(name: str, encoding: str) -> None:
+    data = HOSTILE[name].encode(encoding)
+    for read, hostile in ((parse_xml, data), (check_xml, [data])):
+        with pytest.raises(DocumentError, match="declares entities"):
+            read(hostile)
+
+
+def test_a_plain_doctype_is_read_over() -> None:
+    data = b'<!DOCTYPE html PUBLIC "x" "http://127.0.0.1:9/x.dtd"><html>text</html>'
+    assert parse_xml(data).text == "text"
+    check_xml([data])
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "windows-1251", "koi8-r", "utf-16"])
+def test_encodings(encoding: str) -> None:
+    text = f"<?xml version='1.0' encoding='{encoding}'?><a>книга</a>"
+    assert parse_xml(text.encode(encoding)).text == "книга"
+
+
+def test_encodings_of_several_bytes_and_wrong_ones() -> None:
+    assert (
+        parse_xml("<?xml version='1.0' encoding='gb18030'?><a>书</a>".encode("gb18030")).text
+        == "书"
+    )
+    assert parse_xml(b"<?xml version='1.0' encoding='utf-16'?><a>x</a>").text == "x"
+    with pytest.raises(DocumentError, match="not well formed"):
+        parse_xml(b"<?xml version='1.0' encoding='nonsense'?><a>x</a>")
+
+
+@pytest.mark.parametrize("data", [b"", b"<a>", b"text", b"<a>&b;</a>", b"\xff\xfe\x00"])
+def test_what_is_no_xml(data: bytes) -> None:
+    with pytest.raises(DocumentError, match="not well formed"):
+        parse_xml(data)
+    check_xml([data])

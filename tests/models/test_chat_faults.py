@@ -7,14 +7,13 @@ import socket
 import threading
 import time
 import tracemalloc
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from stub_llm import MODEL, Connection, read_request, stub_llm
 
-from core.budget import Ledger, opened_ledger
+from core.budget import Ledger
 from core.errors import ModelError
 from core.settings import Settings
 from models.chat import running
@@ -40,12 +39,6 @@ SHORT = {"llm_first_token_seconds": 1, "llm_gap_seconds": 1}  # where lateness i
 LATE = 20  # seconds: only a deadline that is not kept takes so long, since stubs hang for 30
 
 
-@pytest.fixture
-def ledger() -> Iterator[Ledger]:
-    with opened_ledger(Ledger(time.monotonic() + 60, 100_000, owner="ann")) as opened:
-        yield opened
-
-
 def chat_at(url: str, **settings: object) -> GuardedChat:
     return server_chat(Settings(**{"llm_url": url, "llm_retries": 0, **AMPLE, **settings}), CAN, "")
 
@@ -55,44 +48,25 @@ def ask(chat: GuardedChat) -> ChatReply:
         return chat.complete(REQUEST, verb="grade")
 
 
+FAULTS: dict[tuple[type[ModelError], str | None], str] = {
+    (ModelTimeout, "timeout"): ("silent headers_only slow_first_token gap drip comments drip_head"),
+    (ModelUnavailable, "unavailable"): (
+        "dies dies_in_chunk resets hangs_up broken loading busy wrong_key not_found redirect"
+    ),
+    (ModelReplyError, "invalid"): (
+        "bad_text bad_request error_event empty malformed_json malformed_http deep_json compressed"
+    ),
+    (ModelError, None): (
+        "no_events malformed_sse choices_null choices_text delta_text content_number no_object"
+        " usage_text"
+    ),
+    (ModelOverflow, "overflow"): "overflow",
+}
+
+
 @pytest.mark.parametrize(
-    ("behaviour", "error", "outcome"),
-    [
-        ("silent", ModelTimeout, "timeout"),
-        ("headers_only", ModelTimeout, "timeout"),
-        ("slow_first_token", ModelTimeout, "timeout"),
-        ("gap", ModelTimeout, "timeout"),
-        ("drip", ModelTimeout, "timeout"),
-        ("comments", ModelTimeout, "timeout"),
-        ("drip_head", ModelTimeout, "timeout"),
-        ("dies", ModelUnavailable, "unavailable"),
-        ("dies_in_chunk", ModelUnavailable, "unavailable"),
-        ("resets", ModelUnavailable, "unavailable"),
-        ("hangs_up", ModelUnavailable, "unavailable"),
-        ("broken", ModelUnavailable, "unavailable"),
-        ("loading", ModelUnavailable, "unavailable"),
-        ("busy", ModelUnavailable, "unavailable"),
-        ("wrong_key", ModelUnavailable, "unavailable"),
-        ("not_found", ModelUnavailable, "unavailable"),
-        ("redirect", ModelUnavailable, "unavailable"),
-        ("bad_text", ModelReplyError, "invalid"),
-        ("bad_request", ModelReplyError, "invalid"),
-        ("error_event", ModelReplyError, "invalid"),
-        ("empty", ModelReplyError, "invalid"),
-        ("no_events", ModelError, None),
-        ("malformed_sse", ModelError, None),
-        ("malformed_json", ModelReplyError, "invalid"),
-        ("malformed_http", ModelReplyError, "invalid"),
-        ("choices_null", ModelError, None),
-        ("choices_text", ModelError, None),
-        ("delta_text", ModelError, None),
-        ("content_number", ModelError, None),
-        ("no_object", ModelError, None),
-        ("deep_json", ModelReplyError, "invalid"),
-        ("usage_text", ModelError, None),
-        ("compressed", ModelReplyError, "invalid"),
-        ("overflow", ModelOverflow, "overflow"),
-    ],
+    ("error", "outcome", "behaviour"),
+    [(*kind, behaviour) for kind, listed in FAULTS.items() for behaviour in listed.split()],
 )
 def test_a_fault_ends_typed_recorded_and_with_its_connection_closed(
     behaviour: str, error: type[ModelError], outcome: str | None, ledger: Ledger
@@ -182,26 +156,25 @@ def test_the_run_ends_its_calls(ledger: Ledger) -> None:
         assert stub.closed()
 
 
-@pytest.mark.parametrize("behaviour", ["silent", "gap", "comments"])
-def test_a_caller_who_gives_up_closes_the_connection(behaviour: str, ledger: Ledger) -> None:
+@pytest.mark.parametrize(
+    ("behaviour", "error"),
+    [
+        *((behaviour, ModelCancelled) for behaviour in ("silent", "gap", "comments")),
+        ("silent", KeyboardInterrupt),
+    ],
+)
+def test_a_caller_who_gives_up_or_interrupts_closes_the_connection(
+    behaviour: str, error: type[BaseException], ledger: Ledger
+) -> None:
+    def cancelled() -> bool:
+        if stub.requests and error is KeyboardInterrupt:
+            raise error
+        return bool(stub.requests)
+
     with stub_llm(behaviour) as stub:
-        ledger.cancelled = lambda: bool(stub.requests)
-        with pytest.raises(ModelCancelled):
+        ledger.cancelled = cancelled
+        with pytest.raises(error):
             ask(chat_at(stub.url, llm_first_token_seconds=30, llm_gap_seconds=30))
-        assert stub.closed()
-    assert ledger.calls[0].outcome == "cancelled"
-
-
-def test_an_interruption_closes_the_connection(ledger: Ledger) -> None:
-    def interrupt() -> bool:
-        if stub.requests:
-            raise KeyboardInterrupt
-        return False
-
-    ledger.cancelled = interrupt
-    with stub_llm("silent") as stub:
-        with pytest.raises(KeyboardInterrupt):
-            ask(chat_at(stub.url, llm_first_token_seconds=30))
         assert stub.closed()
     assert ledger.calls[0].outcome == "cancelled"
 
@@ -211,11 +184,7 @@ def test_an_interruption_closes_the_connection(ledger: Ledger) -> None:
     [("gigabyte_line", 8_000_000, 50_000_000), ("empty_chunks", 300_000, 3_000_000)],
 )
 def test_a_flood_is_cut_before_it_fills_the_memory(
-    behaviour: str,
-    reply_bytes: int,
-    memory: int,
-    ledger: Ledger,
-    monkeypatch: pytest.MonkeyPatch,
+    behaviour: str, reply_bytes: int, memory: int, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(running, "REPLY_BYTES", reply_bytes)
     with stub_llm("good") as stub:
@@ -233,22 +202,20 @@ def test_a_flood_is_cut_before_it_fills_the_memory(
     assert peak < memory
 
 
-def test_an_infinite_stream_is_cut_at_max_tokens(ledger: Ledger) -> None:
-    with stub_llm("infinite") as stub:
+@pytest.mark.parametrize(
+    ("behaviour", "outcome"),
+    [("infinite", "length"), ("length", "length"), ("repeats", "repeated")],
+)
+def test_a_reply_that_goes_on_or_was_cut_is_said(
+    behaviour: str, outcome: str, ledger: Ledger
+) -> None:
+    with stub_llm(behaviour) as stub:
         reply = ask(chat_at(stub.url))
         assert stub.closed()
-    assert reply.finish == "length"
-    assert reply.text.startswith("1 2 3")
-    assert ledger.calls[0].outcome == "length"
-    assert ledger.calls[0].completion_tokens == REQUEST.max_tokens + 1
-
-
-def test_a_reply_that_repeats_itself_is_cut(ledger: Ledger) -> None:
-    with stub_llm("repeats") as stub:
-        reply = ask(chat_at(stub.url))
-        assert stub.closed()
-    assert reply.finish == "repeated"
-    assert ledger.calls[0].outcome == "repeated"
+    assert reply.finish == ledger.calls[0].outcome == outcome
+    if behaviour == "infinite":
+        assert reply.text.startswith("1 2 3")
+        assert ledger.calls[0].completion_tokens == REQUEST.max_tokens + 1
 
 
 def test_a_stream_is_read_with_its_usage_and_max_tokens_is_sent(ledger: Ledger) -> None:
@@ -291,12 +258,6 @@ def test_thinking_that_the_server_parts_from_the_text_is_kept_apart(ledger: Ledg
     with stub_llm(only_think) as stub, contextlib.closing(chat_at(stub.url)) as chat:
         reply = chat.complete(replace(REQUEST, schema=schema), verb="grade")
     assert reply.text == '{"grade": 2}'
-
-
-def test_the_server_says_that_it_was_cut(ledger: Ledger) -> None:
-    with stub_llm("length") as stub:
-        assert ask(chat_at(stub.url)).finish == "length"
-    assert ledger.calls[0].outcome == "length"
 
 
 def test_no_proxy_is_used_for_this_machine(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:

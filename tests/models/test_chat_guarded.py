@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -33,27 +33,14 @@ def asked(text: str = "Hello?", **values: object) -> ChatRequest:
     return ChatRequest((Message("user", text),), **{"max_tokens": 64, **values})  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def ledger() -> Iterator[Ledger]:
-    with opened_ledger(Ledger(time.monotonic() + 60, 100_000)) as opened:
-        yield opened
-
-
-def test_a_reply_is_returned_and_recorded(ledger: Ledger) -> None:
-    chat = scripted_chat(['{"grade": 3}'])
-    assert chat.complete(asked(schema=SCHEMA), verb="grade").text == '{"grade": 3}'
-    (call,) = ledger.calls
-    assert (call.verb, call.outcome, call.reply) == ("grade", "ok", '{"grade": 3}')
-    assert call.prompt_hash == prompt_hash(asked(schema=SCHEMA))
-    assert call.prompt_tokens > 0 and call.completion_tokens > 0
-    assert ledger.spent == call.prompt_tokens + call.completion_tokens
-
-
 def test_the_hash_tells_messages_and_schemas_apart() -> None:
     hashes = {prompt_hash(asked()), prompt_hash(asked("Bye")), prompt_hash(asked(schema=SCHEMA))}
     assert len(hashes) == 3
     assert all(len(found) == 16 for found in hashes)
     assert prompt_hash(asked()) == prompt_hash(asked(max_tokens=5))
+    with opened_ledger(Ledger(time.monotonic() + 60, 100_000)) as opened:
+        scripted_chat(["{}"]).complete(asked(schema=SCHEMA), verb="grade")
+    assert opened.calls[0].prompt_hash == prompt_hash(asked(schema=SCHEMA))
 
 
 @pytest.mark.parametrize(
@@ -96,10 +83,8 @@ def test_room_is_what_prompt_and_reply_leave(ledger: Ledger) -> None:
     chat = scripted_chat([])
     assert chat.room(asked(max_tokens=64)) - chat.room(asked(max_tokens=164)) == 100
     least = chat.room(asked())
-    assert (
-        scripted_chat([], SCRIPTED.model_copy(update={"context": 32_768 - least})).room(asked())
-        == 0
-    )
+    full = SCRIPTED.model_copy(update={"context": 32_768 - least})
+    assert scripted_chat([], full).room(asked()) == 0
 
 
 def test_the_runs_tokens_lower_max_tokens_and_then_end_the_calls(ledger: Ledger) -> None:
@@ -219,8 +204,8 @@ def test_half_a_surrogate_pair_can_be_recorded(ledger: Ledger) -> None:
     assert "half ?" in ledger.calls[0].model_dump_json()
 
 
-def test_what_a_caller_said_is_never_kept_by_the_server() -> None:
-    """Neither a question nor a repair, whose dialogue holds it, is part of what is saved."""
+def kept_of(requests: Sequence[tuple[str, ChatRequest]]) -> list[list[str]]:
+    """Return what a server is told to keep of the requests of owners."""
     held: list[list[str]] = []
 
     class Keeping(ScriptedLlm):
@@ -228,30 +213,27 @@ def test_what_a_caller_said_is_never_kept_by_the_server() -> None:
             held.append([one.text for one in messages])
             return True
 
-    chat = scripted_chat(["one", "two"], PINNED)
-    chat.llm = Keeping(messages=iter(["one", "two"]))
-    asked = ChatRequest((Message("system", "Rules."), Message("user", "SECRET")), 50, static=1)
-    repair = replace(
-        asked, messages=(*asked.messages, Message("assistant", "x"), asked.messages[1])
-    )
-    for owner, request in (("ann", asked), ("bob", repair)):
+    chat = scripted_chat([], PINNED)
+    chat.llm = Keeping(messages=iter("12345"))
+    for owner, request in requests:
         with opened_ledger(Ledger(time.monotonic() + 20, 10_000, owner)):
             chat.complete(request, verb="answer")
-    assert held == [["Rules."], ["Rules."]]
+    return held
+
+
+def static(kind: str, text: str) -> ChatRequest:
+    return ChatRequest((Message("system", kind), Message("user", text)), 50, static=1)
+
+
+def test_what_a_caller_said_is_never_kept_by_the_server() -> None:
+    """Neither a question nor a repair, whose dialogue holds it, is part of what is saved."""
+    asked = static("Rules.", "SECRET")
+    said = (*asked.messages, Message("assistant", "x"), asked.messages[1])
+    requests = [("ann", asked), ("bob", replace(asked, messages=said))]
+    assert kept_of(requests) == [["Rules."], ["Rules."]]
 
 
 def test_a_slot_is_given_what_each_kind_of_prompt_begins_with() -> None:
-    held: list[str] = []
-
-    class Keeping(ScriptedLlm):
-        def hold_prefix(self, slot: int, messages: list[BaseMessage]) -> bool:
-            held.append(messages[0].text)
-            return True
-
-    chat = scripted_chat([], PINNED)
-    chat.llm = Keeping(messages=iter("12345"))
-    for kind in ("Choose.", "Answer.", "Answer.", "Choose.", "Choose."):
-        asked = ChatRequest((Message("system", kind), Message("user", "What?")), 50, static=1)
-        with opened_ledger(Ledger(time.monotonic() + 20, 10_000, "ann")):
-            chat.complete(asked, verb="answer")
-    assert held == ["Choose.", "Answer.", "Choose."]
+    kinds = ("Choose.", "Answer.", "Answer.", "Choose.", "Choose.")
+    held = kept_of([("ann", static(kind, "What?")) for kind in kinds])
+    assert held == [["Choose."], ["Answer."], ["Choose."]]

@@ -86,8 +86,7 @@ def test_a_schema_that_is_obeyed_once_only_is_not_enforced(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("thinks", "switches"),
-    [("none", True), ("switch", True), ("always", True), ("refuses", False)],
+    ("thinks", "switches"), [("none", True), ("switch", True), ("always", True), ("refuses", False)]
 )
 def test_thinking_is_seen(thinks: str, switches: bool, tmp_path: Path) -> None:
     with stub_llm(Model(("json_schema",), thinks)) as stub:

@@ -10,7 +10,9 @@ import pytest
 from models.chat.turns import Turns
 from models.chat.types import ModelCancelled, RunTimeout, ServerBusy
 
-LATE = 60.0
+
+def late() -> float:
+    return time.monotonic() + 60
 
 
 def never() -> bool:
@@ -22,7 +24,7 @@ def waiters(turns: Turns, owners: list[str]) -> tuple[list[threading.Thread], li
     order: list[str] = []
 
     def call(owner: str) -> None:
-        with turns.taken(owner, time.monotonic() + LATE, never):
+        with turns.taken(owner, late(), never):
             order.append(owner)
 
     threads = []
@@ -37,7 +39,7 @@ def waiters(turns: Turns, owners: list[str]) -> tuple[list[threading.Thread], li
 def test_fifty_calls_of_one_keep_nine_others_waiting_for_one_each() -> None:
     turns = Turns(1, 64)
     others = [f"user {n}" for n in range(9)]
-    with turns.taken("flood", time.monotonic() + LATE, never):
+    with turns.taken("flood", late(), never):
         threads, order = waiters(turns, ["flood"] * 50 + others)
     for thread in threads:
         thread.join(60)
@@ -53,7 +55,7 @@ def test_no_more_run_at_once_than_there_are_places() -> None:
 
     def call(owner: str) -> None:
         nonlocal running, most
-        with turns.taken(owner, time.monotonic() + LATE, never):
+        with turns.taken(owner, late(), never):
             with lock:
                 running += 1
                 most = max(most, running)
@@ -71,12 +73,9 @@ def test_no_more_run_at_once_than_there_are_places() -> None:
 
 def test_a_full_queue_is_said_at_once() -> None:
     turns = Turns(1, 2)
-    with turns.taken("a", time.monotonic() + LATE, never):
+    with turns.taken("a", late(), never):
         threads, _ = waiters(turns, ["b", "c"])
-        with (
-            pytest.raises(ServerBusy, match="too many calls"),
-            turns.taken("d", time.monotonic() + LATE, never),
-        ):
+        with pytest.raises(ServerBusy, match="too many calls"), turns.taken("d", late(), never):
             pass
     for thread in threads:
         thread.join(60)
@@ -85,29 +84,23 @@ def test_a_full_queue_is_said_at_once() -> None:
 
 def test_waiting_ends_with_the_run_or_its_caller() -> None:
     turns = Turns(1, 2)
-    with turns.taken("a", time.monotonic() + LATE, never):
+    with turns.taken("a", late(), never):
         with pytest.raises(RunTimeout), turns.taken("b", time.monotonic() + 0.05, never):
             pass
-        with (
-            pytest.raises(ModelCancelled),
-            turns.taken("b", time.monotonic() + LATE, lambda: True),
-        ):
+        with pytest.raises(ModelCancelled), turns.taken("b", late(), lambda: True):
             pass
     assert (turns._free, turns._waiting, turns._granted) == (1, {}, set())
 
 
 def test_without_places_nobody_waits() -> None:
     turns = Turns(0, 0)
-    with (
-        turns.taken("a", time.monotonic(), never),
-        turns.taken("a", time.monotonic(), never),
-    ):
+    with turns.taken("a", time.monotonic(), never), turns.taken("a", time.monotonic(), never):
         pass
 
 
 def test_a_call_that_fails_gives_its_place_back() -> None:
     turns = Turns(1, 2)
-    with pytest.raises(ValueError), turns.taken("a", time.monotonic() + LATE, never):
+    with pytest.raises(ValueError), turns.taken("a", late(), never):
         raise ValueError
-    with turns.taken("a", time.monotonic() + LATE, never):
+    with turns.taken("a", late(), never):
         pass

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tiny_models import embedder_of
 
 from core.errors import ModelError
 from models.embedded import CARRIERS, EMBEDDED, PACKED, embedded_folder
-from models.embeddings import load_embedder
 
 
 @pytest.fixture
@@ -23,11 +23,9 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def line(tmp_path: Path, backend: str = "auto") -> str:
+def line(tmp_path: Path) -> str:
     with pytest.raises(ModelError) as raised:
-        load_embedder(
-            EMBEDDED, cache_dir=tmp_path / "cache", threads=1, batch_size=1, backend=backend
-        )
+        embedder_of(EMBEDDED, tmp_path / "cache")
     said = str(raised.value)
     assert "\n" not in said
     return said

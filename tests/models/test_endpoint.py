@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from embedding_endpoints import EndpointServer
+from tiny_models import embedder_of
 
 from core.errors import ModelError
-from models.embeddings import Embedder, load_embedder
+from models.embeddings import Embedder
 
 
 @pytest.fixture
@@ -18,9 +18,8 @@ def server(embedding_endpoint: EndpointServer) -> EndpointServer:
     return embedding_endpoint
 
 
-def opened(server: EndpointServer, tmp_path: Path, **values: Any) -> Embedder:
-    given = {"cache_dir": tmp_path, "threads": 1, "batch_size": 2, **values}
-    return load_embedder(server.url, **given)
+def opened(server: EndpointServer, tmp_path: Path) -> Embedder:
+    return embedder_of(server.url, tmp_path)
 
 
 def test_texts_are_sent_in_batches_under_the_prompts_of_the_model(
@@ -65,5 +64,5 @@ def test_a_server_that_fails_or_is_away_is_one_line(server: EndpointServer, tmp_
     with pytest.raises(ModelError, match="one row per text"):
         embedder.embed_documents(["a", "b"])
     with pytest.raises(ModelError, match="See whether the endpoint runs") as raised:
-        load_embedder("http://127.0.0.1:9", cache_dir=tmp_path, threads=1, batch_size=2)
+        embedder_of("http://127.0.0.1:9", tmp_path)
     assert "\n" not in str(raised.value)

@@ -137,11 +137,7 @@ def test_a_server_that_does_not_run(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("url", "port"),
-    [
-        ("http://localhost:8020/v1", 8020),
-        ("http://127.0.0.1:9/v1", 9),
-        ("http://[::1]:81", 81),
-    ],
+    [("http://localhost:8020/v1", 8020), ("http://127.0.0.1:9/v1", 9), ("http://[::1]:81", 81)],
 )
 def test_a_url_of_this_machine(url: str, port: int) -> None:
     assert port_of(url) == port

@@ -86,36 +86,26 @@ def test_what_is_no_file(where: str, tmp_path: Path) -> None:
         read_gguf(tmp_path / where)
 
 
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_tiny_gguf(tmp_path_factory.mktemp("cut") / "whole.gguf")
+
+
 @given(share=st.floats(0, 1, exclude_max=True))
-def test_a_file_cut_anywhere_is_told(
-    share: float, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.getbasetemp() / "cut"
-    folder.mkdir(exist_ok=True)
-    whole = folder / "whole.gguf"
-    if not whole.exists():
-        write_tiny_gguf(whole)
-    data = whole.read_bytes()
-    cut = folder / "cut.gguf"
+def test_a_file_cut_anywhere_is_told(share: float, whole: Path) -> None:
+    data, cut = whole.read_bytes(), whole.with_name("cut.gguf")
     cut.write_bytes(data[: int(share * len(data))])
     with pytest.raises(ModelError):
         read_gguf(cut)
 
 
 @given(at=st.integers(4, 2000), byte=st.integers(0, 255))
-def test_a_damaged_header_never_breaks_the_reader(
-    at: int, byte: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    folder = tmp_path_factory.getbasetemp() / "cut"
-    folder.mkdir(exist_ok=True)
-    whole = folder / "whole.gguf"
-    if not whole.exists():
-        write_tiny_gguf(whole)
-    data = bytearray(whole.read_bytes())
+def test_a_damaged_header_never_breaks_the_reader(at: int, byte: int, whole: Path) -> None:
+    data, damaged = bytearray(whole.read_bytes()), whole.with_name("damaged.gguf")
     data[at] = byte
-    (folder / "damaged.gguf").write_bytes(data)
+    damaged.write_bytes(data)
     try:
-        read_gguf(folder / "damaged.gguf")
+        read_gguf(damaged)
     except CarrelError as error:
         assert "damaged.gguf" in str(error)
 

@@ -58,6 +58,11 @@ def quiet(stage: str, done: int, total: int) -> None:
     pass
 
 
+def begun(folder: Path, data: bytes) -> None:
+    """Leave a part of the file, as an interrupted pull does."""
+    (folder / f"{FILE}.{DIGEST[:12]}.part").write_bytes(data)
+
+
 def partials(folder: Path) -> list[Path]:
     return list(folder.glob("*.part"))
 
@@ -108,16 +113,14 @@ def test_an_interrupted_pull_is_resumed_by_the_next(hub: StubHub, tmp_path: Path
 
 
 def test_a_hub_that_sends_no_parts_sends_the_whole(hub: StubHub, tmp_path: Path) -> None:
-    partial = tmp_path / f"{FILE}.{DIGEST[:12]}.part"
-    partial.write_bytes(b"x" * 100)
+    begun(tmp_path, b"x" * 100)
     hub.ranges = False
     assert pull_chat_model(card(), tmp_path, quiet).sha256 == DIGEST
     assert hub.sent == len(DATA)
 
 
 def test_a_damaged_partial_file_is_found_and_thrown_away(hub: StubHub, tmp_path: Path) -> None:
-    partial = tmp_path / f"{FILE}.{DIGEST[:12]}.part"
-    partial.write_bytes(b"x" * 100)
+    begun(tmp_path, b"x" * 100)
     with pytest.raises(ModelError, match=DIGEST) as error:
         pull_chat_model(card(), tmp_path, quiet)
     found = hashlib.sha256(b"x" * 100 + DATA[100:]).hexdigest()
@@ -127,8 +130,7 @@ def test_a_damaged_partial_file_is_found_and_thrown_away(hub: StubHub, tmp_path:
 
 
 def test_a_partial_file_longer_than_the_file_begins_anew(hub: StubHub, tmp_path: Path) -> None:
-    partial = tmp_path / f"{FILE}.{DIGEST[:12]}.part"
-    partial.write_bytes(b"x" * (len(DATA) + 1))
+    begun(tmp_path, b"x" * (len(DATA) + 1))
     assert pull_chat_model(card(), tmp_path, quiet).sha256 == DIGEST
 
 
@@ -244,10 +246,8 @@ def embedder(repository: str = EMBEDDER, path: Path | None = None, **values: obj
 
 def test_an_embedder_is_fetched_without_pickles(hub: StubHub, hub_cache: Path) -> None:
     pulled = pull_snapshot(embedder(), quiet)
-    assert {path.name for path in pulled.path.parent.iterdir()} == {
-        "config.json",
-        "model.safetensors",
-    }
+    names = {path.name for path in pulled.path.parent.iterdir()}
+    assert names == {"config.json", "model.safetensors"}
     assert pulled.path.is_relative_to(hub_cache)
     found = embedder(path=pulled.path)
     assert verify_model(found, quiet).state == "ok"
@@ -266,13 +266,11 @@ def test_only_pickles_are_no_model(hub: StubHub, hub_cache: Path) -> None:
         pull_snapshot(embedder("acme/pickled"), quiet)
 
 
-def test_an_embedder_that_the_hub_lacks(hub: StubHub, hub_cache: Path) -> None:
+def test_an_embedder_that_the_hub_lacks_or_no_hub(hub: StubHub, hub_cache: Path) -> None:
     hub.status = 404
     with pytest.raises(HubError, match="404"):
         pull_snapshot(embedder("acme/none"), quiet)
-
-
-def test_a_page_that_is_no_hub(hub: StubHub, hub_cache: Path) -> None:
+    hub.status = 0
     hub.page = b"<html>Log in to the guest network</html>"
     with pytest.raises(HubError, match="no model hub"):
         pull_snapshot(embedder(), quiet)

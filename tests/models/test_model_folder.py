@@ -5,97 +5,66 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tiny_models import change_weights, embedder_of
 
 from core.errors import ModelError
-from models.embeddings import Embedder, load_embedder
+from models.embeddings import Embedder
 from models.folder import ModelFolder, find_folder
 
 Copy = Callable[..., Path]
 
 
 def load(folder: Path, cache: Path, backend: str = "auto") -> Embedder:
-    return load_embedder(str(folder), cache_dir=cache, threads=1, batch_size=4, backend=backend)
+    return embedder_of(folder, cache, backend=backend)
 
 
-def edit(path: Path, **values: object) -> None:
-    path.write_text(json.dumps(json.loads(path.read_text()) | values))
-
-
-def without_config(folder: Path) -> None:
-    (folder / "config.json").unlink()
-    (folder / "modules.json").unlink()
-
-
-def without_weights(folder: Path) -> None:
-    (folder / "model.safetensors").unlink()
-
-
-def corrupt_weights(folder: Path) -> None:
-    (folder / "model.safetensors").write_bytes(b"\xff" * 4096)
-
-
-def cut_weights(folder: Path) -> None:
-    path = folder / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-64])
-
-
-def bad_json(folder: Path) -> None:
-    (folder / "modules.json").write_text("[{")
-
-
-def list_for_config(folder: Path) -> None:
-    (folder / "config.json").write_text("[]")
-
-
-def foreign_module(folder: Path) -> None:
-    rows = json.loads((folder / "modules.json").read_text())
-    rows[0]["type"] = "custom_st.Transformer"
-    (folder / "modules.json").write_text(json.dumps(rows))
-    (folder / "custom_st.py").write_text("raise SystemExit('code of a model was run')")
-
-
-def foreign_architecture(folder: Path) -> None:
-    edit(
-        folder / "config.json",
-        architectures=["OwnBertModel"],
-        auto_map={"AutoModel": "own.OwnBertModel"},
-    )
-    (folder / "own.py").write_text("raise SystemExit('code of a model was run')")
-
-
-def bad_tokenizer(folder: Path) -> None:
-    (folder / "tokenizer.json").write_text('{"model": {}}')
-
-
-def other_pooling_width(folder: Path) -> None:
-    path = next(folder.glob("1_*/config.json"))
-    edit(path, embedding_dimension=24)
-
-
-DAMAGES = {
-    without_config: "needs config.json",
-    without_weights: "needs its weights",
-    corrupt_weights: "cannot be loaded",
-    cut_weights: "cannot be loaded",
-    bad_json: "must be JSON",
-    list_for_config: "must be JSON",
-    foreign_module: "program code is never run",
-    foreign_architecture: "program code is never run",
-    bad_tokenizer: "tokenizer.json cannot be read|cannot be loaded",
-    other_pooling_width: "declare 24 numbers",
+OWN = {"architectures": ["OwnBertModel"], "auto_map": {"AutoModel": "own.OwnBertModel"}}
+FOREIGN = [{"idx": 0, "name": "0", "path": "", "type": "custom_st.Transformer"}]
+RUNS = b"raise SystemExit('code of a model was run')"
+# What stands in files instead (a dict: changed in them, None: they are gone), and what is said.
+DAMAGES: dict[str, tuple[dict[str, Any], str]] = {
+    "no config": ({"config.json": None, "modules.json": None}, "needs config.json"),
+    "no weights": ({"model.safetensors": None}, "needs its weights"),
+    "corrupt weights": ({"model.safetensors": b"\xff" * 4096}, "cannot be loaded"),
+    "cut weights": ({"model.safetensors": -64}, "cannot be loaded"),
+    "bad JSON": ({"modules.json": b"[{"}, "must be JSON"),
+    "a list for a config": ({"config.json": b"[]"}, "must be JSON"),
+    "a foreign module": (
+        {"modules.json": json.dumps(FOREIGN).encode(), "custom_st.py": RUNS},
+        "program code is never run",
+    ),
+    "a foreign architecture": ({"config.json": OWN, "own.py": RUNS}, "program code is never run"),
+    "a bad tokenizer": (
+        {"tokenizer.json": b'{"model": {}}'},
+        "tokenizer.json cannot be read|cannot be loaded",
+    ),
+    "another width": ({"1_Pooling/config.json": {"embedding_dimension": 24}}, "declare 24 numbers"),
 }
 
 
+def damage(path: Path, content: Any) -> None:
+    if content is None:
+        path.unlink()
+    elif isinstance(content, int):
+        path.write_bytes(path.read_bytes()[:content])
+    elif isinstance(content, dict):
+        path.write_text(json.dumps(json.loads(path.read_text()) | content))
+    else:
+        path.write_bytes(content)
+
+
 @pytest.mark.parametrize("backend", ["auto", "torch"])
-@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
+@pytest.mark.parametrize(("files", "said"), DAMAGES.values(), ids=DAMAGES)
 def test_a_damaged_folder_is_one_line(
-    tiny_folder: Path, copy_of: Copy, tmp_path: Path, damage: Callable[[Path], None], backend: str
+    tiny_folder: Path, copy_of: Copy, tmp_path: Path, files: dict[str, Any], said: str, backend: str
 ) -> None:
     folder = copy_of(tiny_folder)
-    damage(folder)
-    with pytest.raises(ModelError, match=DAMAGES[damage]) as caught:
+    for name, content in files.items():
+        damage(folder / name, content)
+    with pytest.raises(ModelError, match=said) as caught:
         load(folder, tmp_path / "cache", backend)
     assert "\n" not in str(caught.value)
     assert caught.value.hint
@@ -104,12 +73,8 @@ def test_a_damaged_folder_is_one_line(
 def test_missing_tensors_are_never_filled_with_random_numbers(
     tiny_folder: Path, copy_of: Copy, tmp_path: Path
 ) -> None:
-    from safetensors.torch import load_file, save_file
-
     folder = copy_of(tiny_folder)
-    weights = load_file(folder / "model.safetensors")
-    weights.pop("encoder.layer.0.output.dense.weight")
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    change_weights(folder, lambda weights: weights.pop("encoder.layer.0.output.dense.weight"))
     for backend in ("auto", "onnx", "torch"):
         with pytest.raises(ModelError, match="weights are missing"):
             load(folder, tmp_path / "cache", backend)
@@ -120,13 +85,12 @@ def test_missing_tensors_are_never_filled_with_random_numbers(
 def test_vectors_without_direction_are_refused(
     tiny_folder: Path, copy_of: Copy, tmp_path: Path, value: float, backend: str
 ) -> None:
-    from safetensors.torch import load_file, save_file
+    def flat(weights: dict[str, Any]) -> None:
+        for part in ("weight", "bias"):
+            weights[f"encoder.layer.0.output.LayerNorm.{part}"].fill_(value)
 
     folder = copy_of(tiny_folder)
-    weights = load_file(folder / "model.safetensors")
-    for part in ("weight", "bias"):
-        weights[f"encoder.layer.0.output.LayerNorm.{part}"].fill_(value)
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    change_weights(folder, flat)
     with pytest.raises(ModelError, match=r"finite numbers|length 1"):
         load(folder, tmp_path / "cache", backend).embed_documents(["the harbour"])
 
@@ -200,15 +164,11 @@ def test_pooling_is_read_in_old_and_new_form(
     ],
 )
 def test_the_length_is_the_least_that_the_files_allow(
-    tmp_path: Path,
-    config: dict[str, object],
-    tokenizer: dict[str, object],
-    own: dict[str, object],
-    expected: int | None,
+    tmp_path: Path, config: dict[str, object], tokenizer: object, own: object, expected: int | None
 ) -> None:
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps(tokenizer))
-    (tmp_path / "sentence_bert_config.json").write_text(json.dumps(own))
+    files = {"config": config, "tokenizer_config": tokenizer, "sentence_bert_config": own}
+    for name, content in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
     assert ModelFolder(tmp_path, "x").max_tokens == expected
 
 
@@ -249,19 +209,13 @@ def test_a_pickle_runs_no_code(
     assert not (tmp_path / "was-run").exists()
 
 
-def test_a_bare_encoder_of_a_known_cls_model_is_refused(
+def test_a_bare_encoder_is_pooled_by_the_mean_where_it_is_not_known_otherwise(
     tiny_folder: Path, copy_of: Copy, tmp_path: Path
 ) -> None:
-    folder = copy_of(tiny_folder, "bge-small-en-v1.5")
-    (folder / "modules.json").unlink()
+    bare, known = copy_of(tiny_folder), copy_of(tiny_folder, "bge-small-en-v1.5")
+    for folder in (bare, known):
+        (folder / "modules.json").unlink()
+    found = load(bare, tmp_path / "cache", "onnx").embed_query("the harbour")
+    assert found @ load(tiny_folder, tmp_path / "cache").embed_query("the harbour") > 0.9999
     with pytest.raises(ModelError, match=r"pools by cls, which a folder says in modules\.json"):
-        load(folder, tmp_path / "cache")
-
-
-def test_a_bare_encoder_is_pooled_by_the_mean(
-    tiny_folder: Path, copy_of: Copy, tmp_path: Path
-) -> None:
-    folder = copy_of(tiny_folder)
-    (folder / "modules.json").unlink()
-    bare = load(folder, tmp_path / "cache", "onnx").embed_query("the harbour")
-    assert bare @ load(tiny_folder, tmp_path / "cache").embed_query("the harbour") > 0.9999
+        load(known, tmp_path / "cache")

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_models import change_weights, embedder_of
 
-from models.embeddings import Embedder, load_embedder
+from core.settings import Settings
+from models.embeddings import Embedder
 from models.folder import ModelFolder, Prompts, files_digest, prompts_of
 from models.table import find_card
 
 Copy = Callable[..., Path]
 
 
-def load(folder: Path, cache: Path, prompts: Prompts = Prompts()) -> Embedder:  # noqa: B008
-    return load_embedder(
-        str(folder), cache_dir=cache, threads=1, batch_size=4, prompts=prompts, backend="onnx"
-    )
+def load(folder: Path | str, cache: Path, prompts: Prompts = Prompts()) -> Embedder:  # noqa: B008
+    return embedder_of(folder, cache, prompts=prompts, backend="onnx")
 
 
 def folder_with(tmp_path: Path, own: dict[str, object] | None) -> ModelFolder:
@@ -31,6 +31,7 @@ def folder_with(tmp_path: Path, own: dict[str, object] | None) -> ModelFolder:
 SMALL = "multilingual-e5-small"
 E5 = ("query: ", "passage: ")
 SEARCH = ("search_query: ", "search_document: ")
+OWN = {"prompts": {"search_query": SEARCH[0], "search_document": SEARCH[1]}}
 STS = {"prompts": {"sts": "s: "}, "default_prompt_name": "sts"}
 
 
@@ -41,12 +42,7 @@ STS = {"prompts": {"sts": "s: "}, "default_prompt_name": "sts"}
         (None, SMALL, Prompts(), E5),
         ({"prompts": {"query": "", "document": ""}}, SMALL, Prompts(), E5),
         ({"prompts": {"query": "q: ", "document": ""}}, SMALL, Prompts(), ("q: ", "")),
-        (
-            {"prompts": {"search_query": SEARCH[0], "search_document": SEARCH[1]}},
-            None,
-            Prompts(),
-            SEARCH,
-        ),
+        (OWN, None, Prompts(), SEARCH),
         ({"prompts": {"query": "a ", "passage": "b "}}, None, Prompts(), ("a ", "b ")),
         (STS, None, Prompts(), ("s: ", "s: ")),
         (STS, "FRIDA", Prompts(), SEARCH),
@@ -81,24 +77,16 @@ def test_every_change_of_prompts_changes_the_name(tiny_folder: Path, model_cache
 
 
 def test_prompts_change_the_embedded_models_name_too(embedded: Embedder) -> None:
-    from core.settings import Settings
-
-    prompted = load_embedder(
-        "embedded", cache_dir=Settings().cache, threads=1, batch_size=4, prompts=Prompts("q: ")
-    )
+    prompted = embedder_of("embedded", Settings().cache, prompts=Prompts("q: "))
     assert prompted.model_id.startswith("multilingual-e5-small@")
     assert prompted.model_id != embedded.model_id
 
 
 def test_other_weights_have_another_name(tiny_folder: Path, copy_of: Copy, tmp_path: Path) -> None:
-    from safetensors.torch import load_file, save_file
-
     folder = copy_of(tiny_folder, "bert-mean-0")
     before = load(folder, tmp_path / "cache")
     assert before.model_id == load(tiny_folder, tmp_path / "cache").model_id
-    weights = load_file(folder / "model.safetensors")
-    weights["encoder.layer.0.output.dense.weight"] *= -1
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    change_weights(folder, lambda w: w["encoder.layer.0.output.dense.weight"].neg_())
     after = load(folder, tmp_path / "cache")
     assert after.model_id != before.model_id
     assert not np.allclose(after.embed_query("the harbour"), before.embed_query("the harbour"))

@@ -61,12 +61,9 @@ def test_the_backend_is_one_of_three() -> None:
 def test_a_session_gives_its_models_to_the_search(
     tiny_folder: Path, tiny_cross_encoder: Path, make_model, given
 ) -> None:
-    settings = Settings(
-        embedder=str(tiny_folder),
-        embedder_second=str(make_model("bert", "cls")),
-        reranker=str(tiny_cross_encoder),
-        **given,
-    )
+    models = {"embedder": tiny_folder, "embedder_second": make_model("bert", "cls")}
+    models["reranker"] = tiny_cross_encoder
+    settings = Settings(**{name: str(path) for name, path in models.items()}, **given)
     with Session(settings, create=True, needs_embedder=True) as session:
         collection = session.store.intake.open_collection("acme", "main", None)
         index = session.index(collection)

@@ -1,4 +1,4 @@
-"""Exported files are made once, kept only when they agree with torch, and replaced whole."""
+"""Exported files are made once, kept only when they agree with torch; texts go in batches."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_models import embedder_of
 
 import models.embeddings
 from core.errors import ModelError
-from models.embeddings import load_embedder
-from models.onnx_runtime import ExportError, ensure_onnx
+from models.onnx_runtime import PADDING, ExportError, batches, ensure_onnx
 
 
 def kept(cache: Path) -> list[str]:
@@ -58,15 +60,14 @@ def test_a_refusal_is_kept_with_its_reason(tmp_path: Path) -> None:
 
 
 def test_a_damaged_cached_file_says_what_to_do(tiny_folder: Path, tmp_path: Path) -> None:
-    given = {"cache_dir": tmp_path, "threads": 1, "batch_size": 2}
-    load_embedder(str(tiny_folder), **given)
+    embedder_of(tiny_folder, tmp_path)
     cached = next(tmp_path.glob("*.onnx"))
     cached.write_bytes(b"\x00" * 100)
     with pytest.raises(ModelError, match="Delete it") as caught:
-        load_embedder(str(tiny_folder), **given)
+        embedder_of(tiny_folder, tmp_path)
     assert caught.value.value == str(cached)
     cached.unlink()
-    assert load_embedder(str(tiny_folder), **given).dimension == 16
+    assert embedder_of(tiny_folder, tmp_path).dimension == 16
 
 
 def test_vectors_that_differ_are_torchs(
@@ -87,11 +88,10 @@ def test_vectors_that_differ_are_torchs(
         onnx.save(model, str(path))
 
     monkeypatch.setattr(models.embeddings, "export_embedder", export_wrong)
-    given = {"cache_dir": tmp_path, "threads": 1, "batch_size": 2}
-    found = load_embedder(str(tiny_folder), **given)
+    found = embedder_of(tiny_folder, tmp_path)
     assert type(found).__name__ == "HuggingFaceEmbedder"
     with pytest.raises(ModelError, match="differ from torch"):
-        load_embedder(str(tiny_folder), backend="onnx", **given)
+        embedder_of(tiny_folder, tmp_path, backend="onnx")
     assert kept(tmp_path) == [".refused"]
 
 
@@ -107,9 +107,7 @@ def test_what_onnx_does_not_cover_is_named(
     make_model: Callable[..., Path], tmp_path: Path, model: tuple[object, ...], reason: str
 ) -> None:
     with pytest.raises(ModelError, match=reason):
-        load_embedder(
-            str(make_model(*model)), cache_dir=tmp_path, threads=1, batch_size=2, backend="onnx"
-        )
+        embedder_of(make_model(*model), tmp_path, backend="onnx")
 
 
 def test_a_cache_that_cannot_be_written_is_tried_again(tmp_path: Path) -> None:
@@ -123,3 +121,20 @@ def test_a_cache_that_cannot_be_written_is_tried_again(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match="No space left"):
         ensure_onnx(tmp_path / "a.onnx", full, lambda path: None)
     assert ensure_onnx(tmp_path / "a.onnx", lambda path: None, lambda path: None).exists()
+
+
+@given(st.lists(st.integers(1, 512), max_size=60), st.integers(1, 16))
+def test_every_text_is_in_one_batch_that_is_padded_little(lengths: list[int], most: int) -> None:
+    found = list(batches(lengths, most))
+    assert sorted(place for batch in found for place in batch) == list(range(len(lengths)))
+    for batch in found:
+        sizes = [lengths[place] for place in batch]
+        assert 1 <= len(batch) <= most
+        assert max(sizes) * len(sizes) <= (1 + PADDING) * sum(sizes)
+    ends = [lengths[batch[-1]] for batch in found]
+    assert ends == sorted(ends)
+
+
+def test_equal_lengths_fill_their_batches() -> None:
+    assert [len(batch) for batch in batches([20] * 33, 16)] == [16, 16, 1]
+    assert list(batches([], 16)) == []

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tiny_models import embedder_of
 
 from core.cache import local_cache
 from core.errors import ModelError
 from models import packed_embedder as reader
-from models.embeddings import EMBEDDED, CachedEmbedder, Embedder, Reads, SpanPassage, load_embedder
+from models.embeddings import EMBEDDED, CachedEmbedder, Embedder, Reads, SpanPassage
 from models.table import READER, published_weights
 
 
@@ -105,7 +106,7 @@ def test_what_was_read_is_remembered(embedded: Embedder) -> None:
 
 
 def line(tmp_path: Path) -> str:
-    opened = load_embedder(EMBEDDED, cache_dir=tmp_path / "cache", threads=1, batch_size=1)
+    opened = embedder_of(EMBEDDED, tmp_path / "cache")
     assert isinstance(opened, Reads)
     with pytest.raises(ModelError) as raised:
         opened.read("When?", [TOWER])

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tiny_models import embedder_of
 
 from core.errors import ModelError
-from models.embeddings import Embedder, SpanEmbedder, load_embedder
+from models.embeddings import Embedder, SpanEmbedder
 from models.folder import Prompts
 
 TEXT = "The harbour is open. It was built in 1900. A forest grows behind it."
@@ -45,8 +46,7 @@ def test_a_span_knows_the_passage_around_it(spans_of_embedded: SpanEmbedder) -> 
 
 
 @given(
-    st.text(max_size=40),
-    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4),
+    st.text(max_size=40), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4)
 )
 def test_every_span_inside_its_passage_has_a_unit_vector(
     spans_of_embedded: SpanEmbedder, text: str, ends: list[tuple[int, int]]
@@ -68,13 +68,7 @@ def test_a_span_that_was_cut_off_is_embedded_alone(spans_of_embedded: SpanEmbedd
 
 
 def test_a_prompt_moves_no_span(tiny_folder: Path, model_cache: Path) -> None:
-    loaded = load_embedder(
-        str(tiny_folder),
-        cache_dir=model_cache,
-        threads=1,
-        batch_size=2,
-        prompts=Prompts("", "the forest . "),
-    )
+    loaded = embedder_of(tiny_folder, model_cache, prompts=Prompts("", "the forest . "))
     assert isinstance(loaded, SpanEmbedder)
     first, second = loaded.embed_passages(["harbour word"], [[(0, 7), (8, 12)]])[1][0]
     assert not np.allclose(first, second, atol=1e-3)
@@ -103,13 +97,7 @@ def test_only_models_that_pool_by_the_mean_in_onnx_have_it(
     make_model: Callable[..., Path], model_cache: Path
 ) -> None:
     def load(pooling: str, backend: str) -> Embedder:
-        return load_embedder(
-            str(make_model("bert", pooling)),
-            cache_dir=model_cache,
-            threads=1,
-            batch_size=2,
-            backend=backend,
-        )
+        return embedder_of(make_model("bert", pooling), model_cache, backend=backend)
 
     assert isinstance(load("mean", "onnx"), SpanEmbedder)
     assert not isinstance(load("cls", "onnx"), SpanEmbedder)

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from fakes import FakeEmbedder, document, write
+from fakes import FakeEmbedder, Shelf, document, write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
@@ -97,16 +97,14 @@ def test_all_of_the_truth_comes_back(filled: Store, tmp_path: Path, key: bytes |
 
 
 def test_every_backup_under_writes_is_a_prefix_of_what_was_acknowledged(
-    store: Store, collection: Collection, embedder: FakeEmbedder, tmp_path: Path
+    shelf: Shelf, tmp_path: Path
 ) -> None:
     acknowledged, ended = [0], threading.Event()
 
     def ingest() -> None:
         number = 0
         while not ended.is_set():
-            write(
-                store, collection, [document(collection, f"d{number:05}", f"t {number}")], embedder
-            )
+            shelf.write(shelf.row(f"d{number:05}", f"t {number}"))
             number += 1
             acknowledged[0] = number
 
@@ -116,7 +114,7 @@ def test_every_backup_under_writes_is_a_prefix_of_what_was_acknowledged(
         counts = []
         for number in range(5):
             before = acknowledged[0]
-            backup_of(store, tmp_path / f"b{number}")
+            backup_of(shelf.store, tmp_path / f"b{number}")
             counts.append((before, acknowledged[0]))
     finally:
         ended.set()
@@ -149,10 +147,7 @@ def edited(backup: Path, target: Path, change: Callable[[str, bytes], bytes | No
     for part in manifest["parts"]:
         if part["name"] in parts:
             content_of = parts[part["name"]]
-            part |= {
-                "bytes": len(content_of),
-                "sha256": hashlib.sha256(content_of).hexdigest(),
-            }
+            part |= {"bytes": len(content_of), "sha256": hashlib.sha256(content_of).hexdigest()}
     with tarfile.open(target, "w") as archive:
         for name, data in (*parts.items(), (MANIFEST, json.dumps(manifest).encode())):
             entry = tarfile.TarInfo(name)
@@ -270,7 +265,7 @@ def test_a_sealed_backup_opens_with_its_key_alone(filled: Store, tmp_path: Path)
             restored(tmp_path / "bad", tmp_path / f"r{number}", key)
 
 
-@settings(max_examples=examples(10))
+@settings(max_examples=examples(10, quick=3))  # each derives a key, slowly by design
 @given(st.lists(st.integers(0, 2 * BLOCK + 3), max_size=4), st.integers(1, BLOCK + 1))
 def test_sealing_gives_back_what_was_written(sizes: list[int], step: int) -> None:
     file = io.BytesIO()

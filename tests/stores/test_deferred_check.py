@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from fakes import FakeEmbedder, document, write
+from commands import change
+from fakes import FakeEmbedder
+from harbour import ANN, LOW, found
 
-from core.auth import AuthContext
 from core.errors import OperatorError
 from core.settings import Settings
 from stores.integrity.checkup import MENDED, UNDER_WAY
@@ -19,22 +18,14 @@ from stores.sqlite.database import WriteBarrier
 from stores.sqlite.fulltext import table
 from stores.store import Store, parts
 
-ANN = AuthContext(tenant="acme")
-LOW = {"segment_min_rows": 10}
 Opener = Callable[..., Store]
 
 
 @pytest.fixture
-def folder(open_store: Opener, embedder: FakeEmbedder) -> Path:
-    """Hold 40 chunks in a published segment, as a crash leaves them."""
-    store = open_store(**LOW)
-    collection = store.intake.open_collection("acme", "main", None)
-    rows = [document(collection, f"d{n:02}", f"harbour tide{n} crane{n % 3}") for n in range(40)]
-    write(store, collection, rows, embedder)
-    store.search.refresh(collection)
-    store.close()
-    (store.folder / "seal.json").unlink()
-    return store.folder
+def folder(harbour: Path) -> Path:
+    """Return the directory as a crash leaves it."""
+    (harbour / "seal.json").unlink()
+    return harbour
 
 
 @pytest.fixture
@@ -51,32 +42,17 @@ def later(folder: Path, embedder: FakeEmbedder) -> Iterator[Callable[[], Store]]
         store.close()
 
 
-@contextmanager
-def direct(folder: Path) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(folder / "catalogue.sqlite3")
-    yield connection
-    connection.commit()
-    connection.close()
-
-
-def found(store: Store, text: str = "harbour tide7") -> list[str]:
-    terms = [{word} for word in text.split()]
-    vector = FakeEmbedder().embed_query(text)
-    ids = store.search.candidates(ANN, 1, terms=terms, vector=vector, pool=5).chunk_ids
-    return sorted(store.catalogue.evidence(ANN, 1, ids))
-
-
 def test_answers_say_that_the_check_is_under_way_until_it_ends(
     later: Callable[[], Store], open_store: Opener
 ) -> None:
     store = later()
     assert store.maintenance.checking
     assert found(store)
-    assert parts(store).database.condition.warnings() == [UNDER_WAY]
+    assert store.warnings() == [UNDER_WAY]
     before = store.catalogue.index_version()
     assert store.maintenance.check_again() == []
     assert not store.maintenance.checking
-    assert parts(store).database.condition.warnings() == store.maintenance.repaired == []
+    assert store.warnings() == store.maintenance.repaired == []
     assert store.catalogue.index_version() > before  # what was remembered said "under way"
     store.close()
     assert parts(open_store(**LOW)).sealed.state == "equal"
@@ -94,22 +70,19 @@ def test_what_was_not_checked_to_the_end_is_checked_at_the_next_opening(
 def test_an_index_that_the_first_look_missed_is_told_after_it_was_made_anew(
     folder: Path, later: Callable[[], Store]
 ) -> None:
-    with direct(folder) as connection:  # no sample asks for a chunk that there is not
-        connection.execute(
-            f"INSERT INTO {table(1)} (rowid, title, keywords, section, body)"
-            " VALUES (9999, '', '', '', 'ghost')"
-        )
+    columns = "rowid, title, keywords, section, body"  # no sample asks for what is not there
+    change(folder, f"INSERT INTO {table(1)} ({columns}) VALUES (9999, '', '', '', 'ghost')")
     store = later()
-    assert parts(store).database.condition.warnings() == [UNDER_WAY]
+    assert store.warnings() == [UNDER_WAY]
     store.maintenance.finish_check()
-    assert parts(store).database.condition.warnings() == [MENDED]
+    assert store.warnings() == [MENDED]
     assert any("full text" in line for line in store.maintenance.repaired)
     store.maintenance.check_again()
-    assert parts(store).database.condition.warnings() == []
+    assert store.warnings() == []
 
 
 @pytest.mark.parametrize(
-    "change",
+    "statement",
     [
         "UPDATE documents SET is_open = 0 WHERE id = 3",
         "UPDATE document_acl SET principal = 'role:all'",
@@ -117,49 +90,39 @@ def test_an_index_that_the_first_look_missed_is_told_after_it_was_made_anew(
     ],
 )
 def test_what_decides_rights_is_looked_at_first(
-    folder: Path, later: Callable[[], Store], change: str
+    folder: Path, later: Callable[[], Store], statement: str
 ) -> None:
-    with direct(folder) as connection:
-        connection.execute("INSERT INTO document_acl VALUES (4, 'role:staff')")
-        connection.execute(change)
+    change(folder, "INSERT INTO document_acl VALUES (4, 'role:staff')", statement)
     store = later()
     assert not store.maintenance.checking
-    warnings = parts(store).database.condition.warnings()
+    warnings = store.warnings()
     assert warnings and UNDER_WAY not in warnings
 
 
 def test_a_damaged_chunk_is_withheld_before_the_check_has_come_to_it(
     folder: Path, later: Callable[[], Store]
 ) -> None:
-    with direct(folder) as connection:
-        connection.execute("UPDATE chunks SET text = 'harbour tide7 crame1' WHERE id = 8")
+    change(folder, "UPDATE chunks SET text = 'harbour tide7 crame1' WHERE id = 8")
     store = later()
     ids = store.search.candidates(ANN, 1, terms=[{"tide7"}], vector=None, pool=5).chunk_ids
     assert ids
     assert not store.catalogue.evidence(ANN, 1, ids)
     store.maintenance.finish_check()
-    assert any(
-        "1 passages are damaged" in line for line in parts(store).database.condition.warnings()
-    )
+    assert any("1 passages are damaged" in line for line in store.warnings())
 
 
 def test_nothing_is_written_to_a_catalogue_whose_structure_is_not_known_to_be_sound(
     folder: Path, later: Callable[[], Store]
 ) -> None:
-    with direct(folder) as connection:  # foreign keys are off here
-        connection.execute(
-            "INSERT INTO record_fields (document, collection_id, name, value,"
-            " folded) VALUES (4242, 1, 'a', 'b', 'b')"
-        )
+    columns = "document, collection_id, name, value, folded"  # foreign keys are off here
+    change(folder, f"INSERT INTO record_fields ({columns}) VALUES (4242, 1, 'a', 'b', 'b')")
     store = later()
     assert store.maintenance.checking
     with pytest.raises(OperatorError, match="damaged"), parts(store).database.write():
         pass
     store.maintenance.finish_check()
     assert found(store)
-    assert any(
-        "catalogue is damaged" in line for line in parts(store).database.condition.warnings()
-    )
+    assert any("catalogue is damaged" in line for line in store.warnings())
 
 
 def test_a_writer_waits_for_the_one_who_proves() -> None:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from fakes import FakeEmbedder, document, remove, write
+from behind import change
+from fakes import Shelf
 from hypothesis import given
 from hypothesis import strategies as st
 
 from core.auth import AuthContext
 from ingest.arrange import print_of
 from stores.segments.view import hide_repeats
-from stores.sqlite.catalogue import Collection
-from stores.store import Store, parts
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.booleans()), max_size=30), st.randoms())
@@ -34,30 +33,27 @@ def test_the_first_kept_row_of_each_group_stays(
     assert keep.tolist() == expected.tolist()
 
 
-def test_a_repeat_comes_back_the_moment_the_first_is_gone(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    rows = [document(collection, name, "Harbour lights!") for name in ("c", "a", "b")]
-    rows.append(document(collection, "d", "harbour", "lights"))
-    write(store, collection, rows, embedder)
+def test_a_repeat_comes_back_the_moment_the_first_is_gone(shelf: Shelf) -> None:
+    rows = [shelf.row(name, "Harbour lights!") for name in ("c", "a", "b")]
+    rows.append(shelf.row("d", "harbour", "lights"))
+    shelf.write(*rows)
 
     def found() -> list[str]:
         auth = AuthContext(tenant="acme")
-        hits = store.search.candidates(
-            auth, collection.id, terms=[{"harbour"}], vector=None, pool=10
+        hits = shelf.search.candidates(
+            auth, shelf.id, terms=[{"harbour"}], vector=None, pool=10
         ).chunk_ids
-        evidence = store.catalogue.evidence(auth, collection.id, hits)
+        evidence = shelf.catalogue.evidence(auth, shelf.id, hits)
         return sorted(item.document_id for item in evidence.values())
 
     assert found() == ["a", "b", "c", "d"]
-    assert store.intake.number_duplicates(collection, print_of) == 3
-    with parts(store).database.write() as connection:
-        connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
-    assert found() == ["a", "d"] and store.intake.count_duplicates(collection) == (0, 2)
-    assert store.intake.number_duplicates(collection, print_of) == 0
-    remove(store, collection, ["a"])
+    assert shelf.intake.number_duplicates(shelf.collection, print_of) == 3
+    change(shelf.store, "UPDATE meta SET value = value + 1 WHERE key = 'index_version'")
+    assert found() == ["a", "d"] and shelf.intake.count_duplicates(shelf.collection) == (0, 2)
+    assert shelf.intake.number_duplicates(shelf.collection, print_of) == 0
+    shelf.remove(["a"])
     assert found() == ["b", "d"]
-    remove(store, collection, ["b"])
+    shelf.remove(["b"])
     assert found() == ["c", "d"]
-    assert store.intake.number_duplicates(collection, print_of) == 1
-    assert found() == ["c", "d"] and store.intake.count_duplicates(collection) == (0, 0)
+    assert shelf.intake.number_duplicates(shelf.collection, print_of) == 1
+    assert found() == ["c", "d"] and shelf.intake.count_duplicates(shelf.collection) == (0, 0)

@@ -1,4 +1,4 @@
-"""Erasing a document takes its text out of neighbours' context, shared tables and stored runs."""
+"""Erasing a document takes its text out of context, shared tables, stored runs and counts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
+import behind
 import pytest
-from fakes import FakeEmbedder, document, short_hash, write
+from builders import run_record
+from fakes import Shelf, document, short_hash, write
 
 from core.auth import AuthContext
 from core.trace import ModelCall, RunRecord, Step
 from stores.erasure.redaction import ERASED, NOTICE, redacted
-from stores.sqlite.catalogue import Collection
 from stores.sqlite.rows import NEXT, PREVIOUS, DocumentRow
 from stores.store import Store, parts
 
@@ -26,14 +27,8 @@ def in_file(row: DocumentRow, file: str, context: str = "") -> DocumentRow:
 
 
 def contexts(store: Store) -> dict[str, str]:
-    rows = (
-        parts(store)
-        .database.read()
-        .execute(
-            "SELECT d.document_id, c.context FROM chunks c JOIN documents d ON d.id = c.document"
-        )
-    )
-    return {row[0]: row[1] for row in rows}
+    joined = "chunks c JOIN documents d ON d.id = c.document"
+    return dict(behind.rows(store, f"SELECT d.document_id, c.context FROM {joined}"))
 
 
 @pytest.mark.parametrize(
@@ -44,44 +39,17 @@ def contexts(store: Store) -> dict[str, str]:
         ("水獭会游泳。", "苍鹭在水边等待。", "雨燕在飞。"),
     ],
 )
-def test_neighbours_forget_it(
-    store: Store,
-    collection: Collection,
-    embedder: FakeEmbedder,
-    before: str,
-    gone: str,
-    after: str,
-) -> None:
+def test_neighbours_forget_it(shelf: Shelf, before: str, gone: str, after: str) -> None:
     rows = [
-        in_file(document(collection, "a", before), "f", f"{NEXT}{gone}"),
-        in_file(document(collection, "b", gone), "f", f"{PREVIOUS}{before}\n{NEXT}{after}"),
-        in_file(document(collection, "c", after), "f", f"{PREVIOUS}{gone[4:]}\n{NEXT}{before}"),
+        in_file(shelf.row("a", before), "f", f"{NEXT}{gone}"),
+        in_file(shelf.row("b", gone), "f", f"{PREVIOUS}{before}\n{NEXT}{after}"),
+        in_file(shelf.row("c", after), "f", f"{PREVIOUS}{gone[4:]}\n{NEXT}{before}"),
     ]
-    write(store, collection, rows, embedder)
-    assert store.maintenance.erase(ANN, collection, "b")
-    assert contexts(store) == {"a": "", "c": f"{NEXT}{before}"}
-    assert parts(store).fulltext.rows(collection.id) == 2
-    assert gone not in "\n".join(parts(store).database._writer.iterdump())
-
-
-def test_tidying_can_be_ended_and_done_later(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    for name in "abc":
-        write(store, collection, [document(collection, name, f"marker{name}")], embedder)
-    assert store.maintenance.erase(ANN, collection, "b")
-
-    def stop(stage: str) -> None:
-        raise KeyboardInterrupt
-
-    assert store.maintenance.pending_erasure()
-    with pytest.raises(KeyboardInterrupt):
-        store.maintenance.tidy(stop)
-    assert store.maintenance.tidy()
-    assert not store.maintenance.pending_erasure()
-    assert not store.maintenance.tidy()
-    assert b"markerb" not in (store.folder / "catalogue.sqlite3").read_bytes()
-    assert b"markera" in (store.folder / "catalogue.sqlite3").read_bytes()
+    shelf.write(*rows)
+    assert shelf.maintenance.erase(ANN, shelf.collection, "b")
+    assert contexts(shelf.store) == {"a": "", "c": f"{NEXT}{before}"}
+    assert parts(shelf.store).fulltext.rows(shelf.id) == 2
+    assert gone not in "\n".join(parts(shelf.store).database._writer.iterdump())
 
 
 def run(run_id: str, collection: str = "main") -> RunRecord:
@@ -110,23 +78,17 @@ def run(run_id: str, collection: str = "main") -> RunRecord:
         calls=[ModelCall(verb="grade", prompt_hash="h", reply="text of a")],
         evidence=[(of_a, 1.0)],
     )
-    return RunRecord(
-        run_id=run_id, tenant="acme", user="bob", collection=collection, question="Why?",
-        pipeline="auto", created_at="2026", index_version=1, result=result, trail=[step],
-    )  # fmt: skip
+    return run_record(run_id, user="bob", collection=collection, result=result, trail=[step])
 
 
-def test_stored_runs_keep_the_answer_but_not_the_text(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    rows = [document(collection, name, f"text of {name}") for name in ("a", "b")]
-    write(store, collection, rows, embedder)
-    other = store.intake.open_collection("acme", "other", None)
-    write(store, other, [document(other, name, "x") for name in ("a", "b")], embedder)
-    store.runs.save(run("r1"))
-    store.runs.save(run("r2", "other"))
-    assert store.maintenance.erase(ANN, collection, "a")
-    kept = store.runs.load(BOB, "r1")
+def test_stored_runs_keep_the_answer_but_not_the_text(shelf: Shelf) -> None:
+    shelf.put({name: f"text of {name}" for name in ("a", "b")})
+    other = shelf.intake.open_collection("acme", "other", None)
+    write(shelf.store, other, [document(other, name, "x") for name in ("a", "b")], shelf.embedder)
+    shelf.runs.save(run("r1"))
+    shelf.runs.save(run("r2", "other"))
+    assert shelf.maintenance.erase(ANN, shelf.collection, "a")
+    kept = shelf.runs.load(BOB, "r1")
     assert (kept.result["answer"], kept.result["claims"][0]["text"]) == (NOTICE, "")
     first, second = kept.result["evidence"]
     assert (first["text"], first["title"], first["metadata"]) == ("", "", {})
@@ -139,16 +101,14 @@ def test_stored_runs_keep_the_answer_but_not_the_text(
     assert step.calls[0].reply == "" and step.evidence == [(first["evidence_id"], 1.0)]
     assert step.arguments == {"slots": {"who": ["…"]}, "other": "Ångströmer"}
     assert "Ångström" not in str(kept.result["plan"]) + step.reason
-    assert store.runs.load(BOB, "r2") == run("r2", "other")  # its own document "a"
+    assert shelf.runs.load(BOB, "r2") == run("r2", "other")  # its own document "a"
 
 
-def test_a_run_that_ends_after_the_deletion_is_kept_without_the_text(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    write(store, collection, [document(collection, "b", "text of b")], embedder)
+def test_a_run_that_ends_after_the_deletion_is_kept_without_the_text(shelf: Shelf) -> None:
+    shelf.write(shelf.row("b", "text of b"))
     late = run("late")
-    store.runs.save(late)
-    kept = store.runs.load(BOB, "late")
+    shelf.runs.save(late)
+    kept = shelf.runs.load(BOB, "late")
     assert [item["text"] for item in kept.result["evidence"]] == ["", "text of b"]
     assert late == run("late")  # its caller still gets what was found
 
@@ -158,3 +118,26 @@ def test_a_run_without_the_document_is_left_alone() -> None:
     result, trail = deepcopy(record.result), [step.model_dump() for step in record.trail]
     assert not redacted(result, trail, {"c"})
     assert (result, trail) == (record.result, [step.model_dump() for step in record.trail])
+
+
+def result() -> dict[str, Any]:
+    record = {"evidence_id": "c1", "document_id": "a", "kind": "record", "text": "name: Oak"}
+    count = {
+        "evidence_id": "records-1",
+        "document_id": "records",
+        "kind": "records",
+        "title": "records",
+        "text": "1 record: Oak",
+        "metadata": {"held": ["c1"]},
+    }
+    cited = {"evidence_id": "records-1", "document_id": "records", "quote": "1 record: Oak"}
+    claim = {"text": "1 record: Oak", "citations": [cited]}
+    return {"evidence": [count, record], "claims": [claim]}
+
+
+@pytest.mark.parametrize(("deleted", "goes"), [("a", True), ("b", False)])
+def test_a_count_goes_with_what_it_lists(deleted: str, goes: bool) -> None:
+    run = result()
+    hidden = redacted(run, [], {deleted})
+    assert (hidden is not None) is goes
+    assert ("Oak" not in str(run)) is goes

@@ -8,8 +8,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import behind
 import pytest
-from fakes import FakeEmbedder, document, finish, short_hash, write
+from builders import run_record
+from fakes import FakeEmbedder, Shelf, document, finish, short_hash, write
 from scanning import encoded, holding
 
 from core.auth import AuthContext
@@ -66,10 +68,7 @@ def run_of(text: str, run_id: str, tenant: str = "acme") -> RunRecord:
     }
     call = ModelCall(verb="answer", prompt_hash="h", reply=text, error=text)
     step = Step(node="plan", decision=text, reason=text, arguments={"query": [text]}, calls=[call])
-    return RunRecord(
-        run_id=run_id, tenant=tenant, user="ann", collection="main", question=TYPED,
-        pipeline="auto", created_at="2026", index_version=1, result=result, trail=[step],
-    )  # fmt: skip
+    return run_record(run_id, tenant=tenant, question=TYPED, result=result, trail=[step])
 
 
 def states(folder: Path, threads: Iterable[str], text: str) -> None:
@@ -109,17 +108,16 @@ def fill(
 
 
 def needles(store: Store, text: str) -> set[bytes]:
-    rows = (
-        parts(store)
-        .database.read()
-        .execute(
-            "SELECT e.vector FROM embeddings e JOIN chunks c USING (content_hash) WHERE c.text = ?",
-            (text,),
-        )
-    )
-    vectors = {row[0][:24] for row in rows}
+    joined = "embeddings e JOIN chunks c USING (content_hash)"
+    vectors = behind.rows(store, f"SELECT e.vector FROM {joined} WHERE c.text = ?", text)
     assert vectors
-    return vectors | {one for said in (text, NAME, TITLE) for one in encoded(said)}
+    return {row[0][:24] for row in vectors} | {b for s in (text, NAME, TITLE) for b in encoded(s)}
+
+
+def forget(store: Store, collection: Collection) -> dict[str, int]:
+    """Forget the secret document and return what went."""
+    gone = named_document(parts(store).database.read(), collection, NAME)
+    return store.maintenance.forget(collection, [gone])
 
 
 @pytest.mark.parametrize("language", SECRETS)
@@ -132,9 +130,7 @@ def test_no_file_holds_a_forgotten_document(
     found = {file.split("/")[0] for file, _ in holding(full.folder, wanted)}
     [of_vectors] = [names[-1] for names in FOLDERS.values() if (full.folder / names[-1]).exists()]
     assert found >= {"catalogue.sqlite3-wal", THREADS, of_vectors}
-    gone = named_document(parts(full).database.read(), main, NAME)
-    counts = full.maintenance.forget(main, [gone])
-    assert counts == {
+    assert forget(full, main) == {
         "documents": 1, "chunks": 2, "vectors": 2, "files": 1, "runs": 1,
         "conversations": 1, "jobs": 1,
     }  # fmt: skip
@@ -151,8 +147,7 @@ def test_no_file_holds_a_forgotten_document(
     (turn,) = full.runs.turns(ANN, conversation)
     typed = (kept.question, conversation.title, turn["question"], turn["reply"])
     assert set(typed) == {TYPED}
-    comments = parts(full).database.read().execute("SELECT comment FROM feedback").fetchall()
-    assert [row[0] for row in comments] == [TYPED]
+    assert behind.rows(full, "SELECT comment FROM feedback") == [(TYPED,)]
 
 
 def test_an_erasure_ended_anywhere_is_finished_later(
@@ -165,7 +160,7 @@ def test_an_erasure_ended_anywhere_is_finished_later(
     while True:
         main = fill(store, embedder, text, "en")
         wanted |= needles(store, text)
-        store.maintenance.forget(main, [named_document(parts(store).database.read(), main, NAME)])
+        forget(store, main)
         left = ended
 
         def step(stage: str) -> None:
@@ -219,7 +214,7 @@ def test_a_run_that_ends_after_the_erasure_brings_nothing_back(
     text = SECRETS["en"]
     main = fill(full, embedder, text, "en")
     wanted = needles(full, text)
-    full.maintenance.forget(main, [named_document(parts(full).database.read(), main, NAME)])
+    forget(full, main)
     assert full.runs.save(run_of(text, "late"))
     full.maintenance.tidy()
     assert holding(full.folder, wanted) == []
@@ -231,7 +226,7 @@ def test_what_other_documents_say_too_stays_in_runs(full: Store, embedder: FakeE
     said = run_of(text, "asked")
     said.result["warnings"] = ["Does Zyx swim near the harbour in the north?"]
     full.runs.save(said)
-    full.maintenance.forget(main, [named_document(parts(full).database.read(), main, NAME)])
+    forget(full, main)
     kept = full.runs.load(ANN, "asked")
     assert kept.result["warnings"] == ["Does … near the harbour in the north?"]
 
@@ -245,7 +240,7 @@ def test_what_a_person_typed_stays_wherever_it_is_repeated(
     said = run_of(text, "asked").model_copy(update={"question": question})
     said.result["warnings"] = [question, f"Zyx swims, Quandry drowned, {TITLE}, {NAME}"]
     full.runs.save(said)
-    full.maintenance.forget(main, [named_document(parts(full).database.read(), main, NAME)])
+    forget(full, main)
     kept = full.runs.load(ANN, "asked")
     assert kept.question == question
     typed, found = kept.result["warnings"]
@@ -253,22 +248,20 @@ def test_what_a_person_typed_stays_wherever_it_is_repeated(
     assert not [word for word in ("Quandry", "drowned", NAME) if word in found], found
 
 
-def test_a_document_is_found_by_the_names_people_see(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    rows = [document(collection, f"b{n}", f"Book {n}.", source=f"books.csv#b{n}") for n in range(3)]
-    rows += [document(collection, "[1] a.md", "x"), document(collection, "mail/ann.eml", "y")]
-    write(store, collection, rows, embedder)
-    connection = parts(store).database.read()
-    assert named_document(connection, collection, "books.csv#b1").document_id == "b1"
-    assert named_document(connection, collection, "[1] a.md").source == "[1] a.md"
+def test_a_document_is_found_by_the_names_people_see(shelf: Shelf) -> None:
+    rows = [shelf.row(f"b{n}", f"Book {n}.", source=f"books.csv#b{n}") for n in range(3)]
+    rows += [shelf.row("[1] a.md", "x"), shelf.row("mail/ann.eml", "y")]
+    shelf.write(*rows)
+    connection = parts(shelf.store).database.read()
+    assert named_document(connection, shelf.collection, "books.csv#b1").document_id == "b1"
+    assert named_document(connection, shelf.collection, "[1] a.md").source == "[1] a.md"
     with pytest.raises(AbsentError, match=r"nearest are 'b2'"):
-        named_document(connection, collection, "b22")
-    found = documents_of(connection, collection, ["books.csv#*", "mail/*", "b1"])
+        named_document(connection, shelf.collection, "b22")
+    found = documents_of(connection, shelf.collection, ["books.csv#*", "mail/*", "b1"])
     assert sorted(one.document_id for one in found) == ["b0", "b1", "b2", "mail/ann.eml"]
-    assert len(documents_of(connection, collection, ["[1] a.md"])) == 1
+    assert len(documents_of(connection, shelf.collection, ["[1] a.md"])) == 1
     with pytest.raises(AbsentError, match="source must be in the collection"):
-        documents_of(connection, collection, ["mail/*", "letters/*"])
+        documents_of(connection, shelf.collection, ["mail/*", "letters/*"])
 
 
 def test_a_reader_that_holds_the_log_leaves_the_erasure_pending(
@@ -279,7 +272,7 @@ def test_a_reader_that_holds_the_log_leaves_the_erasure_pending(
     with closing(sqlite3.connect(parts(store).database.path, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM chunks").fetchone()
-        store.maintenance.forget(main, [named_document(parts(store).database.read(), main, NAME)])
+        forget(store, main)
         with pytest.raises(OperatorError, match="a reader holds the log"):
             store.maintenance.tidy()
         assert store.maintenance.pending_erasure()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from math import log
 
 import pytest
-from fakes import FakeEmbedder, document, remove, write
+from fakes import Shelf, document, write
 from hypothesis import given
 from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
@@ -17,15 +17,15 @@ from core.language.analysis import query_terms, terms
 from retrievers.channels import MAX_TERMS, TEXT
 from retrievers.hybrid import hybrid_search
 from retrievers.types import Index, Query
-from stores.sqlite.catalogue import Collection
 from stores.sqlite.fulltext import match_expression
-from stores.store import Store, parts
+from stores.store import parts
 
 ANN = AuthContext(tenant="acme", user="ann")
+Search = Callable[..., list[str]]
 
 
 @pytest.fixture
-def search(index: Callable[..., Index]) -> Callable[..., list[str]]:
+def search(index: Callable[..., Index]) -> Search:
     """Return the document ids that a query finds, best first."""
 
     def run(query: str, limit: int = 50, **values: object) -> list[str]:
@@ -59,32 +59,25 @@ def search(index: Callable[..., Index]) -> Callable[..., list[str]]:
         "+harbour \\ % _",
     ],
 )
-def test_operators_in_a_query_are_only_words(
-    store: Store, collection: Collection, embedder: FakeEmbedder, search, query: str
-) -> None:
-    rows = [document(collection, "a", "the harbour"), document(collection, "b", "the forest")]
-    write(store, collection, rows, embedder)
+def test_operators_in_a_query_are_only_words(shelf: Shelf, search: Search, query: str) -> None:
+    shelf.put({"a": "the harbour", "b": "the forest"})
     assert search(query) == ["a"]
-    assert parts(store).fulltext.rows(collection.id) == 2
+    assert parts(shelf.store).fulltext.rows(shelf.id) == 2
 
 
 @pytest.mark.parametrize("query", ["", " ", '"', '""', "*", "-", "(", ":", "\x00", "😀", "…", "'"])
-def test_a_query_without_words_finds_nothing(
-    store: Store, collection: Collection, embedder: FakeEmbedder, search, query: str
-) -> None:
-    write(store, collection, [document(collection, "a", 'the " harbour * - ( :')], embedder)
+def test_a_query_without_words_finds_nothing(shelf: Shelf, search: Search, query: str) -> None:
+    shelf.put({"a": 'the " harbour * - ( :'})
     assert search(query) == []
 
 
-def test_any_text_can_be_indexed_and_searched(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
+def test_any_text_can_be_indexed_and_searched(shelf: Shelf) -> None:
     @given(text=st.text(max_size=60), query=st.text(max_size=60))
     def check(text: str, query: str) -> None:
-        write(store, collection, [document(collection, "a", text)], embedder)
+        shelf.put({"a": text})
         for words in (query, text):
             asked = query_terms(words, {"en"})[:MAX_TERMS]
-            found = parts(store).fulltext.search(ANN, collection.id, asked, 5)
+            found = parts(shelf.store).fulltext.search(ANN, shelf.id, asked, 5)
             assert len(found) <= 1
             shared = {t for group in asked for t in group} & set(terms(text, "en"))
             if not shared:
@@ -105,7 +98,7 @@ def test_any_text_can_be_indexed_and_searched(
     ],
 )
 def test_an_identifier_is_found_whole(
-    store: Store, collection: Collection, embedder: FakeEmbedder, search, query: str, expected: str
+    shelf: Shelf, search: Search, query: str, expected: str
 ) -> None:
     texts = {
         "dotted": "Call client.pay.v2 once.",
@@ -116,87 +109,60 @@ def test_an_identifier_is_found_whole(
         "version": "Needs 3.11.4 at least.",
         "language": "Written in C++ long ago.",
     }
-    rows = [document(collection, name, text) for name, text in texts.items()]
-    write(store, collection, rows, embedder)
+    shelf.put(texts)
     assert search(query)[0] == expected
 
 
-def test_title_and_keywords_weigh_more_than_the_body(
-    store: Store, collection: Collection, embedder: FakeEmbedder, search
-) -> None:
-    rows = [
-        document(collection, "body", "harbour words one two three"),
-        document(collection, "keyword", "other words one two", metadata={"keywords": ["harbour"]}),
-        document(collection, "title", "other words one two three", title="Harbour"),
-        *(document(collection, f"f{n}", "filler words one two three four") for n in range(9)),
-    ]
-    write(store, collection, rows, embedder)
+def test_title_and_keywords_weigh_more_than_the_body(shelf: Shelf, search: Search) -> None:
+    shelf.put({"body": "harbour words one two three"})
+    shelf.put({"keyword": "other words one two"}, metadata={"keywords": ["harbour"]})
+    shelf.put({"title": "other words one two three"}, title="Harbour")
+    shelf.put({f"f{n}": "filler words one two three four" for n in range(9)})
     assert search("harbour", text_cutoff=0) == ["title", "keyword", "body"]
 
 
-def test_hits_far_below_the_best_are_cut_off(
-    store: Store, collection: Collection, embedder: FakeEmbedder, search
-) -> None:
-    rows = [
-        document(collection, "best", "harbour crane pilot tide"),
-        document(collection, "weak", "crane " + " ".join(f"w{n}" for n in range(200))),
-        *(document(collection, f"f{n}", "other text") for n in range(9)),
-    ]
-    write(store, collection, rows, embedder)
+def test_hits_far_below_the_best_are_cut_off(shelf: Shelf, search: Search) -> None:
+    shelf.put({"best": "harbour crane pilot tide"})
+    shelf.put({"weak": "crane " + " ".join(f"w{n}" for n in range(200))})
+    shelf.put({f"f{n}": "other text" for n in range(9)})
     assert search("harbour crane pilot tide", text_cutoff=0) == ["best", "weak"]
     assert search("harbour crane pilot tide", text_cutoff=0.3) == ["best"]
 
 
 def test_equal_scores_come_in_the_order_of_their_ids(
-    store: Store, collection: Collection, embedder: FakeEmbedder
+    shelf: Shelf,
 ) -> None:
-    rows = [document(collection, f"d{n}", "same text") for n in range(7)]
-    write(store, collection, rows, embedder)
-    found = parts(store).fulltext.search(ANN, collection.id, [{"same"}], 4)
+    rows = shelf.put({f"d{n}": "same text" for n in range(7)})
+    found = parts(shelf.store).fulltext.search(ANN, shelf.id, [{"same"}], 4)
     assert [key for key, _ in found] == sorted(row.chunks[0].chunk_id for row in rows)[:4]
 
 
-def test_inverse_frequencies_count_this_collection_alone(
-    store: Store, collection: Collection, embedder: FakeEmbedder
+def test_statistics_are_of_this_collection_alone(
+    shelf: Shelf,
 ) -> None:
-    rows = [document(collection, f"d{n}", "tide" if n else "tide rope") for n in range(4)]
-    write(store, collection, rows, embedder)
-    expected = {"tide": log(1 + 4 / 5), "rope": log(1 + 4 / 2), "unheard": log(1 + 4 / 1)}
-    wanted = ["rope", "tide", "unheard", "rope"]
-    assert parts(store).fulltext.inverse_frequencies(collection.id, wanted) == pytest.approx(
-        expected
-    )
-    other = store.intake.open_collection("rival", "main", None)
-    write(store, other, [document(other, f"o{n}", "rope unheard") for n in range(9)], embedder)
-    assert parts(store).fulltext.inverse_frequencies(collection.id, wanted) == pytest.approx(
-        expected
-    )
+    shelf.put({f"d{n}": "tide" if n else "tide rope" for n in range(4)})
+    weights = {"tide": log(1 + 4 / 5), "rope": log(1 + 4 / 2), "unheard": log(1 + 4 / 1)}
+
+    def known() -> tuple[dict[str, float], list[tuple[str, float]]]:
+        words = parts(shelf.store).fulltext
+        found = words.inverse_frequencies(shelf.id, ["rope", "tide", "unheard", "rope"])
+        return found, words.search(ANN, shelf.id, [{"rope"}], 5)
+
+    before = known()
+    assert before[0] == pytest.approx(weights) and before[1]
+    for tenant, name in (("rival", "main"), ("acme", "other")):
+        other = shelf.intake.open_collection(tenant, name, None)
+        rows = [document(other, f"{tenant}{n}", "rope unheard rope") for n in range(9)]
+        write(shelf.store, other, rows, shelf.embedder)
+    assert known() == before
 
 
-def test_scores_do_not_depend_on_another_collection(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
-    write(
-        store,
-        collection,
-        [document(collection, f"d{n}", f"rope {n} tide") for n in range(3)],
-        embedder,
-    )
-    before = parts(store).fulltext.search(ANN, collection.id, [{"rope"}], 5)
-    other = store.intake.open_collection("acme", "other", None)
-    write(store, other, [document(other, f"o{n}", "rope rope") for n in range(5)], embedder)
-    assert parts(store).fulltext.search(ANN, collection.id, [{"rope"}], 5) == before != []
-
-
-def test_removed_text_is_neither_found_nor_counted(
-    store: Store, collection: Collection, embedder: FakeEmbedder, search
-) -> None:
-    rows = [document(collection, name, "rope") for name in ("a", "b")]
-    write(store, collection, rows, embedder)
-    remove(store, collection, ["a"])
+def test_removed_text_is_neither_found_nor_counted(shelf: Shelf, search: Search) -> None:
+    shelf.put({"a": "rope", "b": "rope"})
+    shelf.remove(["a"])
     assert search("rope") == ["b"]
-    assert parts(store).fulltext.rows(collection.id) == 1
-    weight = parts(store).fulltext.inverse_frequencies(collection.id, ["rope"])["rope"]
+    assert parts(shelf.store).fulltext.rows(shelf.id) == 1
+    weight = parts(shelf.store).fulltext.inverse_frequencies(shelf.id, ["rope"])["rope"]
     assert weight == pytest.approx(log(1 + 1 / 2))
 
 
@@ -206,7 +172,7 @@ def test_terms_are_quoted() -> None:
 
 
 def test_the_order_is_that_of_bm25(
-    store: Store, collection: Collection, embedder: FakeEmbedder
+    shelf: Shelf,
 ) -> None:
     """SQLite and rank_bm25 use one formula; with k1 = 1.2, b = 0.75 they differ in the idf alone.
 
@@ -216,14 +182,13 @@ def test_the_order_is_that_of_bm25(
     rng = random.Random(3)
     words = [f"zq{n}" for n in range(60)]
     texts = [" ".join(rng.choices(words, k=rng.randint(5, 25))) for _ in range(80)]
-    rows = [document(collection, f"d{n:02}", text) for n, text in enumerate(texts)]
-    write(store, collection, rows, embedder)
+    rows = shelf.put({f"d{n:02}": text for n, text in enumerate(texts)})
     oracle = BM25Okapi([terms(text, "en") for text in texts], k1=1.2, b=0.75)
     ids = [row.chunks[0].chunk_id for row in rows]
     for _ in range(50):
         query = rng.sample(words, 3)
-        found = parts(store).fulltext.search(
-            ANN, collection.id, [set(terms(w, "en")) for w in query], 80
+        found = parts(shelf.store).fulltext.search(
+            ANN, shelf.id, [set(terms(w, "en")) for w in query], 80
         )
         scores = oracle.get_scores([term for word in query for term in terms(word, "en")])
         expected = {key: score for key, score in zip(ids, scores, strict=True) if score > 0}

@@ -6,26 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes import FakeEmbedder, document, write
+from behind import change
+from fakes import FakeEmbedder, Shelf, document, write
 
 from core.profile import Profile
-from stores.sqlite.catalogue import Collection
 from stores.sqlite.fulltext import table
-from stores.store import Store, parts
-
-
-@pytest.fixture
-def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Store:
-    rows = [document(collection, f"d{n}", f"text {n}") for n in range(5)]
-    write(store, collection, rows, embedder)
-    return store
-
-
-def test_a_sound_store_is_ok(filled: Store) -> None:
-    report = filled.maintenance.examine()
-    numbers = {"documents": 5, "chunks": 5, "fts_rows": 5, "vectors": 5}
-    assert numbers.items() <= report.items()
-    assert (report["ok"], report["problems"]) == (True, [])
+from stores.store import Store
 
 
 def test_a_folder_named_from_here_is_the_same_for_a_child_process(
@@ -42,22 +28,20 @@ def test_a_folder_named_from_here_is_the_same_for_a_child_process(
     assert (report["vectors"], report["problems"]) == (1, [])
 
 
-def test_an_empty_store_is_ok(store: Store) -> None:
-    assert store.maintenance.examine()["ok"]
-
-
-def test_everything_missing_is_named(filled: Store, collection: Collection) -> None:
-    with parts(filled).database.write() as connection:
-        connection.execute(f"DELETE FROM {table(collection.id)} WHERE rowid = 1")
-        connection.execute(
-            "DELETE FROM embeddings WHERE content_hash ="
-            " (SELECT content_hash FROM chunks WHERE id = 2)"
-        )
-    report = filled.maintenance.examine()
+def test_everything_missing_is_named(shelf: Shelf) -> None:
+    assert shelf.maintenance.examine()["ok"]
+    shelf.put({f"d{n}": f"text {n}" for n in range(5)})
+    report = shelf.maintenance.examine()
+    numbers = {"documents": 5, "chunks": 5, "fts_rows": 5, "vectors": 5, "ok": True}
+    assert numbers.items() <= report.items()
+    change(
+        shelf.store,
+        f"DELETE FROM {table(shelf.id)} WHERE rowid = 1",
+        "DELETE FROM embeddings WHERE content_hash ="
+        " (SELECT content_hash FROM chunks WHERE id = 2)",
+    )
+    report = shelf.maintenance.examine()
     assert not report["ok"]
     said = " | ".join(report["problems"])
-    for part in (
-        "full text of 'main' has 4 rows for 5 chunks",
-        "1 chunks have no vector",
-    ):
-        assert part in said
+    assert "full text of 'main' has 4 rows for 5 chunks" in said
+    assert "1 chunks have no vector" in said

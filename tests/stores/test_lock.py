@@ -1,4 +1,4 @@
-"""One process owns a data directory; a second is told which, and a dead one owns nothing."""
+"""One process owns a data directory, a dead one nothing; long work in it waits for its turn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import pytest
 from core.errors import DataLockedError
 from core.settings import Settings
 from stores.folder import check_folder, open_to_others
-from stores.lock import OwnedError, OwnerLock, read_owner, this_process, write_owner
+from stores.lock import Ingesting, OwnedError, OwnerLock, read_owner, this_process, write_owner
 from stores.store import Store, parts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -87,15 +87,9 @@ def test_a_lock_can_be_given_back_by_another_thread(tmp_path: Path) -> None:
     thread = threading.Thread(target=lock.release)
     thread.start()
     thread.join()
+    lock.release()  # twice is harmless
     with OwnerLock(tmp_path, wait_s=0):
         pass
-
-
-def test_releasing_twice_is_harmless(tmp_path: Path) -> None:
-    lock = OwnerLock(tmp_path, wait_s=0)
-    lock.acquire()
-    lock.release()
-    lock.release()
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"pid": 1}'])
@@ -192,13 +186,8 @@ def test_a_forked_child_neither_owns_nor_holds_the_directory(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "note",
     [
-        {"pid": 2**22 + 1},
-        {"pid": -1},
-        {"pid": "1"},
-        {"pid": True},
-        {"port": 70_000},
-        {"url": 5},
-        {"more": 1},
+        *({"pid": pid} for pid in (2**22 + 1, -1, "1", True)),
+        *({"port": 70_000}, {"url": 5}, {"more": 1}),
     ],
 )
 def test_a_note_that_cannot_be_true_names_nobody(tmp_path: Path, note: dict[str, Any]) -> None:
@@ -236,3 +225,52 @@ def test_a_data_directory_is_its_users_alone(tmp_path: Path) -> None:
     folder.chmod(0o750)
     check_folder(folder, create=True)  # what the operator chose stays
     assert open_to_others(folder) == "750"
+
+
+def test_one_after_the_other_and_who_waits_is_told_of_whom() -> None:
+    lock, told, go = Ingesting(), threading.Semaphore(0), threading.Event()
+    heard: list[str] = []
+    done: list[str] = []
+
+    def waiting(other: str) -> None:
+        heard.append(other)
+        told.release()
+
+    def second() -> None:
+        with lock.turn("the second", waiting):
+            done.append("second")
+
+    with lock.turn("the first", waiting):
+        thread = threading.Thread(target=second)
+        thread.start()
+        assert told.acquire(timeout=60)
+        with lock, lock.turn("a part of the first", waiting):  # again, by its own thread
+            done.append("first")
+    thread.join(60)
+    assert done == ["first", "second"]
+    assert set(heard) == {"the first"}
+    go.set()
+
+
+def test_what_is_raised_while_waiting_ends_the_wait() -> None:
+    lock = Ingesting()
+    ended: list[BaseException] = []
+
+    def waiting(other: str) -> None:
+        raise KeyboardInterrupt(other)
+
+    def second() -> None:
+        try:
+            with lock.turn("the second", waiting):
+                ended.append(AssertionError())
+        except KeyboardInterrupt as error:
+            ended.append(error)
+
+    with pytest.raises(ZeroDivisionError), lock.turn("the first", waiting):
+        thread = threading.Thread(target=second)
+        thread.start()
+        thread.join(60)
+        raise ZeroDivisionError
+    assert str(ended[0]) == "the first"
+    with lock:  # free again, both times
+        pass

@@ -1,77 +1,30 @@
-"""Record queries: conditions mean what they say, and nothing breaks out of the cage."""
+"""Record queries: conditions and names mean what they say, and nothing breaks out of the cage."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 
 import pytest
-from fakes import FakeEmbedder, document, write
+from behind import count
+from fakes import OpenShelf
 from pydantic import ValidationError
+from record_books import ANN, INJECTIONS
 
-from core.auth import AuthContext
 from core.errors import CallerError
 from core.language.analysis import has_words
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.record_conditions import Condition
-from stores.store import Store, parts
-
-ANN = AuthContext(tenant="acme", user="ann")
-BOOKS = {
-    "dune": {"title": "Dune", "year": 1965, "author": "Herbert", "tags": ["sand", "Space"]},
-    "emma": {"title": "Emma", "year": 1815, "author": "Austen", "tags": ["love"]},
-    "ulysses": {"title": "Ulysses", "year": 1922, "author": "Joyce"},
-    "hidden": {"title": "Hidden", "year": 1999, "author": "Nobody", "secret": "classified"},
-}
-INJECTIONS = [
-    "' OR '1'='1",
-    "'; DROP TABLE chunks; --",
-    '"; DELETE FROM documents; --',
-    "year) OR 1=1 --",
-    "title' UNION SELECT vector FROM embeddings --",
-    ":p_tenant",
-    "?",
-    "%",
-    "*",
-    "\x00",
-    "ä😀",
-]
-
-
-@pytest.fixture
-def books(store: Store, collection: Collection, embedder: FakeEmbedder) -> Collection:
-    rows = [
-        document(
-            collection, name, f"About {name}.", fields=fields, acl=["boss"] * (name == "hidden")
-        )
-        for name, fields in BOOKS.items()
-    ]
-    write(store, collection, [*rows, document(collection, "prose", "No record.")], embedder)
-    return collection
-
-
-@pytest.fixture
-def find(store: Store, books: Collection) -> Callable[..., list[str]]:
-    def run(*where: tuple[str, str, object], **options: object) -> list[str]:
-        conditions = [Condition(field=f, op=op, value=value) for f, op, value in where]
-        given = {"order_by": None, "descending": True, "limit": 10, **options}
-        rows, total = store.catalogue.find_records(ANN, books.id, conditions, **given)
-        assert total >= len(rows)
-        names = dict(parts(store).database.read().execute("SELECT id, document_id FROM documents"))
-        return [names[row] for row in rows]
-
-    return run
+from stores.sqlite.record_conditions import Condition, sounds_like
+from stores.store import Store
 
 
 @pytest.mark.parametrize("text", INJECTIONS)
 def test_sql_in_a_value_or_a_name_is_data(store: Store, books: Collection, find, text: str) -> None:
-    counts = "SELECT (SELECT count(*) FROM chunks), (SELECT count(*) FROM documents)"
-    before = tuple(parts(store).database.read().execute(counts).fetchone())
+    before = count(store, "chunks"), count(store, "documents")
     assert find(("title", "=", text)) == []
     assert find(("title", "contains", text)) == []
     assert find((text, "contains", "")) == []
     assert find(order_by=text) == ["dune", "emma", "ulysses"]
-    assert tuple(parts(store).database.read().execute(counts).fetchone()) == before
+    assert (count(store, "chunks"), count(store, "documents")) == before
 
 
 @pytest.mark.parametrize(
@@ -119,7 +72,7 @@ def test_the_cage_denies_all_but_reading_records(
     with pytest.raises(sqlite3.DatabaseError, match=r"not authorized|prohibited"):
         with store.catalogue._caged() as connection:
             connection.execute(statement).fetchall()
-    assert parts(store).database.read().execute("SELECT count(*) FROM chunks").fetchone()[0] == 5
+    assert count(store, "chunks") == 5
 
 
 def test_the_cage_is_gone_after_a_query_and_after_a_refusal(
@@ -127,45 +80,26 @@ def test_the_cage_is_gone_after_a_query_and_after_a_refusal(
 ) -> None:
     reads = "SELECT count(*) FROM chunks"
     find(("title", "=", "dune"))
-    assert parts(store).database.read().execute(reads).fetchone()[0] == 5
+    assert count(store, "chunks") == 5
     with pytest.raises(CallerError):
         find(("year", "<", "old"))
     with pytest.raises(sqlite3.DatabaseError), store.catalogue._caged() as connection:
         connection.execute(reads)
-    assert parts(store).database.read().execute(reads).fetchone()[0] == 5
+    assert count(store, "chunks") == 5
 
 
-def test_even_outside_the_cage_a_reader_cannot_write(store: Store, books: Collection) -> None:
-    with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        parts(store).database.read().execute("DELETE FROM documents")
-
-
-def test_a_query_that_takes_too_long_is_ended(
-    open_store: Callable[..., Store], embedder: FakeEmbedder
+def test_a_query_that_takes_too_long_is_ended_and_fields_are_described(
+    open_shelf: OpenShelf,
 ) -> None:
-    store = open_store(sql_timeout_s=1e-9)
-    collection = store.intake.open_collection("acme", "main", None)
-    rows = [document(collection, f"d{n}", "t", fields={"n": n, "m": -n}) for n in range(600)]
-    write(store, collection, rows, embedder)
-    where = [Condition(field="n", op=">", value=-1)]
+    shelf = open_shelf(sql_timeout_s=1e-9)
+    rows = [shelf.row(f"d{n}", "t", fields={"n": n, "m": -n}) for n in range(600)]
+    shelf.write(*rows)
+    where, asked = [Condition(field="n", op=">", value=-1)], {"order_by": "m", "descending": True}
     with pytest.raises(CallerError, match="sql_timeout_s"):
-        store.catalogue.find_records(
-            ANN, collection.id, where, order_by="m", descending=True, limit=5
-        )
-    assert parts(store).database.read().execute("SELECT count(*) FROM chunks").fetchone()[0] == 600
-
-
-def test_fields_are_described_however_long_that_takes(
-    open_store: Callable[..., Store], embedder: FakeEmbedder
-) -> None:
-    store = open_store(sql_timeout_s=1e-9)
-    collection = store.intake.open_collection("acme", "main", None)
-    rows = [document(collection, f"d{n}", "t", fields={"n": n, "m": -n}) for n in range(600)]
-    write(store, collection, rows, embedder)
-    assert [info.values for info in store.catalogue.fields_of_records(ANN, collection.id)] == [
-        600,
-        600,
-    ]
+        shelf.catalogue.find_records(ANN, shelf.id, where, limit=5, **asked)
+    assert count(shelf.store, "chunks") == 600
+    described = shelf.catalogue.fields_of_records(ANN, shelf.id)
+    assert [info.values for info in described] == [600, 600]
 
 
 @pytest.mark.parametrize(
@@ -181,3 +115,26 @@ def test_fields_are_described_however_long_that_takes(
 )
 def test_words_are_found_in_any_form(value: str, words: str, expected: bool) -> None:
     assert has_words(value, words) is expected
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("Fyodor Dostoyevsky", "Достоевского"),
+        ("William Shakespeare", "Шекспіра"),
+        ("Stephen King", "Стивена Кинга"),
+        ("Agatha Christie", "Агаты Кристи"),
+        ("Ernest Hemingway", "Хемингуэй"),
+        ("Достоевский", "Достоевского"),
+    ],
+)
+def test_a_name_in_any_case_of_any_script(value: str, name: str) -> None:
+    assert sounds_like(value, name)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [("Neil Gaiman", "Гоголя"), ("Stephen King", "Стивена Крейна"), ("Fiction", "Ян")],
+)
+def test_another_name_is_none(value: str, name: str) -> None:
+    assert not sounds_like(value, name)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 
+import commands
 import pytest
+from behind import change, count, value
+from builders import run_record
 from fakes import FakeEmbedder, document, finish, write
 
 from core.auth import AuthContext
 from core.errors import AbsentError, OperatorError
-from core.trace import RunRecord, Step
+from core.trace import Step
 from stores.erasure.documents import Gone
 from stores.erasure.traces import redact_traces
 from stores.integrity.checks import ThreadsCheck
@@ -28,30 +30,14 @@ BOB = AuthContext(tenant="acme", user="bob")
 Opener = Callable[..., Store]
 
 
-def run(run_id: str) -> RunRecord:
-    return RunRecord(
-        run_id=run_id,
-        tenant="acme",
-        user="ann",
-        collection="main",
-        question="Why?",
-        pipeline="agentic",
-        created_at="2026-01-01",
-        index_version=1,
-        result={"answer": "Because", "refused": False},
-        trail=[Step(node="retrieve", tool="search")],
-    )
-
-
 @pytest.fixture
 def filled(store: Store, collection: Collection, embedder: FakeEmbedder) -> Store:
     book = document(collection, "book", "of the sea", metadata={"isbn": "1"}, fields={"isbn": "1"})
     write(store, collection, [book, document(collection, "text", "a long text")], embedder)
-    with parts(store).database.write() as connection:
-        connection.execute("UPDATE documents SET is_record = 1 WHERE document_id = 'book'")
+    change(store, "UPDATE documents SET is_record = 1 WHERE document_id = 'book'")
     link(store, collection)
     for one in ("r1", "r2"):
-        store.runs.save(run(one))
+        store.runs.save(run_record(one, trail=[Step(node="retrieve", tool="search")]))
         store.runs.save_feedback("acme", "ann", one, "up", "well said")
     talk = store.runs.create_conversation("acme", "ann", "main")
     for one in ("r1", "r2"):
@@ -73,11 +59,6 @@ def link(store: Store, collection: Collection) -> None:
     )
 
 
-def change(store: Store, statement: str) -> None:
-    with parts(store).database.write() as connection:
-        connection.execute(statement)
-
-
 def damaged(store: Store) -> dict[str, int]:
     return find_damaged_records(parts(store).database.read())
 
@@ -85,8 +66,7 @@ def damaged(store: Store) -> dict[str, int]:
 def test_what_is_written_is_signed(filled: Store, collection: Collection) -> None:
     assert damaged(filled) == {}
     for name in (*TRACES, *DERIVED):
-        query = f"SELECT count(*) FROM {name} WHERE sum IS NOT NULL"
-        assert parts(filled).database.read().execute(query).fetchone()[0], name
+        assert count(filled, f"{name} WHERE sum IS NOT NULL"), name
     kept = filled.runs
     kept.rename_conversation(kept.newest_conversations(ANN, 1)[0], "another title")
     filled.runs.save_feedback("acme", "ann", "r1", "down", "")
@@ -118,30 +98,28 @@ def test_a_change_behind_its_back_is_found_and_said(
     filled: Store, open_store: Opener, statement: str, name: str
 ) -> None:
     filled.close()
-    with sqlite3.connect(parts(filled).database.path) as direct:
-        direct.execute(statement)
-    direct.close()
+    commands.change(filled.folder, statement)
     store = open_store()
     assert damaged(store) == {name: 1}
     said = [general for general, _ in damage_problems(store.maintenance.rows.damage)]
-    assert len(said) == 1 and said[0] in parts(store).database.condition.warnings()
+    assert len(said) == 1 and said[0] in store.warnings()
     assert said[0] in store.maintenance.examine()["problems"]
     store.close()
     assert said[0] in open_store().warnings()  # it is not sealed
 
 
-@pytest.mark.parametrize("value", ["'{'", "CAST(x'ff41' AS TEXT)"])
-def test_a_damaged_run_is_withheld(filled: Store, value: str) -> None:
-    change(filled, f"UPDATE runs SET result = {value} WHERE run_id = 'r1'")
+@pytest.mark.parametrize("damage", ["'{'", "CAST(x'ff41' AS TEXT)"])
+def test_a_damaged_run_is_withheld(filled: Store, damage: str) -> None:
+    change(filled, f"UPDATE runs SET result = {damage} WHERE run_id = 'r1'")
     with pytest.raises(OperatorError, match="record of this run is damaged.*r1.*backup"):
         filled.runs.load(ANN, "r1")
     assert [one.run_id for one in filled.runs.newest(ANN, 9)] == ["r2"]
-    assert any("runs are damaged" in line for line in parts(filled).database.condition.warnings())
+    assert any("runs are damaged" in line for line in filled.warnings())
     parts(filled).database.condition.clear("records")
     talk = filled.runs.newest_conversations(ANN, 1)[0]
     answers = [turn["answer"] for turn in filled.runs.turns(ANN, talk)]
     assert answers == ["", "Because"]
-    assert any("runs are damaged" in line for line in parts(filled).database.condition.warnings())
+    assert any("runs are damaged" in line for line in filled.warnings())
     notes = list(filled.runs.export_feedback(ANN))
     assert [note["answer"] for note in notes] == [None, "Because"]
 
@@ -151,7 +129,7 @@ def test_a_damaged_conversation_is_withheld(filled: Store) -> None:
     talk = kept.newest_conversations(ANN, 1)[0]
     change(filled, "UPDATE conversation_turns SET reply = 'x' WHERE run_id = 'r1'")
     assert [turn["run_id"] for turn in kept.turns(ANN, talk)] == ["r2"]
-    assert any("turns are damaged" in line for line in parts(filled).database.condition.warnings())
+    assert any("turns are damaged" in line for line in filled.warnings())
     change(filled, "UPDATE conversations SET title = CAST(x'ff41' AS TEXT)")
     assert kept.newest_conversations(ANN, 9) == []
     with pytest.raises(OperatorError, match="conversation is damaged"):
@@ -185,8 +163,7 @@ def test_a_damaged_link_is_not_followed_and_made_anew(
     filled: Store, collection: Collection
 ) -> None:
     def texts() -> list[str]:
-        query = "SELECT key FROM documents WHERE document_id = 'book'"
-        key = parts(filled).database.read().execute(query).fetchone()[0]
+        key = value(filled, "SELECT key FROM documents WHERE document_id = 'book'")
         found = filled.catalogue.texts_of_book(ANN, collection.id, key)
         return [one["document_id"] for one in found]
 
@@ -218,7 +195,7 @@ def test_a_damaged_file_of_states_is_said_until_it_is_gone(
     path.write_bytes(b"no database at all" * 99)
     for _ in range(2):
         opened = open_store()
-        warnings = parts(opened).database.condition.warnings()
+        warnings = opened.warnings()
         assert any("file of conversations is damaged" in line for line in warnings)
         assert any(
             "file of conversations" in line for line in opened.maintenance.examine()["problems"]
@@ -230,13 +207,7 @@ def test_a_damaged_file_of_states_is_said_until_it_is_gone(
 
 def test_the_doctor_looks_at_a_catalogue_that_is_not_written_any_more(filled: Store) -> None:
     parts(filled).database.condition.malformed = "a page is damaged"
-    change_directly(filled, "UPDATE documents SET title = 'x' WHERE document_id = 'text'")
+    commands.change(filled.folder, "UPDATE documents SET title = 'x' WHERE document_id = 'text'")
     problems = filled.maintenance.examine()["problems"]
     assert any("a page is damaged" in line for line in problems)
     assert any("1 documents are damaged" in line for line in problems)
-
-
-def change_directly(store: Store, statement: str) -> None:
-    with sqlite3.connect(parts(store).database.path) as direct:
-        direct.execute(statement)
-    direct.close()

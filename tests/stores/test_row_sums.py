@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import behind
+import numpy as np
 import pytest
 from fakes import FakeEmbedder, document, remove, write
 from hypothesis import given
@@ -68,8 +70,7 @@ def test_what_is_written_is_signed(filled: Store, collection: Collection) -> Non
     ],
 )
 def test_a_change_behind_its_back_is_found(filled: Store, change: str, part: str) -> None:
-    with parts(filled).database.write() as connection:
-        connection.execute(change)
+    behind.change(filled, change)
     found = damage(filled)
     assert getattr(found, part)
     others = {"documents", "chunks", "vectors", "collections", "keys"} - {part}
@@ -80,32 +81,21 @@ def test_a_damaged_document_is_withheld_from_everyone(
     filled: Store, collection: Collection
 ) -> None:
     assert len(filled.catalogue.visible_documents(ANN, collection.id)) == 1
-    with parts(filled).database.write() as connection:
-        connection.execute("UPDATE documents SET is_open = 1 WHERE document_id = 'a'")
+    behind.change(filled, "UPDATE documents SET is_open = 1 WHERE document_id = 'a'")
     chunks = ids(filled, "a")
     assert filled.catalogue.evidence(ANN, collection.id, chunks) == {}  # before any check
     filled.maintenance.check_rows()
     assert len(filled.catalogue.visible_documents(ANN, collection.id)) == 1
     staff = AuthContext(tenant="acme", roles=frozenset({"staff"}))
     assert len(filled.catalogue.visible_documents(staff, collection.id)) == 1
-    [warning] = [
-        line for line in parts(filled).database.condition.warnings() if "documents" in line
-    ]
-    assert "withheld" in warning
-    assert "'a'" not in warning
+    [warning] = [line for line in filled.warnings() if "documents" in line]
+    assert "withheld" in warning and "'a'" not in warning
 
 
 def ids(store: Store, name: str) -> list[str]:
-    rows = (
-        parts(store)
-        .database.read()
-        .execute(
-            "SELECT c.chunk_id FROM chunks c JOIN documents d ON d.id = c.document"
-            " WHERE d.document_id = ?",
-            (name,),
-        )
-    )
-    return [row[0] for row in rows]
+    joined = "chunks c JOIN documents d ON d.id = c.document"
+    found = behind.rows(store, f"SELECT chunk_id FROM {joined} WHERE d.document_id = ?", name)
+    return [chunk for (chunk,) in found]
 
 
 @pytest.mark.parametrize("text", ["'gamma texu'", "CAST(x'ff67' AS TEXT)"])
@@ -114,11 +104,10 @@ def test_a_damaged_passage_is_withheld_and_that_is_said(
 ) -> None:
     [chunk] = ids(filled, "b")
     assert chunk in filled.catalogue.evidence(ANN, collection.id, [chunk])
-    with parts(filled).database.write() as connection:
-        connection.execute(f"UPDATE chunks SET text = {text} WHERE chunk_id = ?", (chunk,))
+    behind.change(filled, f"UPDATE chunks SET text = {text} WHERE chunk_id = '{chunk}'")
     assert filled.catalogue.evidence(ANN, collection.id, [chunk]) == {}
     assert filled.catalogue.neighbours(ANN, collection.id, chunk, 1) == []
-    assert any("withheld" in line for line in parts(filled).database.condition.warnings())
+    assert any("withheld" in line for line in filled.warnings())
 
 
 def test_a_damaged_vector_finds_nothing(
@@ -132,12 +121,9 @@ def test_a_damaged_vector_finds_nothing(
 
     [chunk] = ids(filled, "b")
     assert near() == [chunk]
-    with parts(filled).database.write() as connection:
-        connection.execute(
-            "UPDATE embeddings SET vector = zeroblob(128) WHERE content_hash ="
-            " (SELECT content_hash FROM chunks WHERE chunk_id = ?)",
-            (chunk,),
-        )
+    of_it = f"SELECT content_hash FROM chunks WHERE chunk_id = '{chunk}'"
+    damaging = "UPDATE embeddings SET vector = zeroblob(128) WHERE content_hash"
+    behind.change(filled, f"{damaging} = ({of_it})")
     filled.search._views.forget(collection.id)
     assert near() == []
     version = filled.catalogue.index_version()
@@ -150,9 +136,8 @@ def test_a_damaged_profile_and_a_damaged_key_are_refused(
 ) -> None:
     text, _ = Keys(parts(filled).database).create("acme", roles=frozenset({"staff"}))
     assert Keys(parts(filled).database).verified(text)
-    with parts(filled).database.write() as connection:
-        connection.execute("UPDATE api_keys SET roles = '[\"admin\"]'")
-        connection.execute("UPDATE collections SET profile = '{}'")
+    roles = "UPDATE api_keys SET roles = '[\"admin\"]'"
+    behind.change(filled, roles, "UPDATE collections SET profile = '{}'")
     assert Keys(parts(filled).database).verified(text) is None
     with pytest.raises(OperatorError, match="profile of a collection is damaged.*--profile"):
         filled.catalogue.collection("acme", collection.name)
@@ -166,8 +151,6 @@ def test_a_damaged_profile_and_a_damaged_key_are_refused(
 def test_vectors_that_are_none_are_refused(
     filled: Store, collection: Collection, value: float
 ) -> None:
-    import numpy as np
-
     rows = {"h": np.full(32, value, dtype=np.float32)}
     with pytest.raises(ModelError, match="finite vectors that are not zero"):
         filled.intake.store_vectors("fake", rows)

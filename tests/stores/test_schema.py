@@ -1,12 +1,15 @@
-"""The catalogue's schema is made whole or not at all, and another format is left as it is."""
+"""The catalogue: its schema is made whole or not at all; a reading connection per thread."""
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
+from commands import change
 
 from core.errors import OperatorError
 from stores.folder import CATALOGUE
@@ -14,108 +17,47 @@ from stores.sqlite import schema as made
 from stores.sqlite.database import Database
 from stores.sqlite.implementation import opened_catalogue
 from stores.sqlite.schema import FORMAT, ID_SECRET, SCHEMA, format_of, make_schema
-from stores.store import Store
+from stores.store import Store, parts
 
-TABLES = {
-    "meta": ["key", "value"],
-    "collections": ["id", "tenant", "name", "profile", "created_at", "sum"],
-    "files": ["collection_id", "relative", "path", "fingerprint", "failures", "sum"],
-    "documents": [
-        "id",
-        "key",
-        "collection_id",
-        "tenant",
-        "document_id",
-        "file",
-        "source",
-        "title",
-        "format",
-        "language",
-        "is_record",
-        "is_open",
-        "version",
-        "updated_at",
-        "content_hash",
-        "metadata",
-        "indexed_at",
-        "sum",
-        "body_hash",
-    ],
-    "document_acl": ["document", "principal"],
-    "chunks": [
-        "id",
-        "chunk_id",
-        "document",
-        "collection_id",
-        "ordinal",
-        "text",
-        "kind",
-        "section",
-        "page",
-        "tokens",
-        "content_hash",
-        "context",
-        "sum",
-    ],
-    "record_fields": ["document", "collection_id", "name", "value", "folded", "number"],
-    "embeddings": ["content_hash", "model", "vector", "sum"],
-    "journal": ["collection_id", "document_id", "file", "stage", "chunks"],
-    "indexed_vectors": ["collection_id", "model", "high"],
-    "sentence_vectors": ["content_hash", "model", "vectors", "sum"],
-    "segments": ["collection_id", "name"],
-    "dead_chunks": ["collection_id", "id"],
-    "runs": [
-        "run_id",
-        "tenant",
-        "user",
-        "collection",
-        "question",
-        "pipeline",
-        "created_at",
-        "index_version",
-        "result",
-        "trail",
-        "sum",
-    ],
-    "api_keys": [
-        "id",
-        "digest",
-        "tenant",
-        "user",
-        "roles",
-        "created_at",
-        "expires_at",
-        "revoked_at",
-        "rate",
-        "tokens_per_day",
-        "sum",
-        "scope",
-    ],
-    "audit": ["seq", "at", "kind", "tenant", "user", "facts", "previous", "hash"],
-    "spending": ["tenant", "user", "hour", "tokens"],
-    "feedback": ["id", "run_id", "tenant", "user", "rating", "comment", "created_at", "sum"],
-    "jobs": [
-        *("number", "id", "kind", "tenant", "user", "collection", "name", "roles", "bytes"),
-        *("state", "error", "attempts", "documents", "chunks", "notes"),
-        *("created_at", "updated_at", "sum", "caller"),
-    ],
-    "conversations": [
-        *("id", "tenant", "user", "collection", "title", "created_at", "updated_at"),
-        *("checkpoint_id", "waiting", "sum"),
-    ],
-    "conversation_turns": [
-        *("id", "conversation", "run_id", "question", "created_at", "clarification", "reply"),
-        "sum",
-    ],
-    "erasures": ["id", "collection_id", "documents", "at"],
-    "erasure_leftovers": ["kind", "name"],
-    "kept_out": ["key", "at"],
-    "left_out": ["collection_id", "file", "source", "document_id", "reason"],
-    "chunk_prints": ["chunk", "collection_id", "print", "place"],
-    "book_texts": ["text", "book", "collection_id", "rule", "sum"],
-    "quarantine": ["document", "reason"],
-    "aliases": ["collection_id", "kind", "stored", "alias", "sum"],
-    "embedders": ["model", "dimension"],
+SCHEMA_TEXT = """
+meta: key value
+collections: id tenant name profile created_at sum
+files: collection_id relative path fingerprint failures sum
+documents: id key collection_id tenant document_id file source title format language is_record
+    is_open version updated_at content_hash metadata indexed_at sum body_hash
+document_acl: document principal
+chunks: id chunk_id document collection_id ordinal text kind section page tokens content_hash
+    context sum
+record_fields: document collection_id name value folded number
+embeddings: content_hash model vector sum
+journal: collection_id document_id file stage chunks
+indexed_vectors: collection_id model high
+sentence_vectors: content_hash model vectors sum
+segments: collection_id name
+dead_chunks: collection_id id
+runs: run_id tenant user collection question pipeline created_at index_version result trail sum
+api_keys: id digest tenant user roles created_at expires_at revoked_at rate tokens_per_day sum
+    scope
+audit: seq at kind tenant user facts previous hash
+spending: tenant user hour tokens
+feedback: id run_id tenant user rating comment created_at sum
+jobs: number id kind tenant user collection name roles bytes state error attempts documents
+    chunks notes created_at updated_at sum caller
+conversations: id tenant user collection title created_at updated_at checkpoint_id waiting sum
+conversation_turns: id conversation run_id question created_at clarification reply sum
+erasures: id collection_id documents at
+erasure_leftovers: kind name
+kept_out: key at
+left_out: collection_id file source document_id reason
+chunk_prints: chunk collection_id print place
+book_texts: text book collection_id rule sum
+quarantine: document reason
+aliases: collection_id kind stored alias sum
+embedders: model dimension
+"""
+TABLES = {  # a table and its columns, some of which stand in the next line
+    name: columns.split()
+    for name, columns in re.findall(r"^(\w+):((?:.|\n )+)", SCHEMA_TEXT, re.MULTILINE)
 }
 
 
@@ -179,7 +121,7 @@ def test_another_format_is_refused_and_left_as_it_is(
     store: Store, open_store: Callable[..., Store], number: int, why: str
 ) -> None:
     store.close()
-    set_format(store.folder, number)
+    change(store.folder, f"PRAGMA user_version = {number}")
     before = contents(store.folder)
     with pytest.raises(OperatorError, match=why) as caught:
         open_store()
@@ -189,7 +131,7 @@ def test_another_format_is_refused_and_left_as_it_is(
     with pytest.raises(OperatorError, match=why), opened_catalogue(store.folder):
         pass
     assert contents(store.folder) == before
-    set_format(store.folder, FORMAT)
+    change(store.folder, f"PRAGMA user_version = {FORMAT}")
     open_store()
 
 
@@ -204,17 +146,39 @@ def test_what_has_tables_and_no_format_is_refused(tmp_path: Path) -> None:
     assert contents(tmp_path) == before
 
 
-def set_format(folder: Path, number: int) -> None:
-    with sqlite3.connect(folder / CATALOGUE) as direct:
-        direct.execute(f"PRAGMA user_version = {number}")
-    direct.close()
-
-
-@pytest.mark.parametrize("content", [b"not a database at all, but long enough to be read" * 30])
-def test_a_file_that_is_no_catalogue_is_one_line(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "catalogue.sqlite3"
-    path.write_bytes(content)
+def test_a_file_that_is_no_catalogue_is_one_line(tmp_path: Path) -> None:
+    path = tmp_path / CATALOGUE
+    path.write_bytes(b"not a database at all, but long enough to be read" * 30)
+    before = contents(tmp_path)
     with pytest.raises(OperatorError, match="damaged.*backup") as caught:
         Database(path)
     assert "\n" not in str(caught.value)
-    assert path.read_bytes() == content
+    assert contents(tmp_path) == before
+
+
+def test_the_connection_of_a_thread_ends_with_it(store: Store) -> None:
+    mine = parts(store).database.read()
+    seen: list[sqlite3.Connection] = []
+
+    def work() -> None:
+        connection = parts(store).database.read()
+        assert connection is parts(store).database.read()
+        connection.execute("SELECT count(*) FROM chunks").fetchone()
+        seen.append(connection)
+
+    for _ in range(3):
+        thread = Thread(target=work)
+        thread.start()
+        thread.join(60)
+    assert len(seen) == 3
+    assert mine not in seen
+    for connection in seen:
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            connection.execute("SELECT 1")
+    assert parts(store).database.read() is mine
+    assert mine.execute("SELECT 1").fetchone()[0] == 1
+
+
+def test_a_reader_cannot_write(store: Store) -> None:
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        parts(store).database.read().execute("DELETE FROM chunks")

@@ -6,13 +6,13 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from fakes import FakeEmbedder, document, remove, write
+from behind import count
+from fakes import FakeEmbedder, Shelf, remove
 
 from core.auth import AuthContext
 from stores.segments import build
 from stores.segments.build import Background
-from stores.sqlite.catalogue import Collection
-from stores.store import Store, parts
+from stores.store import Store
 
 ANN = AuthContext(tenant="acme")
 WRITES = 25
@@ -24,42 +24,31 @@ def store(open_store: Callable[..., Store], monkeypatch: pytest.MonkeyPatch) -> 
     return open_store(segment_min_rows=5, segment_rebuild_min_rows=0)
 
 
-def built(store: Store) -> int:
-    return parts(store).database.read().execute("SELECT count(*) FROM segments").fetchone()[0]
-
-
-def found(store: Store, collection: Collection, word: str) -> list[str]:
+def found(shelf: Shelf, word: str) -> list[str]:
     """Return the texts that are found; each must be there when its search began or ended."""
-    candidates = store.search.candidates(
-        ANN,
-        collection.id,
-        terms=[{word}],
-        vector=FakeEmbedder().embed_query(word),
-        pool=50,
-    )
+    vector = FakeEmbedder().embed_query(word)
+    candidates = shelf.search.candidates(ANN, shelf.id, terms=[{word}], vector=vector, pool=50)
     assert candidates.visible == len(set(candidates.chunk_ids))
     return candidates.chunk_ids
 
 
 def test_a_segment_is_built_in_the_background(
-    store: Store, collection: Collection, embedder: FakeEmbedder
+    shelf: Shelf,
 ) -> None:
-    write(store, collection, [document(collection, f"d{n}", "rope") for n in range(6)], embedder)
-    store.search.refresh_in_background(collection)
-    store.search._background.wait()
-    assert built(store) == 1
-    assert len(found(store, collection, "rope")) == 6
+    shelf.put({f"d{n}": "rope" for n in range(6)})
+    shelf.search.refresh_in_background(shelf.collection)
+    shelf.search._background.wait()
+    assert count(shelf.store, "segments") == 1
+    assert len(found(shelf, "rope")) == 6
 
 
-def test_writers_searchers_and_builders_do_not_disturb_each_other(
-    store: Store, collection: Collection, embedder: FakeEmbedder
-) -> None:
+def test_writers_searchers_and_builders_do_not_disturb_each_other(shelf: Shelf) -> None:
     """Generation n of a document replaces generation n − 1: a search sees exactly one of them."""
-    steady = [document(collection, f"s{n}", "rope") for n in range(10)]
-    write(store, collection, [*steady, document(collection, "x", "tide 0")], embedder)
-    generations = [document(collection, "x", f"tide {n}", version=str(n)) for n in range(WRITES)]
+    steady = [shelf.row(f"s{n}", "rope") for n in range(10)]
+    shelf.write(*steady, shelf.row("x", "tide 0"))
+    generations = [shelf.row("x", f"tide {n}", version=str(n)) for n in range(WRITES)]
     order = {row.chunks[0].chunk_id: n for n, row in enumerate(generations)}
-    write(store, collection, generations[:1], embedder)
+    shelf.write(*generations[:1])
     done = threading.Event()
     wrong: list[object] = []
 
@@ -67,7 +56,7 @@ def test_writers_searchers_and_builders_do_not_disturb_each_other(
         last = -1
         while not done.is_set():
             try:
-                seen = [order[key] for key in found(store, collection, "tide") if key in order]
+                seen = [order[key] for key in found(shelf, "tide") if key in order]
             except Exception as error:  # a failed assertion, or anything else
                 wrong.append(error)
                 return
@@ -80,21 +69,19 @@ def test_writers_searchers_and_builders_do_not_disturb_each_other(
     for thread in threads:
         thread.start()
     for row in generations[1:]:
-        write(store, collection, [row], embedder)
-        store.search.refresh_in_background(collection)
-    store.search._background.wait()
+        shelf.write(row)
+        shelf.search.refresh_in_background(shelf.collection)
+    shelf.search._background.wait()
     done.set()
     for thread in threads:
         thread.join()
     assert wrong == []
-    assert built(store) == 1
-    assert store.search.problems([collection]) == []
+    assert count(shelf.store, "segments") == 1
+    assert shelf.search.problems([shelf.collection]) == []
 
 
-def test_closing_cancels_a_build(
-    store: Store, collection: Collection, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(store, collection, [document(collection, f"d{n}", "rope") for n in range(6)], embedder)
+def test_closing_cancels_a_build(shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf.put({f"d{n}": "rope" for n in range(6)})
     begun = threading.Event()
     real = build.Rows.extend
 
@@ -105,14 +92,15 @@ def test_closing_cancels_a_build(
                 yield done
 
     monkeypatch.setattr(build.Rows, "extend", endless)
-    store.search.refresh_in_background(collection)
+    shelf.search.refresh_in_background(shelf.collection)
     assert begun.wait(60)
-    store.close()
-    left = store.folder / "segments" / str(collection.id)
+    shelf.store.close()
+    left = shelf.store.folder / "segments" / str(shelf.id)
     assert list(left.iterdir()) == []
 
 
 def test_asking_twice_builds_once_and_after_closing_never() -> None:
+    Background(lambda *_: True).close()  # without a thread
     asked: list[int] = []
     gate = threading.Event()
 
@@ -131,26 +119,21 @@ def test_asking_twice_builds_once_and_after_closing_never() -> None:
     assert asked == [1, 2]
 
 
-def test_closing_without_a_thread_is_nothing() -> None:
-    Background(lambda *_: True).close()
-
-
 def test_rows_removed_while_a_segment_is_built_do_not_come_back(
-    store: Store, collection: Collection, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = [document(collection, f"d{n}", "rope") for n in range(8)]
-    write(store, collection, rows, embedder)
+    rows = shelf.put({f"d{n}": "rope" for n in range(8)})
     real = build.files.write_manifest
 
     def remove_first(folder, manifest) -> None:
-        thread = threading.Thread(target=remove, args=(store, collection, ["d1", "d2"]))
+        thread = threading.Thread(target=remove, args=(shelf.store, shelf.collection, ["d1", "d2"]))
         thread.start()
         thread.join()
         real(folder, manifest)
 
     monkeypatch.setattr(build.files, "write_manifest", remove_first)
-    assert store.search.refresh(collection)
+    assert shelf.search.refresh(shelf.collection)
     gone = {rows[n].chunks[0].chunk_id for n in (1, 2)}
-    assert not gone & set(found(store, collection, "rope"))
-    assert len(found(store, collection, "rope")) == 6
-    assert store.search.problems([collection]) == []
+    assert not gone & set(found(shelf, "rope"))
+    assert len(found(shelf, "rope")) == 6
+    assert shelf.search.problems([shelf.collection]) == []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import log1p
 
 import pytest
-from fakes import FakeEmbedder, document, remove, write
+from fakes import FakeEmbedder, OpenShelf, document, remove, write
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -124,15 +124,10 @@ def test_the_limit_keeps_chunks_with_the_rarest_names(filled) -> None:
     )
 
 
-def test_without_counted_words_there_are_no_links(
-    open_store: Callable[..., Store], embedder: FakeEmbedder
-) -> None:
-    store = open_store(segment_min_rows=2)
-    collection = store.intake.open_collection("acme", "main", None)
-    write(
-        store, collection, [document(collection, f"d{n}", "Ada Moor") for n in range(5)], embedder
-    )
+def test_without_counted_words_there_are_no_links(open_shelf: OpenShelf) -> None:
+    shelf = open_shelf(segment_min_rows=2)
+    shelf.put({f"d{n}": "Ada Moor" for n in range(5)})
     asked = {"names": NAMES, "words": WORDS, "seeds": [], "limit": 5}
-    assert store.search.links(AuthContext(tenant="acme"), collection.id, **asked) is None
-    store.search.refresh(collection)
-    assert store.search.links(AuthContext(tenant="acme"), collection.id, **asked) is not None
+    assert shelf.search.links(AuthContext(tenant="acme"), shelf.id, **asked) is None
+    shelf.search.refresh(shelf.collection)
+    assert shelf.search.links(AuthContext(tenant="acme"), shelf.id, **asked) is not None

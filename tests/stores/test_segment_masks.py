@@ -6,13 +6,14 @@ import threading
 from collections.abc import Callable
 
 import pytest
+from behind import rows
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
 from stores.segments import views
 from stores.segments.types import Candidates
 from stores.sqlite.catalogue import Collection
-from stores.store import Store, parts
+from stores.store import Store
 
 LOW = {"segment_min_rows": 10, "segment_rebuild_min_rows": 3}
 
@@ -37,14 +38,8 @@ def ask(
         sources=sources,
     )
     assert found.visible == len(found.chunk_ids) or pool < found.visible
-    names = (
-        parts(store)
-        .database.read()
-        .execute(
-            "SELECT c.chunk_id, d.document_id FROM chunks c JOIN documents d ON d.id = c.document"
-        )
-    )
-    owners = dict(tuple(row) for row in names)
+    joined = "chunks c JOIN documents d ON d.id = c.document"
+    owners = dict(rows(store, f"SELECT c.chunk_id, d.document_id FROM {joined}"))
     return {owners[key] for key in found.chunk_ids}
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest.mock import patch
 
+import behind
 import numpy as np
 import pytest
 from fakes import FakeEmbedder, document, remove, write
@@ -53,15 +54,16 @@ class Truth:
 
 
 def read_truth(store: Store, collection: Collection) -> Truth:
-    connection = parts(store).database.read()
     name = f"fts_{collection.id}"
-    rows = connection.execute(
+    rows = behind.rows(
+        store,
         f"""SELECT c.id, c.chunk_id, c.document, f.title, f.keywords, f.section, f.body, e.vector
             FROM chunks c JOIN {name} f ON f.rowid = c.id
             LEFT JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = ?
             WHERE c.collection_id = ? ORDER BY c.id""",
-        (parts(store).model_id, collection.id),
-    ).fetchall()
+        parts(store).model_id,
+        collection.id,
+    )
     weights = (3, 2, 2, 1)
     words = [
         Counter(
@@ -147,15 +149,8 @@ def is_fulltext(truth: Truth, counted: Statistics | None) -> bool:
 
 def fulltext_scores(store: Store, collection: Collection, asked: set[str]) -> dict[int, float]:
     name = f"fts_{collection.id}"
-    rows = (
-        parts(store)
-        .database.read()
-        .execute(
-            f"SELECT rowid, -bm25({name}, 3, 2, 2, 1) FROM {name} WHERE {name} MATCH ?",
-            (" OR ".join(f'"{term}"' for term in sorted(asked)),),
-        )
-    )
-    return dict(tuple(row) for row in rows)
+    query = f"SELECT rowid, -bm25({name}, 3, 2, 2, 1) FROM {name} WHERE {name} MATCH ?"
+    return dict(behind.rows(store, query, " OR ".join(f'"{term}"' for term in sorted(asked))))
 
 
 def compare(found: Candidates, words: dict, cosines: dict, pool: int) -> None:
@@ -247,8 +242,7 @@ class World:
 
     def notice_removed(self) -> None:
         """A collection that is too small has no segment."""
-        row = parts(self.store).database.read().execute("SELECT count(*) FROM segments").fetchone()
-        if not row[0]:
+        if not behind.count(self.store, "segments"):
             self.counted = None
 
     def crash(self, _: None) -> None:

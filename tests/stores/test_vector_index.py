@@ -6,129 +6,89 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from fakes import DIMENSION, FakeEmbedder, document, remove, write, write_rows
+from behind import rows
+from fakes import DIMENSION, FakeEmbedder, Shelf, document, write, write_rows
 
 from core.settings import Settings
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.embeddings import ExactVectors
+from stores.sqlite.rows import DocumentRow
 from stores.store import Store, parts
 
 ROWS = 500
-Searcher = Callable[..., list[tuple[str, float]]]
+Found = list[tuple[str, float]]
+Searcher = Callable[..., Found]
 
 
 @pytest.fixture
-def vectors(store: Store) -> ExactVectors:
-    return store.scan(parts(store).model_id)
+def find(store: Store, collection: Collection, embedder: FakeEmbedder) -> Searcher:
+    """Search for a text; by default every document is visible."""
 
-
-@pytest.fixture
-def find(store: Store, collection: Collection, vectors: ExactVectors) -> Searcher:
-    """Search; by default every document is visible."""
-
-    def search(
-        vector: np.ndarray, limit: int = 10, visible: set[int] | None = None
-    ) -> list[tuple[str, float]]:
-        seen = set(row_ids(store, collection)) if visible is None else visible
+    def search(text: str, limit: int = 10, visible: set[int] | None = None) -> Found:
+        seen = set(row_ids(store)) if visible is None else visible
         version = store.catalogue.index_version()
-        return vectors.search(collection.id, vector, limit, seen, version)
+        vector = embedder.embed_query(text)
+        return store.scan(embedder.model_id).search(collection.id, vector, limit, seen, version)
 
     return search
 
 
-def row_ids(store: Store, collection: Collection) -> dict[int, str]:
-    rows = (
-        parts(store)
-        .database.read()
-        .execute(
-            "SELECT id, document_id FROM documents WHERE collection_id = ? ORDER BY id",
-            (collection.id,),
-        )
-    )
-    return {row[0]: row[1] for row in rows}
+def row_ids(store: Store) -> dict[int, str]:
+    return dict(rows(store, "SELECT id, document_id FROM documents ORDER BY id"))
 
 
-def chunks(*rows) -> list[str]:
+def chunks(*rows: DocumentRow) -> list[str]:
     return [chunk.chunk_id for row in rows for chunk in row.chunks]
 
 
+def keys(found: Found) -> list[str]:
+    return [key for key, _ in found]
+
+
 def test_the_nearest_comes_first_with_its_cosine(
-    store: Store, collection: Collection, embedder: FakeEmbedder, find: Searcher
+    shelf: Shelf, embedder: FakeEmbedder, find: Searcher
 ) -> None:
-    rows = [document(collection, f"d{n}", text) for n, text in enumerate(["a b", "a c", "x y"])]
-    write(store, collection, rows, embedder)
-    query = embedder.embed_query("a b")
-    found = find(query)
-    cosines = embedder.embed_documents(["a b", "a c", "x y"]) @ query
+    texts = ["a b", "a c", "x y"]
+    rows = shelf.put({f"d{n}": text for n, text in enumerate(texts)})
+    found = find("a b")
+    cosines = embedder.embed_documents(texts) @ embedder.embed_query("a b")
     expected = sorted(zip(chunks(*rows), cosines.tolist(), strict=True), key=lambda p: -p[1])
-    assert [key for key, _ in found] == [key for key, _ in expected]
+    assert keys(found) == keys(expected)
     assert [score for _, score in found] == pytest.approx([s for _, s in expected], abs=1e-5)
     assert found[0][1] == pytest.approx(1.0, abs=1e-5)
 
 
-@pytest.mark.parametrize("limit", [3, 9, 40])
+@pytest.mark.parametrize("limit", [0, 1, 3, 9, 40])
 def test_equal_vectors_come_in_the_order_of_their_ids(
-    store: Store, collection: Collection, embedder: FakeEmbedder, find: Searcher, limit: int
+    shelf: Shelf, find: Searcher, limit: int
 ) -> None:
-    rows = [document(collection, f"d{n}", "same words") for n in range(9)]
-    write(store, collection, rows, embedder)
-    found = find(embedder.embed_query("same words or others"), limit)
-    assert [key for key, _ in found] == sorted(chunks(*rows))[:limit]
+    rows = shelf.put({f"d{n}": "same words" for n in range(9)})
+    assert keys(find("same words or others", limit)) == sorted(chunks(*rows))[:limit]
 
 
-@pytest.mark.parametrize("limit", [0, 1, 2])
-def test_the_limit_holds(
-    store: Store, collection: Collection, embedder: FakeEmbedder, find: Searcher, limit: int
-) -> None:
-    write(store, collection, [document(collection, "d", "a", "b", "c")], embedder)
-    assert len(find(embedder.embed_query("a"), limit)) == limit
-
-
-def test_an_empty_collection_finds_nothing(embedder: FakeEmbedder, find: Searcher) -> None:
-    assert find(embedder.embed_query("a"), visible={1}) == []
-
-
-def test_only_visible_documents_are_found(
-    store: Store, collection: Collection, embedder: FakeEmbedder, find: Searcher
-) -> None:
-    rows = [document(collection, f"d{n}", f"word {n}") for n in range(6)]
-    write(store, collection, rows, embedder)
-    names = {name: row for row, name in row_ids(store, collection).items()}
-    query = embedder.embed_query("word 0")
-    assert find(query, visible=set()) == []
-    found = find(query, visible={names["d1"], names["d4"], 999})
-    assert {key for key, _ in found} == set(chunks(rows[1], rows[4]))
-
-
-def test_another_collection_is_not_searched(
-    store: Store, collection: Collection, embedder: FakeEmbedder, find: Searcher
+def test_only_visible_documents_of_the_collection_are_found(
+    store: Store, embedder: FakeEmbedder, shelf: Shelf, find: Searcher
 ) -> None:
     other = store.intake.open_collection("acme", "other", None)
-    write(store, other, [document(other, "d", "a")], embedder)
-    assert find(embedder.embed_query("a"), visible={1, 2, 3}) == []
+    write(store, other, [document(other, "d", "word 0")], embedder)
+    assert find("word 0", visible={1, 2, 3}) == []
+    rows = shelf.put({f"d{n}": f"word {n}" for n in range(6)})
+    names = {name: row for row, name in row_ids(store).items()}
+    assert find("word 0", visible=set()) == []
+    found = find("word 0", visible={names["d1"], names["d4"], 999})
+    assert set(keys(found)) == set(chunks(rows[1], rows[4]))
 
 
-def test_a_removed_document_is_gone(
-    store: Store, collection: Collection, embedder: FakeEmbedder, find: Searcher
+def test_what_was_removed_or_changed_is_found_by_its_new_text_alone(
+    shelf: Shelf, find: Searcher
 ) -> None:
-    rows = [document(collection, name, f"text {name}") for name in ("a", "b")]
-    write(store, collection, rows, embedder)
-    query = embedder.embed_query("text a")
-    assert len(find(query)) == 2
-    remove(store, collection, ["a"])
-    assert [key for key, _ in find(query, visible={1, 2, 3})] == chunks(rows[1])
-
-
-def test_a_changed_document_is_found_by_its_new_text_alone(
-    store: Store, collection: Collection, embedder: FakeEmbedder, find: Searcher
-) -> None:
-    write(store, collection, [document(collection, "a", "old", "older")], embedder)
-    find(embedder.embed_query("old"))
-    changed = document(collection, "a", "new")
-    write(store, collection, [changed], embedder)
-    found = find(embedder.embed_query("new"))
-    assert [key for key, _ in found] == chunks(changed)
-    assert found[0][1] == pytest.approx(1.0, abs=1e-5)
+    rows = shelf.put({"a": ["old", "older"], "b": "text b"})
+    assert len(find("old")) == 3
+    [changed] = shelf.put({"a": "new"})
+    found = find("new", visible={1, 2, 3})
+    assert set(keys(found)) == set(chunks(changed, rows[1]))
+    assert found[0] == (chunks(changed)[0], pytest.approx(1.0, abs=1e-5))
+    shelf.remove(["a"])
+    assert keys(find("new", visible={1, 2, 3})) == chunks(rows[1])
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +114,7 @@ def test_filtered_recall(
     store, collection, named = pool
     index = store.scan(parts(store).model_id)
     rng = np.random.default_rng(int(share * 100))
-    owners = dict(parts(store).database.read().execute("SELECT chunk_id, document FROM chunks"))
+    owners = dict(rows(store, "SELECT chunk_id, document FROM chunks"))
     visible = {document for document in owners.values() if rng.random() < share}
     keys = [key for key in named if owners[key] in visible]
     hits = 0
