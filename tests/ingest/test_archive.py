@@ -36,7 +36,7 @@ def read(
 ) -> tuple[list[str], dict[str, str]]:
     """Return the sources of the documents, and the reasons of the failures by path."""
     path.write_bytes(content)
-    items = list(load(SourceFile(path, path.name), limits))
+    items = list(load(SourceFile(path, path.name), limits, loading.SHARED))
     failures = {item.path: item.reason for item in items if isinstance(item, LoadFailure)}
     return [item.source for item in items if not isinstance(item, LoadFailure)], failures
 
