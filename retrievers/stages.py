@@ -60,7 +60,7 @@ def coverage(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidenc
     settings = searched.index.settings
     chosen = choose(
         searched.vector,
-        searched.vectors([item.chunk_id for item in evidence]),
+        searched.index.vectors([item.chunk_id for item in evidence]),
         [estimate_tokens(item.text) for item in evidence],
         alpha=ALPHA,
         min_gain=LEAST_GAIN,

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ValidationError
 from core.auth import AuthContext
 from core.errors import CallerError, PolicyError
 from core.metadata import parse_filters
+from core.profile import ToolProfile
 from core.types import Evidence, ToolSpec
 from retrievers.types import Index, RetrievalResult
 from tools.types import ToolError, ToolResult
@@ -78,16 +79,35 @@ class PlainTool:
         )
 
 
+class ProfiledTool:
+    """Describe a tool over one collection as a profile names and scopes it."""
+
+    arguments: ClassVar[type[BaseModel]]
+
+    def __init__(self, index: Index, profile: ToolProfile, *, scoped: bool) -> None:
+        """Work on the `sources` of the profile (shell patterns, empty for all)."""
+        self._index = index
+        self.name = profile.name
+        self._sources = tuple(profile.sources)
+        self._spec = ToolSpec(
+            **profile.model_dump(include={"name", "base", "purpose", "not_for", "examples"}),
+            arguments=schema_of(self.arguments),
+            scoped=scoped,
+        )
+
+    def spec(self, auth: AuthContext) -> ToolSpec:
+        """Describe the tool; what depends on the caller is added by the tool itself."""
+        return self._spec
+
+    def _scope(self, auth: AuthContext) -> dict[str, Any]:
+        """Return what a call is narrowed to, for the trace."""
+        return {**auth.describe(), "sources": list(self._sources)}
+
+
 def result_of(found: RetrievalResult, tool: str, auth_filter: dict[str, Any]) -> ToolResult:
     """Return what a search found as a tool's result."""
-    return ToolResult(
-        evidence=[item.model_copy(update={"tool": tool}) for item in found.evidence],
-        auth_filter=auth_filter,
-        notes=found.notes,
-        stages=found.stages,
-        hidden=found.hidden,
-        partial=found.partial,
-    )
+    evidence = [item.model_copy(update={"tool": tool}) for item in found.evidence]
+    return ToolResult(**vars(found) | {"evidence": evidence}, auth_filter=auth_filter)
 
 
 def in_place(evidence: Sequence[Evidence], tool: str, query: str) -> list[Evidence]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -13,14 +12,13 @@ from core.auth import AuthContext
 from core.budget import current_ledger
 from core.metadata import ANY_FIELD, find_title
 from core.time_limit import TimeUpError
-from core.trace import StageStep
 from core.types import Evidence, FrozenModel, ToolSpec
 from retrievers.channels import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
-from retrievers.types import Index, Query, RetrievalResult
+from retrievers.types import Query
 from stores.sqlite.record_conditions import Condition
 from stores.sqlite.records import Description
-from tools.arguments import checked, in_place, schema_of
+from tools.arguments import ProfiledTool, checked, in_place
 from tools.record_rows import RecordRow
 from tools.types import ToolError, ToolResult
 
@@ -75,28 +73,10 @@ class RecordArguments(FrozenModel):
         return self
 
 
-class QueryRecords:
+class QueryRecords(ProfiledTool):
     """Find records by their fields."""
 
-    def __init__(
-        self,
-        index: Index,
-        name: str,
-        purpose: str,
-        *,
-        not_for: Sequence[str] = (),
-        examples: Sequence[str] = (),
-        sources: Sequence[str] = (),
-        scoped: bool = False,
-    ) -> None:
-        """Query the records of `sources` (shell patterns, empty for all)."""
-        self._index = index
-        self.name = name
-        self._purpose = purpose
-        self._not_for = list(not_for)
-        self._examples = list(examples)
-        self._sources = tuple(sources)
-        self._scoped = scoped
+    arguments = RecordArguments
 
     def spec(self, auth: AuthContext) -> ToolSpec:
         """Describe the tool with the fields and values this caller may see.
@@ -110,39 +90,24 @@ class QueryRecords:
         except TimeUpError as error:
             current_ledger().note(f"the fields of the records are not known: {error}")
             known = Description([], [], 0)
-        return ToolSpec(
-            name=self.name,
-            base="query_records",
-            purpose=self._purpose,
-            not_for=self._not_for,
-            examples=self._examples,
-            arguments=schema_of(RecordArguments),
-            fields=list(known.fields),
-            tables=known.tables,
-            others=known.others,
-            scoped=self._scoped,
-        )
+        update = {"fields": list(known.fields), "tables": known.tables, "others": known.others}
+        return self._spec.model_copy(update=update)
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the first chunk of each matching record, in the order asked for."""
         given = checked(self.name, RecordArguments, arguments, auth, deadline)
         catalogue, collection = self._index.catalogue, self._index.collection
-        settings = self._index.settings
         if given.named or given.about:
             return self._cards(given, auth, deadline)
         self._check_fields(given, auth)
-        limit = given.limit or (
-            settings.retrieval.records_k_extended
-            if given.extended
-            else settings.retrieval.records_k
-        )
+        sizes = self._index.settings.retrieval
+        limit = given.limit or (sizes.records_k_extended if given.extended else sizes.records_k)
         if given.aggregate is not None:
             return self._aggregated(given, auth, limit)
+        result = ToolResult(auth_filter=self._scope(auth))
         evidence: list[Evidence] = []
-        total, hidden, partial = None, 0, False
-        stages: list[StageStep] = []
         if given.where or not given.query.strip():
-            rows, total = catalogue.find_records(
+            rows, result.total = catalogue.find_records(
                 auth,
                 collection.id,
                 given.where,
@@ -154,37 +119,23 @@ class QueryRecords:
             )
             chunks = catalogue.first_chunks(auth, collection.id, rows)
             evidence = [chunks[row] for row in rows if row in chunks]
-            hidden = len(rows) - len(evidence)
+            result.hidden = len(rows) - len(evidence)
         if given.query.strip():
-            found = self._ranked(given, auth, limit, deadline)
-            stages = found.stages
+            query = Query(given.query, auth, self._sources, given.language, deadline)
+            pools = {VECTOR: limit, TEXT: limit}
+            found = hybrid_search(self._index, query, [VECTOR, TEXT], pools, limit)
+            result.stages, result.partial = found.stages, found.partial
             known = {item.chunk_id for item in evidence}
             evidence += [item for item in found.evidence if item.chunk_id not in known]
-            hidden += found.hidden
-            partial = found.partial
+            result.hidden += found.hidden
         shown = "; ".join(map(str, given.where))
-        return ToolResult(
-            evidence=[
-                item.model_copy(
-                    update={
-                        "tool": self.name,
-                        "query": shown or given.query or "all records",
-                        "score": 1.0 / (1 + place),
-                    }
-                )
-                for place, item in enumerate(evidence)
-            ],
-            auth_filter={**auth.describe(), "sources": list(self._sources)},
-            stages=stages,
-            hidden=hidden,
-            total=total,
-            partial=partial,
-        )
+        result.evidence = in_place(evidence, self.name, shown or given.query or "all records")
+        return result
 
     def _cards(self, given: RecordArguments, auth: AuthContext, deadline: float) -> ToolResult:
         """Return the cards of the records of a title, or of those about a theme, nearest first."""
         catalogue, collection = self._index.catalogue, self._index.collection.id
-        result = ToolResult(auth_filter={**auth.describe(), "sources": list(self._sources)})
+        result = ToolResult(auth_filter=self._scope(auth))
         if given.named:
             keys = catalogue.records_called(auth, collection, given.named, self._sources)
             found = catalogue.cards(auth, collection, keys)
@@ -239,7 +190,7 @@ class QueryRecords:
     def _aggregated(self, given: RecordArguments, auth: AuthContext, limit: int) -> ToolResult:
         """Count, list, group or add up; nothing where words that are looked for are nowhere."""
         catalogue, collection = self._index.catalogue, self._index.collection.id
-        result = ToolResult(auth_filter={**auth.describe(), "sources": list(self._sources)})
+        result = ToolResult(auth_filter=self._scope(auth))
         scope: dict[str, Any] = {"sources": self._sources, "file": given.file}
         where = [self._placed(condition, given, auth, scope) for condition in given.where]
         base = [self._placed(condition, given, auth, scope) for condition in given.among]
@@ -282,16 +233,7 @@ class QueryRecords:
             added = catalogue.total_of_records(auth, collection, known, given.field, **scope)
             row.added_up(given.field, added, given.aggregate)
         found = [row.evidence(held, given.file), *held]
-        result.evidence = [
-            item.model_copy(
-                update={
-                    "tool": self.name,
-                    "query": "; ".join(map(str, known)),
-                    "score": 1.0 / (1 + place),
-                }
-            )
-            for place, item in enumerate(found)
-        ]
+        result.evidence = in_place(found, self.name, "; ".join(map(str, known)))
         result.total, result.hidden = count, len(rows) - len(held)
         return result
 
@@ -336,17 +278,6 @@ class QueryRecords:
             return None
         field = Counter(name for name, _ in found).most_common(1)[0][0]
         return Condition(field=field, op="=", value=[value for one, value in found if one == field])
-
-    def _ranked(
-        self, given: RecordArguments, auth: AuthContext, limit: int, deadline: float
-    ) -> RetrievalResult:
-        return hybrid_search(
-            self._index,
-            Query(given.query, auth, self._sources, given.language, deadline),
-            [VECTOR, TEXT],
-            {VECTOR: limit, TEXT: limit},
-            limit,
-        )
 
     def _check_fields(self, given: RecordArguments, auth: AuthContext) -> None:
         asked = {condition.field for condition in (*given.where, *given.among)} - {ANY_FIELD}

@@ -6,7 +6,6 @@ channel alone returns the first of its own hits, for a caller that knows which o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -14,14 +13,15 @@ from pydantic import Field
 
 from core.auth import AuthContext
 from core.metadata import MOST_FILTERS as MOST
-from core.types import FrozenModel, ToolSpec
+from core.profile import ToolProfile
+from core.types import FrozenModel
 from retrievers.channels import TEXT, VECTOR
 from retrievers.expansion import fuse_wordings
 from retrievers.fusion import RRF_CONSTANT
 from retrievers.hybrid import hybrid_search
 from retrievers.pipelines import CLASSIC_VOTERS, classic_search
 from retrievers.types import Index, Query, RetrievalResult
-from tools.arguments import PlainTool, checked, narrowed, result_of, schema_of
+from tools.arguments import PlainTool, ProfiledTool, checked, narrowed, result_of
 from tools.types import ToolResult
 
 
@@ -42,46 +42,18 @@ class SearchArguments(FrozenModel):
     where: list[str] = Field(default_factory=list, max_length=MOST)
 
 
-class Search:
+class Search(ProfiledTool):
     """Search chunks by meaning, by words, or by both."""
 
-    def __init__(
-        self,
-        index: Index,
-        name: str,
-        base: str,
-        purpose: str,
-        *,
-        not_for: Sequence[str] = (),
-        examples: Sequence[str] = (),
-        sources: Sequence[str] = (),
-        kinds: Sequence[str] = (),
-        scoped: bool = False,
-    ) -> None:
-        """Search `sources` (shell patterns) and `kinds` of chunks with the channels of `base`.
+    arguments = SearchArguments
 
-        Either is empty for all.
-        """
-        self._index = index
-        self.name = name
+    def __init__(self, index: Index, profile: ToolProfile, *, scoped: bool) -> None:
+        """Search the profile's `kinds` of chunks, empty for all, with the channels of its base."""
+        super().__init__(index, profile, scoped=scoped)
         self._channels = {"search_vector": [VECTOR], "search_text": [TEXT]}.get(
-            base, [VECTOR, TEXT]
+            profile.base, [VECTOR, TEXT]
         )
-        self._sources = tuple(sources)
-        self._kinds = tuple(kinds)
-        self._spec = ToolSpec(
-            name=name,
-            base=base,
-            purpose=purpose,
-            not_for=list(not_for),
-            examples=list(examples),
-            arguments=schema_of(SearchArguments),
-            scoped=scoped,
-        )
-
-    def spec(self, auth: AuthContext) -> ToolSpec:
-        """Describe the tool; nothing in it depends on the caller."""
-        return self._spec
+        self._kinds = tuple(profile.kinds)
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the best permitted chunks of the tool's scope."""
@@ -95,12 +67,8 @@ class Search:
             one = replace(query, text=text)
             found[text] = hybrid_search(self._index, one, self._channels, pools, top_k, links=links)
         fused = fuse_wordings(found, RRF_CONSTANT)
-        return result_of(fused, self.name, {**auth.describe(), **self._scope()})
-
-    def _scope(self) -> dict[str, list[str]]:
-        """Return what the tool itself narrows a search to, for the trace."""
-        scope = {"sources": list(self._sources)}
-        return {**scope, "kinds": list(self._kinds)} if self._kinds else scope
+        kinds = {"kinds": list(self._kinds)} if self._kinds else {}
+        return result_of(fused, self.name, self._scope(auth) | kinds)
 
     def _sizes(self, given: SearchArguments) -> tuple[int, dict[str, int]]:
         """Return how many results there are at most, and the pool of each channel."""

@@ -19,7 +19,6 @@ from core.metadata import version_order
 from core.types import Evidence, FrozenModel
 from languages.language import find_language
 from models.vectors import central
-from retrievers.types import Vector
 from stores.sqlite.listing import DocumentName
 from tools.arguments import PlainTool, checked, in_place
 from tools.record_rows import row_evidence
@@ -170,14 +169,9 @@ class Summarise(PlainTool):
     def _central(self, keys: Sequence[str], most: int) -> list[str]:
         """Return the most central of some chunks, of a document the first one among them."""
         begin = (0,) if most == PASSAGES else ()
-        return [keys[place] for place in central(self._vectors(keys), most, begin)]
-
-    def _vectors(self, keys: Sequence[str]) -> Vector:
-        """Return the unit vectors of chunks, zeros where one is missing."""
-        if self._index.embedder is None:
-            return np.zeros((len(keys), 1), dtype=np.float32)
-        rows = self._index.search.vectors(self._index.collection.id, keys)
-        return np.asarray(np.nan_to_num(rows, nan=0.0))
+        without = self._index.embedder is None
+        vectors = np.zeros((len(keys), 1), "float32") if without else self._index.vectors(keys)
+        return [keys[place] for place in central(vectors, most, begin)]
 
     def _read(self, auth: AuthContext, keys: Sequence[str]) -> list[Evidence]:
         found = self._index.catalogue.evidence(auth, self._index.collection.id, keys)

@@ -176,11 +176,14 @@ class Toolbox:
         self._where = tuple(where)
         self._boxes = (self, *beside)
         self._index = index
-        profiles = [*index.collection.profile.tools]
-        named = {profile.name for profile in profiles}
-        scoped = {profile.name for profile in profiles}
-        profiles += [profile for profile in GENERAL if profile.name not in named]
-        made: list[Tool] = [_make(index, p, scoped=p.name in scoped) for p in profiles]
+        own = index.collection.profile.tools
+        named = {profile.name for profile in own}
+        made: list[Tool] = [
+            (QueryRecords if one.base == "query_records" else Search)(
+                index, one, scoped=one.name in named
+            )
+            for one in (*own, *(one for one in GENERAL if one.name not in named))
+        ]
         made += [ReadDocument(index), SearchClassic(index), Summarise(index)]
         self._tools = {tool.name: tool for tool in made}
         self._results = results or Results(index)
@@ -314,27 +317,3 @@ class Toolbox:
             current_ledger().note(f"all words weigh the same: {error}")
             return dict.fromkeys(wanted, 1.0)
         return {term: known[term] for term in wanted}
-
-
-def _make(index: Index, profile: ToolProfile, *, scoped: bool) -> Tool:
-    if profile.base == "query_records":
-        return QueryRecords(
-            index,
-            profile.name,
-            profile.purpose,
-            not_for=profile.not_for,
-            examples=profile.examples,
-            sources=profile.sources,
-            scoped=scoped,
-        )
-    return Search(
-        index,
-        profile.name,
-        profile.base,
-        profile.purpose,
-        not_for=profile.not_for,
-        examples=profile.examples,
-        sources=profile.sources,
-        kinds=profile.kinds,
-        scoped=scoped,
-    )

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from core.auth import AuthContext
 from core.errors import CallerError
-from core.trace import StageStep
-from core.types import Evidence, ToolSpec
+from core.types import ToolSpec
+from retrievers.types import RetrievalResult
 
 
 class ToolError(CallerError):
@@ -16,22 +16,15 @@ class ToolError(CallerError):
 
 
 @dataclass
-class ToolResult:
+class ToolResult(RetrievalResult):
     """Hold what one call returned, and what was enforced.
 
-    `notes` say how the search was done, `stages` what each of its stages did. `auth_filter` is the
-    caller's filter as the trace records it; `hidden` counts rows that an index returned and the
-    catalogue did not permit; `total` is how many rows a record query matched.
-    `partial` says that a model failed or time ran out, `remembered` that no search was made.
+    `auth_filter` is the caller's filter as the trace records it; `total` is how many rows a record
+    query matched; `remembered` says that no search was made.
     """
 
-    evidence: list[Evidence] = field(default_factory=list)
     auth_filter: dict[str, Any] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    stages: list[StageStep] = field(default_factory=list)
-    hidden: int = 0
     total: int | None = None
-    partial: bool = False
     remembered: bool = False
 
 
