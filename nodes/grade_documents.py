@@ -38,11 +38,10 @@ def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
     warnings: list[str] = []
     registers: dict[str, Register] = {}
     chosen = dict(state.get("chosen") or {})
-    started, trail = state["started"], state.get("trail") or []
     spent = Usage()
     for search in searches_of(state):
         began = context.clock()
-        with context.thinking(started, state["usage"].plus(spent), trail) as ledger:
+        with context.thinking(state, spent) as ledger:
             held = register(state, search.out) or Register(kind="hits")
             judged = _judged(state, search, held.searches[held.graded :], context)
         kept = _kept(state, search, judged)
@@ -51,7 +50,7 @@ def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
         registers[search.out] = held.model_copy(update={"graded": len(held.searches)})
         steps.append(context.step("grade_documents", began, ledger, **_step_values(search, kept)))
         warnings += ledger.warnings
-        spent = spent.plus(context.spent(started, ledger))
+        spent = spent.plus(context.spent(state["started"], ledger))
     return {
         "evidence": graded,
         "registers": registers,

@@ -95,9 +95,9 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
     steps: list[Step] = []
     warnings: list[str] = []
     tokens = 0
-    trail, deadline = state.get("trail") or [], context.deadline(state["started"])
+    deadline = context.deadline(state["started"])
     # A search may let the chat model write a passage; what that costs is charged here.
-    with context.thinking(state["started"], state["usage"], trail) as ledger:
+    with context.thinking(state) as ledger:
         asked, why = _asked(state, operation, context)
         for branch, call in asked:
             began, before = context.clock(), len(ledger.calls)

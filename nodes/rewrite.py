@@ -21,19 +21,18 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
     rewritten: dict[str, list[Call]] = dict(state.get("rewritten") or {})
     steps: list[Step] = []
     warnings: list[str] = []
-    started, trail = state["started"], state.get("trail") or []
     spent = Usage()
     for search in searches_of(state):
         began = context.clock()
         question = _question(state, search)
-        with context.thinking(started, state["usage"].plus(spent), trail) as ledger:
+        with context.thinking(state, spent) as ledger:
             specs = context.tools.specs(context.auth)
             best = _best(state, question.id)
             proposed = context.reasoner.rewrite(question, best, specs)
         rewritten[search.out] = proposed.calls if proposed else []
         steps.append(context.step("rewrite", began, ledger, **_step_values(question.id, proposed)))
         warnings += ledger.warnings
-        spent = spent.plus(context.spent(started, ledger))
+        spent = spent.plus(context.spent(state["started"], ledger))
     return {
         "rewritten": rewritten,
         "usage": spent,

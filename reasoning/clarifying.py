@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from core.errors import shorten
 from core.language.analysis import analyze, content_terms
 from core.language.detect import detect_language
-from core.settings import Settings
 from core.types import Clarification, Evidence
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import WORD, content_runs, entities
@@ -35,11 +34,6 @@ def unclear(question: str, history: Sequence[Turn]) -> Clarification | None:
     if word:
         return Clarification(question=words.message("ask_reference").format(word=word))
     return Clarification(question=words.message("ask_topic"))
-
-
-def recent(history: Sequence[Turn], settings: Settings) -> Sequence[Turn]:
-    """Return the turns that a question may be completed from."""
-    return history[-settings.answering.history_turns :] if settings.answering.history_turns else []
 
 
 def _names_nothing(question: str) -> bool:

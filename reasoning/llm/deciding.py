@@ -35,9 +35,11 @@ LOST = "the model did not answer earlier"
 class ReplyReader(Generic[I, T]):
     """Read the replies to one question, each as it is written or when it is complete."""
 
+    items: Sequence[I] = ()
+
     def begin(self, items: Sequence[I]) -> None:
         """Expect a new reply to a prompt that showed these items."""
-        raise NotImplementedError
+        self.items = items
 
     def read(self, reply: ChatReply) -> T:
         """Return what a finished reply decides; raises Unfit."""
@@ -58,15 +60,10 @@ class WholeReply(ReplyReader[I, T]):
     def __init__(self, read: Callable[[str, Sequence[I]], T]) -> None:
         """Read with `read`, which gets the text and the items that the prompt showed."""
         self._read = read
-        self._items: Sequence[I] = ()
-
-    def begin(self, items: Sequence[I]) -> None:
-        """Remember the items."""
-        self._items = items
 
     def read(self, reply: ChatReply) -> T:
         """Read the complete reply."""
-        return self._read(reply.text, self._items)
+        return self._read(reply.text, self.items)
 
 
 @dataclass(frozen=True)
@@ -99,15 +96,13 @@ class Decider:
         self.prompts = prompts
         self._remembered = remembered
 
-    def request(
-        self, text: str, schema: dict[str, Any] | None, tokens: int = 0, *, thinking: bool = False
-    ) -> ChatRequest:
+    def request(self, text: str, schema: dict[str, Any] | None, tokens: int = 0) -> ChatRequest:
         """Make a request of the shared system prompt and one user message."""
         wanted = tokens or self.settings.llm.decision_tokens
         # In a small context the reply gets half, so that something of the question fits.
         most = min(wanted, max(1, self.chat.capabilities.context // 2))
         messages = (Message("system", self.prompts.text("system")), Message("user", text))
-        return ChatRequest(messages, most, schema, thinking, static=1)
+        return ChatRequest(messages, most, schema, static=1)
 
     def decide(self, ask: Ask[I, T], instead: Callable[[], T]) -> T:
         """Return the model's decision, or that of `instead`, with the reason in the ledger."""

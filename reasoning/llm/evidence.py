@@ -33,15 +33,10 @@ class ChoiceReader(ReplyReader[I, T]):
         """Decide by the likelihood of each option for the items shown, 0..1, together 1."""
         self._options = options
         self._decide = decide
-        self._items: Sequence[I] = ()
-
-    def begin(self, items: Sequence[I]) -> None:
-        """Remember the items."""
-        self._items = items
 
     def read(self, reply: ChatReply) -> T:
         """Decide; where the server tells no likelihoods, what was written is certain."""
-        options = self._options(self._items)
+        options = self._options(self.items)
         found = {one: reply.alternatives.get(one, 0.0) for one in options}
         total = sum(found.values())
         if not total:
@@ -50,7 +45,7 @@ class ChoiceReader(ReplyReader[I, T]):
             total = sum(found.values())
         if not total:
             raise Unfit(f"reply with one of {', '.join(options)}")
-        return self._decide({one: share / total for one, share in found.items()}, self._items)
+        return self._decide({one: share / total for one, share in found.items()}, self.items)
 
 
 def _request(decider: Decider, name: str, **values: str) -> ChatRequest:

@@ -29,7 +29,7 @@ from reasoning.llm.replies import (
 from reasoning.question_words import kept_share
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.topic import entities
-from reasoning.types import Turn
+from reasoning.types import Turn, recent
 
 QUESTION_CHARS, ANSWER_CHARS = 400, 300
 
@@ -42,12 +42,7 @@ def condensed(history: Sequence[Turn], settings: Settings) -> list[str]:
     left = settings.llm.history_tokens
     lines: list[str] = []
     answers = True
-    recent = (
-        list(history)[-settings.answering.history_turns :]
-        if settings.answering.history_turns
-        else []
-    )
-    for turn in reversed(recent):
+    for turn in reversed(recent(history, settings)):
         question = f"Q: {_cut(turn.question, QUESTION_CHARS)}"
         full = f"{question}\nA: {_cut(turn.answer, ANSWER_CHARS)}"
         answers = answers and estimate_tokens(full) <= left

@@ -37,7 +37,7 @@ from reasoning.rules.answering.summaries import (
 )
 from reasoning.rules.records.answers import record_claims, record_grades, with_records
 from reasoning.rules.values import extract
-from reasoning.types import Turn
+from reasoning.types import Turn, recent
 
 
 class RulesReasoner:
@@ -63,10 +63,9 @@ class RulesReasoner:
 
     def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
         """Make the question stand alone, classify it and split it into parts."""
-        turns = list(history)[-self._settings.answering.history_turns :] if history else []
         return understand.understand(
             question,
-            turns,
+            recent(history, self._settings),
             self._settings.answering.max_sub_questions,
             self._settings.plan.in_degree,
         )
