@@ -107,5 +107,5 @@ def difference(claim: str, quoted: str, language: str = "") -> str:
 
 def _numbers(text: str, language: str) -> set[str]:
     """Return the numbers of a text, in digits and in words."""
-    in_words = re.findall(lexicon(language).alternatives("numeral"), text, re.IGNORECASE)
-    return {*NUMBER.findall(text), *(word.casefold() for word in in_words)}
+    in_words = lexicon(language).all_of("numeral", text)
+    return {*NUMBER.findall(text), *(word.group().casefold() for word in in_words)}

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from core.language.analysis import content_terms, terms
 from core.language.scan import WORD, fold, words_replaced
 from core.language.words import cyrillic_dictionary, is_known
-from models.embeddings import CutsWords
+from models.embeddings import CutsWords, serves
 from retrievers.types import Index, Query
 
 LONG = 6  # letters from which on a word of two pieces may be misspelt
@@ -105,9 +105,7 @@ def _one_slip(word: str) -> Iterator[str]:
 
 def _drifts(index: Index, query: Query, text: str) -> bool:
     model, language = index.embedder, query.language or ""
-    if text == query.text or model is None:
-        return False
-    if model.languages is not None and language not in model.languages:
+    if text == query.text or not serves(model, language):
         return False
     cosine = float(model.embed_query(text) @ model.embed_query(query.text))
     return model.similarity(cosine, language) < index.settings.answering.drift_similarity

@@ -13,7 +13,7 @@ from core.language.scan import estimate_tokens
 from core.language.sentences import record_spans, sentence_spans
 from core.types import Citation, Claim, Evidence, SubQuestion, Understanding
 from models.chat.types import ChatReply, ChatRequest, Message
-from models.embeddings import Embedder
+from models.embeddings import Embedder, serves
 from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.prompts import as_data, evidence_data, language_name
 from reasoning.llm.replies import UNWRITABLE, other_language
@@ -72,8 +72,7 @@ def _nearest(
     claim: str, item: Evidence, spans: Sequence[tuple[int, int]], embedder: Embedder | None
 ) -> tuple[int, int]:
     place = 0
-    served = None if embedder is None else embedder.languages
-    if embedder is not None and (served is None or item.language in served):
+    if serves(embedder, item.language):
         texts = [item.text[start:end] for start, end in spans]
         vectors = embedder.embed_documents([claim, *texts])
         place = int((vectors[1:] @ vectors[0]).argmax())

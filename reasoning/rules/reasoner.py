@@ -20,16 +20,11 @@ from core.types import (
     ToolSpec,
     Understanding,
 )
-from models.embeddings import Embedder
+from models.embeddings import Embedder, serves
 from reasoning.rules import grade, plan, understand
 from reasoning.rules import plan as rewrite
 from reasoning.rules.answering import answer
-from reasoning.rules.answering.relevance import (
-    Relevance,
-    Sentence,
-    SentenceVectors,
-    evidence_languages,
-)
+from reasoning.rules.answering.relevance import Relevance, Sentence, SentenceVectors
 from reasoning.rules.answering.summaries import (
     only_summarises,
     summary_claims,
@@ -73,11 +68,9 @@ class RulesReasoner:
     def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
         """Give each part its search text and its tools, chosen by their specs."""
         made = plan.plan(understanding, tools, self._embedder)
-        spoken = self._embedder.languages if self._embedder else frozenset()
-        served = spoken is None or understanding.language in spoken
-        made = with_records(
-            made, understanding, tools, self._settings.answering.list_items * served
-        )
+        served = serves(self._embedder, understanding.language)
+        listed = self._settings.answering.list_items * served
+        made = with_records(made, understanding, tools, listed)
         return with_summary(made, understanding, tools)
 
     def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
@@ -88,7 +81,7 @@ class RulesReasoner:
         # Where only a summary is asked for, titles like the one asked for answer nothing.
         if only_summarises(question) or (graded and not rest):
             return graded
-        wanted = self._relevance.wanted(question, evidence_languages(rest))
+        wanted = self._relevance.wanted(question, rest)
         settings = self._settings.for_hop() if question.in_chain else self._settings
         return [*graded, *grade.grade(self._relevance, wanted, rest, settings)]
 
@@ -96,7 +89,7 @@ class RulesReasoner:
         self, question: SubQuestion, evidence: Sequence[Evidence], grades: Sequence[Grade]
     ) -> list[Grade]:
         """Hold what somebody else has graded to the checks that bind every grade."""
-        wanted = self._relevance.wanted(question, evidence_languages(evidence))
+        wanted = self._relevance.wanted(question, evidence)
         return grade.bound(self._relevance, wanted, evidence, grades)
 
     def rewrite(
@@ -125,7 +118,7 @@ class RulesReasoner:
 
     def ranked(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Sentence]:
         """Return the sentences of evidence, the likeliest answer first."""
-        return answer.ranked_sentences(question, evidence, self._relevance) if evidence else []
+        return self._relevance.ranked(question, evidence)
 
     def answer(
         self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]

@@ -52,7 +52,7 @@ def content_runs(text: str, words: Lexicon) -> list[str]:
     """Return the runs of content words of a text, as written."""
     stripped = text
     for name in ("question", "auxiliary", "filler", "recent", "pronoun"):
-        stripped = words.remove(name, stripped.replace("|", " ")).replace("  ", " | ")
+        stripped = words.remove(stripped.replace("|", " "), name).replace("  ", " | ")
     common = stopwords(words.language)
     runs: list[str] = []
     start: int | None = None
@@ -81,6 +81,6 @@ def is_elliptical(text: str, words: Lexicon) -> bool:
         return True
     if entities(text, words):
         return False
-    stripped = words.remove("filler", words.remove("recent", text))
+    stripped = words.remove(text, "recent", "filler")
     short = len(set(content_terms(stripped, words.language))) <= ELLIPTICAL_TERMS
     return short or words.search("pronoun", text) is not None

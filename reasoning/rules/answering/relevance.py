@@ -258,9 +258,14 @@ class Relevance:
         self._weights = weights
         self._vectors = vectors
 
-    def wanted(self, question: SubQuestion, languages: frozenset[str]) -> QueryTerms:
+    def wanted(self, question: SubQuestion, evidence: Sequence[Evidence]) -> QueryTerms:
         """Analyse a sub-question under the languages of the evidence."""
+        languages = frozenset(item.language for item in evidence)
         return analyse(question, languages, self._weights, self._embedder)
+
+    def ranked(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Sentence]:
+        """Return the sentences of evidence, the likeliest answer to a sub-question first."""
+        return self.sentences(self.wanted(question, evidence), evidence) if evidence else []
 
     def sentences(self, wanted: QueryTerms, evidence: Sequence[Evidence]) -> list[Sentence]:
         """Return every sentence of the evidence, the most likely answer first."""
@@ -350,8 +355,3 @@ def _order(wanted: QueryTerms, sentence: Sentence) -> float:
     other = sentence.evidence.language != wanted.language
     foreign = re.search(shows, sentence.text) is None if shows else other
     return FOREIGN_ODDS * foreign - sentence.odds
-
-
-def evidence_languages(evidence: Sequence[Evidence]) -> frozenset[str]:
-    """Return the languages of the evidence."""
-    return frozenset(item.language for item in evidence)

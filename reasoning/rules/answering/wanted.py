@@ -11,10 +11,10 @@ from core.language.analysis import content_terms, query_terms, terms
 from core.language.cues import cues
 from core.language.words import readings
 from core.types import AnswerKind, Evidence, SubQuestion, TermWeights
-from models.embeddings import Embedder, Vectors
+from models.embeddings import Embedder, Vectors, serves
 from reasoning.rules.answering.headings import SECTIONS
 from reasoning.rules.decomposition.phrases import is_plural
-from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import entities, focus, topic
 from reasoning.rules.values.forms import counted_noun, form_asked, forms
 from reasoning.rules.values.value_spans import wanted_noun
@@ -127,6 +127,7 @@ def analyse(
     counted = frozenset[str]() if form else counted_noun(question.text, words)
     in_focus = content_terms(focus(question.text, words), question.language)
     focus_weights = weights(in_focus).values() if in_focus else ()
+    text = f"{question.text} {question.about}".strip()
     return QueryTerms(
         groups=tuple(groups),
         own=len(own),
@@ -135,10 +136,10 @@ def analyse(
         entity_terms=names,
         subject=subject,
         said=frozenset().union(*query_terms(question.text, spoken)),
-        vector=_vector(question, embedder),
+        vector=embedder.embed_query(text) if serves(embedder, question.language) else None,
         language=question.language,
         wants=kind,
-        text=f"{question.text} {question.about}".strip(),
+        text=text,
         defines=defines,
         enumerates=asked.found("enumeration", question.text) or is_plural(noun, words),
         howto=asked.found("code", question.text) or _asks_way(question, words),
@@ -173,7 +174,7 @@ def _own_and_carried(
 ) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
     """Return the word groups of the clause itself, and those of the topic it leaves out."""
     own: list[frozenset[str]] = []
-    text = _version_removed(steering_removed(question.text, words), question.language)
+    text = _version_removed(words.remove(question.text, *STEERING), question.language)
     if words.names_something(text):
         own = query_terms(text, languages)
     carried = [group for group in query_terms(question.about, languages) if group not in own]
@@ -182,25 +183,10 @@ def _own_and_carried(
     return own or query_terms(question.query, languages), carried
 
 
-def _vector(question: SubQuestion, embedder: Embedder | None) -> Vectors | None:
-    if embedder is None:
-        return None
-    if embedder.languages is not None and question.language not in embedder.languages:
-        return None
-    return embedder.embed_query(f"{question.text} {question.about}".strip())
-
-
 def _version_removed(text: str, language: str) -> str:
     """Take out "version" beside a number: the search finds it by what documents declare."""
     named = cues(language).alternatives("version")
     return re.sub(rf"{named}(?=\W{{0,2}}\d)|(?<=\d)\s*{named}", " ", text, flags=re.IGNORECASE)
-
-
-def steering_removed(text: str, words: Lexicon) -> str:
-    """Take out the words that steer a question but name nothing it is about."""
-    for name in ("recommend", "recent", "filler"):
-        text = words.remove(name, text)
-    return text
 
 
 @lru_cache(maxsize=1024)

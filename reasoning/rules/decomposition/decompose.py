@@ -307,8 +307,7 @@ def _root(text: str, cut: PatternMatch, lists: Lexicon) -> bool:
 def says_something(text: str, lists: Lexicon) -> bool:
     """Tell whether a text has a content word beside those that only ask for a name."""
     bare = filled(text, dict.fromkeys(slots_in(text), " "))
-    for name in ("question", "auxiliary", "naming"):
-        bare = lists.remove(name, bare)
+    bare = lists.remove(bare, "question", "auxiliary", "naming")
     only = _naming(lists) | stopwords(lists.language)
     left = [term for term in content_terms(bare, lists.language) if term.isalnum()]
     acts = lists.any_of("base_verb") - lists.any_of("auxiliary_verb")

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 from core.language.analysis import content_terms, terms
 from core.types import AnswerKind, Evidence, Finding, SubQuestion
-from reasoning.rules.answering.answer import ranked_sentences
 from reasoning.rules.answering.relevance import Relevance, Sentence
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.records.fields import (
@@ -120,7 +119,7 @@ def extract(
     noun, kind = wanted_noun(question, lists)
     said = frozenset(terms(question.query, question.language))
     asked = _Asked(kind, noun, noun_terms(noun, question.language, lists), said)
-    ranked = ranked_sentences(question, evidence, relevance)[:BEST_SENTENCES]
+    ranked = relevance.ranked(question, evidence)[:BEST_SENTENCES]
     scored: list[_Scored] = []
     best: set[str] = set()
     for sentence in ranked:
