@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 
 from core.budget import Usage
 from core.errors import CallerError
-from core.language.detect import detect_language
+from core.language.detect import UNDETERMINED, detect_language
 from core.language.scan import estimate_tokens, words_replaced
 from core.operations import FilledQuery, MapRetrieve, Retrieve, SearchHits, searched
 from core.settings import Settings
@@ -22,8 +22,6 @@ from reasoning.planning.compiler import SEARCHES, top_k
 from reasoning.planning.slots import filled
 from reasoning.rules.plan import calls_for, choose_tools
 from tools.types import ToolResult
-
-UNDETERMINED = "und"
 
 
 def calls_of(

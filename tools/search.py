@@ -17,7 +17,6 @@ from core.profile import ToolProfile
 from core.types import FrozenModel
 from retrievers.channels import TEXT, VECTOR
 from retrievers.expansion import fuse_wordings
-from retrievers.fusion import RRF_CONSTANT
 from retrievers.hybrid import hybrid_search
 from retrievers.pipelines import CLASSIC_VOTERS, classic_search
 from retrievers.types import Index, Query, RetrievalResult
@@ -66,7 +65,7 @@ class Search(ProfiledTool):
         for text in dict.fromkeys([given.query, *given.also]):
             one = replace(query, text=text)
             found[text] = hybrid_search(self._index, one, self._channels, pools, top_k, links=links)
-        fused = fuse_wordings(found, RRF_CONSTANT)
+        fused = fuse_wordings(found)
         kinds = {"kinds": list(self._kinds)} if self._kinds else {}
         return result_of(fused, self.name, self._scope(auth) | kinds)
 

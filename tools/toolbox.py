@@ -61,7 +61,7 @@ def _fields(one: ToolSpec, other: ToolSpec) -> list[FieldInfo]:
 
 
 def joined_results(
-    calls: Mapping[str, Callable[[], ToolResult]], arguments: Mapping[str, Any], constant: int
+    calls: Mapping[str, Callable[[], ToolResult]], arguments: Mapping[str, Any]
 ) -> ToolResult:
     """Make the call in each collection and rank what they found together.
 
@@ -77,7 +77,7 @@ def joined_results(
             failed[name] = error
     if not results:
         raise next(iter(failed.values()))
-    ranked = joint_ranking({name: one.evidence for name, one in results.items()}, constant)
+    ranked = joint_ranking({name: one.evidence for name, one in results.items()})
     most = arguments.get("limit") or max(len(one.evidence) for one in results.values())
     rows = {item.collection: item for item in ranked if item.kind == ROW}
     if rows:  # what was counted comes before what is listed of it
@@ -104,7 +104,7 @@ def joined_results(
     )
 
 
-def joint_ranking(found: Mapping[str, Sequence[Evidence]], constant: int) -> list[Evidence]:
+def joint_ranking(found: Mapping[str, Sequence[Evidence]]) -> list[Evidence]:
     """Rank the evidence of several collections, each best first, by reciprocal rank fusion.
 
     Scores of words depend on a collection's own statistics, so they say nothing across collections;
@@ -112,14 +112,14 @@ def joint_ranking(found: Mapping[str, Sequence[Evidence]], constant: int) -> lis
     joint ranking by them is the second one that is fused. Evidence without one counts as the last.
     """
     items = [
-        item.model_copy(update={"collection": name, "score": 1 / (constant + rank)})
+        item.model_copy(update={"collection": name, "score": 1 / (RRF_CONSTANT + rank)})
         for name, own in found.items()
         for rank, item in enumerate(own, start=1)
     ]
     if any(VECTOR in item.scores for item in items):
         near = sorted(items, key=lambda item: -item.scores.get(VECTOR, -1.0))
         items = [
-            item.model_copy(update={"score": item.score + 1 / (constant + rank)})
+            item.model_copy(update={"score": item.score + 1 / (RRF_CONSTANT + rank)})
             for rank, item in enumerate(near, start=1)
         ]
     return sorted(items, key=lambda item: -item.score)
@@ -238,7 +238,7 @@ class Toolbox:
                 )
                 for box in boxes
             }
-            return joined_results(calls, arguments, RRF_CONSTANT)
+            return joined_results(calls, arguments)
         if isinstance(auth, AuthContext):  # else the tool says so
             auth = auth.narrowed(self._where)
         with (
@@ -281,16 +281,17 @@ class Toolbox:
         return {word: to for word, to in found[0].items() if all(word in one for one in found)}
 
     def term_weights(self) -> TermWeights:
-        """Return how rare terms are in this collection, for reasoners to weigh words by.
+        """Return how rare terms are in these collections, for reasoners to weigh words by.
 
-        Each term is looked up once, as long as the index does not change.
+        Of several it is the mean, as none is the measure alone. Each term is looked up once, as
+        long as the index does not change.
         """
-        return self._weigh if len(self._boxes) == 1 else self._weigh_all
 
-    def _weigh_all(self, wanted: list[str]) -> dict[str, float]:
-        """Weigh words by their mean over the collections, none of which is the measure alone."""
-        weighed = [box._weigh(wanted) for box in self._boxes]
-        return {term: sum(one[term] for one in weighed) / len(weighed) for term in wanted}
+        def weigh(wanted: list[str]) -> dict[str, float]:
+            weighed = [box._weigh(wanted) for box in self._boxes]
+            return {term: sum(one[term] for one in weighed) / len(weighed) for term in wanted}
+
+        return weigh
 
     def sentence_vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the stored vectors of the sentences of chunks, by chunk id; {} where not served.
