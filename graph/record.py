@@ -83,13 +83,13 @@ def ranked_evidence(evidence: Sequence[Evidence], searches: Sequence[Ranking]) -
         known = [key for key in dict.fromkeys(hits) if key in found]
         for rank, key in enumerate(known, start=1):
             found[key].append(WEIGHTS[kind] / (RANK + rank))
-    return sorted(evidence, key=lambda item: _order(item, found[item.chunk_id]))
 
+    def order(item: Evidence) -> tuple[float, int, str]:
+        best_first = sorted(found[item.chunk_id], reverse=True)
+        total = sum(share * AGAIN**place for place, share in enumerate(best_first))
+        return -total * (1 + GRADE * item.best_grade), -item.best_grade, item.chunk_id
 
-def _order(item: Evidence, found: list[float]) -> tuple[float, int, str]:
-    best_first = sorted(found, reverse=True)
-    total = sum(share * AGAIN**place for place, share in enumerate(best_first))
-    return -total * (1 + GRADE * item.best_grade), -item.best_grade, item.chunk_id
+    return sorted(evidence, key=order)
 
 
 def run_record(

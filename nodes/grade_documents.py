@@ -81,13 +81,16 @@ def _kept(state: State, search: Search, judged: Judged) -> Judged:
     """Return the grades that stand: of one value, or of each where the question asks of each."""
     question = state["plan"].question(search.question)
     if isinstance(search, MapRetrieve):
-        return [(branch, [_at_most_partly(grade) for grade in grades]) for branch, grades in judged]
+        # What a hop found stays behind what answers the question itself.
+        return [
+            (branch, [_at_most(ENOUGH_GRADE, one) for one in grades]) for branch, grades in judged
+        ]
     if len(judged) < 2 or asks_each(state["plan"], question):
         return judged
-    best = _winner(judged)
+    best, better = _winner(judged), "another value led to better evidence; "
     return [
-        (branch, grades if place == best else [_at_most_related(grade) for grade in grades])
-        for place, (branch, grades) in enumerate(judged)
+        (branch, grades if n == best else [_at_most(ENOUGH_GRADE - 1, g, better) for g in grades])
+        for n, (branch, grades) in enumerate(judged)
     ]
 
 
@@ -105,23 +108,14 @@ def _chosen(state: State, search: Search, judged: Judged) -> dict[str, list[Fill
 
 def _winner(judged: Judged) -> int:
     """Return the place of the query with the best evidence, the first of several."""
-    return max(range(len(judged)), key=lambda place: (_best(judged[place][1]), -place))
+    best = [max((grade.grade for grade in grades), default=0) for _, grades in judged]
+    return best.index(max(best))
 
 
-def _best(grades: Sequence[Grade]) -> int:
-    return max((grade.grade for grade in grades), default=0)
-
-
-def _at_most_related(grade: Grade) -> Grade:
-    if grade.grade < ENOUGH_GRADE:
+def _at_most(most: int, grade: Grade, why: str = "") -> Grade:
+    if grade.grade <= most:
         return grade
-    reason = f"another value led to better evidence; {grade.reason}"
-    return grade.model_copy(update={"grade": ENOUGH_GRADE - 1, "reason": reason})
-
-
-def _at_most_partly(grade: Grade) -> Grade:
-    """Keep what a hop found behind what answers the question itself."""
-    return grade.model_copy(update={"grade": min(grade.grade, ENOUGH_GRADE)})
+    return grade.model_copy(update={"grade": most, "reason": f"{why}{grade.reason}"})
 
 
 def _graded(state: State, kept: Judged) -> list[Evidence]:

@@ -8,7 +8,7 @@ from langgraph.runtime import Runtime
 
 from core.budget import Usage
 from core.trace import Step
-from core.types import Call, Evidence, Rewrite, SubQuestion
+from core.types import Call, Rewrite, SubQuestion
 from graph.context import Context
 from graph.reading import Search, branches_of, searches_of
 from graph.state import State, Update
@@ -27,7 +27,10 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
         question = _question(state, search)
         with context.thinking(state, spent) as ledger:
             specs = context.tools.specs(context.auth)
-            best = _best(state, question.id)
+            best = sorted(
+                state.get("evidence") or [],
+                key=lambda item: (-item.grades.get(question.id, 0), -item.score, item.chunk_id),
+            )
             proposed = context.reasoner.rewrite(question, best, specs)
         rewritten[search.out] = proposed.calls if proposed else []
         steps.append(context.step("rewrite", began, ledger, **_step_values(question.id, proposed)))
@@ -49,13 +52,6 @@ def _question(state: State, search: Search) -> SubQuestion:
     if chosen:
         return bound(question, chosen[0])
     return branches[0].model_copy(update={"id": question.id}) if branches else question
-
-
-def _best(state: State, question_id: str) -> list[Evidence]:
-    return sorted(
-        state.get("evidence") or [],
-        key=lambda item: (-item.grades.get(question_id, 0), -item.score, item.chunk_id),
-    )
 
 
 def _step_values(question_id: str, proposed: Rewrite | None) -> dict[str, Any]:

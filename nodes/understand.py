@@ -12,7 +12,7 @@ from langgraph.types import Overwrite
 from core.budget import Usage
 from core.language.detect import detect_language
 from core.language.scan import words_replaced
-from core.types import Clarification, Plan, Understanding
+from core.types import Plan, Understanding
 from graph.context import ONE_SEARCH, Context
 from graph.reading import STANDS_FOR
 from graph.state import Path, State, Update
@@ -41,7 +41,8 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
         update["clarified"] = clarified
     notes: list[str] = []
     with context.thinking({"started": started, "usage": before, "trail": trail}) as ledger:
-        asks = _unclear(clarified, question, history, context)
+        may_ask = context.given is None and context.may_ask(clarified)
+        asks = unclear(question, recent(history, context.settings)) if may_ask else None
         query = _unknown(question) if asks else _understood(question, history, context)
         path = _path(query, context)
         if asks is not None:
@@ -81,15 +82,6 @@ def _understood(question: str, history: Sequence[Turn], context: Context) -> Und
     found = {} if classic else context.tools.corrections(question, language, context.auth)
     query = context.reasoner.understand(words_replaced(question, found), history)
     return query.model_copy(update={"corrected": found}) if found else query
-
-
-def _unclear(
-    clarified: int, question: str, history: Sequence[Turn], context: Context
-) -> Clarification | None:
-    """Return what to ask before anything is searched, None where that may not or need not be."""
-    if context.given is not None or not context.may_ask(clarified):
-        return None
-    return unclear(question, recent(history, context.settings))
 
 
 def _unknown(question: str) -> Understanding:

@@ -171,21 +171,18 @@ class QueryRecords(ProfiledTool):
             # it instead of .83.
             texts = ["\n".join(_TELLING.findall(one.text))[:MOST_TELLING] for one in cards]
             cosines = embedder.embed_documents(texts) @ embedder.embed_query(given.about)
-            near = [self._nearness(given, *pair) for pair in zip(cards, cosines, strict=True)]
+            near = []  # from 1 on a card is about the theme
+            for card, cosine in zip(cards, cosines, strict=True):
+                alike = embedder.similarity(float(cosine), given.language or "", card.language)
+                same = card.language == (given.language or "")
+                near.append(alike / (NEAR_SAME if same else NEAR_ACROSS))
             least = max(1.0, NEAR_BEST * max(near))
             order = sorted(range(len(cards)), key=lambda place: -near[place])
             cards = [cards[place] for place in order if near[place] >= least]
         cards = cards[: given.limit or self._index.settings.retrieval.records_k]
         row = RecordRow(given.language, "")
-        row.near(given.about, total)
+        row.say("near", theme=given.about, total=total)
         return [row.evidence(cards, ""), *cards]
-
-    def _nearness(self, given: RecordArguments, item: Evidence, cosine: float) -> float:
-        """Return how near a card is to a theme; from 1 on it is about it."""
-        embedder, language = self._index.embedder, given.language or ""
-        assert embedder is not None
-        alike = embedder.similarity(float(cosine), language, item.language)
-        return alike / (NEAR_SAME if language == item.language else NEAR_ACROSS)
 
     def _aggregated(self, given: RecordArguments, auth: AuthContext, limit: int) -> ToolResult:
         """Count, list, group or add up; nothing where words that are looked for are nowhere."""
@@ -217,9 +214,9 @@ class QueryRecords(ProfiledTool):
         row = RecordRow(given.language, given.file)
         row.counted(count, total, known, among, share=given.aggregate == "share")
         if given.order_by is not None:
-            row.ordered(given.order_by, descending=given.descending)
+            row.say("down" if given.descending else "up", field=given.order_by)
         elif lists and len(held) < count:
-            row.cut(len(held), count)
+            row.say("cut", shown=len(held), count=count)
         several = [one.field for one in known if isinstance(one.value, list) and one.op == "="]
         by = given.by or (several[0] if several and given.aggregate == "count" else None)
         if by is not None:

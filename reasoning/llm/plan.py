@@ -83,9 +83,13 @@ class Proposal:
 
     def plan(self, reply: Planned) -> Plan:
         """Return the plan; raises Unfit with the first rule that it breaks."""
-        proposed = self._named(reply)
+        proposed = reply.questions
+        if len(proposed) == len(self._parts) == 1:  # the only one asks the only part
+            proposed = [proposed[0].model_copy(update={"text": self._parts[0]})]
         plan = Plan(questions=[self._question(question) for question in proposed])
-        self._require_valid(plan)
+        problem = first_problem(plan, self._settings)
+        if problem is not None:
+            raise Unfit(told(problem))
         self._require_whole(plan)
         searched = [
             self._searched(self._focused(question, plan), said.tools)
@@ -94,14 +98,9 @@ class Proposal:
         if any(question.slot is not None for question in searched):
             return Plan(questions=searched)
         # Without slots, braces are not doubled: all of them are what a person has typed.
-        return Plan(questions=[_undoubled(question) for question in searched])
-
-    def _named(self, reply: Planned) -> list[PlannedQuestion]:
-        """Return the questions; the only one for the only part asks that part."""
-        questions = reply.questions
-        if len(questions) == len(self._parts) == 1:
-            return [questions[0].model_copy(update={"text": self._parts[0]})]
-        return questions
+        bare = [{"text": filled(one.text, {}), "query": filled(one.query, {})} for one in searched]
+        pairs = zip(searched, bare, strict=True)
+        return Plan(questions=[one.model_copy(update=texts) for one, texts in pairs])
 
     def _question(self, said: PlannedQuestion) -> SubQuestion:
         asked = " ".join(said.text.split())
@@ -144,11 +143,6 @@ class Proposal:
             return brace[0].replace("{", "{{").replace("}", "}}")
 
         return _BRACE.sub(read, text)
-
-    def _require_valid(self, plan: Plan) -> None:
-        problem = first_problem(plan, self._settings)
-        if problem is not None:
-            raise Unfit(told(problem))
 
     def _require_whole(self, plan: Plan) -> None:
         """Raise Unfit unless the questions ask every part, and nothing but the parts."""
@@ -209,11 +203,6 @@ def _asked(question: SubQuestion) -> str:
 def _readable(template: str) -> str:
     """Return a template with the names of its slots as words."""
     return filled(template, {name: name.replace("_", " ") for name in slots_in(template)})
-
-
-def _undoubled(question: SubQuestion) -> SubQuestion:
-    texts = {"text": filled(question.text, {}), "query": filled(question.query, {})}
-    return question.model_copy(update=texts)
 
 
 PLAN_REPAIRS = 1  # times that an invalid plan is asked for again, within llm.repairs

@@ -62,9 +62,6 @@ class PromptTexts:
         """Take prompts that were checked when they were loaded."""
         self._prompts = prompts
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._prompts
-
     def text(self, name: str, **values: str) -> str:
         """Return a prompt with its values inserted; exactly its variables must be given."""
         return self._prompts[name].filled(values)

@@ -184,11 +184,8 @@ class _Faithful:
 
     def _require(self, rule: str, original: str, proposed: str) -> None:
         """Compare by words kept, or by meaning where the words that history adds are left out."""
-        kept, own = kept_share(original, proposed, self.language), self._own(proposed)
+        kept, own = kept_share(original, proposed, self.language), proposed
+        if added := self._known - self._asked:
+            words = (t for t in analyze(proposed, self.language) if t.term not in added)
+            own = " ".join(proposed[t.start : t.end] for t in words)
         require_kept(rule, kept, original, own, self.language, self._settings, self._embedder)
-
-    def _own(self, written: str) -> str:
-        """Return a text without the words that only the history has."""
-        added = self._known - self._asked
-        kept = [t for t in analyze(written, self.language) if t.term not in added]
-        return " ".join(written[t.start : t.end] for t in kept) if added else written

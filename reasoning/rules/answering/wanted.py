@@ -59,11 +59,6 @@ class QueryTerms:
     form: str = ""
     counted: frozenset[str] = frozenset()
 
-    @property
-    def total(self) -> float:
-        """Return the weight of everything that is looked for."""
-        return sum(weight for _, _, weight in self.groups)
-
     def matched(self, said: frozenset[str]) -> set[int]:
         """Return which words of the question itself are among these terms."""
         own = enumerate(self.groups[: self.own])
