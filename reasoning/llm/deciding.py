@@ -33,17 +33,20 @@ LOST = "the model did not answer earlier"
 
 
 class ReplyReader(Generic[I, T]):
-    """Read the replies to one question, each as it is written or when it is complete."""
+    """Read the replies to one question; before they are complete most mean nothing."""
 
-    items: Sequence[I] = ()
+    def __init__(self, read: Callable[[ChatReply, Sequence[I]], T]) -> None:
+        """Read with `read`, which gets a complete reply and the items that the prompt showed."""
+        self._read = read
+        self._items: Sequence[I] = ()
 
     def begin(self, items: Sequence[I]) -> None:
         """Expect a new reply to a prompt that showed these items."""
-        self.items = items
+        self._items = items
 
     def read(self, reply: ChatReply) -> T:
         """Return what a finished reply decides; raises Unfit."""
-        raise NotImplementedError
+        return self._read(reply, self._items)
 
     def hear(self, piece: str) -> None:
         """Take a piece of the reply as it arrives."""
@@ -52,18 +55,6 @@ class ReplyReader(Generic[I, T]):
     def kept(self) -> T | None:
         """Return what is good of a reply that broke off, None for nothing."""
         return None
-
-
-class WholeReply(ReplyReader[I, T]):
-    """Read replies that mean nothing before they are complete: half a decision is none."""
-
-    def __init__(self, read: Callable[[str, Sequence[I]], T]) -> None:
-        """Read with `read`, which gets the text and the items that the prompt showed."""
-        self._read = read
-
-    def read(self, reply: ChatReply) -> T:
-        """Read the complete reply."""
-        return self._read(reply.text, self.items)
 
 
 @dataclass(frozen=True)

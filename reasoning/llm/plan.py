@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from core.settings import Settings
 from core.types import AnswerKind, Call, Part, Plan, SubQuestion, ToolSpec, Understanding
-from models.chat.types import ChatRequest
+from models.chat.types import ChatReply, ChatRequest
 from models.embeddings import Embedder
-from reasoning.llm.deciding import Ask, Decider, WholeReply
+from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.prompts import one_line, tools_data
 from reasoning.llm.replies import (
     Reply,
@@ -232,11 +232,11 @@ def plan_of(
         # Each question is written twice: as it is asked, and as it is searched for.
         return decider.request(prompt, schema, 2 * settings.llm.decision_tokens)
 
-    def read(said: str, _: Sequence[str]) -> Plan:
-        reply = parsed(said, Planned)
+    def read(said: ChatReply, _: Sequence[str]) -> Plan:
+        reply = parsed(said.text, Planned)
         return Proposal(understanding, offered, decider, embedder).plan(reply)
 
-    return Ask("plan", make, WholeReply(read), repairs=PLAN_REPAIRS)
+    return Ask("plan", make, ReplyReader(read), repairs=PLAN_REPAIRS)
 
 
 def _several_schema(least: int, most: int, deps: int, offered: Sequence[ToolSpec]) -> Schema:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from core.budget import current_ledger
 from core.settings import Settings
 from core.types import Call, Evidence, Rewrite, SubQuestion, ToolSpec
-from models.chat.types import ChatModel, ChatRequest, ModelOverflow
+from models.chat.types import ChatModel, ChatReply, ChatRequest, ModelOverflow
 from models.embeddings import Embedder
-from reasoning.llm.deciding import Ask, Decider, WholeReply
+from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.prompts import (
     as_data,
     evidence_data,
@@ -137,8 +137,8 @@ def rewrite_of(
         )
         return decider.request(prompt, record(**search_fields(offered)))
 
-    def read(said: str, _: Sequence[Evidence]) -> Rewrite | None:
-        reply = parsed(said, Rewritten)
+    def read(said: ChatReply, _: Sequence[Evidence]) -> Rewrite | None:
+        reply = parsed(said.text, Rewritten)
         if folded(reply.query) in {folded(query) for query in earlier}:
             raise Unfit("the query was searched before; write another one")
         search = ProposedSearch(question.language, offered, decider, embedder)
@@ -150,7 +150,7 @@ def rewrite_of(
             reason="the model's words",
         )
 
-    return Ask("rewrite", make, WholeReply(read), snippets)
+    return Ask("rewrite", make, ReplyReader(read), snippets)
 
 
 class LlmPassageWriter:

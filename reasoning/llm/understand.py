@@ -10,9 +10,9 @@ from core.language.detect import detect_language
 from core.language.scan import estimate_tokens
 from core.settings import Settings
 from core.types import AnswerKind, Intent, Part, QuestionKind, Understanding
-from models.chat.types import ChatRequest
+from models.chat.types import ChatReply, ChatRequest
 from models.embeddings import Embedder
-from reasoning.llm.deciding import Ask, Decider, WholeReply
+from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.prompts import as_data
 from reasoning.llm.replies import (
     Reply,
@@ -108,13 +108,13 @@ def understanding_of(
         )
         return decider.request(prompt, schema(decider.settings.answering.max_sub_questions))
 
-    def read(said: str, turns: Sequence[str]) -> Understanding:
-        reply = parsed(said, Understood)
+    def read(said: ChatReply, turns: Sequence[str]) -> Understanding:
+        reply = parsed(said.text, Understood)
         faithful = _Faithful(question, "\n".join(turns), decider, embedder)
         return _understanding(reply, faithful, kind_by_rules)
 
     turns = condensed(history, decider.settings)
-    return Ask("understand", make, WholeReply(read), turns)
+    return Ask("understand", make, ReplyReader(read), turns)
 
 
 def _understanding(
