@@ -153,10 +153,7 @@ class QueryRecords(ProfiledTool):
 
         Without vectors those are near that have a word of the theme.
         """
-        total = self._index.catalogue.find_records(
-            auth, self._index.collection.id, [], order_by=None, descending=True, limit=0,
-            sources=self._sources,
-        )[1]  # fmt: skip
+        total = self._count(auth, [], sources=self._sources)
         if not total:
             return []
         query = Query(given.about, auth, self._sources, given.language, deadline, kinds=("record",))
@@ -203,9 +200,7 @@ class QueryRecords(ProfiledTool):
         )  # fmt: skip
         chunks = self._index.catalogue.first_chunks(auth, collection, rows)
         held = [chunks[row] for row in rows if row in chunks]
-        total = catalogue.find_records(
-            auth, collection, among, order_by=None, descending=True, limit=0, **scope
-        )[1]  # fmt: skip
+        total = self._count(auth, among, **scope)
         if not total:
             return result  # of other files, or none that the caller may see
         if not count and any(_is_guess(one) for one in given.where):
@@ -233,6 +228,13 @@ class QueryRecords(ProfiledTool):
         result.evidence = in_place(found, self.name, "; ".join(map(str, known)))
         result.total, result.hidden = count, len(rows) - len(held)
         return result
+
+    def _count(self, auth: AuthContext, where: list[Condition], **scope: Any) -> int:  # noqa: ANN401
+        """Return how many records meet conditions."""
+        catalogue, collection = self._index.catalogue, self._index.collection.id
+        return catalogue.find_records(
+            auth, collection, where, order_by=None, descending=True, limit=0, **scope
+        )[1]
 
     def _placed(
         self,

@@ -9,7 +9,7 @@ from typing import Any
 from core.auth import AuthContext
 from core.budget import current_ledger
 from core.metadata import ROW, Filter
-from core.profile import ToolProfile
+from core.profile import BaseTool, ToolProfile
 from core.settings import Settings
 from core.time_limit import TimeLimit, TimeUpError, limited_time
 from core.types import Evidence, FieldInfo, TermWeights, ToolSpec
@@ -125,31 +125,27 @@ def joint_ranking(found: Mapping[str, Sequence[Evidence]]) -> list[Evidence]:
     return sorted(items, key=lambda item: -item.score)
 
 
-GENERAL = (
-    ToolProfile(
-        name="search",
-        base="search",
-        purpose="Find passages by meaning and by words together.",
-        not_for=["counting or listing records"],
+_GENERAL: dict[BaseTool, tuple[str, list[str]]] = {
+    "search": (
+        "Find passages by meaning and by words together.",
+        ["counting or listing records"],
     ),
-    ToolProfile(
-        name="search_vector",
-        base="search_vector",
-        purpose="Find passages that mean what the question means, also in other words.",
-        not_for=["exact names, codes or numbers", "counting or listing records"],
+    "search_vector": (
+        "Find passages that mean what the question means, also in other words.",
+        ["exact names, codes or numbers", "counting or listing records"],
     ),
-    ToolProfile(
-        name="search_text",
-        base="search_text",
-        purpose="Find passages that contain the words, names, codes or numbers of the question.",
-        not_for=["questions in other words than the documents use"],
+    "search_text": (
+        "Find passages that contain the words, names, codes or numbers of the question.",
+        ["questions in other words than the documents use"],
     ),
-    ToolProfile(
-        name="query_records",
-        base="query_records",
-        purpose="Find records by the values of their fields, ordered by a field when asked.",
-        not_for=["prose documents", "questions that name no field value"],
+    "query_records": (
+        "Find records by the values of their fields, ordered by a field when asked.",
+        ["prose documents", "questions that name no field value"],
     ),
+}
+GENERAL = tuple(
+    ToolProfile(name=name, base=name, purpose=purpose, not_for=not_for)
+    for name, (purpose, not_for) in _GENERAL.items()
 )
 
 

@@ -169,8 +169,9 @@ def understand(
     else:
         parts, wants = _from_clauses(clauses, words, subject, max_parts, max_deps)
     multi = len(parts) > 1
+    left_out = f" ({parts[0].about})" if parts[0].about and not multi else ""
     return Understanding(
-        question=_stand_alone(question, parts),
+        question=f"{question.strip()}{left_out}",
         kind="multi" if multi else "plain",
         confidence=kind_confidence(question, parts, words),
         reason=_reason(parts),
@@ -273,12 +274,6 @@ def _intent(question: str, words: Lexicon) -> Intent:
         return "recommend"
     asks = words.is_question(question)
     return "recommend" if words.search("audience", question) and not asks else "fact"
-
-
-def _stand_alone(question: str, parts: Sequence[Part]) -> str:
-    if len(parts) == 1 and parts[0].about:
-        return f"{question.strip()} ({parts[0].about})"
-    return question.strip()
 
 
 def _earlier_topic(history: Sequence[Turn]) -> str:

@@ -47,20 +47,16 @@ def completing(
     """
     weights = {number: wanted.groups[number][2] for number in range(wanted.own)}
     covered = frozenset[int]().union(*(sentence.matched for sentence in chosen))
-    open_weight = _weight(weights, frozenset(weights) - covered)
-    if open_weight < OPEN * _weight(weights, frozenset(weights)):
+    open_weight = sum(weight for number, weight in weights.items() if number not in covered)
+    if open_weight < OPEN * sum(weights.values()):
         return None
     found = [
-        (_weight(weights, sentence.matched - covered), sentence.score, sentence)
+        (sum(weights[n] for n in sentence.matched - covered), sentence.score, sentence)
         for sentence in ranked
         if any(_linked(sentence, other) for other in chosen)
     ]
     best = max(found, key=lambda one: one[:2], default=None)
     return best[2] if best is not None and best[0] >= CLOSES * open_weight else None
-
-
-def _weight(weights: dict[int, float], numbers: frozenset[int]) -> float:
-    return sum(weights[number] for number in numbers)
 
 
 def _linked(left: Sentence, right: Sentence) -> bool:
@@ -135,7 +131,12 @@ def _sentences(
     if ranked and (not new or new[0].score < SAID_SHARE * ranked[0].score):
         new = ranked
     chosen, confidence = new[:1], _confidence(new)
-    long = bool(chosen) and _length(chosen[0]) >= LONG
+    long = False
+    if chosen:  # by how many sentences one takes with what it needs before it
+        item, at = chosen[0].evidence, chosen[0].start
+        start, _ = in_context(item, at, chosen[0].end, code=False)
+        spans = spans_of(item.text, item.kind)
+        long = sum(start <= first <= at for first, _ in spans) >= LONG
     others = _others(chosen, new, wanted)
     while (
         chosen and not others and not long and len(chosen) < settings.answering.claims_per_question
@@ -187,13 +188,6 @@ def _section(
     if not steps or sum(len(one.text) for one in items) > MOST_CHARACTERS:
         return []
     return [_beginning(one) for one in items]
-
-
-def _length(sentence: Sentence) -> int:
-    """Return how many sentences one takes with what it needs before it."""
-    item = sentence.evidence
-    start, _ = in_context(item, sentence.start, sentence.end, code=False)
-    return sum(start <= first <= sentence.start for first, _ in spans_of(item.text, item.kind))
 
 
 def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]:

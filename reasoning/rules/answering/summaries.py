@@ -16,7 +16,7 @@ from models.vectors import central
 from reasoning.rules.answering.blocks import ITEM, RECORD_LABEL, spans_of
 from reasoning.rules.answering.features import CLOSING, ENDS, SHORT, terms_of
 from reasoning.rules.answering.relevance import Relevance
-from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.lexicon import lexicon
 from reasoning.rules.records.answers import claim_of
 
 SUMMARISE = "summarise"
@@ -207,9 +207,5 @@ def _reads_alone(item: Evidence, span: tuple[int, int]) -> bool:
         and not text[0].islower()
         and not RECORD_LABEL.match(text)
         and not ITEM.match(text)
-        and not _refers(words, text)
+        and not (words.starts("reference", text) or words.starts("opener", text))
     )
-
-
-def _refers(words: Lexicon, text: str) -> bool:
-    return words.starts("reference", text) or words.starts("opener", text)

@@ -182,7 +182,9 @@ def _described(text: str, lists: Lexicon, room: int, taken: set[str]) -> list[De
         ]
         if not cuts:
             break
-        cut = _innermost(cuts, lists)
+        # The cut that holds no other: what describes stands behind, in Chinese before.
+        last = max(cuts, key=lambda one: one.places["cut"][0])
+        cut = last if lists.known.spaced else min(cuts, key=lambda one: one.places["cut"][1])
         step = _first(text, cut, cut.row.ask, lists, taken)
         steps.append(step)
         start, end = _ends(cut, "cut")
@@ -191,13 +193,6 @@ def _described(text: str, lists: Lexicon, room: int, taken: set[str]) -> list[De
         text = _written(text, cut.row.then, cut, {"slot": slot}, lists) or rest
     whole = _rows(text, "whole", lists, room, taken) if room - len(steps) > 1 else []
     return [*steps, *(whole or ([DecompositionStep(_question(text, lists))] if steps else []))]
-
-
-def _innermost(cuts: Sequence[PatternMatch], lists: Lexicon) -> PatternMatch:
-    """Return the cut that holds no other: what describes stands behind, in Chinese before."""
-    if not lists.known.spaced:
-        return min(cuts, key=lambda one: one.places["cut"][1])
-    return max(cuts, key=lambda one: one.places["cut"][0])
 
 
 def _rows(
