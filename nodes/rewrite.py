@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from langgraph.runtime import Runtime
 
 from core.budget import Usage
 from core.trace import Step
-from core.types import Call, Rewrite, SubQuestion
+from core.types import Call, SubQuestion
 from graph.context import Context
 from graph.reading import Search, branches_of, searches_of
 from graph.state import State, Update
@@ -33,7 +31,16 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
             )
             proposed = context.reasoner.rewrite(question, best, specs)
         rewritten[search.out] = proposed.calls if proposed else []
-        steps.append(context.step("rewrite", began, ledger, **_step_values(question.id, proposed)))
+        step = context.step(
+            "rewrite",
+            began,
+            ledger,
+            decision="no rewrite" if proposed is None else proposed.query,
+            reason="every idea drifts from the question" if proposed is None else proposed.reason,
+            question_id=question.id,
+            arguments={"similarity": None if proposed is None else proposed.similarity},
+        )
+        steps.append(step)
         warnings += ledger.warnings
         spent = spent.plus(context.spent(state["started"], ledger))
     return {
@@ -52,12 +59,3 @@ def _question(state: State, search: Search) -> SubQuestion:
     if chosen:
         return bound(question, chosen[0])
     return branches[0].model_copy(update={"id": question.id}) if branches else question
-
-
-def _step_values(question_id: str, proposed: Rewrite | None) -> dict[str, Any]:
-    return {
-        "decision": "no rewrite" if proposed is None else proposed.query,
-        "reason": "every idea drifts from the question" if proposed is None else proposed.reason,
-        "question_id": question_id,
-        "arguments": {"similarity": None if proposed is None else proposed.similarity},
-    }

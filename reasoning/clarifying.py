@@ -66,7 +66,7 @@ def not_found(question: str, evidence: Sequence[Evidence]) -> Clarification | No
     asked = set(content_terms(question))
     ranked: list[tuple[int, int, str]] = []
     for item in evidence:
-        title = plain_text(item.title or item.source, OPTION_CHARS)
+        title = plain_text(item.title or item.source)
         named = set(content_terms(title))
         if named - asked and (item.best_grade >= RELATED or named & asked):
             ranked.append((-item.best_grade, -len(named & asked), title))
@@ -81,9 +81,9 @@ def not_found(question: str, evidence: Sequence[Evidence]) -> Clarification | No
     return Clarification(question=text, options=offered)
 
 
-def plain_text(text: str, limit: int) -> str:
+def plain_text(text: str) -> str:
     """Return a text of a document as one short line without tags."""
-    return shorten(TAG.sub(" ", text), limit)
+    return shorten(TAG.sub(" ", text), OPTION_CHARS)
 
 
 def chosen(reply: str, asked: Clarification) -> str:

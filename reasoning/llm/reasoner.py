@@ -37,7 +37,7 @@ from reasoning.llm.searching import rewrite_of, searches
 from reasoning.llm.understand import understanding_of
 from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.summaries import is_settled, only_summarises
-from reasoning.rules.grade import PARTLY
+from reasoning.rules.grade import ANSWERS, OFF_TOPIC, PARTLY
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
 from reasoning.verification import unsupported_reason
@@ -325,7 +325,6 @@ def _draft(plan: Plan, claims: Sequence[Claim]) -> Draft:
 
 SEARCH = "search"
 SHOWN = 3  # passages, whole
-ANSWERS, OFF_TOPIC = 3, 0
 
 
 class SingleReasoner(LlmReasoner):

@@ -52,6 +52,7 @@ FEATURES = (
     # A value of a certain form, as a version is of numbers; a cause, where one is asked for.
     *("formed", "caused"),
 )
+_PLACES = {name: place for place, name in enumerate(FEATURES)}
 NEAR_BEFORE, NEAR_AFTER = 2, 1  # sentences around one that may say what it leaves out
 SAID_ALIKE = 0.5  # of the question's words, by rarity
 SHORT = 4  # terms; a heading or a greeting has fewer
@@ -74,6 +75,10 @@ class Candidate(NamedTuple):
     matched: frozenset[int]
     row: list[float]
     heads: bool
+
+    def value(self, name: str) -> float:
+        """Return the value of one of the features."""
+        return self.row[_PLACES[name]]
 
 
 @lru_cache(maxsize=16384)

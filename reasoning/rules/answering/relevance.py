@@ -148,14 +148,7 @@ def scorer(kind: str) -> Scorer:
     return Scorer(rows[kind], (*FEATURES, READER) if kind == READING else FEATURES)
 
 
-HERE, HEADING = FEATURES.index("here"), FEATURES.index("heading")
-SIMILARITY = FEATURES.index("similarity")
-VALUED = FEATURES.index("valued")
-LACKS, FORM = FEATURES.index("lacking"), FEATURES.index("unfinished")
-CODE = FEATURES.index("code")
 WRITTEN = 0.5  # of its characters are letters or digits; a diagram has fewer
-NUMBER, DATE = FEATURES.index("number"), FEATURES.index("date")
-SHORT, NAMES = FEATURES.index("short"), FEATURES.index("names_missing")
 
 
 @dataclass(frozen=True)
@@ -195,13 +188,13 @@ class Sentence:
             one.end,
             odds,
             1 / (1 + exp(-odds)),
-            one.row[HERE],
-            one.row[HERE] + one.row[HEADING],
-            one.row[SIMILARITY] if meaning else None,
+            one.value("here"),
+            one.value("here") + one.value("heading"),
+            one.value("similarity") if meaning else None,
             one.matched,
-            not one.row[LACKS],
+            not one.value("lacking"),
             _is_answer(one),
-            one.row[NAMES] >= 1,
+            one.value("names_missing") >= 1,
             value,
         )
 
@@ -222,10 +215,11 @@ def _is_answer(one: Candidate) -> bool:
         return True
     shown = "".join(one.evidence.text[one.start : one.end].split())
     drawn = sum(character.isalnum() for character in shown) < WRITTEN * len(shown)
-    short = one.heads or (one.row[FORM] and one.row[SHORT])
+    short = one.heads or (one.value("unfinished") and one.value("short"))
     # Capitals are in any heading, and what a heading is above says more.
-    valued = one.row[VALUED] and (not one.heads or one.row[NUMBER] or one.row[DATE])
-    return not (drawn or (short and not valued) or one.row[CODE])
+    shows = not one.heads or one.value("number") or one.value("date")
+    valued = one.value("valued") and shows
+    return not (drawn or (short and not valued) or one.value("code"))
 
 
 # The vectors of the sentences of chunks, by chunk id, as the search index keeps them.

@@ -95,8 +95,7 @@ def analyse(
 
     Its vector is left out where the embedder does not serve its language.
     """
-    words = lexicon(question.language)
-    spoken = languages | {question.language}
+    words, spoken = lexicon(question.language), languages | {question.language}
     own, carried = _own_and_carried(question, words, spoken)
     rarity = weights(sorted({term for group in (*own, *carried) for term in group}))
     names = tuple(
@@ -121,7 +120,7 @@ def analyse(
     absent = sum(w for group, _, w in mine if min(rarity[t] for t in group) >= unused)
     counted = frozenset[str]() if form else counted_noun(question.text, words)
     in_focus = content_terms(focus(question.text, words), question.language)
-    focus_weights = weights(in_focus).values() if in_focus else ()
+    focus_weights = weights(in_focus).values()
     text = f"{question.text} {question.about}".strip()
     return QueryTerms(
         groups=tuple(groups),
