@@ -177,7 +177,6 @@ def answer_of(
     questions: Sequence[SubQuestion],
     passages: Sequence[Excerpt],
     decider: Decider,
-    embedder: Embedder | None,
     confidence: Callable[[Claim], float | None] = lambda claim: None,
     *,
     tells: bool = True,
@@ -208,8 +207,7 @@ def answer_of(
             static=len(static),
         )
 
-    limit = settings.answering.claims_per_question * max(1, len(questions))
-    reader = AnswerReader(understanding, questions, limit, embedder, confidence, tells=tells)
+    reader = AnswerReader(understanding, questions, decider, confidence, tells=tells)
     return Ask("answer", make, reader, list(passages), repairs=0)
 
 
@@ -220,17 +218,17 @@ class AnswerReader(ReplyReader[Excerpt, Written | None]):
         self,
         understanding: Understanding,
         questions: Sequence[SubQuestion],
-        limit: int,
-        embedder: Embedder | None,
+        decider: Decider,
         confidence: Callable[[Claim], float | None],
         *,
         tells: bool,
     ) -> None:
-        """Take at most `limit` sentences for these parts of a question."""
+        """Take some sentences for each of these parts of a question."""
         self._understanding = understanding
         self._questions = questions
-        self._limit = limit
-        self._embedder = embedder
+        each = decider.settings.answering.claims_per_question
+        self._limit = each * max(1, len(questions))
+        self._embedder = decider.embedder
         self._confidence = confidence
         self._tells = tells
         self.begin(())

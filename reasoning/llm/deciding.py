@@ -22,8 +22,10 @@ from models.chat.types import (
     ModelTimeout,
     ModelUnavailable,
 )
-from reasoning.llm.prompts import PromptTexts, as_data, fits, fitted
+from models.embeddings import Embedder
+from reasoning.llm.prompts import as_data, fits, fitted, load_prompts
 from reasoning.llm.replies import UNLIMITED, Unfit
+from reasoning.question_words import meaning
 
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - the items of a prompt
@@ -78,13 +80,14 @@ class Decider:
         self,
         chat: ChatModel,
         settings: Settings,
-        prompts: PromptTexts,
+        embedder: Embedder | None = None,
         remembered: Cache | None = None,
     ) -> None:
-        """Ask `chat`, with these prompts; `remembered` keeps the replies that were accepted."""
+        """Ask `chat`; `remembered` keeps the replies that were accepted."""
         self.chat = chat
         self.settings = settings
-        self.prompts = prompts
+        self.embedder = embedder
+        self.prompts = load_prompts(settings.llm.prompts)
         self._remembered = remembered
 
     def request(self, text: str, schema: dict[str, Any] | None, tokens: int = 0) -> ChatRequest:
@@ -94,6 +97,16 @@ class Decider:
         most = min(wanted, max(1, self.chat.capabilities.context // 2))
         messages = (Message("system", self.prompts.text("system")), Message("user", text))
         return ChatRequest(messages, most, schema, static=1)
+
+    def require_kept(
+        self, rule: str, kept: float, original: str, proposed: str, language: str
+    ) -> None:
+        """Raise Unfit with the rule unless words, of which the share `kept` is, or meaning stay."""
+        least = self.settings.answering.drift_similarity
+        meant = None if kept >= least else meaning(original, proposed, language, self.embedder)
+        alike = max(kept, meant or 0.0)
+        if alike < least:
+            raise Unfit(f"{rule} (similarity {alike:.2f}, at least {least})")
 
     def decide(self, ask: Ask[I, T], instead: Callable[[], T]) -> T:
         """Return the model's decision, or that of `instead`, with the reason in the ledger."""

@@ -11,7 +11,6 @@ from core.language.scan import estimate_tokens
 from core.settings import Settings
 from core.types import Intent, Part, QuestionKind, Understanding
 from models.chat.types import ChatReply, ChatRequest
-from models.embeddings import Embedder
 from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.prompts import as_data
 from reasoning.llm.replies import (
@@ -23,7 +22,6 @@ from reasoning.llm.replies import (
     other_language,
     parsed,
     record,
-    require_kept,
     text,
 )
 from reasoning.question_words import kept_share
@@ -94,7 +92,6 @@ def understanding_of(
     question: str,
     history: Sequence[Turn],
     decider: Decider,
-    embedder: Embedder | None,
     kind_by_rules: Callable[[str], QuestionKind],
 ) -> Ask[str, Understanding]:
     """Return what to ask about a question and the turns before it."""
@@ -113,7 +110,7 @@ def understanding_of(
         alone = " ".join(reply.standalone.split())
         asked = [(" ".join(part.text.split()), part.wants) for part in reply.parts]
         parts = [part for part, _ in asked]
-        _require_faithful(alone, parts, question, "\n".join(turns), decider.settings, embedder)
+        _require_faithful(alone, parts, question, "\n".join(turns), decider)
         if len(asked) == 1 or reply.intent == "recommend":
             asked = [(alone, asked[0][1])]
         nested = len(asked) == 1 and reply.kind == "multi" and reply.intent != "recommend"
@@ -137,15 +134,10 @@ def understanding_of(
 
 
 def _require_faithful(
-    alone: str,
-    parts: Sequence[str],
-    question: str,
-    said: str,
-    settings: Settings,
-    embedder: Embedder | None,
+    alone: str, parts: Sequence[str], question: str, said: str, decider: Decider
 ) -> None:
     """Raise Unfit unless a reply still asks what was asked; `said` is what its history says."""
-    limits, language = settings.answering, detect_language(question)
+    limits, language = decider.settings.answering, detect_language(question)
     typed = set(terms(question, language))
     added = set(terms(said, language)) - typed
 
@@ -155,7 +147,7 @@ def _require_faithful(
         if added:
             words = (t for t in analyze(proposed, language) if t.term not in added)
             own = " ".join(proposed[t.start : t.end] for t in words)
-        require_kept(rule, kept, original, own, language, settings, embedder)
+        decider.require_kept(rule, kept, original, own, language)
 
     if not alone or len(alone) > limits.max_question_chars:
         raise Unfit("standalone must hold one question")
