@@ -18,7 +18,7 @@ from core.types import Evidence
 from models.chat.types import ModelCancelled
 from retrievers.channels import MAX_TERMS, VECTOR, ChannelQuery
 from retrievers.fusion import RRF_CONSTANT
-from retrievers.types import Index, Query, RetrievalResult, Vector
+from retrievers.types import Index, Query, RetrievalResult
 
 QUERY2DOC_DISTANCE = 0.6  # a best distance beyond this lets a model write a passage
 HYDE_DISTANCE = 0.99  # one beyond this lets that passage stand for the query
@@ -54,11 +54,6 @@ def expand(
         return None
     if distance > HYDE_DISTANCE:
         return replace(asked, vector=vector, notes=[*asked.notes, "HyDE: a written passage"])
-    return _with_passage(index, asked, passage, vector)
-
-
-def _with_passage(index: Index, asked: ChannelQuery, passage: str, vector: Vector) -> ChannelQuery:
-    assert asked.vector is not None  # expand() has looked
     languages = index.search.languages(index.collection.id)
     known = set(asked.terms)
     added = [group for group in query_terms(passage, languages) if group not in known]

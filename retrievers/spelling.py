@@ -45,7 +45,8 @@ def corrections(index: Index, query: Query) -> dict[str, str]:
     asked = [word for word in written if not content.isdisjoint(terms(word, query.language))]
     unknown = [word for word, share in shares(asked).items() if not share]
     strange = {word: _strangeness(index, query, word) for word in unknown}
-    unknown = [word for word in unknown if strange[word] >= (2 if _is_long(query, word) else 3)]
+    common = {word for word in unknown if len(word) >= LONG and not _is_name(query, word)}
+    unknown = [word for word in unknown if strange[word] >= (2 if word in common else 3)]
     if len(unknown) > MOST:
         return {}
     found: dict[str, str] = {}
@@ -65,10 +66,6 @@ def corrections(index: Index, query: Query) -> dict[str, str]:
 
 def _is_name(query: Query, word: str) -> bool:
     return word[0].isupper() and not query.text.startswith(word)
-
-
-def _is_long(query: Query, word: str) -> bool:
-    return len(word) >= LONG and not _is_name(query, word)
 
 
 def _strangeness(index: Index, query: Query, word: str) -> int:

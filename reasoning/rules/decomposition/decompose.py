@@ -80,7 +80,7 @@ def said_as(
     for at, word in enumerate(words):
         pos = reading.pos if at == place else _adjective(word, lists)
         early = bool(pos) and word.kind == "word" and (at <= place or pos == "PRTF")
-        form_of = (pos, "nomn", reading.gender, reading.number)
+        form_of = (pos, reading.gender, reading.number)
         known = inflected(word.low, lists.known.dictionary, *form_of) if early else ""
         capital = known.capitalize() if known and word.capital else known
         made.append(capital or word.text)
