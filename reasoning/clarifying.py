@@ -13,8 +13,8 @@ from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import WORD, content_runs, entities
 from reasoning.types import Turn
 
-OPTIONS = 4  # documents that a clarifying question offers at most
-OPTION_CHARS = 80  # longest title that a clarifying question offers
+OPTIONS = 4  # documents that a clarifying question offers at most; chosen, not measured
+OPTION_CHARS = 80  # longest title that a clarifying question offers; chosen, not measured
 
 RELATED = 1  # the grade of what is about the question but does not answer it
 LONE = 1  # content words of a question that says nothing but what is asked of "it"

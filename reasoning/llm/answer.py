@@ -25,7 +25,7 @@ from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.forms import NUMBER, forms, has_kind, without_numbers
 from reasoning.verification import LEAST_OVERLAP, difference
 
-LONGEST_RUN = 3  # sentences
+LONGEST_RUN = 3  # sentences; chosen, not measured
 
 
 class _Run(NamedTuple):
@@ -147,8 +147,8 @@ def _joined(item: Evidence, held: set[Span]) -> tuple[Span, ...]:
     return tuple(joined)
 
 
-CLAIM_CHARS = 1000
-HEARD_CHARS = 20_000  # of a reply that is read while it is written
+CLAIM_CHARS = 1000  # chosen, not measured
+HEARD_CHARS = 20_000  # of a reply that is read while it is written; chosen, not measured
 ENDS = re.compile(r"[.!?…。！？\n\]】]")
 NOT_FOUND = re.compile(r"\W*not[\s_-]*found\b", re.IGNORECASE)
 NULL, FIRST_OF_NULL = "NOT FOUND", "NOT"  # as it is asked for, and its first token

@@ -29,7 +29,7 @@ from reasoning.question_words import meaning
 
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - the items of a prompt
-SHOWN_REPLY, SHOWN_ERROR = 600, 300
+SHOWN_REPLY, SHOWN_ERROR = 600, 300  # chosen, not measured
 REMEMBERED = frozenset({"understand", "plan", "rewrite"})
 LOST = "the model did not answer earlier"
 

@@ -197,6 +197,7 @@ def _readable(template: str) -> str:
     return filled(template, {name: name.replace("_", " ") for name in slots_in(template)})
 
 
+# Chosen, not measured:
 PLAN_REPAIRS = 1  # times that an invalid plan is asked for again, within llm.repairs
 
 SLOT = "^[a-z_]{0,24}$"  # "" for none: servers enforce a pattern more widely than a choice of types

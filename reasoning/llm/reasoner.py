@@ -43,9 +43,9 @@ from reasoning.verification import unsupported_reason
 
 # The rules' answer stands though a model finds none, where it is likelier than not that both are
 # wrong to doubt: the rules' own likelihood times the model's that something else had to be said.
-LIKELIER = 0.5
+LIKELIER = 0.5  # by hand
 ENDED = re.compile(r"[.!?…。！？][\"”»)）」]*$")
-MOST_PARTS = 3  # of a question whose evidence is shown beside each other
+MOST_PARTS = 3  # of a question whose evidence is shown beside each other; chosen, not measured
 
 
 class LlmReasoner:
@@ -321,7 +321,7 @@ def _draft(plan: Plan, claims: Sequence[Claim]) -> Draft:
 
 
 SEARCH = "search"
-SHOWN = 3  # passages, whole
+SHOWN = 3  # passages, whole; chosen, not measured
 
 
 class SingleReasoner(LlmReasoner):

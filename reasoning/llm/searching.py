@@ -22,7 +22,7 @@ from reasoning.question_words import similarity
 from reasoning.rules.plan import RECORDS, calls_for, extended, general_tools
 
 SEARCHES = frozenset({"search", "search_vector", "search_text", RECORDS})
-MOST_TOOLS = 3
+MOST_TOOLS = 3  # chosen, not measured
 
 
 def searches(tools: Sequence[ToolSpec], *, everywhere: bool = False) -> list[ToolSpec]:
@@ -93,7 +93,7 @@ class ProposedSearch:
         return query, [self._offered[name] for name in names], kept
 
 
-SNIPPETS, SNIPPET_CHARS = 3, 300
+SNIPPETS, SNIPPET_CHARS = 3, 300  # chosen, not measured
 
 
 class Rewritten(Reply):

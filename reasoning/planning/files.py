@@ -20,7 +20,7 @@ from reasoning.planning.compiler import compiled
 from reasoning.planning.rules import HINT, OPERATION_RULES, RULES
 from reasoning.planning.slots import Facts, Rule, problems, told
 
-FILE_DEPTH = 16  # how deep lists and objects of a plan file may be nested
+FILE_DEPTH = 16  # how deep lists and objects of a plan file may be nested; chosen, not measured
 
 MOST_DIGITS = 18
 # A string that never ends is taken to the end of the text, so that no text is scanned twice.
@@ -95,7 +95,7 @@ def _lines_of_objects(text: str) -> list[int]:
     return ended
 
 
-FILE_KB = 256  # of the largest plan file that is read
+FILE_KB = 256  # of the largest plan file that is read; chosen, not measured
 
 READ = ("questions", "operations", "merge", "synth_from")
 # What `carrel plan --json` and the result of a run say beside the plan itself: how it was made and

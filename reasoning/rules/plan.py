@@ -21,8 +21,8 @@ from reasoning.rules.records.schema import schema_of
 GENERAL_SEARCH = ("search",)
 RECORDS = "query_records"
 # A tool whose score reaches this share of the best one is called as well.
-CLOSE = 0.85
-NOT_FOR_SHARE = 0.5
+CLOSE = 0.85  # chosen, not measured
+NOT_FOR_SHARE = 0.5  # chosen, not measured
 
 
 def plan(

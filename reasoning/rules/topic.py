@@ -12,7 +12,7 @@ from reasoning.rules.lexicon import Lexicon
 WORD = re.compile(r"[^\W_][\w'’.+#/-]*[^\W_]|[^\W_]", re.UNICODE)
 QUOTED = re.compile(r"[\"“«„‘「『《]([^\"”»“’」』》]{2,60})[\"”»“’」』》]")
 YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
-ELLIPTICAL_TERMS = 2
+ELLIPTICAL_TERMS = 2  # chosen, not measured
 
 
 def entities(text: str, words: Lexicon) -> list[str]:

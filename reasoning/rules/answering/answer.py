@@ -35,7 +35,7 @@ from reasoning.rules.values.versions import contradicts
 
 # A question is open while sentences leave out this share of its words, weighed by how rare they
 # are; a sentence completes it that says this share of what is open.
-OPEN, CLOSES = 0.2, 0.35
+OPEN, CLOSES = 0.2, 0.35  # by hand
 
 
 def completing(
@@ -81,11 +81,11 @@ SAID_SHARE = 0.3
 LONG = 3  # sentences after which no other is added
 # Of the question's words, by rarity, in the sentence and with its heading: with fewer it may speak
 # of another thing. By hand, since public sets hold no verdicts: of 30 questions 12 get one, right.
-VERDICT_LEXICAL, VERDICT_WORDS = 0.25, 0.65
+VERDICT_LEXICAL, VERDICT_WORDS = 0.25, 0.65  # by hand
 CLAUSE_ENDS = re.compile(r"[,;:，；：]|\s[–—-]\s")
 AMOUNT = re.compile(r"(?<![\w-])\d+(?:[.,]\d+)*")  # a number that is no part of a name
-SAME_SHARE = 0.7
-ITEM_SHARE = 0.75
+SAME_SHARE = 0.7  # chosen, not measured
+ITEM_SHARE = 0.75  # chosen, not measured
 BULLET = re.compile(r"^[-*+•]\s+")  # of a single item
 # What a question asks for by a word of one list, and the list of words that bring it.
 BRINGS = (("asks_why", "cause"), ("asks_remedy", "remedy"))

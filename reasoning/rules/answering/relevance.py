@@ -148,7 +148,7 @@ def scorer(kind: str) -> Scorer:
     return Scorer(rows[kind], (*FEATURES, READER) if kind == READING else FEATURES)
 
 
-WRITTEN = 0.5  # of its characters are letters or digits; a diagram has fewer
+WRITTEN = 0.5  # of its characters are letters or digits; a diagram has fewer; chosen, not measured
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ def _is_answer(one: Candidate) -> bool:
 SentenceVectors = Callable[[Sequence[str]], dict[str, Vectors]]
 VECTOR_SCORE = "vector"
 # Of sentences about as likely, one in the language of the question is read more easily.
-FOREIGN_ODDS = 2.5
+FOREIGN_ODDS = 2.5  # by hand
 HALF = 0.5  # of 20 questions how to do something 15 were answered with it, 14 without (by hand)
 SPOKEN = 0.25  # of the sentences of a passage in a language; fewer only quote it (by hand)
 

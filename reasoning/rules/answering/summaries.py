@@ -20,9 +20,11 @@ from reasoning.rules.lexicon import lexicon
 from reasoning.rules.records.answers import claim_of
 
 SUMMARISE = "summarise"
-SENTENCES = 5  # of one document: what a reader takes in at a glance
-LEADING = 3  # sentences of a document that say what it is about, if any does
+SENTENCES = 5  # of one document: what a reader takes in at a glance; chosen, not measured
+LEADING = 3  # sentences of a document that say what it is about, if any does; chosen, not measured
+# Chosen, not measured:
 LONGEST = 400  # characters of a sentence; a longer one is a list or was never meant to be read
+# Chosen, not measured:
 LEAST_LETTERS = 0.7  # of the characters: with fewer it is a table, a formula or an address
 QUOTES = "\"'“”‘’«»„《》「」『』`"
 END_MARKS = " \t\n?？.。!！…"

@@ -19,9 +19,9 @@ from reasoning.rules.topic import entities, focus, topic
 from reasoning.rules.values.forms import counted_noun, form_asked, forms
 from reasoning.rules.values.value_spans import wanted_noun
 
-TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause
-ENTITY_WEIGHT = 1.5
-TOLD = 0.5  # the share of a question that a heading must say
+TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause; chosen, not measured
+ENTITY_WEIGHT = 1.5  # chosen, not measured
+TOLD = 0.5  # the share of a question that a heading must say; chosen, not measured
 FORMED: tuple[AnswerKind, ...] = ("text", "number", "date")
 UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
 # Terms that are equivalent, terms that are nearly so, and what finding one of them is worth.

@@ -30,8 +30,8 @@ from reasoning.rules.records.fields import (
 from reasoning.rules.records.questions import RECORDS, record_calls
 from reasoning.rules.records.schema import schema_of, stem_of
 
-MOST_NAMED = 5  # records of one title
-LONGEST_SHOWN = 120  # characters of a field that is shown beside the title
+MOST_NAMED = 5  # records of one title; chosen, not measured
+LONGEST_SHOWN = 120  # characters of a field that is shown beside the title; chosen, not measured
 
 
 def with_records(

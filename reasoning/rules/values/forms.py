@@ -100,8 +100,8 @@ def without_numbers(text: str, numbers: frozenset[str]) -> str:
     return NUMBER.sub(lambda match: "" if match.group() in numbers else match.group(), text)
 
 
-MOST_NOUN, AFTER = 3, 6  # words of the noun asked for; words behind a number
-HAN_AROUND, HAN_NOUN = 10, 4  # characters
+MOST_NOUN, AFTER = 3, 6  # words of the noun asked for; words behind a number; chosen, not measured
+HAN_AROUND, HAN_NOUN = 10, 4  # characters; chosen, not measured
 WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\d.,\u00a0 ]*\d|\d|[^\w\s]")
 # A year, a clock time, a decimal or a version, the number of an item, an amount or a share.
 NO_COUNT = re.compile(r"(?:1\d{3}|20\d{2})(?!\d|,\d)|\d+(?:[:.]\d|[.)] |\s?[%€$£₽°])")

@@ -11,6 +11,7 @@ from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.forms import CAPITALISED, NUMBER
 
 DOTTED = re.compile(r"(?<![\w.,/$€£])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w%]|[.,]\d)")
+# Chosen, not measured:
 ALIKE = 0.75  # of the words of two sentences that say different values of the same thing
 
 
