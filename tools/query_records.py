@@ -18,9 +18,8 @@ from retrievers.hybrid import hybrid_search
 from retrievers.types import Query
 from stores.sqlite.record_conditions import Condition
 from stores.sqlite.records import Description
-from tools.arguments import ProfiledTool, checked, in_place
 from tools.record_rows import RecordRow
-from tools.types import ToolError, ToolResult
+from tools.types import ProfiledTool, ToolError, ToolResult
 
 MAX_ROWS = 100
 LISTED = 100  # fields in a hint
@@ -95,7 +94,7 @@ class QueryRecords(ProfiledTool):
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the first chunk of each matching record, in the order asked for."""
-        given = checked(self.name, RecordArguments, arguments, auth, deadline)
+        given = self._checked(RecordArguments, arguments, auth, deadline)
         catalogue, collection = self._index.catalogue, self._index.collection
         if given.named or given.about:
             return self._cards(given, auth, deadline)
@@ -129,7 +128,7 @@ class QueryRecords(ProfiledTool):
             evidence += [item for item in found.evidence if item.chunk_id not in known]
             result.hidden += found.hidden
         shown = "; ".join(map(str, given.where))
-        result.evidence = in_place(evidence, self.name, shown or given.query or "all records")
+        result.evidence = self._in_place(evidence, shown or given.query or "all records")
         return result
 
     def _cards(self, given: RecordArguments, auth: AuthContext, deadline: float) -> ToolResult:
@@ -143,7 +142,7 @@ class QueryRecords(ProfiledTool):
         else:
             found = self._near(given, auth, deadline, result)
         shown = f"title: {given.named}" if given.named else f"about: {given.about}"
-        result.evidence = in_place(found, self.name, shown)
+        result.evidence = self._in_place(found, shown)
         return result
 
     def _near(
@@ -225,7 +224,7 @@ class QueryRecords(ProfiledTool):
             added = catalogue.total_of_records(auth, collection, known, given.field, **scope)
             row.added_up(given.field, added, given.aggregate)
         found = [row.evidence(held, given.file), *held]
-        result.evidence = in_place(found, self.name, "; ".join(map(str, known)))
+        result.evidence = self._in_place(found, "; ".join(map(str, known)))
         result.total, result.hidden = count, len(rows) - len(held)
         return result
 

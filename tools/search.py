@@ -20,8 +20,7 @@ from retrievers.expansion import fuse_wordings
 from retrievers.hybrid import hybrid_search
 from retrievers.pipelines import CLASSIC_VOTERS, classic_search
 from retrievers.types import Index, Query, RetrievalResult
-from tools.arguments import PlainTool, ProfiledTool, checked, narrowed, result_of
-from tools.types import ToolResult
+from tools.types import ProfiledTool, Tool, ToolResult
 
 
 class SearchArguments(FrozenModel):
@@ -56,8 +55,8 @@ class Search(ProfiledTool):
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the best permitted chunks of the tool's scope."""
-        given = checked(self.name, SearchArguments, arguments, auth, deadline)
-        auth = narrowed(self._index, auth, given.where)
+        given = self._checked(SearchArguments, arguments, auth, deadline)
+        auth = self._narrowed(auth, given.where)
         query = Query(given.query, auth, self._sources, given.language, deadline, self._kinds)
         top_k, pools = self._sizes(given)
         links = self._index.settings.links.agent if given.links is None else given.links
@@ -67,7 +66,7 @@ class Search(ProfiledTool):
             found[text] = hybrid_search(self._index, one, self._channels, pools, top_k, links=links)
         fused = fuse_wordings(found)
         kinds = {"kinds": list(self._kinds)} if self._kinds else {}
-        return result_of(fused, self.name, self._scope(auth) | kinds)
+        return self._result(fused, self._scope(auth) | kinds)
 
     def _sizes(self, given: SearchArguments) -> tuple[int, dict[str, int]]:
         """Return how many results there are at most, and the pool of each channel."""
@@ -86,7 +85,7 @@ class Search(ProfiledTool):
         return top_k, pools
 
 
-class SearchClassic(PlainTool):
+class SearchClassic(Tool):
     """Elect one document and search inside it."""
 
     name = "search_classic"
@@ -96,11 +95,11 @@ class SearchClassic(PlainTool):
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the best permitted chunks of the elected document."""
-        given = checked(self.name, SearchArguments, arguments, auth, deadline)
-        auth = narrowed(self._index, auth, given.where)
+        given = self._checked(SearchArguments, arguments, auth, deadline)
+        auth = self._narrowed(auth, given.where)
         settings = self._index.settings
         query = Query(given.query, auth, language=given.language, deadline=deadline)
         found = classic_search(
             self._index, query, CLASSIC_VOTERS, given.limit or settings.retrieval.top_k
         )
-        return result_of(found, self.name, auth.describe())
+        return self._result(found, auth.describe())

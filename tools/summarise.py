@@ -20,9 +20,8 @@ from core.types import Evidence, FrozenModel
 from languages.language import find_language
 from models.vectors import central
 from stores.sqlite.listing import DocumentName
-from tools.arguments import PlainTool, checked, in_place
 from tools.record_rows import row_evidence
-from tools.types import ToolResult
+from tools.types import Tool, ToolResult
 
 # What a name is worth: the very title, its words in another form, nearly all of them. A title that
 # has two words of the name and more may be a longer form of it.
@@ -115,7 +114,7 @@ class SummaryArguments(FrozenModel):
     language: str | None = Field(None, max_length=8)
 
 
-class Summarise(PlainTool):
+class Summarise(Tool):
     """Read the passages that represent the document."""
 
     name = "summarise"
@@ -125,7 +124,7 @@ class Summarise(PlainTool):
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return what is read and its passages in their order, else documents of a similar name."""
-        given = checked(self.name, SummaryArguments, arguments, auth, deadline)
+        given = self._checked(SummaryArguments, arguments, auth, deadline)
         known = self._index.catalogue.document_names(auth, self._index.collection.id)
         found = named(given.document, known, sure=given.near)
         meant = found.documents if given.document else known
@@ -136,7 +135,7 @@ class Summarise(PlainTool):
         else:
             evidence = self._read(auth, [one.first for one in found.near] if given.near else [])
         return ToolResult(
-            evidence=in_place(evidence, self.name, given.document or self._index.collection.name),
+            evidence=self._in_place(evidence, given.document or self._index.collection.name),
             auth_filter=auth.describe(),
             notes=[] if meant else [f"no document is called “{given.document}”"],
         )
