@@ -21,7 +21,7 @@ from core.types import Plan, Understanding
 from graph.state import State
 from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile
-from reasoning.planning.proposing import proposed_plan
+from reasoning.planning.rules import proposed_plan
 from reasoning.types import Reasoner
 from tools.toolbox import Toolbox
 
