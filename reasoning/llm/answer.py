@@ -25,15 +25,8 @@ from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.forms import NUMBER, forms, has_kind, without_numbers
 from reasoning.verification import LEAST_OVERLAP, difference
 
+Span = tuple[int, int]
 LONGEST_RUN = 3  # sentences; chosen, not measured
-
-
-class _Run(NamedTuple):
-    """Hold a run of sentences with the share of the claim's words in it."""
-
-    start: int
-    end: int
-    overlap: float
 
 
 def cite(claim: str, item: Evidence, embedder: Embedder | None = None) -> tuple[Citation, float]:
@@ -45,18 +38,20 @@ def cite(claim: str, item: Evidence, embedder: Embedder | None = None) -> tuple[
     located = record_spans if item.kind == "record" else sentence_spans
     spans = located(item.text) or [(0, len(item.text))]
     runs = _runs(claim, item, spans)
-    best = max(runs, key=lambda run: run.overlap)
-    for run in runs:
-        enough = run.overlap >= LEAST_OVERLAP
-        if enough and not difference(claim, item.text[run.start : run.end]):
-            best = run
-            break
-    start, end = (best.start, best.end) if best.overlap else _nearest(claim, item, spans, embedder)
-    return item.cited(start, end), best.overlap
+    good = (
+        ((start, end), overlap)
+        for (start, end), overlap in runs
+        if overlap >= LEAST_OVERLAP and not difference(claim, item.text[start:end])
+    )
+    span, shared = next(good, None) or max(runs, key=lambda run: run[1])
+    return item.cited(*(span if shared else _nearest(claim, item, spans, embedder))), shared
 
 
-def _runs(claim: str, item: Evidence, spans: Sequence[tuple[int, int]]) -> list[_Run]:
-    """Return all runs, short ones first, each length in the order of the text."""
+def _runs(claim: str, item: Evidence, spans: Sequence[Span]) -> list[tuple[Span, float]]:
+    """Return all runs, each with the share of the claim's words in it.
+
+    Short ones come first, each length in the order of the text.
+    """
     said = set(content_terms(claim, item.language))
     held = [said & set(terms(item.text[start:end], item.language)) for start, end in spans]
     runs = []
@@ -64,7 +59,7 @@ def _runs(claim: str, item: Evidence, spans: Sequence[tuple[int, int]]) -> list[
         for first in range(len(spans) - size + 1):
             shared = frozenset().union(*held[first : first + size])
             overlap = len(shared) / len(said) if said else 0.0
-            runs.append(_Run(spans[first][0], spans[first + size - 1][1], overlap))
+            runs.append(((spans[first][0], spans[first + size - 1][1]), overlap))
     return runs
 
 
@@ -80,7 +75,6 @@ def _nearest(
     return spans[first][0], spans[min(len(spans), first + LONGEST_RUN) - 1][1]
 
 
-Span = tuple[int, int]
 GAP = " … "  # between parts of a chunk
 
 

@@ -142,9 +142,8 @@ _PIECE = re.compile(r"<(\w+)(?:\.(\w+))?>")
 def across(question: str, lists: Lexicon, room: int, taken: set[str]) -> list[DecompositionStep]:
     """Return the steps of a comparison, or of a list and what is asked of its items, or none."""
     text = escaped(" ".join(question.split()))
-    if room < 2 or len(text) > MOST_CHARACTERS or not _asks(text, lists):
-        return []
-    return _sound(_rows(text, "beside", lists, room, taken), room)
+    fits = room > 1 and len(text) <= MOST_CHARACTERS and _asks(text, lists)
+    return _sound(_rows(text, "beside", lists, room, taken), room) if fits else []
 
 
 def decompose(
