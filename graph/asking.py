@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import sqlite3
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +19,7 @@ from core.errors import CarrelError, OperatorError, shorten
 from core.trace import RunRecord, Step, StreamEvent
 from core.types import Answer, Clarification, StopReason
 from graph.context import Context
-from graph.record import run_record
+from graph.record import run_result
 from graph.state import Graph
 from graph.threads import INTERRUPT, Threads
 from models.chat.types import ModelCancelled
@@ -221,17 +223,23 @@ class Asking:
         self._saved(asked, self._record(asked, {"answer": answer, "trail": asked.trail}))
 
     def _record(self, asked: ActiveRun, state: dict[str, Any], run_id: str = "") -> RunRecord:
-        # Steps of operations that ran side by side came as they ended; the state has them in order.
-        return run_record(
-            asked.context.auth,
-            asked.collection,
-            asked.question,
-            asked.context.pipeline,
-            state,
-            state["trail"],
-            index_version=self._catalogue.index_version(),
-            warnings=self._warnings(),
+        """Return the record of a run that has ended in this state, new where no id is given.
+
+        A run that asks back has ended for now; the one its reply goes on with has the same id.
+        """
+        run_id = run_id or uuid.uuid4().hex[:12]
+        return RunRecord(
             run_id=run_id,
+            tenant=asked.context.auth.tenant,
+            user=asked.context.auth.user,
+            collection=asked.collection,
+            question=asked.question,
+            pipeline=asked.context.pipeline,
+            created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+            index_version=self._catalogue.index_version(),
+            result=run_result(run_id, state, self._warnings()),
+            # Steps of operations that ran side by side came as they ended; the state orders them.
+            trail=state["trail"],
         )
 
     def _saved(self, asked: ActiveRun, run: RunRecord) -> RunRecord:

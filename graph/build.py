@@ -27,31 +27,14 @@ from nodes.verify import verify
 from reasoning.planning.compiler import NodeName, node_of, operation_named
 
 
-def after_understand(state: State) -> Literal["clarify", "retrieve", "plan"] | list[Send]:
+def after_understand(state: State) -> Literal["clarify", "plan"] | NodeName | list[Send]:
     """Ask back about a question that names nothing.
 
     One that is surely plain goes straight to its search, any other to the planner.
     """
     if state.get("clarification") is not None:
         return "clarify"
-    return _searched(state) if state["path"] == "plain" else "plan"
-
-
-def after_plan(
-    state: State,
-) -> Literal["retrieve", "extract", "compose_query", "merge_hits", "generate"] | list[Send]:
-    """Send each operation of the wave to its node; several run side by side."""
-    return sent(state)
-
-
-def after_rewrite(state: State) -> Literal["retrieve"] | list[Send]:
-    """Search again for everything that was too weak."""
-    return _searched(state)
-
-
-def _searched(state: State) -> Literal["retrieve"] | list[Send]:
-    target = sent(state)
-    return target if isinstance(target, list) else "retrieve"
+    return sent(state) if state["path"] == "plain" else "plan"
 
 
 def sent(state: State) -> NodeName | list[Send]:
@@ -129,14 +112,14 @@ def build_graph(
         builder.add_node(name, cast(Any, wrap(node) if wrap else node))
     builder.add_edge(START, "understand")
     builder.add_conditional_edges("understand", after_understand, ["retrieve", "plan", "clarify"])
-    builder.add_conditional_edges("plan", after_plan, [*OPERATING])
+    builder.add_conditional_edges("plan", sent, [*OPERATING])
     for name in OPERATING:
         if name != "retrieve":
             builder.add_edge(name, "stop_condition")
     builder.add_edge("retrieve", "grade_documents")
     builder.add_edge("grade_documents", "stop_condition")
     builder.add_conditional_edges("stop_condition", after_stop_condition)
-    builder.add_conditional_edges("rewrite", after_rewrite, ["retrieve"])
+    builder.add_conditional_edges("rewrite", sent, ["retrieve"])
     builder.add_conditional_edges("clarify", after_clarify)
     builder.add_edge("generate", "verify")
     builder.add_conditional_edges("verify", after_verify)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,10 +13,15 @@ from typing import Any, Literal
 from core.auth import AuthContext
 from core.budget import Budget, Ledger, Usage, opened_ledger
 from core.errors import CallerError
+from core.operations import AnyOperation
 from core.settings import Settings
 from core.time_limit import TimeLimit, limited_time
 from core.trace import Step
+from core.types import Plan, Understanding
+from graph.state import State
+from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile
+from reasoning.planning.rules import proposed_plan
 from reasoning.types import Reasoner
 from tools.toolbox import Toolbox
 
@@ -81,23 +86,32 @@ class Context:
         """Return when this run's time is used up, by the clock."""
         return started + self.budget.seconds
 
+    def planned(self, query: Understanding) -> tuple[Plan, list[AnyOperation], list[str]]:
+        """Return the plan of a question, the given one if any, its operations and its notes."""
+        if self.given is not None:
+            return self.given.plan, self.given.operations, []
+        specs = self.tools.specs(self.auth)
+        made, notes = proposed_plan(self.reasoner, query, specs, self.settings)
+        return made, compiled(made, self.settings), notes
+
     @contextmanager
     def thinking(
-        self, started: float, usage: Usage, trail: Sequence[Step], *, answering: bool = False
+        self, state: State, spent: Usage | None = None, *, answering: bool = False
     ) -> Iterator[Ledger]:
         """Open the ledger of one node: what the chat model may spend in it, and what it spends.
 
-        Statements end with the run's time, a model's calls when the rules' answer is due. What the
-        answer needs is kept back, and a model that failed to answer in an earlier node of the run
-        is not asked again.
+        `spent` is what the node has spent before, beside the state. Statements end with the run's
+        time, a model's calls when the rules' answer is due. What the answer needs is kept back, and
+        a model that failed to answer in an earlier node of the run is not asked again.
         """
-        seconds = self.budget.seconds_for(answering=answering)
+        seconds, started = self.budget.seconds_for(answering=answering), state["started"]
+        usage = state["usage"].plus(spent) if spent is not None else state["usage"]
         due = self.settings.llm.answer_by_seconds
         ledger = Ledger(
             deadline=started + seconds * min(1.0, due / self.budget.seconds),
             tokens=self.budget.tokens_for(usage, answering=answering),
             owner=json.dumps(self.auth.describe(), sort_keys=True),
-            lost=any(call.lost for step in trail for call in step.calls),
+            lost=any(call.lost for step in state.get("trail") or [] for call in step.calls),
             cancelled=self.cancelled,
         )
         with limited_time(TimeLimit(started + seconds)), opened_ledger(ledger):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import datetime
-import uuid
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, cast
 
-from core.auth import AuthContext
 from core.budget import Usage
 from core.errors import CarrelError
 from core.operations import AnyOperation, FilledQuery, MapRetrieve, Reference
-from core.trace import RunRecord, Step
 from core.types import Answer, Claim, Clarification, Evidence, Finding, Plan, StopReason
 from graph.reading import queries_of, register
 from graph.state import State
@@ -83,44 +79,13 @@ def ranked_evidence(evidence: Sequence[Evidence], searches: Sequence[Ranking]) -
         known = [key for key in dict.fromkeys(hits) if key in found]
         for rank, key in enumerate(known, start=1):
             found[key].append(WEIGHTS[kind] / (RANK + rank))
-    return sorted(evidence, key=lambda item: _order(item, found[item.chunk_id]))
 
+    def order(item: Evidence) -> tuple[float, int, str]:
+        best_first = sorted(found[item.chunk_id], reverse=True)
+        total = sum(share * AGAIN**place for place, share in enumerate(best_first))
+        return -total * (1 + GRADE * item.best_grade), -item.best_grade, item.chunk_id
 
-def _order(item: Evidence, found: list[float]) -> tuple[float, int, str]:
-    best_first = sorted(found, reverse=True)
-    total = sum(share * AGAIN**place for place, share in enumerate(best_first))
-    return -total * (1 + GRADE * item.best_grade), -item.best_grade, item.chunk_id
-
-
-def run_record(
-    auth: AuthContext,
-    collection: str,
-    question: str,
-    pipeline: str,
-    state: dict[str, Any],
-    trail: list[Step],
-    *,
-    index_version: int,
-    warnings: Sequence[str],
-    run_id: str = "",
-) -> RunRecord:
-    """Return the record of a run that has ended in this state, under a new id where none is given.
-
-    A run that asks back has ended for now; the one that its reply goes on with has the same id.
-    """
-    run_id = run_id or uuid.uuid4().hex[:12]
-    return RunRecord(
-        run_id=run_id,
-        tenant=auth.tenant,
-        user=auth.user,
-        collection=collection,
-        question=question,
-        pipeline=pipeline,
-        created_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
-        index_version=index_version,
-        result=run_result(run_id, state, warnings),
-        trail=trail,
-    )
+    return sorted(evidence, key=order)
 
 
 def run_result(run_id: str, state: dict[str, Any], warnings: Sequence[str]) -> dict[str, Any]:

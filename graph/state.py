@@ -83,16 +83,6 @@ def merge_evidence(left: list[Evidence], right: list[Evidence]) -> list[Evidence
     return list(merged.values())
 
 
-def add_usage(left: Usage, right: Usage) -> Usage:
-    """Add what a node spent to what the run has spent."""
-    return (left or Usage()).plus(right)
-
-
-def merge_registers(left: dict[str, Register], right: dict[str, Register]) -> dict[str, Register]:
-    """Take what operations that ran side by side have written; each writes its own register."""
-    return {**(left or {}), **right}
-
-
 MAX_DRAFTS = 2  # of one run: what verification rejects is written once more
 
 
@@ -135,8 +125,8 @@ class State(TypedDict, total=False):
     # The one operation of a node that runs beside others; never stored, see routes.sent.
     operation: AnyOperation
     # What operations have written, by register (retrieve, grade_documents, extract,
-    # compose_query, merge_hits; stop_condition undoes values).
-    registers: Annotated[dict[str, Register], merge_registers]
+    # compose_query, merge_hits; stop_condition undoes values). What runs side by side writes apart.
+    registers: Annotated[dict[str, Register], operator.or_]
     # Registers of the operations that are over (stop_condition).
     done: list[str]
     # The filled queries that each question's answer rests on (grade_documents).
@@ -156,7 +146,7 @@ class State(TypedDict, total=False):
     # Claims that verification threw out (verify).
     unsupported: list[str]
     # What the run has spent (every node).
-    usage: Annotated[Usage, add_usage]
+    usage: Annotated[Usage, Usage.plus]
     # One step per decision and per tool call (every node).
     trail: Annotated[list[Step], operator.add]
     # Things a reader of the answer should know (retrieve, stop_condition, verify).

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -146,6 +146,11 @@ class Embedder(Protocol):
 
     def embed_query(self, text: str) -> Vectors:
         """Return one unit vector of shape (dimension,)."""
+
+
+def serves(embedder: Embedder | None, language: str) -> TypeGuard[Embedder]:
+    """Tell whether there is an embedder, and it was made for a language."""
+    return embedder is not None and (embedder.languages is None or language in embedder.languages)
 
 
 @runtime_checkable

@@ -25,10 +25,9 @@ def extract(state: State, runtime: Runtime[Context]) -> Update:
     context = runtime.context
     began = context.clock()
     operation = operation_of(state)
-    started, trail = state["started"], state.get("trail") or []
     values: list[Finding] = []
     names: list[str] = []
-    with context.thinking(started, state["usage"], trail) as ledger:
+    with context.thinking(state) as ledger:
         if isinstance(operation, ExtractAnswer):
             values = _values(state, operation, context)
             written = Register(kind="values", findings=values)
@@ -50,7 +49,7 @@ def extract(state: State, runtime: Runtime[Context]) -> Update:
     )
     return {
         "registers": {operation.out: written},
-        "usage": context.spent(started, ledger),
+        "usage": context.spent(state["started"], ledger),
         "trail": [step],
         "warnings": ledger.warnings,
     }

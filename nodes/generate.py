@@ -23,8 +23,7 @@ def generate(state: State, runtime: Runtime[Context]) -> Update:
     plan = asked_plan(state)
     evidence = _evidence(state)
     shown = SentenceStream(plan, evidence, runtime.stream_writer, context.settings.stream)
-    started, trail = state["started"], state.get("trail") or []
-    with context.thinking(started, state["usage"], trail, answering=True) as ledger:
+    with context.thinking(state, answering=True) as ledger:
         ledger.on_text, ledger.on_claim = shown.draft, shown.claim
         ledger.on_draft = shown.by_rules
         draft = context.reasoner.answer(state["query"], plan, evidence)
@@ -41,7 +40,7 @@ def generate(state: State, runtime: Runtime[Context]) -> Update:
     return {
         "draft": draft,
         "drafts": state.get("drafts", 0) + 1,
-        "usage": context.spent(started, ledger),
+        "usage": context.spent(state["started"], ledger),
         "trail": [step],
         "warnings": ledger.warnings,
     }

@@ -38,11 +38,10 @@ def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
     warnings: list[str] = []
     registers: dict[str, Register] = {}
     chosen = dict(state.get("chosen") or {})
-    started, trail = state["started"], state.get("trail") or []
     spent = Usage()
     for search in searches_of(state):
         began = context.clock()
-        with context.thinking(started, state["usage"].plus(spent), trail) as ledger:
+        with context.thinking(state, spent) as ledger:
             held = register(state, search.out) or Register(kind="hits")
             judged = _judged(state, search, held.searches[held.graded :], context)
         kept = _kept(state, search, judged)
@@ -51,7 +50,7 @@ def grade_documents(state: State, runtime: Runtime[Context]) -> Update:
         registers[search.out] = held.model_copy(update={"graded": len(held.searches)})
         steps.append(context.step("grade_documents", began, ledger, **_step_values(search, kept)))
         warnings += ledger.warnings
-        spent = spent.plus(context.spent(started, ledger))
+        spent = spent.plus(context.spent(state["started"], ledger))
     return {
         "evidence": graded,
         "registers": registers,
@@ -82,13 +81,16 @@ def _kept(state: State, search: Search, judged: Judged) -> Judged:
     """Return the grades that stand: of one value, or of each where the question asks of each."""
     question = state["plan"].question(search.question)
     if isinstance(search, MapRetrieve):
-        return [(branch, [_at_most_partly(grade) for grade in grades]) for branch, grades in judged]
+        # What a hop found stays behind what answers the question itself.
+        return [
+            (branch, [_at_most(ENOUGH_GRADE, one) for one in grades]) for branch, grades in judged
+        ]
     if len(judged) < 2 or asks_each(state["plan"], question):
         return judged
-    best = _winner(judged)
+    best, better = _winner(judged), "another value led to better evidence; "
     return [
-        (branch, grades if place == best else [_at_most_related(grade) for grade in grades])
-        for place, (branch, grades) in enumerate(judged)
+        (branch, grades if n == best else [_at_most(ENOUGH_GRADE - 1, g, better) for g in grades])
+        for n, (branch, grades) in enumerate(judged)
     ]
 
 
@@ -106,23 +108,14 @@ def _chosen(state: State, search: Search, judged: Judged) -> dict[str, list[Fill
 
 def _winner(judged: Judged) -> int:
     """Return the place of the query with the best evidence, the first of several."""
-    return max(range(len(judged)), key=lambda place: (_best(judged[place][1]), -place))
+    best = [max((grade.grade for grade in grades), default=0) for _, grades in judged]
+    return best.index(max(best))
 
 
-def _best(grades: Sequence[Grade]) -> int:
-    return max((grade.grade for grade in grades), default=0)
-
-
-def _at_most_related(grade: Grade) -> Grade:
-    if grade.grade < ENOUGH_GRADE:
+def _at_most(most: int, grade: Grade, why: str = "") -> Grade:
+    if grade.grade <= most:
         return grade
-    reason = f"another value led to better evidence; {grade.reason}"
-    return grade.model_copy(update={"grade": ENOUGH_GRADE - 1, "reason": reason})
-
-
-def _at_most_partly(grade: Grade) -> Grade:
-    """Keep what a hop found behind what answers the question itself."""
-    return grade.model_copy(update={"grade": min(grade.grade, ENOUGH_GRADE)})
+    return grade.model_copy(update={"grade": most, "reason": f"{why}{grade.reason}"})
 
 
 def _graded(state: State, kept: Judged) -> list[Evidence]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from langgraph.runtime import Runtime
 
-from core.operations import AnyOperation
 from core.types import Plan
 from graph.context import Context
 from graph.reading import settled
 from graph.state import State, Update
-from reasoning.planning.compiler import compiled, ready, render_operation
-from reasoning.planning.proposing import proposed_plan
+from reasoning.planning.compiler import ready, render_operation
 from reasoning.planning.slots import filled
 
 STEPS = 2  # of one search: it retrieves and grades
@@ -20,13 +18,12 @@ def plan(state: State, runtime: Runtime[Context]) -> Update:
     """Make and compile the plan on the first visit; then take the operations that can run."""
     context = runtime.context
     began = context.clock()
-    started, trail = state["started"], state.get("trail") or []
     operations = state.get("operations") or []
     update: Update = {}
     notes: list[str] = []
-    with context.thinking(started, state["usage"], trail) as ledger:
+    with context.thinking(state) as ledger:
         if not operations:
-            made, operations, notes = _made(state, context)
+            made, operations, notes = context.planned(state["query"])
             update = {"plan": made, "operations": operations}
     wave = ready(operations, state.get("done") or [])
     # What runs side by side is not stopped between, so a wave is no wider than the steps left.
@@ -46,19 +43,10 @@ def plan(state: State, runtime: Runtime[Context]) -> Update:
     )
     return update | {
         "wave": [one.out for one in wave],
-        "usage": context.spent(started, ledger),
+        "usage": context.spent(state["started"], ledger),
         "trail": [step],
         "warnings": [*ledger.warnings, *notes],
     }
-
-
-def _made(state: State, context: Context) -> tuple[Plan, list[AnyOperation], list[str]]:
-    """Return the given plan, or one that the reasoner proposes, with its operations."""
-    if context.given is not None:
-        return context.given.plan, context.given.operations, []
-    specs = context.tools.specs(context.auth)
-    made, notes = proposed_plan(context.reasoner, state["query"], specs, context.settings)
-    return made, compiled(made, context.settings), notes
 
 
 def _summary(made: Plan) -> str:

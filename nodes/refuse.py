@@ -9,7 +9,7 @@ from core.types import Answer
 from graph.context import Context
 from graph.reading import asked_plan, orphans
 from graph.state import State, Update
-from reasoning.clarifying import OPTION_CHARS, plain_text
+from reasoning.clarifying import plain_text
 from reasoning.rendering import render_refusal
 from reasoning.rules.answering.summaries import SUMMARISE
 from reasoning.rules.values.versions import is_other_version
@@ -27,7 +27,7 @@ def refuse(state: State, runtime: Runtime[Context]) -> Update:
         plan = plan.model_copy(update={"questions": asked or plan.questions})
     tools = [step.tool for step in state.get("trail") or [] if step.tool]
     near = [
-        plain_text(item.title or item.source, OPTION_CHARS)
+        plain_text(item.title or item.source)
         for item in state.get("evidence") or []
         if item.tool == SUMMARISE
         or is_other_version(state["query"].question, state["query"].language, item)

@@ -9,7 +9,7 @@ from langgraph.runtime import Runtime
 
 from core.budget import Usage
 from core.errors import CallerError
-from core.language.detect import detect_language
+from core.language.detect import UNDETERMINED, detect_language
 from core.language.scan import estimate_tokens, words_replaced
 from core.operations import FilledQuery, MapRetrieve, Retrieve, SearchHits, searched
 from core.settings import Settings
@@ -22,8 +22,6 @@ from reasoning.planning.compiler import SEARCHES, top_k
 from reasoning.planning.slots import filled
 from reasoning.rules.plan import calls_for, choose_tools
 from tools.types import ToolResult
-
-UNDETERMINED = "und"
 
 
 def calls_of(
@@ -95,9 +93,9 @@ def retrieve(state: State, runtime: Runtime[Context]) -> Update:
     steps: list[Step] = []
     warnings: list[str] = []
     tokens = 0
-    trail, deadline = state.get("trail") or [], context.deadline(state["started"])
+    deadline = context.deadline(state["started"])
     # A search may let the chat model write a passage; what that costs is charged here.
-    with context.thinking(state["started"], state["usage"], trail) as ledger:
+    with context.thinking(state) as ledger:
         asked, why = _asked(state, operation, context)
         for branch, call in asked:
             began, before = context.clock(), len(ledger.calls)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from langgraph.runtime import Runtime
 
 from core.budget import Usage
 from core.trace import Step
-from core.types import Call, Evidence, Rewrite, SubQuestion
+from core.types import Call, SubQuestion
 from graph.context import Context
 from graph.reading import Search, branches_of, searches_of
 from graph.state import State, Update
@@ -21,19 +19,30 @@ def rewrite(state: State, runtime: Runtime[Context]) -> Update:
     rewritten: dict[str, list[Call]] = dict(state.get("rewritten") or {})
     steps: list[Step] = []
     warnings: list[str] = []
-    started, trail = state["started"], state.get("trail") or []
     spent = Usage()
     for search in searches_of(state):
         began = context.clock()
         question = _question(state, search)
-        with context.thinking(started, state["usage"].plus(spent), trail) as ledger:
+        with context.thinking(state, spent) as ledger:
             specs = context.tools.specs(context.auth)
-            best = _best(state, question.id)
+            best = sorted(
+                state.get("evidence") or [],
+                key=lambda item: (-item.grades.get(question.id, 0), -item.score, item.chunk_id),
+            )
             proposed = context.reasoner.rewrite(question, best, specs)
         rewritten[search.out] = proposed.calls if proposed else []
-        steps.append(context.step("rewrite", began, ledger, **_step_values(question.id, proposed)))
+        step = context.step(
+            "rewrite",
+            began,
+            ledger,
+            decision="no rewrite" if proposed is None else proposed.query,
+            reason="every idea drifts from the question" if proposed is None else proposed.reason,
+            question_id=question.id,
+            arguments={"similarity": None if proposed is None else proposed.similarity},
+        )
+        steps.append(step)
         warnings += ledger.warnings
-        spent = spent.plus(context.spent(started, ledger))
+        spent = spent.plus(context.spent(state["started"], ledger))
     return {
         "rewritten": rewritten,
         "usage": spent,
@@ -50,19 +59,3 @@ def _question(state: State, search: Search) -> SubQuestion:
     if chosen:
         return bound(question, chosen[0])
     return branches[0].model_copy(update={"id": question.id}) if branches else question
-
-
-def _best(state: State, question_id: str) -> list[Evidence]:
-    return sorted(
-        state.get("evidence") or [],
-        key=lambda item: (-item.grades.get(question_id, 0), -item.score, item.chunk_id),
-    )
-
-
-def _step_values(question_id: str, proposed: Rewrite | None) -> dict[str, Any]:
-    return {
-        "decision": "no rewrite" if proposed is None else proposed.query,
-        "reason": "every idea drifts from the question" if proposed is None else proposed.reason,
-        "question_id": question_id,
-        "arguments": {"similarity": None if proposed is None else proposed.similarity},
-    }

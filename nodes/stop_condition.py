@@ -67,7 +67,12 @@ class ReplanState:
         moved = other_values(search, self.operations, self.registers, settings.plan.fan_out)
         if not moved:
             return False
-        again = downstream(self.operations, _composing(self.operations, moved))
+        composing = {
+            one.out
+            for one in self.operations
+            if isinstance(one, ComposeQuery) and not moved.keys().isdisjoint(one.values.values())
+        }
+        again = downstream(self.operations, composing)
         asking = Retrieve | MapRetrieve
         asked = {
             one.question for one in self.operations if isinstance(one, asking) and one.out in again
@@ -81,15 +86,6 @@ class ReplanState:
             self.changed[name] = Register(kind=self.registers[name].kind)
         self.notes.append(f"nothing found with the values of {', '.join(moved)}: others are tried")
         return True
-
-
-def _composing(operations: Sequence[AnyOperation], names: Mapping[str, Register]) -> set[str]:
-    """Return the registers of the queries that are composed from values."""
-    return {
-        one.out
-        for one in operations
-        if isinstance(one, ComposeQuery) and not names.keys().isdisjoint(one.values.values())
-    }
 
 
 def extended(
@@ -168,8 +164,14 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
     searches = searches_of(state)
     failed = [one for one in searches if best_grade(state, one.question) < ENOUGH_GRADE]
     again = [] if limit else [one for one in failed if course.undo_values(one, context.settings)]
-    weak = [one for one in failed if one not in again and _weak(one, course, context)]
-    weak = [] if limit else weak
+    may_rewrite = not limit and context.settings.answering.max_rewrites > 0
+    weak = [
+        one
+        for one in failed
+        if may_rewrite
+        and one not in again
+        and not (isinstance(one, MapRetrieve) or one.out == WHOLE or one.out in course.rewritten)
+    ]
     open_still = {one.out for one in (*again, *weak)}
     course.done += [out for out in state["wave"] if out not in open_still]
     fixed = context.given is not None and context.given.fixed
@@ -181,11 +183,12 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
         why = f"{verdict.why}; {len(asks.options)} related documents to ask about"
         verdict = Decision("unclear", verdict.reason, why)
     served = {one.question for one in searches}
+    ends = f"{verdict.reason.value}: " if verdict.outcome in ("enough", "never") else ""
     step = context.step(
         "stop_condition",
         began,
         decision=verdict.outcome,
-        reason="; ".join([*course.notes, _reason(verdict)]),
+        reason="; ".join([*course.notes, f"{ends}{verdict.why}"]),
         question_id=served.pop() if len(served) == 1 else "",
         arguments={"backtracks": course.backtracks, "replans": course.replans},
     )
@@ -200,13 +203,6 @@ def stop_condition(state: State, runtime: Runtime[Context]) -> Update:
         "trail": [step],
         "warnings": [] if limit is None else [f"stopped early: {limit.value}"],
     }
-
-
-def _weak(search: Search, course: ReplanState, context: Context) -> bool:
-    """Tell whether a search that found nothing is to be written again."""
-    if isinstance(search, MapRetrieve) or search.out == WHOLE:
-        return False
-    return context.settings.answering.max_rewrites > 0 and search.out not in course.rewritten
 
 
 def _follow(state: State, search: Search, course: ReplanState, context: Context) -> None:
@@ -253,11 +249,6 @@ def _asks_back(state: State, verdict: Decision, context: Context) -> Clarificati
     if not refuses or not context.may_ask(state.get("clarified", 0)):
         return None
     return not_found(state["query"].question, state.get("evidence") or [])
-
-
-def _reason(verdict: Decision) -> str:
-    ends = verdict.outcome in ("enough", "never")
-    return f"{verdict.reason.value}: {verdict.why}" if ends else verdict.why
 
 
 def _verdict(state: State, course: ReplanState, weak: bool, limit: StopReason | None) -> Decision:

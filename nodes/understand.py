@@ -12,14 +12,13 @@ from langgraph.types import Overwrite
 from core.budget import Usage
 from core.language.detect import detect_language
 from core.language.scan import words_replaced
-from core.types import Clarification, Plan, Understanding
+from core.types import Plan, Understanding
 from graph.context import ONE_SEARCH, Context
 from graph.reading import STANDS_FOR
 from graph.state import Path, State, Update
-from reasoning.clarifying import recent, unclear
-from reasoning.planning.compiler import compiled, ready
-from reasoning.planning.proposing import proposed_plan
-from reasoning.types import Turn
+from reasoning.clarifying import unclear
+from reasoning.planning.compiler import ready
+from reasoning.types import Turn, recent
 
 
 def understand(state: State, runtime: Runtime[Context]) -> Update:
@@ -41,15 +40,17 @@ def understand(state: State, runtime: Runtime[Context]) -> Update:
     if state.get("clarified", 0) != clarified:
         update["clarified"] = clarified
     notes: list[str] = []
-    with context.thinking(started, before, trail) as ledger:
-        asks = _unclear(clarified, question, history, context)
+    with context.thinking({"started": started, "usage": before, "trail": trail}) as ledger:
+        may_ask = context.given is None and context.may_ask(clarified)
+        asks = unclear(question, recent(history, context.settings)) if may_ask else None
         query = _unknown(question) if asks else _understood(question, history, context)
         path = _path(query, context)
         if asks is not None:
             update["clarification"] = asks
         elif path == "plain":  # one question needs no planner: its tools are chosen here
-            made, notes = _planned(query, context)
-            update |= made
+            made, operations, notes = context.planned(query)
+            wave = [operation.out for operation in ready(operations, [])]
+            update |= {"plan": made, "operations": operations, "wave": wave}
     usage = context.spent(started, ledger)
     values = _step_values(query, path, len(history), update.get("plan"))
     step = context.step("understand", began, ledger, **values)
@@ -83,30 +84,12 @@ def _understood(question: str, history: Sequence[Turn], context: Context) -> Und
     return query.model_copy(update={"corrected": found}) if found else query
 
 
-def _unclear(
-    clarified: int, question: str, history: Sequence[Turn], context: Context
-) -> Clarification | None:
-    """Return what to ask before anything is searched, None where that may not or need not be."""
-    if context.given is not None or not context.may_ask(clarified):
-        return None
-    return unclear(question, recent(history, context.settings))
-
-
 def _unknown(question: str) -> Understanding:
     return Understanding(
         question=question,
         language=detect_language(question),
         reason="neither the question nor an earlier one says what it is about",
     )
-
-
-def _planned(query: Understanding, context: Context) -> tuple[Update, list[str]]:
-    """Return the plan of a plain question with its operations, and what a reader should know."""
-    specs = context.tools.specs(context.auth)
-    made, notes = proposed_plan(context.reasoner, query, specs, context.settings)
-    operations = compiled(made, context.settings)
-    wave = [operation.out for operation in ready(operations, [])]
-    return {"plan": made, "operations": operations, "wave": wave}, notes
 
 
 def _step_values(query: Understanding, path: Path, turns: int, made: Plan | None) -> dict[str, Any]:

@@ -26,8 +26,7 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
     }
     kept: list[Claim] = []
     dropped: list[tuple[Claim, str]] = []
-    started, trail = state["started"], state.get("trail") or []
-    with context.thinking(started, state["usage"], trail, answering=True) as ledger:
+    with context.thinking(state, answering=True) as ledger:
         for claim in draft.claims if draft else []:
             reason = unsupported_reason(claim, evidence, context.reasoner.supports)
             if reason:
@@ -42,7 +41,7 @@ def verify(state: State, runtime: Runtime[Context]) -> Update:
         reason="; ".join(reason for _, reason in dropped),
         evidence=[(c.evidence_id, 1.0) for claim in kept for c in claim.citations],
     )
-    update: Update = {"usage": context.spent(started, ledger), "trail": [step]}
+    update: Update = {"usage": context.spent(state["started"], ledger), "trail": [step]}
     if not kept:
         rejected = [c.evidence_id for claim, _ in dropped for c in claim.citations]
         update["unsupported"] = [*(state.get("unsupported") or []), *rejected]

@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from core.errors import shorten
 from core.language.analysis import analyze, content_terms
 from core.language.detect import detect_language
-from core.settings import Settings
 from core.types import Clarification, Evidence
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.topic import WORD, content_runs, entities
 from reasoning.types import Turn
 
-OPTIONS = 4  # documents that a clarifying question offers at most
-OPTION_CHARS = 80  # longest title that a clarifying question offers
+OPTIONS = 4  # documents that a clarifying question offers at most; chosen, not measured
+OPTION_CHARS = 80  # longest title that a clarifying question offers; chosen, not measured
 
 RELATED = 1  # the grade of what is about the question but does not answer it
 LONE = 1  # content words of a question that says nothing but what is asked of "it"
@@ -35,11 +34,6 @@ def unclear(question: str, history: Sequence[Turn]) -> Clarification | None:
     if word:
         return Clarification(question=words.message("ask_reference").format(word=word))
     return Clarification(question=words.message("ask_topic"))
-
-
-def recent(history: Sequence[Turn], settings: Settings) -> Sequence[Turn]:
-    """Return the turns that a question may be completed from."""
-    return history[-settings.answering.history_turns :] if settings.answering.history_turns else []
 
 
 def _names_nothing(question: str) -> bool:
@@ -72,7 +66,7 @@ def not_found(question: str, evidence: Sequence[Evidence]) -> Clarification | No
     asked = set(content_terms(question))
     ranked: list[tuple[int, int, str]] = []
     for item in evidence:
-        title = plain_text(item.title or item.source, OPTION_CHARS)
+        title = plain_text(item.title or item.source)
         named = set(content_terms(title))
         if named - asked and (item.best_grade >= RELATED or named & asked):
             ranked.append((-item.best_grade, -len(named & asked), title))
@@ -87,9 +81,9 @@ def not_found(question: str, evidence: Sequence[Evidence]) -> Clarification | No
     return Clarification(question=text, options=offered)
 
 
-def plain_text(text: str, limit: int) -> str:
+def plain_text(text: str) -> str:
     """Return a text of a document as one short line without tags."""
-    return shorten(TAG.sub(" ", text), limit)
+    return shorten(TAG.sub(" ", text), OPTION_CHARS)
 
 
 def chosen(reply: str, asked: Clarification) -> str:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from core.language.analysis import analyze, content_terms, terms
 from core.language.entities import entities
 from core.types import Evidence, SubQuestion, TermWeights
-from models.embeddings import Embedder
+from models.embeddings import Embedder, serves
 
-AKIN_LETTERS, AKIN_SHARE = 4, 0.8
+AKIN_LETTERS, AKIN_SHARE = 4, 0.8  # chosen, not measured
 
 
 def similarity(original: str, proposed: str, language: str, embedder: Embedder | None) -> float:
@@ -22,7 +22,7 @@ def similarity(original: str, proposed: str, language: str, embedder: Embedder |
 
 def meaning(left: str, right: str, language: str, embedder: Embedder | None) -> float | None:
     """Return how much alike two texts are, 0..1; None where the embedder does not serve them."""
-    if embedder is None or (embedder.languages is not None and language not in embedder.languages):
+    if not serves(embedder, language):
         return None
     cosine = float(embedder.embed_documents([right])[0] @ embedder.embed_query(left))
     return min(1.0, embedder.similarity(cosine, language))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from core.settings import Settings
 from core.types import (
     Draft,
     Evidence,
@@ -23,6 +24,11 @@ class Turn(NamedTuple):
 
     question: str
     answer: str
+
+
+def recent(history: Sequence[Turn], settings: Settings) -> Sequence[Turn]:
+    """Return the turns that a question may be completed from."""
+    return history[-settings.answering.history_turns :] if settings.answering.history_turns else []
 
 
 class Reasoner(Protocol):

@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 from core.errors import ModelError
 from core.language.analysis import query_terms
-from core.language.detect import detect_language
+from core.language.detect import UNDETERMINED, detect_language
 from retrievers.types import Index, Query, Vector
 
 VECTOR = "vector"
 TEXT = "text"
 SENTENCE = "sentence"
-UNDETERMINED = "und"
 MAX_TERMS = 64
 
 

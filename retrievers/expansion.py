@@ -14,11 +14,11 @@ import numpy as np
 
 from core.errors import ModelError
 from core.language.analysis import query_terms
-from core.trace import StageStep
 from core.types import Evidence
 from models.chat.types import ModelCancelled
 from retrievers.channels import MAX_TERMS, VECTOR, ChannelQuery
-from retrievers.types import Index, Query, RetrievalResult, Vector
+from retrievers.fusion import RRF_CONSTANT
+from retrievers.types import Index, Query, RetrievalResult
 
 QUERY2DOC_DISTANCE = 0.6  # a best distance beyond this lets a model write a passage
 HYDE_DISTANCE = 0.99  # one beyond this lets that passage stand for the query
@@ -34,7 +34,6 @@ def expand(
     The gates: a model that writes, a best distance beyond `QUERY2DOC_DISTANCE`, and a passage
     whose similarity to the question is at least `answering.drift_similarity`.
     """
-    settings = index.settings
     if index.writer is None or index.embedder is None or asked.vector is None:
         return None
     if distance is None or distance <= QUERY2DOC_DISTANCE:
@@ -50,18 +49,11 @@ def expand(
     if vector is None:
         return None
     cosine = float(vector @ asked.vector)
-    if (
-        index.embedder.similarity(cosine, query.language or "")
-        < settings.answering.drift_similarity
-    ):
+    alike = index.embedder.similarity(cosine, query.language or "")
+    if alike < index.settings.answering.drift_similarity:
         return None
     if distance > HYDE_DISTANCE:
         return replace(asked, vector=vector, notes=[*asked.notes, "HyDE: a written passage"])
-    return _with_passage(index, asked, passage, vector)
-
-
-def _with_passage(index: Index, asked: ChannelQuery, passage: str, vector: Vector) -> ChannelQuery:
-    assert asked.vector is not None  # expand() has looked
     languages = index.search.languages(index.collection.id)
     known = set(asked.terms)
     added = [group for group in query_terms(passage, languages) if group not in known]
@@ -75,7 +67,7 @@ def _with_passage(index: Index, asked: ChannelQuery, passage: str, vector: Vecto
     )
 
 
-def fuse_wordings(found: Mapping[str, RetrievalResult], constant: int) -> RetrievalResult:
+def fuse_wordings(found: Mapping[str, RetrievalResult]) -> RetrievalResult:
     """Return what a search found for each wording of a query, as one ranking.
 
     That has as many hits as the longest of them. Each stage of the trace names its wording.
@@ -85,16 +77,20 @@ def fuse_wordings(found: Mapping[str, RetrievalResult], constant: int) -> Retrie
         return results[0]
     most = max(len(one.evidence) for one in results)
     return RetrievalResult(
-        evidence=reciprocal_ranks([one.evidence for one in results], constant)[:most],
+        evidence=reciprocal_ranks([one.evidence for one in results])[:most],
         notes=list(dict.fromkeys(note for one in results for note in one.notes)),
         hidden=sum(one.hidden for one in results),
-        stages=[_named(stage, text) for text, one in found.items() for stage in one.stages],
+        stages=[
+            stage.model_copy(update={"note": "; ".join(filter(None, (stage.note, text)))})
+            for text, one in found.items()
+            for stage in one.stages
+        ],
         partial=any(one.partial for one in results),
     )
 
 
-def reciprocal_ranks(rankings: Sequence[Sequence[Evidence]], constant: int) -> list[Evidence]:
-    """Merge rankings by the sum of 1 / (constant + rank) (Cormack et al. 2009).
+def reciprocal_ranks(rankings: Sequence[Sequence[Evidence]]) -> list[Evidence]:
+    """Merge rankings by the sum of 1 / (RRF_CONSTANT + rank) (Cormack et al. 2009).
 
     Scores are shares of what the first of all rankings would get; a cosine is the best of those
     found. Equal scores fall by source and place.
@@ -102,7 +98,7 @@ def reciprocal_ranks(rankings: Sequence[Sequence[Evidence]], constant: int) -> l
     found: dict[str, Evidence] = {}
     for ranking in rankings:
         for rank, item in enumerate(ranking, start=1):
-            share = (constant + 1) / (constant + rank) / len(rankings)
+            share = (RRF_CONSTANT + 1) / (RRF_CONSTANT + rank) / len(rankings)
             held = found.get(item.chunk_id)
             if held is None:
                 found[item.chunk_id] = item.model_copy(update={"score": share})
@@ -112,7 +108,3 @@ def reciprocal_ranks(rankings: Sequence[Sequence[Evidence]], constant: int) -> l
             update = {"score": held.score + share, "scores": scores}
             found[item.chunk_id] = held.model_copy(update=update)
     return sorted(found.values(), key=lambda item: (-item.score, item.source, item.ordinal))
-
-
-def _named(stage: StageStep, text: str) -> StageStep:
-    return stage.model_copy(update={"note": "; ".join(part for part in (stage.note, text) if part)})

@@ -14,7 +14,7 @@ from core.language.identifiers import find_identifiers
 from core.types import Evidence
 from models.entity_tagger import entity_tagger
 from retrievers.types import Searched
-from retrievers.versions import NEAR_RELEASES, asked_version, version_distance
+from retrievers.versions import asked_version, version_distance
 
 LINK_LINES = 8  # a list of links has at least this many lines: judged, not fitted
 LINK_WIDTH = 60  # characters of such a line at most
@@ -42,6 +42,8 @@ _CODE_LINE = re.compile(
 )
 _SENTENCE = re.compile(r"[.!?…](?:[\"'”’»)\]]*)(?:\s|$)|[。！？]")
 _FIELD = re.compile(r"\s*[^\W_][^\n:：]{0,40}[:：]\s*\S")
+# "1.2." in front, and the page number and its leading dots behind.
+_NUMBERING = re.compile(r"^[\d.)\s*+•-]+|[.…\s]{2,}\d*$")
 _WIDE = re.compile("[\u2e80-\u9fff\uac00-\ud7af\uff00-\uff60]")
 
 
@@ -70,21 +72,15 @@ def is_index_page(item: Evidence) -> bool:
     lines = [line.strip() for line in item.text.splitlines() if line.strip()]
     if len(lines) < LINK_LINES:
         return False
-    width = LINK_WIDTH
-    listed = [line for line in lines if _width(line) <= width and not _FIELD.match(line)]
-    bare = [line for line in listed if not _SENTENCE.search(_numbering_removed(line))]
+    # A Chinese character is as wide as two others.
+    listed = [
+        line
+        for line in lines
+        if len(line) + len(_WIDE.findall(line)) <= LINK_WIDTH and not _FIELD.match(line)
+    ]
+    bare = [line for line in listed if not _SENTENCE.search(_NUMBERING.sub("", line))]
     code = code_share(item)
     return len(bare) * (1 - code) >= LINK_SHARE * len(lines)
-
-
-def _width(line: str) -> int:
-    """Count characters, a Chinese one twice."""
-    return len(line) + len(_WIDE.findall(line))
-
-
-def _numbering_removed(line: str) -> str:
-    """Drop "1.2." in front and the page number and its leading dots behind."""
-    return re.sub(r"^[\d.)\s*+•-]+|[.…\s]{2,}\d*$", "", line)
 
 
 FACTORS = "factors"
@@ -120,14 +116,10 @@ def factors(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence
 
 def _by_version(searched: Searched, evidence: list[Evidence]) -> Iterable[Factor]:
     asked = asked_version(searched, evidence)
-    amounts = {
-        "exact": VERSION_EXACT,
-        "near": VERSION_NEAR,
-        "far": VERSION_FAR,
-    }
+    amounts = {"exact": VERSION_EXACT, "near": VERSION_NEAR, "far": VERSION_FAR}
 
     def version(item: Evidence) -> tuple[str, float]:
-        distance = item.version and version_distance(asked, item.version, near=NEAR_RELEASES)
+        distance = item.version and version_distance(asked, item.version)
         return (f"version {asked} {distance}", amounts[distance]) if distance else ("", 0.0)
 
     return [version] if asked else []
@@ -144,11 +136,10 @@ def _by_code(searched: Searched) -> Iterable[Factor]:
 def _by_api_name(searched: Searched) -> Iterable[Factor]:
     names = [name.removesuffix("()") for name in find_identifiers(searched.query.text)]
     pattern = re.compile("|".join(rf"(?<![\w.]){re.escape(name)}(?!\w)" for name in names))
-    amount = API_NAME
 
     def api_name(item: Evidence) -> tuple[str, float]:
         said = pattern.search(f"{item.title}\n{item.section}\n{item.text}")
-        return "API name", amount if said else 0.0
+        return "API name", API_NAME if said else 0.0
 
     return [api_name] if names else []
 
@@ -159,8 +150,7 @@ def _by_heading(searched: Searched) -> Iterable[Factor]:
     The amount is for a heading that is the query; one that is a part of it counts as much of the
     query's words as it covers, each weighted by its rarity.
     """
-    index, amount = searched.index, HEADING
-    segments, collection = index.search, index.collection.id
+    segments, collection = searched.index.search, searched.index.collection.id
     asked = query_terms(searched.query.text, segments.languages(collection))
     rarity = segments.idf(collection, sorted({term for word in asked for term in word}))
     weights = {word: min(rarity[term] for term in word) or 1.0 for word in asked}
@@ -169,9 +159,9 @@ def _by_heading(searched: Searched) -> Iterable[Factor]:
         keywords = item.metadata.get("keywords")
         filed = [item.title, *(keywords if isinstance(keywords, list) else [])]
         said = (set(content_terms(str(text), item.language)) for text in filed if text)
-        return "heading", amount * max((_covered(weights, words) for words in said), default=0.0)
+        return "heading", HEADING * max((_covered(weights, words) for words in said), default=0.0)
 
-    return [heading] if asked and amount else []
+    return [heading] if asked else []
 
 
 def _covered(asked: dict[frozenset[str], float], said: set[str]) -> float:
@@ -189,17 +179,16 @@ Name = list[frozenset[str]]  # the words of a name, each with its possible index
 
 
 def boost_entities(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence], str]:
-    """Add `weight_entities` times the share of the question's entities that evidence names.
+    """Add ENTITIES_WEIGHT times the share of the question's entities that evidence names.
 
     Equal scores keep their order; `scores["entities"]` is the share.
     """
     shares = entity_shares(searched, evidence)
-    weight = ENTITIES_WEIGHT
     boosted = []
     for item in evidence:
         share = shares.get(item.chunk_id, 0.0)
         scores = {**item.scores, ENTITIES: share}
-        update = {"score": item.score + weight * share, "scores": scores}
+        update = {"score": item.score + ENTITIES_WEIGHT * share, "scores": scores}
         boosted.append(item.model_copy(update=update) if share else item)
     boosted.sort(key=lambda item: -item.score)
     return boosted, f"{len(shares)} name entities of the question" if shares else ""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from math import inf, nextafter
@@ -23,7 +22,6 @@ import numpy as np
 
 from core.language.analysis import terms
 from core.language.entities import MAX_CHARACTERS, MAX_WORDS, entities
-from core.settings import Settings
 from core.types import Evidence
 from retrievers.fusion import Ranked
 from retrievers.types import Searched
@@ -110,10 +108,10 @@ def follow_links(
         return ranked, "" if links else "no links until the search segment is built"
     titled = _titled(every, _read(searched, links.chunk_ids), links)
     said = frozenset(chain.from_iterable(words))
-    walk = _LinkWalk(links, titled, [not said.issuperset(name) for name in every], index.settings)
+    opened = [not said.issuperset(name) for name in every]
     held = [[name in set(own) for name in every] for own in names]
-    shares = [max(0.0, scores.get(item.chunk_id, 0.0) / best) for item in seeds]
-    worth = walk.worth(held, [item.chunk_id for item in seeds], shares)
+    counted = {item.chunk_id: max(0.0, scores.get(item.chunk_id, 0.0) / best) for item in seeds}
+    worth = _worth(links, titled, opened, held, counted)
     return _merged(ranked, scores, worth, index.settings.links.weight)
 
 
@@ -131,48 +129,43 @@ def _titled(names: Sequence[Name], read: Sequence[Evidence], links: Links) -> Bo
     return np.array(rows, dtype=np.bool_) & links.says
 
 
-@dataclass(frozen=True)
-class _LinkWalk:
-    """Walk one step from hits over names; arrays as in Links, `titled` of shape (m, n).
+def _worth(
+    links: Links,
+    titled: Booleans,
+    opened: Sequence[bool],
+    held: Sequence[Sequence[bool]],
+    seeds: Mapping[str, float],
+) -> dict[str, float]:
+    """Return what each linked chunk is worth, 0..1, by the best of the hits that lead to it.
 
-    `opened` says which names the question does not say.
+    Arrays are as in Links: `titled` has the shape (m, n). `opened` says which names the question
+    does not say, `held` (seeds, m) which hit says which name, `seeds` what each hit counts.
     """
+    arrived, at_titles = _arrived(links, titled, opened, np.array(held, dtype=np.float64))
+    itself = np.array([[key == seed for key in links.chunk_ids] for seed in seeds])
+    arrived[itself] = at_titles[itself] = 0.0
+    most = max(float(arrived.max()), STRENGTH)
+    missing = (links.rarity / links.rarity.sum())[:, None] * ~links.seed_covers
+    gain = np.minimum(missing.T @ links.covers / GAIN, 1.0)
+    lacks = np.minimum(missing.sum(axis=0) * TITLE_GAIN, 1.0)[:, None]
+    counted = arrived * gain + at_titles * lacks * (1.0 - gain)
+    best = (counted / most * np.array([*seeds.values()])[:, None]).max(axis=0)
+    found = zip(links.chunk_ids, best.tolist(), strict=True)
+    return {key: value for key, value in found if value > 0}
 
-    links: Links
-    titled: Booleans
-    opened: Sequence[bool]
-    settings: Settings
 
-    def worth(
-        self, held: Sequence[Sequence[bool]], seeds: Sequence[str], shares: Sequence[float]
-    ) -> dict[str, float]:
-        """Return what each linked chunk is worth, 0..1, by the best of the hits that lead to it.
-
-        `held` (seeds, m) says which hit says which name, `shares` what each hit counts.
-        """
-        links = self.links
-        arrived, titled = self._arrived(np.array(held, dtype=np.float64))
-        itself = np.array([[key == seed for key in links.chunk_ids] for seed in seeds])
-        arrived[itself] = titled[itself] = 0.0
-        most = max(float(arrived.max()), STRENGTH)
-        missing = (links.rarity / links.rarity.sum())[:, None] * ~links.seed_covers
-        gain = np.minimum(missing.T @ links.covers / GAIN, 1.0)
-        lacks = np.minimum(missing.sum(axis=0) * TITLE_GAIN, 1.0)[:, None]
-        counted = arrived * gain + titled * lacks * (1.0 - gain)
-        best = (counted / most * np.array(shares)[:, None]).max(axis=0)
-        found = zip(links.chunk_ids, best.tolist(), strict=True)
-        return {key: value for key, value in found if value > 0}
-
-    def _arrived(self, held: Floats) -> tuple[Floats, Floats]:
-        """Return what arrives at each chunk from each hit, and how much of it at titles."""
-        links, counts = self.links, np.maximum(self.links.counts, 1)
-        rarity = np.log((links.visible + 1) / (counts + 0.5)) / np.log(links.visible + 1)
-        rarity = np.where(links.counts > 0, rarity.clip(min=0.0), 0.0)
-        total = np.maximum(held @ rarity, _LEAST_TOTAL)[:, None]
-        steps = held * rarity * np.array(self.opened) / total
-        alone = np.minimum(1.0, TITLE / counts)[:, None] * self.titled
-        others = (links.says & ~self.titled) / counts[:, None]
-        return steps @ (alone + others), steps @ alone
+def _arrived(
+    links: Links, titled: Booleans, opened: Sequence[bool], held: Floats
+) -> tuple[Floats, Floats]:
+    """Return what arrives at each chunk from each hit, and how much of it at titles."""
+    counts = np.maximum(links.counts, 1)
+    rarity = np.log((links.visible + 1) / (counts + 0.5)) / np.log(links.visible + 1)
+    rarity = np.where(links.counts > 0, rarity.clip(min=0.0), 0.0)
+    total = np.maximum(held @ rarity, _LEAST_TOTAL)[:, None]
+    steps = held * rarity * np.array(opened) / total
+    alone = np.minimum(1.0, TITLE / counts)[:, None] * titled
+    others = (links.says & ~titled) / counts[:, None]
+    return steps @ (alone + others), steps @ alone
 
 
 def _merged(

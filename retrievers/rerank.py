@@ -24,17 +24,14 @@ def rerank(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence]
     The hits behind the pool stay behind it, their scores scaled to lie below. Without a model for
     the language, without time or when the model fails, the ranking stays and the note says why.
     """
-    settings, reranker = searched.index.settings, searched.index.reranker
+    selection, reranker = searched.index.settings.selection, searched.index.reranker
     if not evidence:
         return evidence, ""
     if reranker is None:
         return evidence, f"{NOT_RERANKED}there is no re-ranking model"
-    if reason := _why_not(reranker, searched.query, LEAST_MS):
+    if reason := _why_not(reranker, searched.query):
         return evidence, NOT_RERANKED + reason
-    pool, rest = (
-        evidence[: settings.selection.rerank_pool],
-        evidence[settings.selection.rerank_pool :],
-    )
+    pool, rest = evidence[: selection.rerank_pool], evidence[selection.rerank_pool :]
     try:
         scores = reranker.score(searched.query.text, [passage(item) for item in pool])
     except ModelError as error:
@@ -46,14 +43,14 @@ def rerank(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidence]
         for item, score in zip(pool, scores, strict=True)
     ]
     judged.sort(key=lambda item: -item.score)
-    kept = [item for item in judged if item.score >= settings.selection.rerank_threshold]
+    kept = [item for item in judged if item.score >= selection.rerank_threshold]
     note = f"{len(pool)} re-ranked"
     if len(kept) < len(judged):
-        note += f", {len(judged) - len(kept)} below {settings.selection.rerank_threshold:g} dropped"
+        note += f", {len(judged) - len(kept)} below {selection.rerank_threshold:g} dropped"
     return kept + _behind(judged[-1].score, rest), note
 
 
-def _why_not(reranker: Reranker, query: Query, least_ms: int) -> str:
+def _why_not(reranker: Reranker, query: Query) -> str:
     """Say why the model cannot be asked; "" when nothing stands against it."""
     if reranker.languages is not None:
         language = query.language or detect_language(query.text)
@@ -61,7 +58,7 @@ def _why_not(reranker: Reranker, query: Query, least_ms: int) -> str:
             return UNSERVED
     if query.deadline is not None:
         left = 1000 * (query.deadline - time.monotonic())
-        if left < least_ms:
+        if left < LEAST_MS:
             return f"only {max(0, round(left))} ms were left"
     return ""
 

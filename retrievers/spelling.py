@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from core.language.analysis import content_terms, terms
 from core.language.scan import WORD, fold, words_replaced
 from core.language.words import cyrillic_dictionary, is_known
-from models.embeddings import CutsWords
+from models.embeddings import CutsWords, serves
 from retrievers.types import Index, Query
 
 LONG = 6  # letters from which on a word of two pieces may be misspelt
@@ -45,7 +45,8 @@ def corrections(index: Index, query: Query) -> dict[str, str]:
     asked = [word for word in written if not content.isdisjoint(terms(word, query.language))]
     unknown = [word for word, share in shares(asked).items() if not share]
     strange = {word: _strangeness(index, query, word) for word in unknown}
-    unknown = [word for word in unknown if strange[word] >= (2 if _is_long(query, word) else 3)]
+    common = {word for word in unknown if len(word) >= LONG and not _is_name(query, word)}
+    unknown = [word for word in unknown if strange[word] >= (2 if word in common else 3)]
     if len(unknown) > MOST:
         return {}
     found: dict[str, str] = {}
@@ -65,10 +66,6 @@ def corrections(index: Index, query: Query) -> dict[str, str]:
 
 def _is_name(query: Query, word: str) -> bool:
     return word[0].isupper() and not query.text.startswith(word)
-
-
-def _is_long(query: Query, word: str) -> bool:
-    return len(word) >= LONG and not _is_name(query, word)
 
 
 def _strangeness(index: Index, query: Query, word: str) -> int:
@@ -105,9 +102,7 @@ def _one_slip(word: str) -> Iterator[str]:
 
 def _drifts(index: Index, query: Query, text: str) -> bool:
     model, language = index.embedder, query.language or ""
-    if text == query.text or model is None:
-        return False
-    if model.languages is not None and language not in model.languages:
+    if text == query.text or not serves(model, language):
         return False
     cosine = float(model.embed_query(text) @ model.embed_query(query.text))
     return model.similarity(cosine, language) < index.settings.answering.drift_similarity

@@ -57,15 +57,14 @@ def coverage(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evidenc
     """
     if searched.vector is None or not evidence:
         return evidence, "" if not evidence else "not chosen by coverage: there are no vectors"
-    settings = searched.index.settings
     chosen = choose(
         searched.vector,
-        searched.vectors([item.chunk_id for item in evidence]),
+        searched.index.vectors([item.chunk_id for item in evidence]),
         [estimate_tokens(item.text) for item in evidence],
         alpha=ALPHA,
         min_gain=LEAST_GAIN,
         most=CHOSEN,
-        budget=context_budget(settings),
+        budget=context_budget(searched.index.settings),
     )
     kept = [
         item.model_copy(update={"scores": {**item.scores, COVERAGE: chosen[place]}})
@@ -102,7 +101,8 @@ def choose(
         # The cosine of a mean is that of the sum.
         means = np.divide(sums @ target, lengths, out=np.zeros(len(rows)), where=lengths > 0)
         values = alpha * means + (1 - alpha) * np.maximum(cosines, best)
-        free = [r for r in range(len(rows)) if r not in chosen and _fits(tokens[r], used, budget)]
+        most_tokens = budget - used if used else max(tokens)  # the first is taken whatever it is
+        free = [r for r in range(len(rows)) if r not in chosen and tokens[r] <= most_tokens]
         if not free:
             break
         top = max(values[row] for row in free)
@@ -113,10 +113,6 @@ def choose(
         chosen[row], covered, used = gain, float(values[row]), used + tokens[row]
         total, best = sums[row], max(best, float(cosines[row]))
     return chosen
-
-
-def _fits(tokens: int, used: int, budget: int) -> bool:
-    return used == 0 or used + tokens <= budget
 
 
 COMPARED = 50  # best hits among which repeats are looked for
@@ -134,12 +130,11 @@ def near_duplicates(searched: Searched, evidence: list[Evidence]) -> tuple[list[
     Texts that differ in a number or a denial are never the same, however long they are. Shingles
     are made only of texts whose words agree, which few do. Hits behind `COMPARED` stay.
     """
-    settings = searched.index.settings
-    least, words = settings.selection.near_duplicate, SHINGLE_WORDS
+    least = searched.index.settings.selection.near_duplicate
     kept: list[Evidence] = []
     dropped: list[str] = []
     for item in evidence[:COMPARED]:
-        twins = (other for other in kept if _repeats(item.text, other.text, words, least))
+        twins = (other for other in kept if _repeats(item.text, other.text, least))
         better = next(twins, None)
         if better is None:
             kept.append(item)
@@ -150,11 +145,11 @@ def near_duplicates(searched: Searched, evidence: list[Evidence]) -> tuple[list[
     return kept, f"dropped {', '.join(dropped)}" if dropped else ""
 
 
-def _repeats(one: str, other: str, words: int, least: float) -> bool:
+def _repeats(one: str, other: str, least: float) -> bool:
     # A changed word spoils several shingles, so sets of words differ by less than theirs.
     if not _alike(_words(one), _words(other), 2 * least - 1):
         return False
-    (shingles, facts), (others, other_facts) = _fingerprint(one, words), _fingerprint(other, words)
+    (shingles, facts), (others, other_facts) = _fingerprint(one), _fingerprint(other)
     return facts == other_facts and _alike(shingles, others, least)
 
 
@@ -176,8 +171,8 @@ def _words(text: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=1024)
-def _fingerprint(text: str, words: int) -> tuple[frozenset[tuple[str, ...]], Counter[str]]:
-    """Return a text's runs of `words` folded words, and the words that change a fact.
+def _fingerprint(text: str) -> tuple[frozenset[tuple[str, ...]], Counter[str]]:
+    """Return a text's runs of SHINGLE_WORDS folded words, and the words that change a fact.
 
     A Chinese character is a word.
     """
@@ -187,8 +182,8 @@ def _fingerprint(text: str, words: int) -> tuple[frozenset[tuple[str, ...]], Cou
         token = match.group()
         tokens.extend(token if match.lastgroup in ("han", "unspaced") else [token])
     tokens = tokens or [text.strip()]  # nothing but signs
-    runs = max(1, len(tokens) - words + 1)
-    shingles = frozenset(tuple(tokens[at : at + words]) for at in range(runs))
+    runs = max(1, len(tokens) - SHINGLE_WORDS + 1)
+    shingles = frozenset(tuple(tokens[at : at + SHINGLE_WORDS]) for at in range(runs))
     deny = negations()
     facts = Counter(t for t in tokens if t in deny or _DIGIT.search(t))
     return shingles, facts
@@ -203,11 +198,11 @@ def neighbours(searched: Searched, evidence: list[Evidence]) -> tuple[list[Evide
     A neighbour's score lies halfway to the next hit, so the ranking stays a ranking;
     `scores["neighbour"]` is its distance in chunks, after the hit positive.
     """
-    settings = searched.index.settings
-    reach = settings.selection.neighbours_reach
+    selection = searched.index.settings.selection
+    reach = selection.neighbours_reach
     last = [min(0.0, item.score) for item in evidence[-1:]]
     following = [*[item.score for item in evidence[1:]], *last]
-    hits = list(zip(evidence, following, strict=True))[: settings.selection.neighbours_best]
+    hits = list(zip(evidence, following, strict=True))[: selection.neighbours_best]
     halfway = {hit.chunk_id: (hit.score + score) / 2 for hit, score in hits}
     widened = _widened(searched, evidence, halfway, range(-reach, reach + 1))
     added = len(widened) - len(evidence)

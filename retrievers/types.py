@@ -61,6 +61,11 @@ class Index:
         """Return what exists and what a caller may see."""
         return self.store.catalogue
 
+    def vectors(self, chunk_ids: Sequence[str]) -> Vector:
+        """Return the unit vectors of chunks, shape (n, dimension), zeros where one is missing."""
+        rows = self.search.vectors(self.collection.id, chunk_ids)
+        return np.asarray(np.nan_to_num(rows, nan=0.0))
+
 
 @dataclass(frozen=True)
 class Query:
@@ -89,11 +94,6 @@ class Searched:
     index: Index
     query: Query
     vector: Vector | None = None
-
-    def vectors(self, chunk_ids: Sequence[str]) -> Vector:
-        """Return the unit vectors of chunks, shape (n, dimension), zeros where one is missing."""
-        rows = self.index.search.vectors(self.index.collection.id, chunk_ids)
-        return np.asarray(np.nan_to_num(rows, nan=0.0))
 
 
 @dataclass

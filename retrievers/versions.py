@@ -60,7 +60,7 @@ def _is_version(
     common = stopwords(words.language)
     last = _LAST_WORD.search(before)
     named = last is not None and last.group(1).casefold() in _named(declared) - common
-    if any(version_distance(number, item.version, near=0) == "exact" for item in declared):
+    if any(version_distance(number, item.version) == "exact" for item in declared):
         return dotted or named
     led = re.search(rf"{words.alternatives('version_before')}\s*$", before, re.IGNORECASE)
     following = _NEXT_WORD.match(after)
@@ -74,11 +74,11 @@ def _named(declared: Iterable[Evidence]) -> set[str]:
     return {word.casefold() for text in texts for word in _WORD.findall(text)}
 
 
-def version_distance(asked: str, declared: str, *, near: int) -> Distance | None:
+def version_distance(asked: str, declared: str) -> Distance | None:
     """Compare two versions by their release numbers; None when they cannot be compared.
 
     "2.1" and "2.1.3" are the same, since one is a part of the other. Neighbours share the major
-    number and are at most `near` minor ones apart (plain numbers: `near` apart).
+    number and are at most NEAR_RELEASES minor ones apart (plain numbers: so many).
     """
     one, other = _parsed(asked), _parsed(declared)
     if one is None or other is None:
@@ -88,8 +88,8 @@ def version_distance(asked: str, declared: str, *, near: int) -> Distance | None
         return "exact"
     major = one.epoch == other.epoch and one.major == other.major
     if length == 1:
-        return "near" if abs(one.major - other.major) <= near else "far"
-    return "near" if major and abs(one.minor - other.minor) <= near else "far"
+        return "near" if abs(one.major - other.major) <= NEAR_RELEASES else "far"
+    return "near" if major and abs(one.minor - other.minor) <= NEAR_RELEASES else "far"
 
 
 @lru_cache(maxsize=1024)
@@ -104,11 +104,10 @@ def version_notes(searched: Searched, evidence: Sequence[Evidence]) -> list[str]
     """Warn of evidence of another version than the one asked for, and of deprecated documents."""
     notes: list[str] = []
     asked = asked_version(searched, evidence)
-    near = NEAR_RELEASES
     others = Counter(
         item.version
         for item in evidence
-        if asked and item.version and version_distance(asked, item.version, near=near) != "exact"
+        if asked and item.version and version_distance(asked, item.version) != "exact"
     )
     if others:
         listed = ", ".join(f"{version} ({count})" for version, count in sorted(others.items()))

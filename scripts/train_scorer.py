@@ -37,7 +37,6 @@ from reasoning.rules.answering.relevance import (
     READING,
     WORDS,
     Relevance,
-    evidence_languages,
     read_sentences,
     scorer,
 )
@@ -132,7 +131,7 @@ def one_question(session: Session, query: JudgedQuery, group: str) -> dict[str, 
     if not evidence:
         return None
     relevance = Relevance(index.embedder, tools.term_weights(), tools.sentence_vectors)
-    wanted = relevance.wanted(question, evidence_languages(evidence))
+    wanted = relevance.wanted(question, evidence)
     sentences, x = features(wanted, evidence, relevance.likeness(wanted, evidence))
     if isinstance(index.embedder, Reads) and sentences:
         odds = scorer(MEANING).odds(x).tolist()

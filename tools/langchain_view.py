@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from langchain_core.tools import StructuredTool
@@ -20,26 +19,17 @@ def structured_tools(
 
     The caller's rights are fixed here: no argument of a call can change them.
     """
-    return [_view(toolbox, spec, auth, seconds) for spec in toolbox.specs(auth)]
 
+    def view(spec: ToolSpec) -> StructuredTool:
+        def run(**arguments: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - checked by the tool
+            result = toolbox.run(spec.name, arguments, auth, time.monotonic() + seconds)
+            return [item.model_dump(exclude={"document_key"}) for item in result.evidence]
 
-def _view(toolbox: Toolbox, spec: ToolSpec, auth: AuthContext, seconds: float) -> StructuredTool:
-    return StructuredTool.from_function(
-        func=_runner(toolbox, spec.name, auth, seconds),
-        name=spec.name,
-        description=description(spec),
-        args_schema=spec.arguments,
-    )
+        return StructuredTool.from_function(
+            func=run, name=spec.name, description=description(spec), args_schema=spec.arguments
+        )
 
-
-def _runner(
-    toolbox: Toolbox, name: str, auth: AuthContext, seconds: float
-) -> Callable[..., list[dict[str, Any]]]:
-    def run(**arguments: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - checked by the tool
-        result = toolbox.run(name, arguments, auth, time.monotonic() + seconds)
-        return [item.model_dump(exclude={"document_key"}) for item in result.evidence]
-
-    return run
+    return [view(spec) for spec in toolbox.specs(auth)]
 
 
 def description(spec: ToolSpec) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
@@ -13,16 +12,14 @@ from core.auth import AuthContext
 from core.budget import current_ledger
 from core.metadata import ANY_FIELD, find_title
 from core.time_limit import TimeUpError
-from core.trace import StageStep
 from core.types import Evidence, FrozenModel, ToolSpec
 from retrievers.channels import TEXT, VECTOR
 from retrievers.hybrid import hybrid_search
-from retrievers.types import Index, Query, RetrievalResult
+from retrievers.types import Query
 from stores.sqlite.record_conditions import Condition
 from stores.sqlite.records import Description
-from tools.arguments import checked, in_place, schema_of
 from tools.record_rows import RecordRow
-from tools.types import ToolError, ToolResult
+from tools.types import ProfiledTool, ToolError, ToolResult
 
 MAX_ROWS = 100
 LISTED = 100  # fields in a hint
@@ -75,28 +72,10 @@ class RecordArguments(FrozenModel):
         return self
 
 
-class QueryRecords:
+class QueryRecords(ProfiledTool):
     """Find records by their fields."""
 
-    def __init__(
-        self,
-        index: Index,
-        name: str,
-        purpose: str,
-        *,
-        not_for: Sequence[str] = (),
-        examples: Sequence[str] = (),
-        sources: Sequence[str] = (),
-        scoped: bool = False,
-    ) -> None:
-        """Query the records of `sources` (shell patterns, empty for all)."""
-        self._index = index
-        self.name = name
-        self._purpose = purpose
-        self._not_for = list(not_for)
-        self._examples = list(examples)
-        self._sources = tuple(sources)
-        self._scoped = scoped
+    arguments = RecordArguments
 
     def spec(self, auth: AuthContext) -> ToolSpec:
         """Describe the tool with the fields and values this caller may see.
@@ -110,39 +89,24 @@ class QueryRecords:
         except TimeUpError as error:
             current_ledger().note(f"the fields of the records are not known: {error}")
             known = Description([], [], 0)
-        return ToolSpec(
-            name=self.name,
-            base="query_records",
-            purpose=self._purpose,
-            not_for=self._not_for,
-            examples=self._examples,
-            arguments=schema_of(RecordArguments),
-            fields=list(known.fields),
-            tables=known.tables,
-            others=known.others,
-            scoped=self._scoped,
-        )
+        update = {"fields": list(known.fields), "tables": known.tables, "others": known.others}
+        return self._spec.model_copy(update=update)
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the first chunk of each matching record, in the order asked for."""
-        given = checked(self.name, RecordArguments, arguments, auth, deadline)
+        given = self._checked(RecordArguments, arguments, auth, deadline)
         catalogue, collection = self._index.catalogue, self._index.collection
-        settings = self._index.settings
         if given.named or given.about:
             return self._cards(given, auth, deadline)
         self._check_fields(given, auth)
-        limit = given.limit or (
-            settings.retrieval.records_k_extended
-            if given.extended
-            else settings.retrieval.records_k
-        )
+        sizes = self._index.settings.retrieval
+        limit = given.limit or (sizes.records_k_extended if given.extended else sizes.records_k)
         if given.aggregate is not None:
             return self._aggregated(given, auth, limit)
+        result = ToolResult(auth_filter=self._scope(auth))
         evidence: list[Evidence] = []
-        total, hidden, partial = None, 0, False
-        stages: list[StageStep] = []
         if given.where or not given.query.strip():
-            rows, total = catalogue.find_records(
+            rows, result.total = catalogue.find_records(
                 auth,
                 collection.id,
                 given.where,
@@ -154,37 +118,23 @@ class QueryRecords:
             )
             chunks = catalogue.first_chunks(auth, collection.id, rows)
             evidence = [chunks[row] for row in rows if row in chunks]
-            hidden = len(rows) - len(evidence)
+            result.hidden = len(rows) - len(evidence)
         if given.query.strip():
-            found = self._ranked(given, auth, limit, deadline)
-            stages = found.stages
+            query = Query(given.query, auth, self._sources, given.language, deadline)
+            pools = {VECTOR: limit, TEXT: limit}
+            found = hybrid_search(self._index, query, [VECTOR, TEXT], pools, limit)
+            result.stages, result.partial = found.stages, found.partial
             known = {item.chunk_id for item in evidence}
             evidence += [item for item in found.evidence if item.chunk_id not in known]
-            hidden += found.hidden
-            partial = found.partial
+            result.hidden += found.hidden
         shown = "; ".join(map(str, given.where))
-        return ToolResult(
-            evidence=[
-                item.model_copy(
-                    update={
-                        "tool": self.name,
-                        "query": shown or given.query or "all records",
-                        "score": 1.0 / (1 + place),
-                    }
-                )
-                for place, item in enumerate(evidence)
-            ],
-            auth_filter={**auth.describe(), "sources": list(self._sources)},
-            stages=stages,
-            hidden=hidden,
-            total=total,
-            partial=partial,
-        )
+        result.evidence = self._in_place(evidence, shown or given.query or "all records")
+        return result
 
     def _cards(self, given: RecordArguments, auth: AuthContext, deadline: float) -> ToolResult:
         """Return the cards of the records of a title, or of those about a theme, nearest first."""
         catalogue, collection = self._index.catalogue, self._index.collection.id
-        result = ToolResult(auth_filter={**auth.describe(), "sources": list(self._sources)})
+        result = ToolResult(auth_filter=self._scope(auth))
         if given.named:
             keys = catalogue.records_called(auth, collection, given.named, self._sources)
             found = catalogue.cards(auth, collection, keys)
@@ -192,7 +142,7 @@ class QueryRecords:
         else:
             found = self._near(given, auth, deadline, result)
         shown = f"title: {given.named}" if given.named else f"about: {given.about}"
-        result.evidence = in_place(found, self.name, shown)
+        result.evidence = self._in_place(found, shown)
         return result
 
     def _near(
@@ -202,10 +152,7 @@ class QueryRecords:
 
         Without vectors those are near that have a word of the theme.
         """
-        total = self._index.catalogue.find_records(
-            auth, self._index.collection.id, [], order_by=None, descending=True, limit=0,
-            sources=self._sources,
-        )[1]  # fmt: skip
+        total = self._count(auth, [], sources=self._sources)
         if not total:
             return []
         query = Query(given.about, auth, self._sources, given.language, deadline, kinds=("record",))
@@ -220,26 +167,23 @@ class QueryRecords:
             # it instead of .83.
             texts = ["\n".join(_TELLING.findall(one.text))[:MOST_TELLING] for one in cards]
             cosines = embedder.embed_documents(texts) @ embedder.embed_query(given.about)
-            near = [self._nearness(given, *pair) for pair in zip(cards, cosines, strict=True)]
+            near = []  # from 1 on a card is about the theme
+            for card, cosine in zip(cards, cosines, strict=True):
+                alike = embedder.similarity(float(cosine), given.language or "", card.language)
+                same = card.language == (given.language or "")
+                near.append(alike / (NEAR_SAME if same else NEAR_ACROSS))
             least = max(1.0, NEAR_BEST * max(near))
             order = sorted(range(len(cards)), key=lambda place: -near[place])
             cards = [cards[place] for place in order if near[place] >= least]
         cards = cards[: given.limit or self._index.settings.retrieval.records_k]
         row = RecordRow(given.language, "")
-        row.near(given.about, total)
+        row.say("near", theme=given.about, total=total)
         return [row.evidence(cards, ""), *cards]
-
-    def _nearness(self, given: RecordArguments, item: Evidence, cosine: float) -> float:
-        """Return how near a card is to a theme; from 1 on it is about it."""
-        embedder, language = self._index.embedder, given.language or ""
-        assert embedder is not None
-        alike = embedder.similarity(float(cosine), language, item.language)
-        return alike / (NEAR_SAME if language == item.language else NEAR_ACROSS)
 
     def _aggregated(self, given: RecordArguments, auth: AuthContext, limit: int) -> ToolResult:
         """Count, list, group or add up; nothing where words that are looked for are nowhere."""
         catalogue, collection = self._index.catalogue, self._index.collection.id
-        result = ToolResult(auth_filter={**auth.describe(), "sources": list(self._sources)})
+        result = ToolResult(auth_filter=self._scope(auth))
         scope: dict[str, Any] = {"sources": self._sources, "file": given.file}
         where = [self._placed(condition, given, auth, scope) for condition in given.where]
         base = [self._placed(condition, given, auth, scope) for condition in given.among]
@@ -255,9 +199,7 @@ class QueryRecords:
         )  # fmt: skip
         chunks = self._index.catalogue.first_chunks(auth, collection, rows)
         held = [chunks[row] for row in rows if row in chunks]
-        total = catalogue.find_records(
-            auth, collection, among, order_by=None, descending=True, limit=0, **scope
-        )[1]  # fmt: skip
+        total = self._count(auth, among, **scope)
         if not total:
             return result  # of other files, or none that the caller may see
         if not count and any(_is_guess(one) for one in given.where):
@@ -266,9 +208,9 @@ class QueryRecords:
         row = RecordRow(given.language, given.file)
         row.counted(count, total, known, among, share=given.aggregate == "share")
         if given.order_by is not None:
-            row.ordered(given.order_by, descending=given.descending)
+            row.say("down" if given.descending else "up", field=given.order_by)
         elif lists and len(held) < count:
-            row.cut(len(held), count)
+            row.say("cut", shown=len(held), count=count)
         several = [one.field for one in known if isinstance(one.value, list) and one.op == "="]
         by = given.by or (several[0] if several and given.aggregate == "count" else None)
         if by is not None:
@@ -282,18 +224,16 @@ class QueryRecords:
             added = catalogue.total_of_records(auth, collection, known, given.field, **scope)
             row.added_up(given.field, added, given.aggregate)
         found = [row.evidence(held, given.file), *held]
-        result.evidence = [
-            item.model_copy(
-                update={
-                    "tool": self.name,
-                    "query": "; ".join(map(str, known)),
-                    "score": 1.0 / (1 + place),
-                }
-            )
-            for place, item in enumerate(found)
-        ]
+        result.evidence = self._in_place(found, "; ".join(map(str, known)))
         result.total, result.hidden = count, len(rows) - len(held)
         return result
+
+    def _count(self, auth: AuthContext, where: list[Condition], **scope: Any) -> int:  # noqa: ANN401
+        """Return how many records meet conditions."""
+        catalogue, collection = self._index.catalogue, self._index.collection.id
+        return catalogue.find_records(
+            auth, collection, where, order_by=None, descending=True, limit=0, **scope
+        )[1]
 
     def _placed(
         self,
@@ -336,17 +276,6 @@ class QueryRecords:
             return None
         field = Counter(name for name, _ in found).most_common(1)[0][0]
         return Condition(field=field, op="=", value=[value for one, value in found if one == field])
-
-    def _ranked(
-        self, given: RecordArguments, auth: AuthContext, limit: int, deadline: float
-    ) -> RetrievalResult:
-        return hybrid_search(
-            self._index,
-            Query(given.query, auth, self._sources, given.language, deadline),
-            [VECTOR, TEXT],
-            {VECTOR: limit, TEXT: limit},
-            limit,
-        )
 
     def _check_fields(self, given: RecordArguments, auth: AuthContext) -> None:
         asked = {condition.field for condition in (*given.where, *given.among)} - {ANY_FIELD}

@@ -8,8 +8,7 @@ from pydantic import Field
 
 from core.auth import AuthContext
 from core.types import Evidence, FrozenModel
-from tools.arguments import PlainTool, checked
-from tools.types import ToolResult
+from tools.types import Tool, ToolResult
 
 MAX_TEXTS = 10  # volumes of one book
 
@@ -26,7 +25,7 @@ class ReadArguments(FrozenModel):
     full_text: bool = False
 
 
-class ReadDocument(PlainTool):
+class ReadDocument(Tool):
     """Read around a chunk."""
 
     name = "read_document"
@@ -36,7 +35,7 @@ class ReadDocument(PlainTool):
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the chunk and its neighbours; a chunk the caller may not see gives nothing."""
-        given = checked(self.name, ReadArguments, arguments, auth, deadline)
+        given = self._checked(ReadArguments, arguments, auth, deadline)
         catalogue, collection = self._index.catalogue, self._index.collection.id
         begun = [given.chunk_id]
         if given.full_text:

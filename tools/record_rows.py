@@ -37,23 +37,15 @@ class RecordRow:
             named.format(count=count, total=total, filter=shown, base=base, file=self._file).strip()
         )
         if share and total:
-            self._parts.append(self._said["share"].format(share=f"{100 * count / total:.1f}"))
+            self.say("share", share=f"{100 * count / total:.1f}")
 
-    def cut(self, shown: int, count: int) -> None:
-        """Say that not all are listed."""
-        self._parts.append(self._said["cut"].format(shown=shown, count=count))
-
-    def near(self, theme: str, total: int) -> None:
-        """Say which theme the records are about that are listed."""
-        self._parts.append(self._said["near"].format(theme=theme, total=total))
-
-    def ordered(self, field: str, *, descending: bool) -> None:
-        """Say in which order they are listed."""
-        self._parts.append(self._said["down" if descending else "up"].format(field=field))
+    def say(self, name: str, **values: object) -> None:
+        """Say one of the things that the language has a message for."""
+        self._parts.append(self._said[name].format(**values))
 
     def grouped(self, by: str, groups: Groups, field: str | None, aggregate: str | None) -> None:
         """Say how many records each value of a field has, or what another field has of them."""
-        self._parts.append(self._said["values"].format(field=by, values=groups.values))
+        self.say("values", field=by, values=groups.values)
         most = f"{self._said['most']}: " if len(groups.counts) < groups.values else ""
         if field is not None:
             most = self._said[f"{aggregate} by"].format(field=field, by=by) + ": "
@@ -63,10 +55,10 @@ class RecordRow:
     def added_up(self, field: str, found: tuple[float, float, int] | None, aggregate: str) -> None:
         """Say the sum or the average of a field."""
         if found is None:
-            self._parts.append(self._said["none"].format(field=field))
+            self.say("none", field=field)
             return
         known = {"sum": f"{found[0]:.12g}", "average": f"{round(found[1], 2):.12g}"}
-        self._parts.append(self._said[aggregate].format(field=field, known=found[2], **known))
+        self.say(aggregate, field=field, known=found[2], **known)
 
     def evidence(self, held: Sequence[Evidence], file: str) -> Evidence:
         """Return the text as evidence that says which records it lists."""

@@ -6,7 +6,6 @@ channel alone returns the first of its own hits, for a caller that knows which o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -14,15 +13,14 @@ from pydantic import Field
 
 from core.auth import AuthContext
 from core.metadata import MOST_FILTERS as MOST
-from core.types import FrozenModel, ToolSpec
+from core.profile import ToolProfile
+from core.types import FrozenModel
 from retrievers.channels import TEXT, VECTOR
 from retrievers.expansion import fuse_wordings
-from retrievers.fusion import RRF_CONSTANT
 from retrievers.hybrid import hybrid_search
 from retrievers.pipelines import CLASSIC_VOTERS, classic_search
 from retrievers.types import Index, Query, RetrievalResult
-from tools.arguments import PlainTool, checked, narrowed, result_of, schema_of
-from tools.types import ToolResult
+from tools.types import ProfiledTool, Tool, ToolResult
 
 
 class SearchArguments(FrozenModel):
@@ -42,51 +40,23 @@ class SearchArguments(FrozenModel):
     where: list[str] = Field(default_factory=list, max_length=MOST)
 
 
-class Search:
+class Search(ProfiledTool):
     """Search chunks by meaning, by words, or by both."""
 
-    def __init__(
-        self,
-        index: Index,
-        name: str,
-        base: str,
-        purpose: str,
-        *,
-        not_for: Sequence[str] = (),
-        examples: Sequence[str] = (),
-        sources: Sequence[str] = (),
-        kinds: Sequence[str] = (),
-        scoped: bool = False,
-    ) -> None:
-        """Search `sources` (shell patterns) and `kinds` of chunks with the channels of `base`.
+    arguments = SearchArguments
 
-        Either is empty for all.
-        """
-        self._index = index
-        self.name = name
+    def __init__(self, index: Index, profile: ToolProfile, *, scoped: bool) -> None:
+        """Search the profile's `kinds` of chunks, empty for all, with the channels of its base."""
+        super().__init__(index, profile, scoped=scoped)
         self._channels = {"search_vector": [VECTOR], "search_text": [TEXT]}.get(
-            base, [VECTOR, TEXT]
+            profile.base, [VECTOR, TEXT]
         )
-        self._sources = tuple(sources)
-        self._kinds = tuple(kinds)
-        self._spec = ToolSpec(
-            name=name,
-            base=base,
-            purpose=purpose,
-            not_for=list(not_for),
-            examples=list(examples),
-            arguments=schema_of(SearchArguments),
-            scoped=scoped,
-        )
-
-    def spec(self, auth: AuthContext) -> ToolSpec:
-        """Describe the tool; nothing in it depends on the caller."""
-        return self._spec
+        self._kinds = tuple(profile.kinds)
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the best permitted chunks of the tool's scope."""
-        given = checked(self.name, SearchArguments, arguments, auth, deadline)
-        auth = narrowed(self._index, auth, given.where)
+        given = self._checked(SearchArguments, arguments, auth, deadline)
+        auth = self._narrowed(auth, given.where)
         query = Query(given.query, auth, self._sources, given.language, deadline, self._kinds)
         top_k, pools = self._sizes(given)
         links = self._index.settings.links.agent if given.links is None else given.links
@@ -94,13 +64,9 @@ class Search:
         for text in dict.fromkeys([given.query, *given.also]):
             one = replace(query, text=text)
             found[text] = hybrid_search(self._index, one, self._channels, pools, top_k, links=links)
-        fused = fuse_wordings(found, RRF_CONSTANT)
-        return result_of(fused, self.name, {**auth.describe(), **self._scope()})
-
-    def _scope(self) -> dict[str, list[str]]:
-        """Return what the tool itself narrows a search to, for the trace."""
-        scope = {"sources": list(self._sources)}
-        return {**scope, "kinds": list(self._kinds)} if self._kinds else scope
+        fused = fuse_wordings(found)
+        kinds = {"kinds": list(self._kinds)} if self._kinds else {}
+        return self._result(fused, self._scope(auth) | kinds)
 
     def _sizes(self, given: SearchArguments) -> tuple[int, dict[str, int]]:
         """Return how many results there are at most, and the pool of each channel."""
@@ -119,7 +85,7 @@ class Search:
         return top_k, pools
 
 
-class SearchClassic(PlainTool):
+class SearchClassic(Tool):
     """Elect one document and search inside it."""
 
     name = "search_classic"
@@ -129,11 +95,11 @@ class SearchClassic(PlainTool):
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return the best permitted chunks of the elected document."""
-        given = checked(self.name, SearchArguments, arguments, auth, deadline)
-        auth = narrowed(self._index, auth, given.where)
+        given = self._checked(SearchArguments, arguments, auth, deadline)
+        auth = self._narrowed(auth, given.where)
         settings = self._index.settings
         query = Query(given.query, auth, language=given.language, deadline=deadline)
         found = classic_search(
             self._index, query, CLASSIC_VOTERS, given.limit or settings.retrieval.top_k
         )
-        return result_of(found, self.name, auth.describe())
+        return self._result(found, auth.describe())

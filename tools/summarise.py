@@ -19,11 +19,9 @@ from core.metadata import version_order
 from core.types import Evidence, FrozenModel
 from languages.language import find_language
 from models.vectors import central
-from retrievers.types import Vector
 from stores.sqlite.listing import DocumentName
-from tools.arguments import PlainTool, checked, in_place
 from tools.record_rows import row_evidence
-from tools.types import ToolResult
+from tools.types import Tool, ToolResult
 
 # What a name is worth: the very title, its words in another form, nearly all of them. A title that
 # has two words of the name and more may be a longer form of it.
@@ -116,7 +114,7 @@ class SummaryArguments(FrozenModel):
     language: str | None = Field(None, max_length=8)
 
 
-class Summarise(PlainTool):
+class Summarise(Tool):
     """Read the passages that represent the document."""
 
     name = "summarise"
@@ -126,7 +124,7 @@ class Summarise(PlainTool):
 
     def run(self, arguments: dict[str, Any], auth: AuthContext, deadline: float) -> ToolResult:
         """Return what is read and its passages in their order, else documents of a similar name."""
-        given = checked(self.name, SummaryArguments, arguments, auth, deadline)
+        given = self._checked(SummaryArguments, arguments, auth, deadline)
         known = self._index.catalogue.document_names(auth, self._index.collection.id)
         found = named(given.document, known, sure=given.near)
         meant = found.documents if given.document else known
@@ -137,7 +135,7 @@ class Summarise(PlainTool):
         else:
             evidence = self._read(auth, [one.first for one in found.near] if given.near else [])
         return ToolResult(
-            evidence=in_place(evidence, self.name, given.document or self._index.collection.name),
+            evidence=self._in_place(evidence, given.document or self._index.collection.name),
             auth_filter=auth.describe(),
             notes=[] if meant else [f"no document is called “{given.document}”"],
         )
@@ -170,14 +168,9 @@ class Summarise(PlainTool):
     def _central(self, keys: Sequence[str], most: int) -> list[str]:
         """Return the most central of some chunks, of a document the first one among them."""
         begin = (0,) if most == PASSAGES else ()
-        return [keys[place] for place in central(self._vectors(keys), most, begin)]
-
-    def _vectors(self, keys: Sequence[str]) -> Vector:
-        """Return the unit vectors of chunks, zeros where one is missing."""
-        if self._index.embedder is None:
-            return np.zeros((len(keys), 1), dtype=np.float32)
-        rows = self._index.search.vectors(self._index.collection.id, keys)
-        return np.asarray(np.nan_to_num(rows, nan=0.0))
+        without = self._index.embedder is None
+        vectors = np.zeros((len(keys), 1), "float32") if without else self._index.vectors(keys)
+        return [keys[place] for place in central(vectors, most, begin)]
 
     def _read(self, auth: AuthContext, keys: Sequence[str]) -> list[Evidence]:
         found = self._index.catalogue.evidence(auth, self._index.collection.id, keys)

@@ -9,7 +9,7 @@ from typing import Any
 from core.auth import AuthContext
 from core.budget import current_ledger
 from core.metadata import ROW, Filter
-from core.profile import ToolProfile
+from core.profile import BaseTool, ToolProfile
 from core.settings import Settings
 from core.time_limit import TimeLimit, TimeUpError, limited_time
 from core.types import Evidence, FieldInfo, TermWeights, ToolSpec
@@ -61,7 +61,7 @@ def _fields(one: ToolSpec, other: ToolSpec) -> list[FieldInfo]:
 
 
 def joined_results(
-    calls: Mapping[str, Callable[[], ToolResult]], arguments: Mapping[str, Any], constant: int
+    calls: Mapping[str, Callable[[], ToolResult]], arguments: Mapping[str, Any]
 ) -> ToolResult:
     """Make the call in each collection and rank what they found together.
 
@@ -77,7 +77,7 @@ def joined_results(
             failed[name] = error
     if not results:
         raise next(iter(failed.values()))
-    ranked = joint_ranking({name: one.evidence for name, one in results.items()}, constant)
+    ranked = joint_ranking({name: one.evidence for name, one in results.items()})
     most = arguments.get("limit") or max(len(one.evidence) for one in results.values())
     rows = {item.collection: item for item in ranked if item.kind == ROW}
     if rows:  # what was counted comes before what is listed of it
@@ -104,7 +104,7 @@ def joined_results(
     )
 
 
-def joint_ranking(found: Mapping[str, Sequence[Evidence]], constant: int) -> list[Evidence]:
+def joint_ranking(found: Mapping[str, Sequence[Evidence]]) -> list[Evidence]:
     """Rank the evidence of several collections, each best first, by reciprocal rank fusion.
 
     Scores of words depend on a collection's own statistics, so they say nothing across collections;
@@ -112,44 +112,40 @@ def joint_ranking(found: Mapping[str, Sequence[Evidence]], constant: int) -> lis
     joint ranking by them is the second one that is fused. Evidence without one counts as the last.
     """
     items = [
-        item.model_copy(update={"collection": name, "score": 1 / (constant + rank)})
+        item.model_copy(update={"collection": name, "score": 1 / (RRF_CONSTANT + rank)})
         for name, own in found.items()
         for rank, item in enumerate(own, start=1)
     ]
     if any(VECTOR in item.scores for item in items):
         near = sorted(items, key=lambda item: -item.scores.get(VECTOR, -1.0))
         items = [
-            item.model_copy(update={"score": item.score + 1 / (constant + rank)})
+            item.model_copy(update={"score": item.score + 1 / (RRF_CONSTANT + rank)})
             for rank, item in enumerate(near, start=1)
         ]
     return sorted(items, key=lambda item: -item.score)
 
 
-GENERAL = (
-    ToolProfile(
-        name="search",
-        base="search",
-        purpose="Find passages by meaning and by words together.",
-        not_for=["counting or listing records"],
+_GENERAL: dict[BaseTool, tuple[str, list[str]]] = {
+    "search": (
+        "Find passages by meaning and by words together.",
+        ["counting or listing records"],
     ),
-    ToolProfile(
-        name="search_vector",
-        base="search_vector",
-        purpose="Find passages that mean what the question means, also in other words.",
-        not_for=["exact names, codes or numbers", "counting or listing records"],
+    "search_vector": (
+        "Find passages that mean what the question means, also in other words.",
+        ["exact names, codes or numbers", "counting or listing records"],
     ),
-    ToolProfile(
-        name="search_text",
-        base="search_text",
-        purpose="Find passages that contain the words, names, codes or numbers of the question.",
-        not_for=["questions in other words than the documents use"],
+    "search_text": (
+        "Find passages that contain the words, names, codes or numbers of the question.",
+        ["questions in other words than the documents use"],
     ),
-    ToolProfile(
-        name="query_records",
-        base="query_records",
-        purpose="Find records by the values of their fields, ordered by a field when asked.",
-        not_for=["prose documents", "questions that name no field value"],
+    "query_records": (
+        "Find records by the values of their fields, ordered by a field when asked.",
+        ["prose documents", "questions that name no field value"],
     ),
+}
+GENERAL = tuple(
+    ToolProfile(name=name, base=name, purpose=purpose, not_for=not_for)
+    for name, (purpose, not_for) in _GENERAL.items()
 )
 
 
@@ -176,11 +172,14 @@ class Toolbox:
         self._where = tuple(where)
         self._boxes = (self, *beside)
         self._index = index
-        profiles = [*index.collection.profile.tools]
-        named = {profile.name for profile in profiles}
-        scoped = {profile.name for profile in profiles}
-        profiles += [profile for profile in GENERAL if profile.name not in named]
-        made: list[Tool] = [_make(index, p, scoped=p.name in scoped) for p in profiles]
+        own = index.collection.profile.tools
+        named = {profile.name for profile in own}
+        made: list[Tool] = [
+            (QueryRecords if one.base == "query_records" else Search)(
+                index, one, scoped=one.name in named
+            )
+            for one in (*own, *(one for one in GENERAL if one.name not in named))
+        ]
         made += [ReadDocument(index), SearchClassic(index), Summarise(index)]
         self._tools = {tool.name: tool for tool in made}
         self._results = results or Results(index)
@@ -235,7 +234,7 @@ class Toolbox:
                 )
                 for box in boxes
             }
-            return joined_results(calls, arguments, RRF_CONSTANT)
+            return joined_results(calls, arguments)
         if isinstance(auth, AuthContext):  # else the tool says so
             auth = auth.narrowed(self._where)
         with (
@@ -278,16 +277,17 @@ class Toolbox:
         return {word: to for word, to in found[0].items() if all(word in one for one in found)}
 
     def term_weights(self) -> TermWeights:
-        """Return how rare terms are in this collection, for reasoners to weigh words by.
+        """Return how rare terms are in these collections, for reasoners to weigh words by.
 
-        Each term is looked up once, as long as the index does not change.
+        Of several it is the mean, as none is the measure alone. Each term is looked up once, as
+        long as the index does not change.
         """
-        return self._weigh if len(self._boxes) == 1 else self._weigh_all
 
-    def _weigh_all(self, wanted: list[str]) -> dict[str, float]:
-        """Weigh words by their mean over the collections, none of which is the measure alone."""
-        weighed = [box._weigh(wanted) for box in self._boxes]
-        return {term: sum(one[term] for one in weighed) / len(weighed) for term in wanted}
+        def weigh(wanted: list[str]) -> dict[str, float]:
+            weighed = [box._weigh(wanted) for box in self._boxes]
+            return {term: sum(one[term] for one in weighed) / len(weighed) for term in wanted}
+
+        return weigh
 
     def sentence_vectors(self, chunk_ids: Sequence[str]) -> dict[str, Vectors]:
         """Return the stored vectors of the sentences of chunks, by chunk id; {} where not served.
@@ -314,27 +314,3 @@ class Toolbox:
             current_ledger().note(f"all words weigh the same: {error}")
             return dict.fromkeys(wanted, 1.0)
         return {term: known[term] for term in wanted}
-
-
-def _make(index: Index, profile: ToolProfile, *, scoped: bool) -> Tool:
-    if profile.base == "query_records":
-        return QueryRecords(
-            index,
-            profile.name,
-            profile.purpose,
-            not_for=profile.not_for,
-            examples=profile.examples,
-            sources=profile.sources,
-            scoped=scoped,
-        )
-    return Search(
-        index,
-        profile.name,
-        profile.base,
-        profile.purpose,
-        not_for=profile.not_for,
-        examples=profile.examples,
-        sources=profile.sources,
-        kinds=profile.kinds,
-        scoped=scoped,
-    )

@@ -19,9 +19,8 @@ from core.errors import CallerError, shorten
 from core.question import checked_question
 from core.settings import Settings
 from core.types import ToolSpec, place_of
-from reasoning.planning.compiler import compiled, render_operation
+from reasoning.planning.compiler import render_operation
 from reasoning.planning.files import PlanFile, load_plan
-from reasoning.planning.proposing import proposed_plan
 from reasoning.planning.slots import filled
 from serve.searching import SEARCHES, searched
 
@@ -148,11 +147,10 @@ def _proposed(
     """Let the reasoner of a collection plan, as a run would."""
     with opened(settings) as session:
         context = session.context(auth, collection, where=where)
-        with context.thinking(context.clock(), Usage(), []) as ledger:
+        with context.thinking({"started": context.clock(), "usage": Usage()}) as ledger:
             understood = context.reasoner.understand(question, [])
-            tools = context.tools.specs(auth)
-            found, notes = proposed_plan(context.reasoner, understood, tools, context.settings)
-        made = PlanFile(plan=found, operations=compiled(found, context.settings))
+            found, operations, notes = context.planned(understood)
+        made = PlanFile(plan=found, operations=operations)
         about = {
             "kind": understood.kind,
             "reasoner": context.reasoner.name,

@@ -118,13 +118,6 @@ def _number(raw: str) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
-def chinese_pieces(run: str) -> Iterator[Piece]:
-    """Segment a run of Han characters."""
-    stops = stopwords(chinese.CODE)
-    for term, start, end in chinese.segment(run):
-        yield Piece(fold(term)[:MAX_TERM], start, end, term in stops)
-
-
 # Longer than any word or name: encoded data, kept as one cut term and out of the caches.
 _BLOB = 200
 
@@ -196,7 +189,11 @@ def _pieces(text: str, language: str | None) -> Iterator[tuple[int, Piece]]:
         raw = match.group()
         pieces: Iterable[Piece]
         if kind == "han":
-            pieces = chinese_pieces(raw)
+            stops = stopwords(chinese.CODE)
+            pieces = (
+                Piece(fold(term)[:MAX_TERM], begin, end, term in stops)
+                for term, begin, end in chinese.segment(raw)
+            )
         elif len(raw) > _BLOB:
             pieces = piece_of(fold(raw), 0, len(raw))
         elif kind == "word":

@@ -114,6 +114,10 @@ def _without_accents(word: str) -> str:
     return unicodedata.normalize("NFC", bare)
 
 
+# The rare second cases and the common ones that they stand for.
+_SECOND_CASES = {"gen2": "gent", "loc2": "loct", "acc2": "accs", "gen1": "gent"}
+
+
 class MorphAnalysis(NamedTuple):
     """Hold one reading of a word: OpenCorpora names of its part of speech, case and so on.
 
@@ -137,7 +141,7 @@ def readings(word: str, dictionary: str) -> tuple[MorphAnalysis, ...]:
         found.append(
             MorphAnalysis(
                 _part_of_speech(tag),
-                _case(str(tag.case or "")),
+                _SECOND_CASES.get(str(tag.case), str(tag.case or "")),
                 "" if "plur" in tag else str(tag.gender or ""),
                 "plur" if "plur" in tag else "sing",
                 parse.normal_form,
@@ -147,20 +151,20 @@ def readings(word: str, dictionary: str) -> tuple[MorphAnalysis, ...]:
 
 
 @lru_cache(maxsize=8192)
-def inflected(word: str, dictionary: str, pos: str, case: str, gender: str, number: str) -> str:
-    """Return the form of a casefolded word in a case; "" when there is none.
+def inflected(word: str, dictionary: str, pos: str, gender: str, number: str) -> str:
+    """Return the nominative of a casefolded word; "" when there is none.
 
     Gender and number may be "", which leaves them as they are.
     """
     # The Ukrainian dictionary marks plurals alone.
     counted = number if number == "plur" or dictionary == "ru" else ""
-    wanted = {name for name in (case, "" if number == "plur" else gender, counted) if name}
+    wanted = {name for name in ("nomn", "" if number == "plur" else gender, counted) if name}
     for parse in _parses(word, dictionary):
         if _part_of_speech(parse.tag) == pos:
             made = parse.inflect(wanted)
             if made is not None:
                 return str(made.word)
-            if pos == "NOUN" and case == "nomn" and number != "plur":
+            if pos == "NOUN" and number != "plur":
                 return str(parse.normal_form)  # the Ukrainian one has no case
     return ""
 
@@ -169,11 +173,6 @@ def _part_of_speech(tag: Any) -> str:  # noqa: ANN401 - an untyped library
     """Name a participle as one, also where the dictionary calls it an adjective."""
     voiced = "pssv" in tag or "actv" in tag
     return "PRTF" if str(tag.POS) == "ADJF" and voiced else str(tag.POS or "")
-
-
-def _case(name: str) -> str:
-    """Name the rare second cases as the common ones they stand for."""
-    return {"gen2": "gent", "loc2": "loct", "acc2": "accs", "gen1": "gent"}.get(name, name)
 
 
 def _parses(word: str, dictionary: str) -> list[Any]:

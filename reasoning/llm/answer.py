@@ -13,7 +13,7 @@ from core.language.scan import estimate_tokens
 from core.language.sentences import record_spans, sentence_spans
 from core.types import Citation, Claim, Evidence, SubQuestion, Understanding
 from models.chat.types import ChatReply, ChatRequest, Message
-from models.embeddings import Embedder
+from models.embeddings import Embedder, serves
 from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.prompts import as_data, evidence_data, language_name
 from reasoning.llm.replies import UNWRITABLE, other_language
@@ -25,15 +25,8 @@ from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.forms import NUMBER, forms, has_kind, without_numbers
 from reasoning.verification import LEAST_OVERLAP, difference
 
-LONGEST_RUN = 3  # sentences
-
-
-class _Run(NamedTuple):
-    """Hold a run of sentences with the share of the claim's words in it."""
-
-    start: int
-    end: int
-    overlap: float
+Span = tuple[int, int]
+LONGEST_RUN = 3  # sentences; chosen, not measured
 
 
 def cite(claim: str, item: Evidence, embedder: Embedder | None = None) -> tuple[Citation, float]:
@@ -45,18 +38,20 @@ def cite(claim: str, item: Evidence, embedder: Embedder | None = None) -> tuple[
     located = record_spans if item.kind == "record" else sentence_spans
     spans = located(item.text) or [(0, len(item.text))]
     runs = _runs(claim, item, spans)
-    best = max(runs, key=lambda run: run.overlap)
-    for run in runs:
-        enough = run.overlap >= LEAST_OVERLAP
-        if enough and not difference(claim, item.text[run.start : run.end]):
-            best = run
-            break
-    start, end = (best.start, best.end) if best.overlap else _nearest(claim, item, spans, embedder)
-    return item.cited(start, end), best.overlap
+    good = (
+        ((start, end), overlap)
+        for (start, end), overlap in runs
+        if overlap >= LEAST_OVERLAP and not difference(claim, item.text[start:end])
+    )
+    span, shared = next(good, None) or max(runs, key=lambda run: run[1])
+    return item.cited(*(span if shared else _nearest(claim, item, spans, embedder))), shared
 
 
-def _runs(claim: str, item: Evidence, spans: Sequence[tuple[int, int]]) -> list[_Run]:
-    """Return all runs, short ones first, each length in the order of the text."""
+def _runs(claim: str, item: Evidence, spans: Sequence[Span]) -> list[tuple[Span, float]]:
+    """Return all runs, each with the share of the claim's words in it.
+
+    Short ones come first, each length in the order of the text.
+    """
     said = set(content_terms(claim, item.language))
     held = [said & set(terms(item.text[start:end], item.language)) for start, end in spans]
     runs = []
@@ -64,7 +59,7 @@ def _runs(claim: str, item: Evidence, spans: Sequence[tuple[int, int]]) -> list[
         for first in range(len(spans) - size + 1):
             shared = frozenset().union(*held[first : first + size])
             overlap = len(shared) / len(said) if said else 0.0
-            runs.append(_Run(spans[first][0], spans[first + size - 1][1], overlap))
+            runs.append(((spans[first][0], spans[first + size - 1][1]), overlap))
     return runs
 
 
@@ -72,8 +67,7 @@ def _nearest(
     claim: str, item: Evidence, spans: Sequence[tuple[int, int]], embedder: Embedder | None
 ) -> tuple[int, int]:
     place = 0
-    served = None if embedder is None else embedder.languages
-    if embedder is not None and (served is None or item.language in served):
+    if serves(embedder, item.language):
         texts = [item.text[start:end] for start, end in spans]
         vectors = embedder.embed_documents([claim, *texts])
         place = int((vectors[1:] @ vectors[0]).argmax())
@@ -81,7 +75,6 @@ def _nearest(
     return spans[first][0], spans[min(len(spans), first + LONGEST_RUN) - 1][1]
 
 
-Span = tuple[int, int]
 GAP = " … "  # between parts of a chunk
 
 
@@ -148,8 +141,8 @@ def _joined(item: Evidence, held: set[Span]) -> tuple[Span, ...]:
     return tuple(joined)
 
 
-CLAIM_CHARS = 1000
-HEARD_CHARS = 20_000  # of a reply that is read while it is written
+CLAIM_CHARS = 1000  # chosen, not measured
+HEARD_CHARS = 20_000  # of a reply that is read while it is written; chosen, not measured
 ENDS = re.compile(r"[.!?…。！？\n\]】]")
 NOT_FOUND = re.compile(r"\W*not[\s_-]*found\b", re.IGNORECASE)
 NULL, FIRST_OF_NULL = "NOT FOUND", "NOT"  # as it is asked for, and its first token
@@ -178,7 +171,6 @@ def answer_of(
     questions: Sequence[SubQuestion],
     passages: Sequence[Excerpt],
     decider: Decider,
-    embedder: Embedder | None,
     confidence: Callable[[Claim], float | None] = lambda claim: None,
     *,
     tells: bool = True,
@@ -209,8 +201,7 @@ def answer_of(
             static=len(static),
         )
 
-    limit = settings.answering.claims_per_question * max(1, len(questions))
-    reader = AnswerReader(understanding, questions, limit, embedder, confidence, tells=tells)
+    reader = AnswerReader(understanding, questions, decider, confidence, tells=tells)
     return Ask("answer", make, reader, list(passages), repairs=0)
 
 
@@ -221,17 +212,17 @@ class AnswerReader(ReplyReader[Excerpt, Written | None]):
         self,
         understanding: Understanding,
         questions: Sequence[SubQuestion],
-        limit: int,
-        embedder: Embedder | None,
+        decider: Decider,
         confidence: Callable[[Claim], float | None],
         *,
         tells: bool,
     ) -> None:
-        """Take at most `limit` sentences for these parts of a question."""
+        """Take some sentences for each of these parts of a question."""
         self._understanding = understanding
         self._questions = questions
-        self._limit = limit
-        self._embedder = embedder
+        each = decider.settings.answering.claims_per_question
+        self._limit = each * max(1, len(questions))
+        self._embedder = decider.embedder
         self._confidence = confidence
         self._tells = tells
         self.begin(())

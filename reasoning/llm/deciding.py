@@ -22,26 +22,33 @@ from models.chat.types import (
     ModelTimeout,
     ModelUnavailable,
 )
-from reasoning.llm.prompts import PromptTexts, as_data, fits, fitted
+from models.embeddings import Embedder
+from reasoning.llm.prompts import as_data, fits, fitted, load_prompts
 from reasoning.llm.replies import UNLIMITED, Unfit
+from reasoning.question_words import meaning
 
 T = TypeVar("T")
 I = TypeVar("I")  # noqa: E741 - the items of a prompt
-SHOWN_REPLY, SHOWN_ERROR = 600, 300
+SHOWN_REPLY, SHOWN_ERROR = 600, 300  # chosen, not measured
 REMEMBERED = frozenset({"understand", "plan", "rewrite"})
 LOST = "the model did not answer earlier"
 
 
 class ReplyReader(Generic[I, T]):
-    """Read the replies to one question, each as it is written or when it is complete."""
+    """Read the replies to one question; before they are complete most mean nothing."""
+
+    def __init__(self, read: Callable[[ChatReply, Sequence[I]], T]) -> None:
+        """Read with `read`, which gets a complete reply and the items that the prompt showed."""
+        self._read = read
+        self._items: Sequence[I] = ()
 
     def begin(self, items: Sequence[I]) -> None:
         """Expect a new reply to a prompt that showed these items."""
-        raise NotImplementedError
+        self._items = items
 
     def read(self, reply: ChatReply) -> T:
         """Return what a finished reply decides; raises Unfit."""
-        raise NotImplementedError
+        return self._read(reply, self._items)
 
     def hear(self, piece: str) -> None:
         """Take a piece of the reply as it arrives."""
@@ -50,23 +57,6 @@ class ReplyReader(Generic[I, T]):
     def kept(self) -> T | None:
         """Return what is good of a reply that broke off, None for nothing."""
         return None
-
-
-class WholeReply(ReplyReader[I, T]):
-    """Read replies that mean nothing before they are complete: half a decision is none."""
-
-    def __init__(self, read: Callable[[str, Sequence[I]], T]) -> None:
-        """Read with `read`, which gets the text and the items that the prompt showed."""
-        self._read = read
-        self._items: Sequence[I] = ()
-
-    def begin(self, items: Sequence[I]) -> None:
-        """Remember the items."""
-        self._items = items
-
-    def read(self, reply: ChatReply) -> T:
-        """Read the complete reply."""
-        return self._read(reply.text, self._items)
 
 
 @dataclass(frozen=True)
@@ -90,24 +80,33 @@ class Decider:
         self,
         chat: ChatModel,
         settings: Settings,
-        prompts: PromptTexts,
+        embedder: Embedder | None = None,
         remembered: Cache | None = None,
     ) -> None:
-        """Ask `chat`, with these prompts; `remembered` keeps the replies that were accepted."""
+        """Ask `chat`; `remembered` keeps the replies that were accepted."""
         self.chat = chat
         self.settings = settings
-        self.prompts = prompts
+        self.embedder = embedder
+        self.prompts = load_prompts(settings.llm.prompts)
         self._remembered = remembered
 
-    def request(
-        self, text: str, schema: dict[str, Any] | None, tokens: int = 0, *, thinking: bool = False
-    ) -> ChatRequest:
+    def request(self, text: str, schema: dict[str, Any] | None, tokens: int = 0) -> ChatRequest:
         """Make a request of the shared system prompt and one user message."""
         wanted = tokens or self.settings.llm.decision_tokens
         # In a small context the reply gets half, so that something of the question fits.
         most = min(wanted, max(1, self.chat.capabilities.context // 2))
         messages = (Message("system", self.prompts.text("system")), Message("user", text))
-        return ChatRequest(messages, most, schema, thinking, static=1)
+        return ChatRequest(messages, most, schema, static=1)
+
+    def require_kept(
+        self, rule: str, kept: float, original: str, proposed: str, language: str
+    ) -> None:
+        """Raise Unfit with the rule unless words, of which the share `kept` is, or meaning stay."""
+        least = self.settings.answering.drift_similarity
+        meant = None if kept >= least else meaning(original, proposed, language, self.embedder)
+        alike = max(kept, meant or 0.0)
+        if alike < least:
+            raise Unfit(f"{rule} (similarity {alike:.2f}, at least {least})")
 
     def decide(self, ask: Ask[I, T], instead: Callable[[], T]) -> T:
         """Return the model's decision, or that of `instead`, with the reason in the ledger."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from core.types import Evidence, Finding, Grade, Plan, SubQuestion, ToolSpec
 from models.chat.types import ChatReply, ChatRequest, Message
-from reasoning.llm.deciding import Ask, Decider, I, ReplyReader, T, WholeReply
+from reasoning.llm.deciding import Ask, Decider, I, ReplyReader, T
 from reasoning.llm.prompts import as_data, evidence_data, language_name, tools_data
 from reasoning.llm.replies import Reply, Unfit, items, number, parsed, record, text
 from reasoning.llm.searching import MOST_TOOLS
@@ -22,35 +22,28 @@ TOKENS = 3  # a choice, and the end of the message as some templates write it
 CLOSE, NEAR = 0.5, 0.2
 
 
-class ChoiceReader(ReplyReader[I, T]):
-    """Read which of some options was chosen."""
+def _choice(
+    options: Callable[[Sequence[I]], Sequence[str]],
+    decide: Callable[[Mapping[str, float], Sequence[I]], T],
+) -> ReplyReader[I, T]:
+    """Return what reads which of some options was chosen.
 
-    def __init__(
-        self,
-        options: Callable[[Sequence[I]], Sequence[str]],
-        decide: Callable[[Mapping[str, float], Sequence[I]], T],
-    ) -> None:
-        """Decide by the likelihood of each option for the items shown, 0..1, together 1."""
-        self._options = options
-        self._decide = decide
-        self._items: Sequence[I] = ()
+    `decide` gets the likelihood of each option for the items shown, 0..1, together 1; where the
+    server tells none, what was written is certain.
+    """
 
-    def begin(self, items: Sequence[I]) -> None:
-        """Remember the items."""
-        self._items = items
-
-    def read(self, reply: ChatReply) -> T:
-        """Decide; where the server tells no likelihoods, what was written is certain."""
-        options = self._options(self._items)
-        found = {one: reply.alternatives.get(one, 0.0) for one in options}
+    def read(reply: ChatReply, shown: Sequence[I]) -> T:
+        names = options(shown)
+        found = {one: reply.alternatives.get(one, 0.0) for one in names}
+        if not any(found.values()):
+            written = reply.text.strip().rstrip(".").casefold()
+            found = {one: float(written == one.casefold()) for one in names}
         total = sum(found.values())
         if not total:
-            written = reply.text.strip().rstrip(".").casefold()
-            found = {one: float(written == one.casefold()) for one in options}
-            total = sum(found.values())
-        if not total:
-            raise Unfit(f"reply with one of {', '.join(options)}")
-        return self._decide({one: share / total for one, share in found.items()}, self._items)
+            raise Unfit(f"reply with one of {', '.join(names)}")
+        return decide({one: share / total for one, share in found.items()}, shown)
+
+    return ReplyReader(read)
 
 
 def _request(decider: Decider, name: str, **values: str) -> ChatRequest:
@@ -81,9 +74,7 @@ def grades_of(
             for letter, item in zip(LETTERS, shown, strict=False)
         ]
 
-    reader = ChoiceReader[Evidence, list[Grade]](
-        lambda shown: [*LETTERS[: len(shown)], NONE], decide
-    )
+    reader = _choice(lambda shown: [*LETTERS[: len(shown)], NONE], decide)
     return Ask("grade", make, reader, evidence[: len(LETTERS)], repairs=0)
 
 
@@ -113,7 +104,7 @@ def tools_of(
             raise Unfit(f"the question names no field value for {likely[0].name}")
         return Plan(questions=[plan.questions[0].model_copy(update={"calls": calls})])
 
-    reader = ChoiceReader[ToolSpec, Plan](lambda shown: LETTERS[: len(shown)], decide)
+    reader = _choice(lambda shown: LETTERS[: len(shown)], decide)
     return Ask("plan", make, reader, offered[: len(LETTERS)], repairs=0)
 
 
@@ -132,9 +123,10 @@ def support_of(
             language=language_name(language),
         )
 
-    reader = ChoiceReader[str, bool](
-        lambda _: (YES, NO), lambda shares, _: shares[YES] > shares[NO]
-    )
+    def decide(shares: Mapping[str, float], _: Sequence[str]) -> bool:
+        return shares[YES] > shares[NO]
+
+    reader = _choice(lambda _: (YES, NO), decide)
     return Ask("supports", make, reader, repairs=0)
 
 
@@ -171,12 +163,12 @@ def findings_of(
         value = record(value=text(), source=number(1, len(shown)))
         return decider.request(prompt, record(values=items(value, most=most)))
 
-    def read(said: str, shown: Sequence[Evidence]) -> list[Finding]:
-        values = parsed(said, Values).values
+    def read(reply: ChatReply, shown: Sequence[Evidence]) -> list[Finding]:
+        values = parsed(reply.text, Values).values
         found = [_finding(value, shown, settings.plan.slot_chars) for value in values]
         return list(dict.fromkeys(found))[:most]
 
-    return Ask("extract", make, WholeReply(read), evidence)
+    return Ask("extract", make, ReplyReader(read), evidence)
 
 
 def _finding(value: GivenValue, shown: Sequence[Evidence], most: int) -> Finding:

@@ -45,11 +45,12 @@ from reasoning.rules.grade import PARTLY
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Reasoner, Turn
 
+# Chosen, not measured:
 WAIT_SECONDS = 0.5  # between two looks at an exam that another process is holding
-ITEM_TOKENS = 20_000
+ITEM_TOKENS = 20_000  # chosen, not measured
 # An item may take twice the time of an answer: a machine that has other work makes a model slow,
 # not wrong, and the mean of the seconds decides whether it is too slow.
-ITEM_TIMES = 2
+ITEM_TIMES = 2  # chosen, not measured
 
 
 class ExamItem(FrozenModel):

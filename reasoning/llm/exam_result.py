@@ -16,6 +16,7 @@ from models.chat.types import Capabilities
 
 ITEMS_FILE = Path(__file__).with_name("exam.yaml")
 FOLDER = "exams"
+# Chosen, not measured:
 LEAST_SHARE = 0.5  # of the items of a decision; an exam that was stopped says little on fewer
 # More right than the rules, and right at least so often: of eight items one more says nothing, and
 # a model of 1.5 billion weights "won" rewriting with 1 of 8 to 0.

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from core.settings import Settings
 from core.types import AnswerKind, Call, Part, Plan, SubQuestion, ToolSpec, Understanding
-from models.chat.types import ChatRequest
-from models.embeddings import Embedder
-from reasoning.llm.deciding import Ask, Decider, WholeReply
+from models.chat.types import ChatReply, ChatRequest
+from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.prompts import one_line, tools_data
 from reasoning.llm.replies import (
     Reply,
@@ -19,7 +18,6 @@ from reasoning.llm.replies import (
     one_of,
     parsed,
     record,
-    require_kept,
     text,
 )
 from reasoning.llm.searching import ProposedSearch, folded, search_fields, searches
@@ -58,7 +56,7 @@ def most_questions(understanding: Understanding, settings: Settings) -> int:
     return max(len(understanding.parts), settings.answering.max_sub_questions)
 
 
-class Proposal:
+class Proposal(ProposedSearch):
     """Take a reply as a plan for a question, completely or not at all.
 
     `{name}` is a slot, unless the person who asks has typed just that: then it is what it says,
@@ -66,26 +64,24 @@ class Proposal:
     """
 
     def __init__(
-        self,
-        understanding: Understanding,
-        offered: Sequence[ToolSpec],
-        decider: Decider,
-        embedder: Embedder | None,
+        self, understanding: Understanding, offered: Sequence[ToolSpec], decider: Decider
     ) -> None:
         """Plan for these parts, with these tools."""
+        super().__init__(understanding.language, offered, decider)
         self._understanding = understanding
-        self._settings = decider.settings
-        self._embedder = embedder
-        self._search = ProposedSearch(understanding.language, offered, decider, embedder)
         self._parts = [part.search_text for part in understanding.parts]
         typed = " ".join([understanding.question, *self._parts])
         self._braces = {brace[0] for brace in _BRACE.finditer(typed)}
 
     def plan(self, reply: Planned) -> Plan:
         """Return the plan; raises Unfit with the first rule that it breaks."""
-        proposed = self._named(reply)
+        proposed = reply.questions
+        if len(proposed) == len(self._parts) == 1:  # the only one asks the only part
+            proposed = [proposed[0].model_copy(update={"text": self._parts[0]})]
         plan = Plan(questions=[self._question(question) for question in proposed])
-        self._require_valid(plan)
+        problem = first_problem(plan, self._settings)
+        if problem is not None:
+            raise Unfit(told(problem))
         self._require_whole(plan)
         searched = [
             self._searched(self._focused(question, plan), said.tools)
@@ -94,14 +90,9 @@ class Proposal:
         if any(question.slot is not None for question in searched):
             return Plan(questions=searched)
         # Without slots, braces are not doubled: all of them are what a person has typed.
-        return Plan(questions=[_undoubled(question) for question in searched])
-
-    def _named(self, reply: Planned) -> list[PlannedQuestion]:
-        """Return the questions; the only one for the only part asks that part."""
-        questions = reply.questions
-        if len(questions) == len(self._parts) == 1:
-            return [questions[0].model_copy(update={"text": self._parts[0]})]
-        return questions
+        bare = [{"text": filled(one.text, {}), "query": filled(one.query, {})} for one in searched]
+        pairs = zip(searched, bare, strict=True)
+        return Plan(questions=[one.model_copy(update=texts) for one, texts in pairs])
 
     def _question(self, said: PlannedQuestion) -> SubQuestion:
         asked = " ".join(said.text.split())
@@ -117,7 +108,7 @@ class Proposal:
             text=text,
             about=part.about if part else "",
             query=self._template(" ".join(said.query.split())),
-            language=self._understanding.language,
+            language=self._language,
             wants=said.wants if slot or not wants else wants,
             deps=said.deps,
             slot=slot,
@@ -145,11 +136,6 @@ class Proposal:
 
         return _BRACE.sub(read, text)
 
-    def _require_valid(self, plan: Plan) -> None:
-        problem = first_problem(plan, self._settings)
-        if problem is not None:
-            raise Unfit(told(problem))
-
     def _require_whole(self, plan: Plan) -> None:
         """Raise Unfit unless the questions ask every part, and nothing but the parts."""
         questions = plan.questions
@@ -173,9 +159,9 @@ class Proposal:
         One is compared by itself as well because "Since when?" has no words but common ones, which
         count only where there are no others.
         """
-        whole, language = " ".join(texts), self._understanding.language
+        whole, language = " ".join(texts), self._language
         kept = max(kept_in_any_form(original, text, language) for text in [whole, *texts])
-        require_kept(rule, kept, original, whole, language, self._settings, self._embedder)
+        self._decider.require_kept(rule, kept, original, whole, language)
 
     def _focused(self, question: SubQuestion, plan: Plan) -> SubQuestion:
         """Search for the question itself where the key words of one of several miss it.
@@ -183,7 +169,7 @@ class Proposal:
         That costs a search some precision, and asking again might cost the whole plan.
         """
         missing = set(slots_in(question.text)) - set(slots_in(question.query))
-        kept = self._search.similarity(_asked(question), _readable(question.query))
+        kept = self.similarity(_asked(question), _readable(question.query))
         drifts = len(plan.questions) > 1 and kept < self._settings.answering.drift_similarity
         if not missing and not drifts:
             return question
@@ -195,10 +181,10 @@ class Proposal:
         asked = _asked(question)
         query = _readable(question.query)
         if slots_in(question.query):
-            _, specs, _ = self._search.checked(query, tools, asked)
+            _, specs, _ = self.checked(query, tools, asked)
             calls = [Call(tool=spec.name) for spec in specs]
         else:
-            _, calls, _ = self._search.compiled(query, tools, asked)
+            _, calls, _ = self.compiled(query, tools, asked)
         return question.model_copy(update={"calls": calls})
 
 
@@ -211,11 +197,7 @@ def _readable(template: str) -> str:
     return filled(template, {name: name.replace("_", " ") for name in slots_in(template)})
 
 
-def _undoubled(question: SubQuestion) -> SubQuestion:
-    texts = {"text": filled(question.text, {}), "query": filled(question.query, {})}
-    return question.model_copy(update=texts)
-
-
+# Chosen, not measured:
 PLAN_REPAIRS = 1  # times that an invalid plan is asked for again, within llm.repairs
 
 SLOT = "^[a-z_]{0,24}$"  # "" for none: servers enforce a pattern more widely than a choice of types
@@ -225,7 +207,6 @@ def plan_of(
     understanding: Understanding,
     tools: Sequence[ToolSpec],
     decider: Decider,
-    embedder: Embedder | None,
 ) -> Ask[str, Plan]:
     """Return what to ask for questions that together find everything that is asked."""
     offered = searches(tools)
@@ -243,11 +224,11 @@ def plan_of(
         # Each question is written twice: as it is asked, and as it is searched for.
         return decider.request(prompt, schema, 2 * settings.llm.decision_tokens)
 
-    def read(said: str, _: Sequence[str]) -> Plan:
-        reply = parsed(said, Planned)
-        return Proposal(understanding, offered, decider, embedder).plan(reply)
+    def read(said: ChatReply, _: Sequence[str]) -> Plan:
+        reply = parsed(said.text, Planned)
+        return Proposal(understanding, offered, decider).plan(reply)
 
-    return Ask("plan", make, WholeReply(read), repairs=PLAN_REPAIRS)
+    return Ask("plan", make, ReplyReader(read), repairs=PLAN_REPAIRS)
 
 
 def _several_schema(least: int, most: int, deps: int, offered: Sequence[ToolSpec]) -> Schema:

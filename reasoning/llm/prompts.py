@@ -62,9 +62,6 @@ class PromptTexts:
         """Take prompts that were checked when they were loaded."""
         self._prompts = prompts
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._prompts
-
     def text(self, name: str, **values: str) -> str:
         """Return a prompt with its values inserted; exactly its variables must be given."""
         return self._prompts[name].filled(values)
@@ -145,7 +142,7 @@ def _override(own: Prompt, known: Mapping[str, Prompt], path: Path) -> Prompt:
 
 
 I = TypeVar("I")  # noqa: E741 - the items of a prompt
-CUT_STEP = 64  # characters
+CUT_STEP = 64  # characters; chosen, not measured
 
 
 def fits(chat: ChatModel, request: ChatRequest) -> bool:
@@ -209,7 +206,7 @@ _DELIMITER = re.compile(
     rf"<(?=\s*/?\s*(?:{_OURS}|{_TEMPLATES})\b|\s*[|｜]|<SYS>|</?SYS>>)|\[(?=/?INST\])",
     re.IGNORECASE,
 )
-MOST_FIELDS = 200  # named to a chat model; a plan may use any
+MOST_FIELDS = 200  # named to a chat model; a plan may use any; chosen, not measured
 _HARMLESS = {"<": "‹", "[": "("}
 
 

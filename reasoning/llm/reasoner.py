@@ -32,21 +32,20 @@ from reasoning.llm.answer import Excerpt, Written, answer_of, excerpts_of
 from reasoning.llm.deciding import Ask, Decider, I, T
 from reasoning.llm.evidence import findings_of, grades_of, support_of, tools_of
 from reasoning.llm.plan import most_questions, plan_of
-from reasoning.llm.prompts import load_prompts
 from reasoning.llm.searching import rewrite_of, searches
 from reasoning.llm.understand import understanding_of
 from reasoning.rules.answering.relevance import Sentence
 from reasoning.rules.answering.summaries import is_settled, only_summarises
-from reasoning.rules.grade import PARTLY
+from reasoning.rules.grade import ANSWERS, OFF_TOPIC, PARTLY
 from reasoning.rules.reasoner import RulesReasoner
 from reasoning.types import Turn
 from reasoning.verification import unsupported_reason
 
 # The rules' answer stands though a model finds none, where it is likelier than not that both are
 # wrong to doubt: the rules' own likelihood times the model's that something else had to be said.
-LIKELIER = 0.5
+LIKELIER = 0.5  # by hand
 ENDED = re.compile(r"[.!?…。！？][\"”»)）」]*$")
-MOST_PARTS = 3  # of a question whose evidence is shown beside each other
+MOST_PARTS = 3  # of a question whose evidence is shown beside each other; chosen, not measured
 
 
 class LlmReasoner:
@@ -71,10 +70,9 @@ class LlmReasoner:
         """
         self._rules = rules
         self._settings = settings
-        self._embedder = embedder
         self._verbs = verbs
         self._supported: dict[tuple[str, ...], bool] = {}  # verification asks the same again
-        self._decider = Decider(chat, settings, load_prompts(settings.llm.prompts), rewrites)
+        self._decider = Decider(chat, settings, embedder, rewrites)
 
     def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
         """Make the question stand alone, classify it and split it into parts."""
@@ -82,7 +80,7 @@ class LlmReasoner:
         def kind(alone: str) -> QuestionKind:
             return self._rules.understand(alone, []).kind
 
-        ask = understanding_of(question, history, self._decider, self._embedder, kind)
+        ask = understanding_of(question, history, self._decider, kind)
         return self._decided(ask, lambda: self._rules.understand(question, history))
 
     def _decided(self, ask: Ask[I, T], by_rules: Callable[[], T]) -> T:
@@ -106,7 +104,7 @@ class LlmReasoner:
             text, language = understanding.parts[0].search_text, understanding.language
             choice = tools_of(text, language, by_rules, offered, self._decider)
             return self._decided(choice, lambda: by_rules)
-        ask = plan_of(understanding, tools, self._decider, self._embedder)
+        ask = plan_of(understanding, tools, self._decider)
         return self._decided(ask, lambda: by_rules)
 
     def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
@@ -142,7 +140,7 @@ class LlmReasoner:
 
         if not searches(tools) or only_summarises(question):
             return by_rules()
-        ask = rewrite_of(question, evidence, tools, self._decider, self._embedder)
+        ask = rewrite_of(question, evidence, tools, self._decider)
         return self._decided(ask, by_rules)
 
     def extract(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Finding]:
@@ -182,7 +180,6 @@ class LlmReasoner:
             [part.question for part in parts],
             shown,
             self._decider,
-            self._embedder,
             lambda claim: known[claim.question_id].confidence(claim),
             tells=len(plan.questions) == 1,
         )
@@ -324,8 +321,7 @@ def _draft(plan: Plan, claims: Sequence[Claim]) -> Draft:
 
 
 SEARCH = "search"
-SHOWN = 3  # passages, whole
-ANSWERS, OFF_TOPIC = 3, 0
+SHOWN = 3  # passages, whole; chosen, not measured
 
 
 class SingleReasoner(LlmReasoner):
@@ -362,7 +358,7 @@ class SingleReasoner(LlmReasoner):
     ) -> Draft:
         """Ask once; without a reply there is no answer."""
         shown = [Excerpt(item, ((0, len(item.text)),)) for item in evidence]
-        ask = answer_of(understanding, plan.questions, shown, self._decider, self._embedder)
+        ask = answer_of(understanding, plan.questions, shown, self._decider)
         written = self._decider.decide(ask, lambda: None)
         if written is None or not written.claims:
             return Draft(claims=[], missing=[one.text for one in plan.questions])

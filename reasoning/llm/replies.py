@@ -12,10 +12,7 @@ from pydantic_core import from_json
 from core.errors import shorten
 from core.language.detect import UNDETERMINED, detect_language
 from core.language.scan import HAN
-from core.settings import Settings
 from languages.language import known_languages
-from models.embeddings import Embedder
-from reasoning.question_words import meaning
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # What an escape in JSON can still name: terminals obey some of it, and no file takes half a pair.
@@ -29,7 +26,7 @@ _LATIN = (re.compile("[A-Za-z]"), re.compile(r"(?<![\w-])[a-z]{2,}(?![\w-])"))
 _CYRILLIC = (re.compile("[А-яёіїєґ]"), re.compile(r"(?<![\w-])[а-яёіїєґ]{2,}(?![\w-])"))
 _CHINESE = (_HAN, re.compile(f"[{HAN}]{{2}}"))
 SCRIPTS = {"latin": _LATIN, "cyrillic": _CYRILLIC, "han": _CHINESE}
-WORDS = 3
+WORDS = 3  # chosen, not measured
 
 
 class Reply(BaseModel):
@@ -45,23 +42,6 @@ class Unfit(ValueError):
         """Keep the reason, which the model is shown."""
         super().__init__(reason)
         self.repairs = repairs
-
-
-def require_kept(
-    rule: str,
-    kept: float,
-    original: str,
-    proposed: str,
-    language: str,
-    settings: Settings,
-    embedder: Embedder | None,
-) -> None:
-    """Raise Unfit with the rule unless words, of which the share `kept` is, or meaning stay."""
-    least = settings.answering.drift_similarity
-    meant = None if kept >= least else meaning(original, proposed, language, embedder)
-    alike = max(kept, meant or 0.0)
-    if alike < least:
-        raise Unfit(f"{rule} (similarity {alike:.2f}, at least {least})")
 
 
 R = TypeVar("R", bound=Reply)

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from core.budget import current_ledger
 from core.settings import Settings
 from core.types import Call, Evidence, Rewrite, SubQuestion, ToolSpec
-from models.chat.types import ChatModel, ChatRequest, ModelOverflow
-from models.embeddings import Embedder
-from reasoning.llm.deciding import Ask, Decider, WholeReply
+from models.chat.types import ChatModel, ChatReply, ChatRequest, ModelOverflow
+from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.prompts import (
     as_data,
     evidence_data,
     fits,
     language_name,
-    load_prompts,
     one_line,
     tools_data,
 )
@@ -24,7 +22,7 @@ from reasoning.question_words import similarity
 from reasoning.rules.plan import RECORDS, calls_for, extended, general_tools
 
 SEARCHES = frozenset({"search", "search_vector", "search_text", RECORDS})
-MOST_TOOLS = 3
+MOST_TOOLS = 3  # chosen, not measured
 
 
 def searches(tools: Sequence[ToolSpec], *, everywhere: bool = False) -> list[ToolSpec]:
@@ -52,17 +50,11 @@ def folded(query: str) -> str:
 class ProposedSearch:
     """Compile proposed searches of one language to calls of the offered tools."""
 
-    def __init__(
-        self,
-        language: str,
-        offered: Sequence[ToolSpec],
-        decider: Decider,
-        embedder: Embedder | None,
-    ) -> None:
+    def __init__(self, language: str, offered: Sequence[ToolSpec], decider: Decider) -> None:
         self._language = language
         self._offered = {spec.name: spec for spec in offered}
+        self._decider = decider
         self._settings = decider.settings
-        self._embedder = embedder
 
     def compiled(
         self, query: str, tools: Sequence[str], original: str
@@ -80,7 +72,7 @@ class ProposedSearch:
 
     def similarity(self, original: str, query: str) -> float:
         """Return how much of the original a search text asks for, 0..1."""
-        return similarity(original, query, self._language, self._embedder)
+        return similarity(original, query, self._language, self._decider.embedder)
 
     def checked(
         self, query: str, tools: Sequence[str], original: str
@@ -101,7 +93,7 @@ class ProposedSearch:
         return query, [self._offered[name] for name in names], kept
 
 
-SNIPPETS, SNIPPET_CHARS = 3, 300
+SNIPPETS, SNIPPET_CHARS = 3, 300  # chosen, not measured
 
 
 class Rewritten(Reply):
@@ -116,7 +108,6 @@ def rewrite_of(
     evidence: Sequence[Evidence],
     tools: Sequence[ToolSpec],
     decider: Decider,
-    embedder: Embedder | None,
 ) -> Ask[Evidence, Rewrite | None]:
     """Return what to ask for another search."""
     offered = searches(tools, everywhere=True)
@@ -137,11 +128,11 @@ def rewrite_of(
         )
         return decider.request(prompt, record(**search_fields(offered)))
 
-    def read(said: str, _: Sequence[Evidence]) -> Rewrite | None:
-        reply = parsed(said, Rewritten)
+    def read(said: ChatReply, _: Sequence[Evidence]) -> Rewrite | None:
+        reply = parsed(said.text, Rewritten)
         if folded(reply.query) in {folded(query) for query in earlier}:
             raise Unfit("the query was searched before; write another one")
-        search = ProposedSearch(question.language, offered, decider, embedder)
+        search = ProposedSearch(question.language, offered, decider)
         query, calls, kept = search.compiled(reply.query, reply.tools, question.query)
         return Rewrite(
             query=query,
@@ -150,7 +141,7 @@ def rewrite_of(
             reason="the model's words",
         )
 
-    return Ask("rewrite", make, WholeReply(read), snippets)
+    return Ask("rewrite", make, ReplyReader(read), snippets)
 
 
 class LlmPassageWriter:
@@ -158,7 +149,7 @@ class LlmPassageWriter:
 
     def __init__(self, chat: ChatModel, settings: Settings) -> None:
         """Write with `chat`, by the prompts that settings name."""
-        self._decider = Decider(chat, settings, load_prompts(settings.llm.prompts))
+        self._decider = Decider(chat, settings)
 
     def write_passage(self, question: str, language: str) -> str:
         """Return a short text, "" when the model was lost before; raises ModelError."""

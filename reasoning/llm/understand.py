@@ -9,10 +9,9 @@ from core.language.analysis import analyze, content_terms, terms
 from core.language.detect import detect_language
 from core.language.scan import estimate_tokens
 from core.settings import Settings
-from core.types import AnswerKind, Intent, Part, QuestionKind, Understanding
-from models.chat.types import ChatRequest
-from models.embeddings import Embedder
-from reasoning.llm.deciding import Ask, Decider, WholeReply
+from core.types import Intent, Part, QuestionKind, Understanding
+from models.chat.types import ChatReply, ChatRequest
+from reasoning.llm.deciding import Ask, Decider, ReplyReader
 from reasoning.llm.prompts import as_data
 from reasoning.llm.replies import (
     Reply,
@@ -23,15 +22,14 @@ from reasoning.llm.replies import (
     other_language,
     parsed,
     record,
-    require_kept,
     text,
 )
 from reasoning.question_words import kept_share
 from reasoning.rules.lexicon import lexicon
 from reasoning.rules.topic import entities
-from reasoning.types import Turn
+from reasoning.types import Turn, recent
 
-QUESTION_CHARS, ANSWER_CHARS = 400, 300
+QUESTION_CHARS, ANSWER_CHARS = 400, 300  # chosen, not measured
 
 
 def condensed(history: Sequence[Turn], settings: Settings) -> list[str]:
@@ -42,12 +40,7 @@ def condensed(history: Sequence[Turn], settings: Settings) -> list[str]:
     left = settings.llm.history_tokens
     lines: list[str] = []
     answers = True
-    recent = (
-        list(history)[-settings.answering.history_turns :]
-        if settings.answering.history_turns
-        else []
-    )
-    for turn in reversed(recent):
+    for turn in reversed(recent(history, settings)):
         question = f"Q: {_cut(turn.question, QUESTION_CHARS)}"
         full = f"{question}\nA: {_cut(turn.answer, ANSWER_CHARS)}"
         answers = answers and estimate_tokens(full) <= left
@@ -67,7 +60,7 @@ def _cut(text: str, limit: int) -> str:
 WANTS = ["text", "person", "date", "number", "place", "yesno"]
 # How sure a kind is that the rules agree with, and one that they contradict: models are surer of
 # themselves than they are right, so their own word on it is not asked for.
-AGREED, CONTRADICTED = 0.9, 0.5
+AGREED, CONTRADICTED = 0.9, 0.5  # chosen, not measured
 KINDS, INTENTS = ["plain", "multi"], ["fact", "recommend"]
 
 
@@ -99,7 +92,6 @@ def understanding_of(
     question: str,
     history: Sequence[Turn],
     decider: Decider,
-    embedder: Embedder | None,
     kind_by_rules: Callable[[str], QuestionKind],
 ) -> Ask[str, Understanding]:
     """Return what to ask about a question and the turns before it."""
@@ -113,87 +105,63 @@ def understanding_of(
         )
         return decider.request(prompt, schema(decider.settings.answering.max_sub_questions))
 
-    def read(said: str, turns: Sequence[str]) -> Understanding:
-        reply = parsed(said, Understood)
-        faithful = _Faithful(question, "\n".join(turns), decider, embedder)
-        return _understanding(reply, faithful, kind_by_rules)
+    def read(said: ChatReply, turns: Sequence[str]) -> Understanding:
+        reply = parsed(said.text, Understood)
+        alone = " ".join(reply.standalone.split())
+        asked = [(" ".join(part.text.split()), part.wants) for part in reply.parts]
+        parts = [part for part, _ in asked]
+        _require_faithful(alone, parts, question, "\n".join(turns), decider)
+        if len(asked) == 1 or reply.intent == "recommend":
+            asked = [(alone, asked[0][1])]
+        nested = len(asked) == 1 and reply.kind == "multi" and reply.intent != "recommend"
+        kind: QuestionKind = "multi" if nested or len(asked) > 1 else "plain"
+        seen = f"{len(asked)} {'parts' if len(asked) > 1 else 'part'}"
+        language = detect_language(question)
+        return Understanding(
+            question=alone,
+            kind=kind,
+            confidence=AGREED if kind == kind_by_rules(alone) else CONTRADICTED,
+            reason=f"the model sees {seen}{' with several steps' if nested else ''}",
+            language=language,
+            intent=reply.intent,
+            entities=entities(alone, lexicon(language)),
+            required_fields=[wanted for _, wanted in asked],
+            parts=[Part(text=part) for part, _ in asked],
+        )
 
     turns = condensed(history, decider.settings)
-    return Ask("understand", make, WholeReply(read), turns)
+    return Ask("understand", make, ReplyReader(read), turns)
 
 
-def _understanding(
-    reply: Understood, faithful: _Faithful, kind_by_rules: Callable[[str], QuestionKind]
-) -> Understanding:
-    language = faithful.language
-    alone = " ".join(reply.standalone.split())
-    faithful.check_alone(alone)
-    asked = [(" ".join(part.text.split()), part.wants) for part in reply.parts]
-    faithful.check_parts(alone, [part for part, _ in asked])
-    if len(asked) == 1 or reply.intent == "recommend":
-        asked = [(alone, asked[0][1])]
-    wants: list[AnswerKind] = [wanted for _, wanted in asked]
-    nested = len(asked) == 1 and reply.kind == "multi" and reply.intent != "recommend"
-    kind: QuestionKind = "multi" if nested or len(asked) > 1 else "plain"
-    seen = f"{len(asked)} {'parts' if len(asked) > 1 else 'part'}"
-    return Understanding(
-        question=alone,
-        kind=kind,
-        confidence=AGREED if kind == kind_by_rules(alone) else CONTRADICTED,
-        reason=f"the model sees {seen}{' with several steps' if nested else ''}",
-        language=language,
-        intent=reply.intent,
-        entities=entities(alone, lexicon(language)),
-        required_fields=wants,
-        parts=[Part(text=part) for part, _ in asked],
-    )
+def _require_faithful(
+    alone: str, parts: Sequence[str], question: str, said: str, decider: Decider
+) -> None:
+    """Raise Unfit unless a reply still asks what was asked; `said` is what its history says."""
+    limits, language = decider.settings.answering, detect_language(question)
+    typed = set(terms(question, language))
+    added = set(terms(said, language)) - typed
 
-
-class _Faithful:
-    """Check that a reply still asks what was asked."""
-
-    def __init__(
-        self, question: str, said: str, decider: Decider, embedder: Embedder | None
-    ) -> None:
-        self.language = detect_language(question)
-        self._question = question
-        self._said = said
-        self._embedder = embedder
-        self._settings = decider.settings
-        self._asked = set(terms(question, self.language))
-        self._known = self._asked | set(terms(said, self.language))
-
-    def check_alone(self, alone: str) -> None:
-        """Raise Unfit when the stand-alone question is another question."""
-        if not alone or len(alone) > self._settings.answering.max_question_chars:
-            raise Unfit("standalone must hold one question")
-        other = other_language(alone, self.language)
-        if other and not other_language(self._question, self.language):
-            raise Unfit("standalone must be in the language of the question")
-        self._require("standalone must keep the words of the question", self._question, alone)
-        words = content_terms(alone, self.language)
-        known = sum(1 for word in words if word in self._known) / max(1, len(words))
-        if known < self._settings.answering.drift_similarity:
-            raise Unfit("standalone may add only words of the history")
-
-    def check_parts(self, alone: str, parts: Sequence[str]) -> None:
-        """Raise Unfit when the parts do not ask what the stand-alone question asks."""
-        limit = self._settings.answering.max_sub_questions
-        if not 1 <= len(parts) <= limit or not all(parts):
-            raise Unfit(f"parts must hold 1 to {limit} questions")
-        if len(set(parts)) < len(parts):
-            raise Unfit("no two parts may ask the same")
-        for part in parts:
-            self._require(f"the part '{part}' asks something else", part, alone)
-        self._require("the parts together must ask the whole question", alone, " ".join(parts))
-
-    def _require(self, rule: str, original: str, proposed: str) -> None:
+    def require(rule: str, original: str, proposed: str) -> None:
         """Compare by words kept, or by meaning where the words that history adds are left out."""
-        kept, own = kept_share(original, proposed, self.language), self._own(proposed)
-        require_kept(rule, kept, original, own, self.language, self._settings, self._embedder)
+        kept, own = kept_share(original, proposed, language), proposed
+        if added:
+            words = (t for t in analyze(proposed, language) if t.term not in added)
+            own = " ".join(proposed[t.start : t.end] for t in words)
+        decider.require_kept(rule, kept, original, own, language)
 
-    def _own(self, written: str) -> str:
-        """Return a text without the words that only the history has."""
-        added = self._known - self._asked
-        kept = [t for t in analyze(written, self.language) if t.term not in added]
-        return " ".join(written[t.start : t.end] for t in kept) if added else written
+    if not alone or len(alone) > limits.max_question_chars:
+        raise Unfit("standalone must hold one question")
+    if other_language(alone, language) and not other_language(question, language):
+        raise Unfit("standalone must be in the language of the question")
+    require("standalone must keep the words of the question", question, alone)
+    words = content_terms(alone, language)
+    known = sum(1 for word in words if word in typed | added) / max(1, len(words))
+    if known < limits.drift_similarity:
+        raise Unfit("standalone may add only words of the history")
+    if not 1 <= len(parts) <= limits.max_sub_questions or not all(parts):
+        raise Unfit(f"parts must hold 1 to {limits.max_sub_questions} questions")
+    if len(set(parts)) < len(parts):
+        raise Unfit("no two parts may ask the same")
+    for part in parts:
+        require(f"the part '{part}' asks something else", part, alone)
+    require("the parts together must ask the whole question", alone, " ".join(parts))

@@ -28,6 +28,7 @@ from core.settings import Settings
 from core.types import Plan, SubQuestion
 from reasoning.planning.slots import escaped, filled, producers, uses
 
+# Chosen, not measured:
 THRESHOLD = 0.1  # hits of an entity hop below this cross-encoder score are dropped
 
 WHOLE = "h0"  # what a search for the whole question writes

@@ -20,7 +20,7 @@ from reasoning.planning.compiler import compiled
 from reasoning.planning.rules import HINT, OPERATION_RULES, RULES
 from reasoning.planning.slots import Facts, Rule, problems, told
 
-FILE_DEPTH = 16  # how deep lists and objects of a plan file may be nested
+FILE_DEPTH = 16  # how deep lists and objects of a plan file may be nested; chosen, not measured
 
 MOST_DIGITS = 18
 # A string that never ends is taken to the end of the text, so that no text is scanned twice.
@@ -40,15 +40,15 @@ class Located(dict[str, Any]):
 class LineError(CallerError):
     """Report what is wrong on one line of a file."""
 
-    def __init__(self, line: int, rule: str, hint: str = "") -> None:
+    def __init__(self, line: int, rule: str) -> None:
         """Begin with the line."""
-        super().__init__(f"line {line}: {rule}", hint=hint)
+        super().__init__(f"line {line}: {rule}")
         self.line = line
 
 
-def read_json(text: str, depth: int) -> Any:  # noqa: ANN401 - whatever the text holds
-    """Parse JSON nested at most `depth` deep; objects are Located. Raises LineError."""
-    lines = iter(_lines_of_objects(text, depth))
+def read_json(text: str) -> Any:  # noqa: ANN401 - whatever the text holds
+    """Parse JSON nested at most FILE_DEPTH deep; objects are Located. Raises LineError."""
+    lines = iter(_lines_of_objects(text))
 
     def located(pairs: list[tuple[str, Any]]) -> Located:
         found = Located()
@@ -67,7 +67,7 @@ def read_json(text: str, depth: int) -> Any:  # noqa: ANN401 - whatever the text
         raise LineError(error.lineno, rule) from None
 
 
-def _lines_of_objects(text: str, depth: int) -> list[int]:
+def _lines_of_objects(text: str) -> list[int]:
     """Return the lines on which objects begin, in the order in which they end.
 
     Raises LineError where the text is nested too deep or a number is none that can be kept.
@@ -80,8 +80,8 @@ def _lines_of_objects(text: str, depth: int) -> list[int]:
         kind, said, counted = token.lastgroup, token.group(), token.start()
         if kind == "begins":
             begun.append(line)
-            if len(begun) > depth:
-                rule = f"lists and objects are nested at most {depth} deep"
+            if len(begun) > FILE_DEPTH:
+                rule = f"lists and objects are nested at most {FILE_DEPTH} deep"
                 raise LineError(line, rule)
         elif kind == "ends" and begun:
             start = begun.pop()
@@ -95,7 +95,7 @@ def _lines_of_objects(text: str, depth: int) -> list[int]:
     return ended
 
 
-FILE_KB = 256  # of the largest plan file that is read
+FILE_KB = 256  # of the largest plan file that is read; chosen, not measured
 
 READ = ("questions", "operations", "merge", "synth_from")
 # What `carrel plan --json` and the result of a run say beside the plan itself: how it was made and
@@ -127,11 +127,11 @@ def load_plan(path: Path, settings: Settings, tools: Tools) -> PlanFile:
 
     `tools` is asked only for a plan that names tools and keeps all other rules.
     """
-    text = _text(path, FILE_KB * KIB)
+    text = _text(path)
     try:
         return read_plan(text, settings, tools)
     except LineError as error:
-        raise CallerError(f"{path.name}: {error.rule}", hint=error.hint or HINT) from None
+        raise CallerError(f"{path.name}: {error.rule}", hint=HINT) from None
 
 
 def read_plan(text: str, settings: Settings, tools: Tools) -> PlanFile:
@@ -144,7 +144,11 @@ def read_plan(text: str, settings: Settings, tools: Tools) -> PlanFile:
     facts = Facts(plan, settings)
     _check(RULES, facts, lines, found.line)
     if steps is None:
-        merge, synth_from = _merge(found), _synth_from(found, plan)
+        merge: Merge = found.get("merge", "union")
+        if merge not in get_args(Merge):
+            rule = f"merge is union or intersect, not {shorten(merge, 40)}"
+            raise LineError(found.line, rule)
+        synth_from = _synth_from(found, plan)
         facts = facts._replace(operations=compiled(plan, settings, merge, synth_from))
     else:
         facts = facts._replace(operations=[_operation(entry) for entry in steps])
@@ -169,7 +173,7 @@ def _check(
 def _object(text: str) -> Located:
     if not text.strip():
         raise LineError(1, "the plan is empty")
-    found = read_json(text, FILE_DEPTH)
+    found = read_json(text)
     if not isinstance(found, Located):
         raise LineError(1, 'a plan is an object: {"questions": […]}')
     unknown = [name for name in found if name not in (*READ, *REMARKS)]
@@ -182,21 +186,21 @@ def _object(text: str) -> Located:
     return found
 
 
-def _text(path: Path, most: int) -> str:
+def _text(path: Path) -> str:
     if path.is_dir():
         raise CallerError("a plan is a file, this is a folder", value=str(path))
     try:
         with path.open("rb") as file:
-            data = file.read(most + 1)
+            data = file.read(FILE_KB * KIB + 1)
     except OSError as error:
         raise CallerError(
             f"the plan file cannot be read ({error.strerror})",
             value=str(path),
             hint="name a JSON file; `carrel plan QUESTION --json` writes one",
         ) from None
-    if len(data) > most:
+    if len(data) > FILE_KB * KIB:
         raise CallerError(
-            f"a plan file has at most {most // KIB} KiB",
+            f"a plan file has at most {FILE_KB} KiB",
             value=str(path),
             hint="a plan is a few questions; documents are ingested",
         )
@@ -235,13 +239,6 @@ def _operation(entry: Located) -> AnyOperation:
         return operation_adapter.validate_python(entry, strict=True)
     except ValidationError as error:
         raise LineError(entry.line, f"operation: {_schema_error(error)}") from None
-
-
-def _merge(found: Located) -> Merge:
-    merge: Merge = found.get("merge", "union")
-    if merge not in get_args(Merge):
-        raise LineError(found.line, f"merge is union or intersect, not {shorten(merge, 40)}")
-    return merge
 
 
 def _synth_from(found: Located, plan: Plan) -> list[str]:

@@ -1,4 +1,4 @@
-"""The rules that a plan, and the operations it compiles to, must keep."""
+"""The rules that a plan and its operations must keep; a proposed plan is taken only so."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from core.operations import (
     Synthesize,
 )
 from core.settings import Settings
-from core.types import Plan, ToolSpec
+from core.types import Part, Plan, SubQuestion, ToolSpec, Understanding
 from reasoning.planning.slots import (
     SLOT_NAME,
     BrokenRule,
@@ -25,6 +25,8 @@ from reasoning.planning.slots import (
     Found,
     Rule,
     ancestors,
+    escaped,
+    literal,
     problems,
     producers,
     shown,
@@ -32,6 +34,7 @@ from reasoning.planning.slots import (
     told,
     uses,
 )
+from reasoning.types import Reasoner
 
 
 def question_count(facts: Facts) -> Found:
@@ -162,6 +165,53 @@ def checked(plan: Plan, settings: Settings, tools: Sequence[ToolSpec] | None = N
     if problem is not None:
         raise CallerError(told(problem), hint=HINT)
     return plan
+
+
+def proposed_plan(
+    reasoner: Reasoner, understanding: Understanding, tools: Sequence[ToolSpec], settings: Settings
+) -> tuple[Plan, list[str]]:
+    """Return a valid plan and what a reader should know of it.
+
+    A plan that breaks a rule is never used in part: the whole question becomes its only step. When
+    that is not valid either, it names no tools, and the run chooses them.
+    """
+    plan = _read(reasoner.plan(understanding, tools))
+    plan = plan.model_copy(update={"whole": understanding.question})
+    problem = first_problem(plan, settings, tools)
+    if problem is None:
+        return plan, []
+    note = f"the question is one step, since its plan was not valid: {told(problem)}"
+    part = one_part(understanding)
+    whole = _read(reasoner.plan(part, tools))
+    if first_problem(whole, settings, tools) is None and len(whole.questions) == 1:
+        return whole, [note]
+    text = escaped(understanding.question)
+    bare = SubQuestion(
+        id="q1",
+        text=text,
+        query=text,
+        language=understanding.language,
+        wants=part.required_fields[0],
+    )
+    return checked(Plan(questions=[bare]), settings, tools), [note]
+
+
+def one_part(understanding: Understanding) -> Understanding:
+    """Return the same question as one part."""
+    wants = understanding.required_fields[:1] or ["text"]
+    update = {
+        "kind": "plain",
+        "confidence": 1.0,
+        "parts": [Part(text=understanding.question)],
+        "required_fields": wants,
+    }
+    return understanding.model_copy(update=update)
+
+
+def _read(plan: Plan) -> Plan:
+    """Without any slot a brace is what the person who asks has typed."""
+    finds_slots = any(question.slot is not None for question in plan.questions)
+    return plan if finds_slots else literal(plan)
 
 
 def operation_count(facts: Facts) -> Found:

@@ -10,6 +10,8 @@ from core.types import AnswerKind
 from languages.language import Language, find_language
 
 KINDS: tuple[AnswerKind, ...] = ("person", "date", "place", "number")
+# The lists of words that steer a question but name nothing it is about.
+STEERING = ("recommend", "recent", "filler")
 
 
 class Lexicon(Cues):
@@ -42,15 +44,16 @@ class Lexicon(Cues):
         pattern = self._pattern(name)
         return None if pattern is None else pattern.search(text)
 
-    def remove(self, name: str, text: str) -> str:
-        """Take the words of a list out of a text."""
-        pattern = self._pattern(name)
-        return text if pattern is None else pattern.sub(" ", text)
+    def remove(self, text: str, *names: str) -> str:
+        """Take the words of some lists out of a text, one list after the other."""
+        for pattern in filter(None, map(self._pattern, names)):
+            text = pattern.sub(" ", text)
+        return text
 
-    def count(self, name: str, text: str) -> int:
-        """Return how often words of a list stand in a text."""
+    def all_of(self, name: str, text: str) -> list[re.Match[str]]:
+        """Find every word of a list in a text."""
         pattern = self._pattern(name)
-        return 0 if pattern is None else len(pattern.findall(text))
+        return [] if pattern is None else [*pattern.finditer(text)]
 
     def starts(self, name: str, text: str) -> bool:
         """Tell whether a text begins with a word of a list."""
@@ -79,15 +82,12 @@ class Lexicon(Cues):
             before = text[: min(found)[0]]
             joins = self.asks_yes_or_no(before) and not self.found("telling", before)
             return "yesno" if joins else min(found)[1]
-        if self.asks_yes_or_no(text):
-            return "yesno"
-        return "text"
+        return "yesno" if self.asks_yes_or_no(text) else "text"
 
     def names_something(self, text: str) -> bool:
         """Tell whether a clause has more than words that ask; "and when" has not."""
-        for name in ("question", "auxiliary", "joiner"):
-            text = self.remove(name, text)
-        return any(character.isalnum() for character in text)
+        bare = self.remove(text, "question", "auxiliary", "joiner")
+        return any(character.isalnum() for character in bare)
 
     def asks_yes_or_no(self, text: str) -> bool:
         """Tell whether a clause can be answered by yes or no."""
@@ -96,9 +96,7 @@ class Lexicon(Cues):
 
     def is_question(self, text: str) -> bool:
         """Tell whether a clause asks something by itself."""
-        if self.search("question", text):
-            return True
-        return self.asks_yes_or_no(text)
+        return self.found("question", text) or self.asks_yes_or_no(text)
 
 
 @lru_cache(maxsize=8)

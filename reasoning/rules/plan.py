@@ -11,19 +11,18 @@ from typing import Any
 from core.language.analysis import content_terms
 from core.settings import Settings
 from core.types import Call, Part, Plan, Rewrite, SubQuestion, ToolSpec, Understanding
-from models.embeddings import Embedder
+from models.embeddings import Embedder, serves
 from reasoning.planning.slots import filled, slots_in
 from reasoning.question_words import similarity
 from reasoning.rules.answering.summaries import SUMMARISE
-from reasoning.rules.answering.wanted import steering_removed
-from reasoning.rules.lexicon import lexicon
+from reasoning.rules.lexicon import STEERING, lexicon
 from reasoning.rules.records.schema import schema_of
 
 GENERAL_SEARCH = ("search",)
 RECORDS = "query_records"
 # A tool whose score reaches this share of the best one is called as well.
-CLOSE = 0.85
-NOT_FOR_SHARE = 0.5
+CLOSE = 0.85  # chosen, not measured
+NOT_FOR_SHARE = 0.5  # chosen, not measured
 
 
 def plan(
@@ -136,7 +135,7 @@ def word_score(text: str, language: str, spec: ToolSpec, tools: Sequence[ToolSpe
 
 def meaning_score(text: str, language: str, spec: ToolSpec, embedder: Embedder | None) -> float:
     """Return how near a text is to the spec's purpose or examples, 0..1; 0 if unserved."""
-    if embedder is None or (embedder.languages is not None and language not in embedder.languages):
+    if not serves(embedder, language):
         return 0.0
     cosines = embedder.embed_documents([spec.purpose, *spec.examples]) @ embedder.embed_query(text)
     return min(1.0, embedder.similarity(float(max(cosines)), language))
@@ -189,10 +188,8 @@ def rewrite(
 def _core(question: SubQuestion) -> str:
     """Return the words of a question that name something, as written."""
     words = lexicon(question.language)
-    text = steering_removed(question.query, words)
-    for name in ("question", "auxiliary", "pronoun"):
-        text = words.remove(name, text)
-    kept = " ".join(text.split())
+    bare = words.remove(question.query, *STEERING, "question", "auxiliary", "pronoun")
+    kept = " ".join(bare.split())
     return kept if content_terms(kept, question.language) else question.query
 
 

@@ -20,16 +20,11 @@ from core.types import (
     ToolSpec,
     Understanding,
 )
-from models.embeddings import Embedder
+from models.embeddings import Embedder, serves
 from reasoning.rules import grade, plan, understand
 from reasoning.rules import plan as rewrite
 from reasoning.rules.answering import answer
-from reasoning.rules.answering.relevance import (
-    Relevance,
-    Sentence,
-    SentenceVectors,
-    evidence_languages,
-)
+from reasoning.rules.answering.relevance import Relevance, Sentence, SentenceVectors
 from reasoning.rules.answering.summaries import (
     only_summarises,
     summary_claims,
@@ -37,7 +32,7 @@ from reasoning.rules.answering.summaries import (
 )
 from reasoning.rules.records.answers import record_claims, record_grades, with_records
 from reasoning.rules.values import extract
-from reasoning.types import Turn
+from reasoning.types import Turn, recent
 
 
 class RulesReasoner:
@@ -63,10 +58,9 @@ class RulesReasoner:
 
     def understand(self, question: str, history: Sequence[Turn]) -> Understanding:
         """Make the question stand alone, classify it and split it into parts."""
-        turns = list(history)[-self._settings.answering.history_turns :] if history else []
         return understand.understand(
             question,
-            turns,
+            recent(history, self._settings),
             self._settings.answering.max_sub_questions,
             self._settings.plan.in_degree,
         )
@@ -74,11 +68,9 @@ class RulesReasoner:
     def plan(self, understanding: Understanding, tools: Sequence[ToolSpec]) -> Plan:
         """Give each part its search text and its tools, chosen by their specs."""
         made = plan.plan(understanding, tools, self._embedder)
-        spoken = self._embedder.languages if self._embedder else frozenset()
-        served = spoken is None or understanding.language in spoken
-        made = with_records(
-            made, understanding, tools, self._settings.answering.list_items * served
-        )
+        served = serves(self._embedder, understanding.language)
+        listed = self._settings.answering.list_items * served
+        made = with_records(made, understanding, tools, listed)
         return with_summary(made, understanding, tools)
 
     def grade(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Grade]:
@@ -89,7 +81,7 @@ class RulesReasoner:
         # Where only a summary is asked for, titles like the one asked for answer nothing.
         if only_summarises(question) or (graded and not rest):
             return graded
-        wanted = self._relevance.wanted(question, evidence_languages(rest))
+        wanted = self._relevance.wanted(question, rest)
         settings = self._settings.for_hop() if question.in_chain else self._settings
         return [*graded, *grade.grade(self._relevance, wanted, rest, settings)]
 
@@ -97,7 +89,7 @@ class RulesReasoner:
         self, question: SubQuestion, evidence: Sequence[Evidence], grades: Sequence[Grade]
     ) -> list[Grade]:
         """Hold what somebody else has graded to the checks that bind every grade."""
-        wanted = self._relevance.wanted(question, evidence_languages(evidence))
+        wanted = self._relevance.wanted(question, evidence)
         return grade.bound(self._relevance, wanted, evidence, grades)
 
     def rewrite(
@@ -126,7 +118,7 @@ class RulesReasoner:
 
     def ranked(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Sentence]:
         """Return the sentences of evidence, the likeliest answer first."""
-        return answer.ranked_sentences(question, evidence, self._relevance) if evidence else []
+        return self._relevance.ranked(question, evidence)
 
     def answer(
         self, understanding: Understanding, plan: Plan, evidence: Sequence[Evidence]

@@ -12,7 +12,7 @@ from reasoning.rules.lexicon import Lexicon
 WORD = re.compile(r"[^\W_][\w'’.+#/-]*[^\W_]|[^\W_]", re.UNICODE)
 QUOTED = re.compile(r"[\"“«„‘「『《]([^\"”»“’」』》]{2,60})[\"”»“’」』》]")
 YEAR = re.compile(r"\b(?:1\d{3}|20\d{2})\b")
-ELLIPTICAL_TERMS = 2
+ELLIPTICAL_TERMS = 2  # chosen, not measured
 
 
 def entities(text: str, words: Lexicon) -> list[str]:
@@ -31,8 +31,6 @@ def topic(text: str, words: Lexicon) -> str:
     an entity wins, else the last run (in Chinese the first).
     """
     runs = content_runs(text, words)
-    if not words.known.spaced:
-        runs.reverse()  # "A 的 B" is the B of A: what it is about comes first
     names = [name.casefold() for name in entities(text, words)]
     named = [run for run in runs if any(name in run.casefold() for name in names)]
     if named:
@@ -42,17 +40,17 @@ def topic(text: str, words: Lexicon) -> str:
 
 def focus(text: str, words: Lexicon) -> str:
     """Return the first thing a question names, such as "salary" in "what is the salary of …"."""
-    runs = content_runs(text, words)
-    if not words.known.spaced:
-        runs.reverse()
-    return runs[0] if runs else ""
+    return next(iter(content_runs(text, words)), "")
 
 
 def content_runs(text: str, words: Lexicon) -> list[str]:
-    """Return the runs of content words of a text, as written."""
+    """Return the runs of content words of a text, as written.
+
+    In Chinese the first comes last, as "A 的 B" is the B of A: what a text is about comes first.
+    """
     stripped = text
     for name in ("question", "auxiliary", "filler", "recent", "pronoun"):
-        stripped = words.remove(name, stripped.replace("|", " ")).replace("  ", " | ")
+        stripped = words.remove(stripped.replace("|", " "), name).replace("  ", " | ")
     common = stopwords(words.language)
     runs: list[str] = []
     start: int | None = None
@@ -72,7 +70,8 @@ def content_runs(text: str, words: Lexicon) -> list[str]:
             end = max(end, token.end)
     if start is not None:
         runs.append(stripped[start:end].strip())
-    return [" ".join(run.split()) for run in runs if run.strip()]
+    found = [" ".join(run.split()) for run in runs if run.strip()]
+    return found if words.known.spaced else found[::-1]
 
 
 def is_elliptical(text: str, words: Lexicon) -> bool:
@@ -81,6 +80,6 @@ def is_elliptical(text: str, words: Lexicon) -> bool:
         return True
     if entities(text, words):
         return False
-    stripped = words.remove("filler", words.remove("recent", text))
+    stripped = words.remove(text, "recent", "filler")
     short = len(set(content_terms(stripped, words.language))) <= ELLIPTICAL_TERMS
     return short or words.search("pronoun", text) is not None

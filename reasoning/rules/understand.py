@@ -117,11 +117,11 @@ def _merge(parts: list[str], words: Lexicon) -> list[str]:
 
 
 # Parts that wait for each other were found by clear words; parts side by side less so.
-CHAINED, BESIDE = 0.9, 0.8
+CHAINED, BESIDE = 0.9, 0.8  # chosen, not measured
 # What each sign of a hidden second question takes from the confidence that a question is plain.
-NAME, MOST_NAMES = 0.15, 3
-MARKER, SAME, LONG = 0.2, 0.3, 0.15
-LONG_WORDS = 12
+NAME, MOST_NAMES = 0.15, 3  # chosen, not measured
+MARKER, SAME, LONG = 0.2, 0.3, 0.15  # chosen, not measured
+LONG_WORDS = 12  # chosen, not measured
 
 
 def kind_confidence(question: str, parts: Sequence[Part], lists: Lexicon) -> float:
@@ -145,6 +145,8 @@ def kind_confidence(question: str, parts: Sequence[Part], lists: Lexicon) -> flo
 
 
 Wanted = list[AnswerKind]
+# Steps, the topic that they leave out, and how many groups there are up to the one they wait for.
+Group = tuple[Sequence[DecompositionStep], str, int]
 
 
 def understand(
@@ -165,12 +167,13 @@ def understand(
     steps = [] if intent == "recommend" else _together(question, clauses, words, max_parts)
     subject = _earlier_topic(history)
     if steps and _narrow(steps, max_deps) and not (subject and is_elliptical(question, words)):
-        parts, wants = _from_steps([steps], words)
+        parts, wants = _from_steps([(steps, "", 0)], words)
     else:
         parts, wants = _from_clauses(clauses, words, subject, max_parts, max_deps)
     multi = len(parts) > 1
+    left_out = f" ({parts[0].about})" if parts[0].about and not multi else ""
     return Understanding(
-        question=_stand_alone(question, parts),
+        question=f"{question.strip()}{left_out}",
         kind="multi" if multi else "plain",
         confidence=kind_confidence(question, parts, words),
         reason=_reason(parts),
@@ -211,50 +214,37 @@ def _from_clauses(
     clauses: Sequence[str], words: Lexicon, subject: str, max_parts: int, max_deps: int | None
 ) -> tuple[list[Part], Wanted]:
     """Return the parts of clauses that stand beside each other, each taken apart if it can be."""
-    groups: list[list[DecompositionStep]] = []
-    topics: list[str] = []
-    leads: list[int] = []
+    groups: list[Group] = []
     taken: set[str] = set()
     room = max_parts - len(clauses)
     for clause in clauses:
         left_out = bool(subject) and is_elliptical(clause, words)
-        topics.append(subject if left_out else "")
         # "what are their websites" waits for those of whom it is, unless the question names them.
         refers = left_out and words.found("theirs", clause) and not entities(subject, words)
-        leads.append(len(leads) if refers and leads else 0)
         several = len(clauses) > 1 and not left_out
         steps = decompose(clause, words, room + 1, taken) if several else []
         if not _narrow(steps, max_deps):
             steps = []
         room -= max(0, len(steps) - 1)
-        groups.append(steps or [DecompositionStep(escaped(clause))])
+        steps = steps or [DecompositionStep(escaped(clause))]
+        groups.append((steps, subject if left_out else "", len(groups) if refers else 0))
         if not left_out:
             subject = topic(clause, words) or subject
-    return _from_steps(groups, words, topics, leads)
+    return _from_steps(groups, words)
 
 
 def _narrow(steps: Sequence[DecompositionStep], max_deps: int | None) -> bool:
     return max_deps is None or all(len(slots_in(step.text)) <= max_deps for step in steps)
 
 
-def _from_steps(
-    groups: Sequence[Sequence[DecompositionStep]],
-    words: Lexicon,
-    topics: Sequence[str] = (),
-    leads: Sequence[int] = (),
-) -> tuple[list[Part], Wanted]:
-    """Return the parts of groups of steps; braces stay doubled where any step finds a slot.
-
-    `leads` counts the groups up to the one that a group waits for, 0 where it waits for none.
-    """
-    slotted = any(step.slot for group in groups for step in group)
+def _from_steps(groups: Sequence[Group], words: Lexicon) -> tuple[list[Part], Wanted]:
+    """Return the parts of groups of steps; braces stay doubled where any step finds a slot."""
+    slotted = any(step.slot for group, _, _ in groups for step in group)
     parts: list[Part] = []
     wants: Wanted = []
-    for place, group in enumerate(groups):
-        about = topics[place] if place < len(topics) else ""
+    for group, about, led in groups:
         found: dict[str, int] = {}
-        led = leads[place] if place < len(leads) else 0
-        before = sum(len(one) for one in groups[:led])
+        before = sum(len(one) for one, _, _ in groups[:led])
         for step in group:
             named = {found[name] for name in slots_in(step.text) if name in found}
             deps = sorted(named or ({before} if led else set()))
@@ -273,12 +263,6 @@ def _intent(question: str, words: Lexicon) -> Intent:
         return "recommend"
     asks = words.is_question(question)
     return "recommend" if words.search("audience", question) and not asks else "fact"
-
-
-def _stand_alone(question: str, parts: Sequence[Part]) -> str:
-    if len(parts) == 1 and parts[0].about:
-        return f"{question.strip()} ({parts[0].about})"
-    return question.strip()
 
 
 def _earlier_topic(history: Sequence[Turn]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
@@ -22,13 +21,12 @@ from core.types import Answer
 from graph import build as routes
 from graph.build import (
     MAX_DRAFTS,
-    after_plan,
-    after_rewrite,
     after_stop_condition,
     after_understand,
     after_verify,
+    sent,
 )
-from graph.state import Outcome, Path, State
+from graph.state import Outcome, Path
 
 ONE = [Retrieve(out="h1", question="q1", query="beds", top_k=5)]
 TWO = [*ONE, Retrieve(out="h2", question="q2", query="wards", top_k=5)]
@@ -39,12 +37,11 @@ def test_after_understand(path: Path, target: str) -> None:
     assert after_understand({"path": path, "operations": [*ONE], "wave": ["h1"]}) == target
 
 
-@pytest.mark.parametrize("route", [after_plan, after_rewrite])
-def test_operations_of_a_wave_are_sent_side_by_side(route: Callable[[State], object]) -> None:
-    assert route({"operations": [*TWO], "wave": ["h2"]}) == "retrieve"
-    sent = route({"operations": [*TWO], "wave": ["h1", "h2"], "started": 3.0})
-    assert isinstance(sent, list)
-    assert [(one.node, one.arg["operation"].out, one.arg["started"]) for one in sent] == [
+def test_operations_of_a_wave_are_sent_side_by_side() -> None:
+    assert sent({"operations": [*TWO], "wave": ["h2"]}) == "retrieve"
+    several = sent({"operations": [*TWO], "wave": ["h1", "h2"], "started": 3.0})
+    assert isinstance(several, list)
+    assert [(one.node, one.arg["operation"].out, one.arg["started"]) for one in several] == [
         ("retrieve", "h1", 3.0),
         ("retrieve", "h2", 3.0),
     ]
@@ -71,7 +68,7 @@ def test_operations_of_a_wave_are_sent_side_by_side(route: Callable[[State], obj
     ],
 )
 def test_every_operation_has_its_node(operation: AnyOperation, node: str) -> None:
-    assert after_plan({"operations": [operation], "wave": ["x"]}) == node
+    assert sent({"operations": [operation], "wave": ["x"]}) == node
 
 
 OUTCOMES = {
@@ -104,7 +101,7 @@ def test_after_verify(state, target: str) -> None:
     assert after_verify(state) == target
 
 
-ROUTES = (after_understand, after_plan, after_rewrite, after_stop_condition, after_verify)
+ROUTES = (after_understand, sent, after_stop_condition, after_verify)
 
 
 @pytest.mark.parametrize("route", ROUTES)

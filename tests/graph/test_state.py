@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.budget import Usage
 from core.types import Evidence
-from graph.state import InputState, OutputState, add_usage, merge_evidence, state_keys
+from graph.state import InputState, OutputState, merge_evidence, state_keys
 
 
 def found(chunk: str, score: float, **grades: int) -> Evidence:
@@ -65,8 +65,7 @@ def test_merging_loses_nothing_and_happens_once(
 
 
 def test_usage_adds_up_from_nothing() -> None:
-    assert add_usage(None, Usage(steps=1, ms=5)) == Usage(steps=1, ms=5)
-    assert add_usage(Usage(steps=1, ms=5), Usage(steps=2, ms=3)) == Usage(steps=3, ms=5)
+    assert Usage(steps=1, ms=5).plus(Usage(steps=2, ms=3)) == Usage(steps=3, ms=5)
 
 
 def test_what_goes_in_and_out_is_part_of_the_state() -> None:

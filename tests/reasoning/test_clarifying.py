@@ -163,14 +163,14 @@ def test_it_asks_in_the_language_of_the_question(question: str, language: str) -
 
 @given(st.text(max_size=300))
 def test_an_option_is_one_short_line(title: str) -> None:
-    shown = plain_text(title, 80)
+    shown = plain_text(title)
     assert len(shown) <= 80 and shown.isprintable()
     assert shown == shown.strip()
 
 
 def test_an_option_has_no_tags() -> None:
-    assert plain_text('Fees<script src="x">\nand\x00 <b>refunds</b>', 80) == "Fees and? refunds"
-    assert plain_text("if a < b and c > d", 80) == "if a < b and c > d"
+    assert plain_text('Fees<script src="x">\nand\x00 <b>refunds</b>') == "Fees and? refunds"
+    assert plain_text("if a < b and c > d") == "if a < b and c > d"
 
 
 def test_a_reply_may_be_the_number_of_an_option() -> None:

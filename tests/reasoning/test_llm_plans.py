@@ -16,7 +16,7 @@ from core.settings import Settings
 from core.types import Part, Understanding
 from models.chat.types import ModelReplyError
 from reasoning.planning.compiler import compiled, render_operation
-from reasoning.planning.proposing import proposed_plan
+from reasoning.planning.rules import proposed_plan
 from reasoning.planning.slots import filled
 
 ARGUMENTS = {"properties": {"query": {"type": "string"}, "language": {"type": "string"}}}

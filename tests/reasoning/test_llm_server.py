@@ -22,7 +22,6 @@ from models.chat.openai_chat import server_chat
 from models.chat.types import Capabilities
 from reasoning.llm.deciding import Decider
 from reasoning.llm.plan import SLOT, PlannedQuestion, plan_of
-from reasoning.llm.prompts import load_prompts
 from reasoning.llm.reasoner import LlmReasoner
 from reasoning.llm.replies import Unfit, loaded
 from reasoning.llm.searching import MOST_TOOLS, LlmPassageWriter
@@ -102,7 +101,7 @@ def test_a_server_lets_only_plans_of_the_schema_through(chat: GuardedChat) -> No
         question=text, kind="multi", language="en", required_fields=["text"] * 2,
         parts=[Part(text="How long does it wait?"), Part(text="Who maintains it?")],
     )  # fmt: skip
-    ask = plan_of(asked, TOOLS, Decider(chat, settings, load_prompts()), None)
+    ask = plan_of(asked, TOOLS, Decider(chat, settings))
     with opened_ledger(Ledger(time.monotonic() + 60, 100_000)):
         reply = chat.complete(ask.make(()), verb="plan")
     # A random model seldom ends its strings, so the reply may be cut; what it holds is whole.

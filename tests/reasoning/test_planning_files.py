@@ -17,7 +17,7 @@ from core.settings import Settings
 from core.types import Part, Plan, SubQuestion, ToolSpec, Understanding
 from reasoning.planning.compiler import compiled
 from reasoning.planning.files import LineError, PlanFile, load_plan, read_plan
-from reasoning.planning.proposing import proposed_plan
+from reasoning.planning.rules import proposed_plan
 from reasoning.rules.reasoner import RulesReasoner
 
 SETTINGS = Settings()

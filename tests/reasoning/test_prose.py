@@ -139,5 +139,5 @@ def test_the_steps_of_a_section_are_one_answer(rules: Rules) -> None:
     made = rules(good).answer(known, Plan(questions=[question]), good)
     assert [claim.text for claim in made.claims] == parts
     relevance = Relevance(None, lambda terms: dict.fromkeys(terms, 1.0))
-    wanted = relevance.wanted(question, frozenset({"en"}))
+    wanted = relevance.wanted(question, [])
     assert len({one.grade for one in grade(relevance, wanted, items, Settings())}) == 1

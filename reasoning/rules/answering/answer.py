@@ -26,7 +26,6 @@ from reasoning.rules.answering.relevance import (
     VECTOR_SCORE,
     Relevance,
     Sentence,
-    evidence_languages,
 )
 from reasoning.rules.answering.wanted import QueryTerms
 from reasoning.rules.lexicon import lexicon
@@ -36,7 +35,7 @@ from reasoning.rules.values.versions import contradicts
 
 # A question is open while sentences leave out this share of its words, weighed by how rare they
 # are; a sentence completes it that says this share of what is open.
-OPEN, CLOSES = 0.2, 0.35
+OPEN, CLOSES = 0.2, 0.35  # by hand
 
 
 def completing(
@@ -48,20 +47,16 @@ def completing(
     """
     weights = {number: wanted.groups[number][2] for number in range(wanted.own)}
     covered = frozenset[int]().union(*(sentence.matched for sentence in chosen))
-    open_weight = _weight(weights, frozenset(weights) - covered)
-    if open_weight < OPEN * _weight(weights, frozenset(weights)):
+    open_weight = sum(weight for number, weight in weights.items() if number not in covered)
+    if open_weight < OPEN * sum(weights.values()):
         return None
     found = [
-        (_weight(weights, sentence.matched - covered), sentence.score, sentence)
+        (sum(weights[n] for n in sentence.matched - covered), sentence.score, sentence)
         for sentence in ranked
         if any(_linked(sentence, other) for other in chosen)
     ]
     best = max(found, key=lambda one: one[:2], default=None)
     return best[2] if best is not None and best[0] >= CLOSES * open_weight else None
-
-
-def _weight(weights: dict[int, float], numbers: frozenset[int]) -> float:
-    return sum(weights[number] for number in numbers)
 
 
 def _linked(left: Sentence, right: Sentence) -> bool:
@@ -86,11 +81,11 @@ SAID_SHARE = 0.3
 LONG = 3  # sentences after which no other is added
 # Of the question's words, by rarity, in the sentence and with its heading: with fewer it may speak
 # of another thing. By hand, since public sets hold no verdicts: of 30 questions 12 get one, right.
-VERDICT_LEXICAL, VERDICT_WORDS = 0.25, 0.65
+VERDICT_LEXICAL, VERDICT_WORDS = 0.25, 0.65  # by hand
 CLAUSE_ENDS = re.compile(r"[,;:，；：]|\s[–—-]\s")
 AMOUNT = re.compile(r"(?<![\w-])\d+(?:[.,]\d+)*")  # a number that is no part of a name
-SAME_SHARE = 0.7
-ITEM_SHARE = 0.75
+SAME_SHARE = 0.7  # chosen, not measured
+ITEM_SHARE = 0.75  # chosen, not measured
 BULLET = re.compile(r"^[-*+•]\s+")  # of a single item
 # What a question asks for by a word of one list, and the list of words that bring it.
 BRINGS = (("asks_why", "cause"), ("asks_remedy", "remedy"))
@@ -109,23 +104,16 @@ def answer(
     for question in plan.questions:
         usable = [item for item in evidence if item.grades.get(question.id, 0) >= 2]
         if question.wants == "list":
-            found = _items(question, usable, relevance, settings)
+            best = relevance.ranked(question, usable)
+            found = _items(best, usable)[: settings.answering.list_items]
         else:
             found = _sentences(question, usable, relevance, settings, said)
         if found:
-            claims += found
+            claims += [one.model_copy(update={"question_id": question.id}) for one in found]
             said |= {(c.chunk_id, c.start) for claim in found for c in claim.citations}
         else:
             missing.append(question.text)
     return Draft(claims=claims, missing=missing)
-
-
-def ranked_sentences(
-    question: SubQuestion, evidence: Sequence[Evidence], relevance: Relevance
-) -> list[Sentence]:
-    """Return the sentences of graded evidence, the likeliest answer first."""
-    wanted = relevance.wanted(question, evidence_languages(evidence))
-    return relevance.sentences(wanted, evidence)
 
 
 def _sentences(
@@ -136,14 +124,19 @@ def _sentences(
     said: set[tuple[str, int]],
 ) -> list[Claim]:
     """Return the likeliest sentences; one is repeated only when there is no other."""
-    wanted = relevance.wanted(question, evidence_languages(evidence))
+    wanted = relevance.wanted(question, evidence)
     ranked = [one for one in relevance.sentences(wanted, evidence) if one.is_answer]
     ranked = [one for one in ranked if one.has_kind] or ranked
     new = [one for one in ranked if (one.evidence.chunk_id, one.start) not in said]
     if ranked and (not new or new[0].score < SAID_SHARE * ranked[0].score):
         new = ranked
     chosen, confidence = new[:1], _confidence(new)
-    long = bool(chosen) and _length(chosen[0]) >= LONG
+    long = False
+    if chosen:  # by how many sentences one takes with what it needs before it
+        item, at = chosen[0].evidence, chosen[0].start
+        start, _ = in_context(item, at, chosen[0].end, code=False)
+        spans = spans_of(item.text, item.kind)
+        long = sum(start <= first <= at for first, _ in spans) >= LONG
     others = _others(chosen, new, wanted)
     while (
         chosen and not others and not long and len(chosen) < settings.answering.claims_per_question
@@ -153,8 +146,8 @@ def _sentences(
             break
         chosen.append(following)
     chosen += others
-    claims = _section(chosen, question, evidence, wanted, confidence)
-    claims = claims or _claims(chosen, question, evidence, wanted, confidence)
+    claims = _section(chosen, evidence, wanted) or _claims(chosen, evidence, wanted)
+    claims = [one.model_copy(update={"confidence": confidence}) for one in claims]
     if chosen and wanted.wants == "yesno":
         claims[0] = claims[0].model_copy(update={"verdict": _verdict(chosen[0], wanted)})
     return claims
@@ -182,11 +175,7 @@ def _others(
 
 
 def _section(
-    chosen: Sequence[Sentence],
-    question: SubQuestion,
-    evidence: Sequence[Evidence],
-    wanted: QueryTerms,
-    confidence: float,
+    chosen: Sequence[Sentence], evidence: Sequence[Evidence], wanted: QueryTerms
 ) -> list[Claim]:
     """Return all steps of a section that says how to do what is asked for, where it is short."""
     if not chosen or not wanted.is_told_in(chosen[0].evidence):
@@ -198,14 +187,7 @@ def _section(
     steps = any(STEP.match(one.text) or words.found("sequence", one.text) for one in items)
     if not steps or sum(len(one.text) for one in items) > MOST_CHARACTERS:
         return []
-    return [_beginning(one, question, confidence) for one in items]
-
-
-def _length(sentence: Sentence) -> int:
-    """Return how many sentences one takes with what it needs before it."""
-    item = sentence.evidence
-    start, _ = in_context(item, sentence.start, sentence.end, code=False)
-    return sum(start <= first <= sentence.start for first, _ in spans_of(item.text, item.kind))
+    return [_beginning(one) for one in items]
 
 
 def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]:
@@ -226,8 +208,8 @@ def _verdict(sentence: Sentence, wanted: QueryTerms) -> Literal["yes", "no", ""]
         return ""  # "No, …": it says its verdict itself, as does the reply to a question
     if words.found("exclusive", sentence.text):
         return ""  # "only", "except": what is asked about may be inside or outside
-    denied = asked.count("negation", wanted.text)
-    denied += words.count("negation", sentence.text) if denied else _denies(sentence, wanted)
+    denied = len(asked.all_of("negation", wanted.text))
+    denied += len(words.all_of("negation", sentence.text)) if denied else _denies(sentence, wanted)
     other = words.search("instead", sentence.text)
     if other is not None and not asked.found("instead", wanted.text):
         before = terms_of(sentence.text[: other.start()], words.language)
@@ -280,19 +262,14 @@ def _overlap(left: str, right: str) -> float:
     return len(first & second) / max(1, min(len(first), len(second)))
 
 
-def _items(
-    question: SubQuestion,
-    evidence: Sequence[Evidence],
-    relevance: Relevance,
-    settings: Settings,
-) -> list[Claim]:
+def _items(best: Sequence[Sentence], evidence: Sequence[Evidence]) -> list[Claim]:
     """Return one sentence of each document, best documents first.
 
     A document is as good as its best sentence and its best passage as a whole; one much worse than
     the best is left out, since a short list that fits beats a long one that does not.
     """
     sentences: dict[str, Sentence] = {}
-    for sentence in ranked_sentences(question, evidence, relevance):
+    for sentence in best:
         sentences.setdefault(sentence.evidence.document_key, sentence)
     passages: dict[str, float] = {}
     for item in evidence:
@@ -303,16 +280,11 @@ def _items(
         key=lambda pair: -pair[0],
     )
     kept = [sentence for worth, sentence in ranked if worth >= ITEM_SHARE * ranked[0][0]]
-    best = kept[: settings.answering.list_items]
-    return [_quoted(one.evidence, one.start, one.end, question, None) for one in best]
+    return [_quoted(one.evidence, one.start, one.end) for one in kept]
 
 
 def _claims(
-    chosen: Sequence[Sentence],
-    question: SubQuestion,
-    evidence: Sequence[Evidence],
-    wanted: QueryTerms,
-    confidence: float,
+    chosen: Sequence[Sentence], evidence: Sequence[Evidence], wanted: QueryTerms
 ) -> list[Claim]:
     """Return the claims of sentences with what each needs; none contains another."""
     words = lexicon(wanted.language)
@@ -327,16 +299,12 @@ def _claims(
         said = [c for claim in claims for c in claim.citations if c.chunk_id == sentence.chunk_id]
         start = max([start, *(c.end for c in said if c.start <= start < c.end)])
         if not any(c.start <= sentence.start < c.end for c in said):
-            claims += _announcing(sentence, question, evidence, confidence)
-            claims.append(
-                _dated(
-                    _quoted(sentence.evidence, start, end, question, confidence), sentence, wanted
-                )
-            )
+            claims += _announcing(sentence, evidence)
+            claims.append(_dated(_quoted(sentence.evidence, start, end), sentence, wanted))
             behind = follows(sentence.evidence, evidence)
             if behind is not None and end == len(sentence.evidence.text.rstrip()):
                 if announces(sentence.evidence):
-                    claims.append(_beginning(behind, question, confidence))
+                    claims.append(_beginning(behind))
     return claims
 
 
@@ -347,30 +315,25 @@ def _dated(claim: Claim, sentence: Sentence, wanted: QueryTerms) -> Claim:
     return claim.model_copy(update={"text": f"{lead}{LED}{claim.text}"}) if lead else claim
 
 
-def _announcing(
-    sentence: Sentence, question: SubQuestion, evidence: Sequence[Evidence], confidence: float
-) -> list[Claim]:
+def _announcing(sentence: Sentence, evidence: Sequence[Evidence]) -> list[Claim]:
     """Return the claim of the sentence that announces code in the chunk behind it."""
     before = follows(sentence.evidence, evidence, -1)
     if before is None or not announces(before) or sentence.evidence.kind != CODE_KIND:
         return []
     start, end = spans_of(before.text, before.kind)[-1]
-    return [_quoted(before, start, end, question, confidence)]
+    return [_quoted(before, start, end)]
 
 
-def _beginning(item: Evidence, question: SubQuestion, confidence: float) -> Claim:
+def _beginning(item: Evidence) -> Claim:
     """Return the claim of a chunk up to what a reader takes in at once."""
     spans = spans_of(item.text, item.kind)
     end = max((end for _, end in spans if end <= MOST_CHARACTERS), default=spans[0][1])
-    return _quoted(item, spans[0][0], end, question, confidence)
+    return _quoted(item, spans[0][0], end)
 
 
-def _quoted(
-    item: Evidence, start: int, end: int, question: SubQuestion, confidence: float | None
-) -> Claim:
+def _quoted(item: Evidence, start: int, end: int) -> Claim:
     citation = item.cited(start, end)
-    quote = citation.quote
-    text = quote
-    if item.kind != CODE_KIND and not keeps_lines(quote):
-        text = BULLET.sub("", " ".join(quote.split()))
-    return Claim(text=text, citations=[citation], question_id=question.id, confidence=confidence)
+    text = citation.quote
+    if item.kind != CODE_KIND and not keeps_lines(text):
+        text = BULLET.sub("", " ".join(text.split()))
+    return Claim(text=text, citations=[citation])

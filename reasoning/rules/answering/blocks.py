@@ -11,15 +11,16 @@ from core.types import Evidence
 from reasoning.rules.lexicon import Lexicon, lexicon
 
 # As much as a reader takes in at once; a longer list is cut after a whole item.
-MOST_CHARACTERS = 900
+MOST_CHARACTERS = 900  # chosen, not measured
 Span = tuple[int, int]
 CODE_KIND, RECORD, TABLE = "code", "record", "table"  # kinds of chunks
-LEAST_SENTENCE = 12  # characters
+LEAST_SENTENCE = 12  # characters; chosen, not measured
 COLONS, QUESTION_ENDS = (":", "："), ("?", "？")
 RECORD_LABEL = re.compile(r"[^\W\d_][\w ]{0,40}: (?=\S)")
 ITEM = re.compile(r"\s*(?:[-*+•‣◦▪–—·]|\(?\d{1,3}[.)、](?!\d)|\(?[A-Za-zа-яіїєґ]\)|[①-⑳])\s*")
 FENCE = re.compile(r"\s*(?:```|~~~)")
 HEADING = re.compile(r"\s*#{1,6}\s")
+# Chosen, not measured:
 ITEMS, IN_LINE = 3, 0.5  # so many commas make a list, which is worth this much of one in lines
 SEPARATOR = re.compile(r"[,;、，；]\s?(?=\S)")
 CODE = re.compile(r"`[^`\n]+`|```|~~~")
@@ -131,9 +132,9 @@ def shows_code(text: str, spans: Sequence[Span], last: int, unit: str) -> bool:
 
 STEP = re.compile(r"\s*\d{1,2}[.)]\s")
 COLUMN = " | "
-MOST_ROWS = 400  # characters of a table that are shown from its first line on
-AHEAD = 2  # sentences behind one, that may have its cause
-MOST_BACK = 2  # sentences before one that begins with "it"
+MOST_ROWS = 400  # characters of a table that are shown from its first line on; chosen, not measured
+AHEAD = 2  # sentences behind one, that may have its cause; chosen, not measured
+MOST_BACK = 2  # sentences before one that begins with "it"; chosen, not measured
 
 
 def keeps_lines(text: str) -> bool:

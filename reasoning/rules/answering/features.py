@@ -52,10 +52,12 @@ FEATURES = (
     # A value of a certain form, as a version is of numbers; a cause, where one is asked for.
     *("formed", "caused"),
 )
+_PLACES = {name: place for place, name in enumerate(FEATURES)}
+# Chosen, not measured:
 NEAR_BEFORE, NEAR_AFTER = 2, 1  # sentences around one that may say what it leaves out
-SAID_ALIKE = 0.5  # of the question's words, by rarity
-SHORT = 4  # terms; a heading or a greeting has fewer
-MOST_NEWS = 30  # content words beyond which a sentence adds no more
+SAID_ALIKE = 0.5  # of the question's words, by rarity; chosen, not measured
+SHORT = 4  # terms; a heading or a greeting has fewer; chosen, not measured
+MOST_NEWS = 30  # content words beyond which a sentence adds no more; chosen, not measured
 KINDS: tuple[AnswerKind, ...] = ("number", "date", "person", "place")
 CLOSING = "\"'”’»)]）】」』*_`"
 DEFINED = re.compile(r"(?<=\w)[*_`]*(?: [—–-] |: )")
@@ -74,6 +76,10 @@ class Candidate(NamedTuple):
     matched: frozenset[int]
     row: list[float]
     heads: bool
+
+    def value(self, name: str) -> float:
+        """Return the value of one of the features."""
+        return self.row[_PLACES[name]]
 
 
 @lru_cache(maxsize=16384)

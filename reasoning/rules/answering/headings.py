@@ -23,7 +23,8 @@ from reasoning.rules.values.value_spans import has_date
 SECTIONS = " › "  # between the headings of a section
 LED = ": "  # between a heading and what is quoted below it
 UNLED = (RECORD, CODE_KIND)
-MOST_REPLIES = 3  # sentences behind a question that may reply to it
+MOST_REPLIES = 3  # sentences behind a question that may reply to it; chosen, not measured
+# Chosen, not measured:
 MOST_WORDS, MOST_CHARACTERS, MOST_LINES = 8, 60, 4  # of a heading, words without its number
 NUMBERED = re.compile(r"\d{1,2}(?:\.\d{1,2})+\.?\s+")
 # "**Rent.** It is due …", and in plain text "Rent. It is due …" or "Rent: …", of few words.

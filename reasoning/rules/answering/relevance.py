@@ -148,14 +148,7 @@ def scorer(kind: str) -> Scorer:
     return Scorer(rows[kind], (*FEATURES, READER) if kind == READING else FEATURES)
 
 
-HERE, HEADING = FEATURES.index("here"), FEATURES.index("heading")
-SIMILARITY = FEATURES.index("similarity")
-VALUED = FEATURES.index("valued")
-LACKS, FORM = FEATURES.index("lacking"), FEATURES.index("unfinished")
-CODE = FEATURES.index("code")
-WRITTEN = 0.5  # of its characters are letters or digits; a diagram has fewer
-NUMBER, DATE = FEATURES.index("number"), FEATURES.index("date")
-SHORT, NAMES = FEATURES.index("short"), FEATURES.index("names_missing")
+WRITTEN = 0.5  # of its characters are letters or digits; a diagram has fewer; chosen, not measured
 
 
 @dataclass(frozen=True)
@@ -195,13 +188,13 @@ class Sentence:
             one.end,
             odds,
             1 / (1 + exp(-odds)),
-            one.row[HERE],
-            one.row[HERE] + one.row[HEADING],
-            one.row[SIMILARITY] if meaning else None,
+            one.value("here"),
+            one.value("here") + one.value("heading"),
+            one.value("similarity") if meaning else None,
             one.matched,
-            not one.row[LACKS],
+            not one.value("lacking"),
             _is_answer(one),
-            one.row[NAMES] >= 1,
+            one.value("names_missing") >= 1,
             value,
         )
 
@@ -222,17 +215,18 @@ def _is_answer(one: Candidate) -> bool:
         return True
     shown = "".join(one.evidence.text[one.start : one.end].split())
     drawn = sum(character.isalnum() for character in shown) < WRITTEN * len(shown)
-    short = one.heads or (one.row[FORM] and one.row[SHORT])
+    short = one.heads or (one.value("unfinished") and one.value("short"))
     # Capitals are in any heading, and what a heading is above says more.
-    valued = one.row[VALUED] and (not one.heads or one.row[NUMBER] or one.row[DATE])
-    return not (drawn or (short and not valued) or one.row[CODE])
+    shows = not one.heads or one.value("number") or one.value("date")
+    valued = one.value("valued") and shows
+    return not (drawn or (short and not valued) or one.value("code"))
 
 
 # The vectors of the sentences of chunks, by chunk id, as the search index keeps them.
 SentenceVectors = Callable[[Sequence[str]], dict[str, Vectors]]
 VECTOR_SCORE = "vector"
 # Of sentences about as likely, one in the language of the question is read more easily.
-FOREIGN_ODDS = 2.5
+FOREIGN_ODDS = 2.5  # by hand
 HALF = 0.5  # of 20 questions how to do something 15 were answered with it, 14 without (by hand)
 SPOKEN = 0.25  # of the sentences of a passage in a language; fewer only quote it (by hand)
 
@@ -258,9 +252,14 @@ class Relevance:
         self._weights = weights
         self._vectors = vectors
 
-    def wanted(self, question: SubQuestion, languages: frozenset[str]) -> QueryTerms:
+    def wanted(self, question: SubQuestion, evidence: Sequence[Evidence]) -> QueryTerms:
         """Analyse a sub-question under the languages of the evidence."""
+        languages = frozenset(item.language for item in evidence)
         return analyse(question, languages, self._weights, self._embedder)
+
+    def ranked(self, question: SubQuestion, evidence: Sequence[Evidence]) -> list[Sentence]:
+        """Return the sentences of evidence, the likeliest answer to a sub-question first."""
+        return self.sentences(self.wanted(question, evidence), evidence) if evidence else []
 
     def sentences(self, wanted: QueryTerms, evidence: Sequence[Evidence]) -> list[Sentence]:
         """Return every sentence of the evidence, the most likely answer first."""
@@ -350,8 +349,3 @@ def _order(wanted: QueryTerms, sentence: Sentence) -> float:
     other = sentence.evidence.language != wanted.language
     foreign = re.search(shows, sentence.text) is None if shows else other
     return FOREIGN_ODDS * foreign - sentence.odds
-
-
-def evidence_languages(evidence: Sequence[Evidence]) -> frozenset[str]:
-    """Return the languages of the evidence."""
-    return frozenset(item.language for item in evidence)

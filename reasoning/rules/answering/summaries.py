@@ -16,13 +16,15 @@ from models.vectors import central
 from reasoning.rules.answering.blocks import ITEM, RECORD_LABEL, spans_of
 from reasoning.rules.answering.features import CLOSING, ENDS, SHORT, terms_of
 from reasoning.rules.answering.relevance import Relevance
-from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.lexicon import lexicon
 from reasoning.rules.records.answers import claim_of
 
 SUMMARISE = "summarise"
-SENTENCES = 5  # of one document: what a reader takes in at a glance
-LEADING = 3  # sentences of a document that say what it is about, if any does
+SENTENCES = 5  # of one document: what a reader takes in at a glance; chosen, not measured
+LEADING = 3  # sentences of a document that say what it is about, if any does; chosen, not measured
+# Chosen, not measured:
 LONGEST = 400  # characters of a sentence; a longer one is a list or was never meant to be read
+# Chosen, not measured:
 LEAST_LETTERS = 0.7  # of the characters: with fewer it is a table, a formula or an address
 QUOTES = "\"'“”‘’«»„《》「」『』`"
 END_MARKS = " \t\n?？.。!！…"
@@ -207,9 +209,5 @@ def _reads_alone(item: Evidence, span: tuple[int, int]) -> bool:
         and not text[0].islower()
         and not RECORD_LABEL.match(text)
         and not ITEM.match(text)
-        and not _refers(words, text)
+        and not (words.starts("reference", text) or words.starts("opener", text))
     )
-
-
-def _refers(words: Lexicon, text: str) -> bool:
-    return words.starts("reference", text) or words.starts("opener", text)

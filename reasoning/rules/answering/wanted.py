@@ -11,17 +11,17 @@ from core.language.analysis import content_terms, query_terms, terms
 from core.language.cues import cues
 from core.language.words import readings
 from core.types import AnswerKind, Evidence, SubQuestion, TermWeights
-from models.embeddings import Embedder, Vectors
+from models.embeddings import Embedder, Vectors, serves
 from reasoning.rules.answering.headings import SECTIONS
 from reasoning.rules.decomposition.phrases import is_plural
-from reasoning.rules.lexicon import Lexicon, lexicon
+from reasoning.rules.lexicon import STEERING, Lexicon, lexicon
 from reasoning.rules.topic import entities, focus, topic
 from reasoning.rules.values.forms import counted_noun, form_asked, forms
 from reasoning.rules.values.value_spans import wanted_noun
 
-TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause
-ENTITY_WEIGHT = 1.5
-TOLD = 0.5  # the share of a question that a heading must say
+TOPIC_WEIGHT = 0.4  # words carried over from an earlier clause; chosen, not measured
+ENTITY_WEIGHT = 1.5  # chosen, not measured
+TOLD = 0.5  # the share of a question that a heading must say; chosen, not measured
 FORMED: tuple[AnswerKind, ...] = ("text", "number", "date")
 UNUSED_TERM = "\x00"  # no document has it, so its weight is that of any word never used
 # Terms that are equivalent, terms that are nearly so, and what finding one of them is worth.
@@ -59,11 +59,6 @@ class QueryTerms:
     form: str = ""
     counted: frozenset[str] = frozenset()
 
-    @property
-    def total(self) -> float:
-        """Return the weight of everything that is looked for."""
-        return sum(weight for _, _, weight in self.groups)
-
     def matched(self, said: frozenset[str]) -> set[int]:
         """Return which words of the question itself are among these terms."""
         own = enumerate(self.groups[: self.own])
@@ -100,8 +95,7 @@ def analyse(
 
     Its vector is left out where the embedder does not serve its language.
     """
-    words = lexicon(question.language)
-    spoken = languages | {question.language}
+    words, spoken = lexicon(question.language), languages | {question.language}
     own, carried = _own_and_carried(question, words, spoken)
     rarity = weights(sorted({term for group in (*own, *carried) for term in group}))
     names = tuple(
@@ -126,7 +120,8 @@ def analyse(
     absent = sum(w for group, _, w in mine if min(rarity[t] for t in group) >= unused)
     counted = frozenset[str]() if form else counted_noun(question.text, words)
     in_focus = content_terms(focus(question.text, words), question.language)
-    focus_weights = weights(in_focus).values() if in_focus else ()
+    focus_weights = weights(in_focus).values()
+    text = f"{question.text} {question.about}".strip()
     return QueryTerms(
         groups=tuple(groups),
         own=len(own),
@@ -135,10 +130,10 @@ def analyse(
         entity_terms=names,
         subject=subject,
         said=frozenset().union(*query_terms(question.text, spoken)),
-        vector=_vector(question, embedder),
+        vector=embedder.embed_query(text) if serves(embedder, question.language) else None,
         language=question.language,
         wants=kind,
-        text=f"{question.text} {question.about}".strip(),
+        text=text,
         defines=defines,
         enumerates=asked.found("enumeration", question.text) or is_plural(noun, words),
         howto=asked.found("code", question.text) or _asks_way(question, words),
@@ -173,7 +168,7 @@ def _own_and_carried(
 ) -> tuple[list[frozenset[str]], list[frozenset[str]]]:
     """Return the word groups of the clause itself, and those of the topic it leaves out."""
     own: list[frozenset[str]] = []
-    text = _version_removed(steering_removed(question.text, words), question.language)
+    text = _version_removed(words.remove(question.text, *STEERING), question.language)
     if words.names_something(text):
         own = query_terms(text, languages)
     carried = [group for group in query_terms(question.about, languages) if group not in own]
@@ -182,25 +177,10 @@ def _own_and_carried(
     return own or query_terms(question.query, languages), carried
 
 
-def _vector(question: SubQuestion, embedder: Embedder | None) -> Vectors | None:
-    if embedder is None:
-        return None
-    if embedder.languages is not None and question.language not in embedder.languages:
-        return None
-    return embedder.embed_query(f"{question.text} {question.about}".strip())
-
-
 def _version_removed(text: str, language: str) -> str:
     """Take out "version" beside a number: the search finds it by what documents declare."""
     named = cues(language).alternatives("version")
     return re.sub(rf"{named}(?=\W{{0,2}}\d)|(?<=\d)\s*{named}", " ", text, flags=re.IGNORECASE)
-
-
-def steering_removed(text: str, words: Lexicon) -> str:
-    """Take out the words that steer a question but name nothing it is about."""
-    for name in ("recommend", "recent", "filler"):
-        text = words.remove(name, text)
-    return text
 
 
 @lru_cache(maxsize=1024)

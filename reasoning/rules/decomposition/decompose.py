@@ -80,7 +80,7 @@ def said_as(
     for at, word in enumerate(words):
         pos = reading.pos if at == place else _adjective(word, lists)
         early = bool(pos) and word.kind == "word" and (at <= place or pos == "PRTF")
-        form_of = (pos, "nomn", reading.gender, reading.number)
+        form_of = (pos, reading.gender, reading.number)
         known = inflected(word.low, lists.known.dictionary, *form_of) if early else ""
         capital = known.capitalize() if known and word.capital else known
         made.append(capital or word.text)
@@ -133,7 +133,7 @@ def _one(said: str, words: Sequence[Word], lists: Lexicon) -> str:
 
 
 # A longer text is a story rather than a question, and taking it apart goes wrong.
-MOST_CHARACTERS = 400
+MOST_CHARACTERS = 400  # chosen, not measured
 SIDES = ("a", "b", "c")
 _AND_MORE = re.compile(r"\s*,")
 _PIECE = re.compile(r"<(\w+)(?:\.(\w+))?>")
@@ -142,9 +142,8 @@ _PIECE = re.compile(r"<(\w+)(?:\.(\w+))?>")
 def across(question: str, lists: Lexicon, room: int, taken: set[str]) -> list[DecompositionStep]:
     """Return the steps of a comparison, or of a list and what is asked of its items, or none."""
     text = escaped(" ".join(question.split()))
-    if room < 2 or len(text) > MOST_CHARACTERS or not _asks(text, lists):
-        return []
-    return _sound(_rows(text, "beside", lists, room, taken), room)
+    fits = room > 1 and len(text) <= MOST_CHARACTERS and _asks(text, lists)
+    return _sound(_rows(text, "beside", lists, room, taken), room) if fits else []
 
 
 def decompose(
@@ -182,7 +181,9 @@ def _described(text: str, lists: Lexicon, room: int, taken: set[str]) -> list[De
         ]
         if not cuts:
             break
-        cut = _innermost(cuts, lists)
+        # The cut that holds no other: what describes stands behind, in Chinese before.
+        last = max(cuts, key=lambda one: one.places["cut"][0])
+        cut = last if lists.known.spaced else min(cuts, key=lambda one: one.places["cut"][1])
         step = _first(text, cut, cut.row.ask, lists, taken)
         steps.append(step)
         start, end = _ends(cut, "cut")
@@ -191,13 +192,6 @@ def _described(text: str, lists: Lexicon, room: int, taken: set[str]) -> list[De
         text = _written(text, cut.row.then, cut, {"slot": slot}, lists) or rest
     whole = _rows(text, "whole", lists, room, taken) if room - len(steps) > 1 else []
     return [*steps, *(whole or ([DecompositionStep(_question(text, lists))] if steps else []))]
-
-
-def _innermost(cuts: Sequence[PatternMatch], lists: Lexicon) -> PatternMatch:
-    """Return the cut that holds no other: what describes stands behind, in Chinese before."""
-    if not lists.known.spaced:
-        return min(cuts, key=lambda one: one.places["cut"][1])
-    return max(cuts, key=lambda one: one.places["cut"][0])
 
 
 def _rows(
@@ -307,8 +301,7 @@ def _root(text: str, cut: PatternMatch, lists: Lexicon) -> bool:
 def says_something(text: str, lists: Lexicon) -> bool:
     """Tell whether a text has a content word beside those that only ask for a name."""
     bare = filled(text, dict.fromkeys(slots_in(text), " "))
-    for name in ("question", "auxiliary", "naming"):
-        bare = lists.remove(name, bare)
+    bare = lists.remove(bare, "question", "auxiliary", "naming")
     only = _naming(lists) | stopwords(lists.language)
     left = [term for term in content_terms(bare, lists.language) if term.isalnum()]
     acts = lists.any_of("base_verb") - lists.any_of("auxiliary_verb")

@@ -47,15 +47,10 @@ def _mark(words: Sequence[Word], place: int) -> set[str]:
         both = named and words[place + 1].named and word.text in ",:"
         return {"joining"} if both else {"pause"}
     if word.text in ".?!？！。…":
-        short = (
-            named and word.text == "." and (words[place + 1].plain or _initial(words[place - 1]))
-        )
+        initial = named and len(words[place - 1].text) < 4
+        short = named and word.text == "." and (words[place + 1].plain or initial)
         return {"joining"} if short else {"end"}
     return {"pause"} if word.text in "()（）—–" else set()
-
-
-def _initial(word: Word) -> bool:
-    return len(word.text) < 4
 
 
 @lru_cache(maxsize=8)
@@ -188,18 +183,22 @@ class PatternMatch(NamedTuple):
 def table(language: str) -> PatternTable:
     """Read the table of patterns of a language."""
     raw = find_language(language).read("patterns")
+    parts = raw.get("parts", {})
     used: set[str] = set()
     rows = {
-        section: [_row(row, raw["parts"], used) for row in raw.get(section, ())]
+        section: [
+            Row(
+                _expression(row["find"], parts, used),
+                _needs(_PIECE.finditer(row["find"]), parts),
+                row["ask"],
+                row.get("then", ""),
+                row,
+            )
+            for row in raw.get(section, ())
+        ]
         for section in ("beside", "inside", "whole")
     }
     return PatternTable(rows, frozenset(used), raw.get("templates", {}))
-
-
-def _row(given: dict[str, Any], parts: Mapping[str, str], used: set[str]) -> Row:
-    expression = _expression(given["find"], parts, used)
-    needs = _needs(_PIECE.finditer(given["find"]), parts)
-    return Row(expression, needs, given["ask"], given.get("then", ""), given)
 
 
 def _needs(pieces: Iterator[re.Match[str]], parts: Mapping[str, str]) -> Needs:

@@ -64,7 +64,7 @@ def span(text: str, words: Sequence[Word]) -> str:
     return text[words[0].start : words[-1].end] if words else ""
 
 
-SHORTEST = 4  # letters of a plural that its ending tells
+SHORTEST = 4  # letters of a plural that its ending tells; chosen, not measured
 
 
 def is_past(word: str, lists: Lexicon) -> bool:
@@ -86,15 +86,8 @@ def is_verb(word: Word, lists: Lexicon) -> bool:
 def kind_of(noun: str, lists: Lexicon) -> AnswerKind | None:
     """Return the kind of answer that a noun in small letters stands for, None when unknown."""
     last = singular(noun.split()[-1], lists) if noun.split() else ""
-    kinds: tuple[tuple[str, AnswerKind], ...] = (
-        ("person_noun", "person"),
-        ("place_noun", "place"),
-        ("date_noun", "date"),
-    )
-    for name, kind in kinds:
-        if last in lists.any_of(name) or noun in lists.any_of(name):
-            return kind
-    return None
+    kinds: tuple[AnswerKind, ...] = ("person", "place", "date")
+    return next((one for one in kinds if lists.any_of(f"{one}_noun") & {last, noun}), None)
 
 
 def is_plural(noun: str, lists: Lexicon) -> bool:

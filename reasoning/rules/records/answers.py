@@ -16,6 +16,7 @@ from core.types import (
     ToolSpec,
     Understanding,
 )
+from reasoning.rules.grade import ANSWERS, OFF_TOPIC
 from reasoning.rules.records.fields import (
     RECORD_KINDS,
     AskedFields,
@@ -29,9 +30,8 @@ from reasoning.rules.records.fields import (
 from reasoning.rules.records.questions import RECORDS, record_calls
 from reasoning.rules.records.schema import schema_of, stem_of
 
-ANSWERS, OFF_TOPIC = 3, 0
-MOST_NAMED = 5  # records of one title
-LONGEST_SHOWN = 120  # characters of a field that is shown beside the title
+MOST_NAMED = 5  # records of one title; chosen, not measured
+LONGEST_SHOWN = 120  # characters of a field that is shown beside the title; chosen, not measured
 
 
 def with_records(

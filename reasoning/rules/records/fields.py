@@ -25,7 +25,7 @@ from reasoning.rules.records.phrases import (
 from reasoning.rules.records.schema import GENERAL_KINDS, canonical, stem_of
 
 # A work is named by all its title, or by words that make up this share of it.
-NAMED_SHARE = 0.5
+NAMED_SHARE = 0.5  # chosen, not measured
 PART = "part"  # what is asked of the preface or the film is no field of the work
 _ARTICLE = re.compile(r"^(?:the|an?) (?=\S)", re.IGNORECASE)
 _SUBTITLES = (": ", " (", " — ", " – ", " / ", " = ")
@@ -212,9 +212,9 @@ def field_lines(text: str, names: Sequence[str], language: str = "") -> list[tup
 RECORD_KINDS = ("record", "annotation")
 LABELS = FALLBACK  # labels are names of fields, whatever the language of a record
 # How well a label answers to a noun: it says it, it is said by the question, neither.
-SAYS, SAID, OTHER = 1.0, 0.8, 0.0
-MOST_VALUE = 80
-MOST_ITEMS = 12
+SAYS, SAID, OTHER = 1.0, 0.8, 0.0  # chosen, not measured
+MOST_VALUE = 80  # chosen, not measured
+MOST_ITEMS = 12  # chosen, not measured
 _ITEM = re.compile(r"[^,，;；\s][^,，;；]*")
 
 

@@ -151,10 +151,12 @@ def _is_thing(reading: RecordReading, place: int) -> bool:
 
 
 RECORDS = "query_records"
-LISTED = 10
+LISTED = 10  # chosen, not measured
+# Chosen, not measured:
 SUPERLATIVES = 5  # listed where several are asked for, and no number says how many
-GROUPS = 20
-SHOWN = 4  # fields beside a title
+GROUPS = 20  # chosen, not measured
+SHOWN = 4  # fields beside a title; chosen, not measured
+# Chosen, not measured:
 MOST_GUESSES = 1  # names that a question beside prose leaves to be found in the records
 BINDING = ("not", "order most", "order least", "most", "least", "average")  # none is passed over
 WANT = ("list", "who", "when", "count")

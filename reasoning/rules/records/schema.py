@@ -28,11 +28,13 @@ _YEAR = re.compile(r"1\d{3}|20\d{2}|2100")
 _CODE = re.compile(r"[A-Z]{1,6}[-_/ ]?\d+")
 _SPOKEN = re.compile(rf"(.+) ({'|'.join(known_languages())})")
 _DATE = re.compile(r"\d{4}-\d{2}")
-MOST_WORDS = 5  # of a value that a question says
+MOST_WORDS = 5  # of a value that a question says; chosen, not measured
 GENERAL_KINDS = ("record", "book")  # records of any kind, and of works
 NAMES = ("title", "id")  # what a record is called, not what is known of it
 AKIN = "akin"  # the value of the meaning of a word that is like the name of a field
+# Chosen, not measured:
 SHARED = 4  # letters that "supply" and "supplier" must share, all but their endings
+# Chosen, not measured:
 DISTINCT = 0.9  # the share of records that have another value, where it is their name
 
 
@@ -246,7 +248,7 @@ def schema_of(spec: ToolSpec) -> RecordSchema:
 
 
 PASSED = ("filler", "list", "most", "least", "hint", "year")
-NEAR = 3  # phrases between a number and the field it is of
+NEAR = 3  # phrases between a number and the field it is of; chosen, not measured
 
 
 @dataclass

@@ -8,7 +8,6 @@ from typing import Literal, NamedTuple
 
 from core.language.analysis import content_terms, terms
 from core.types import AnswerKind, Evidence, Finding, SubQuestion
-from reasoning.rules.answering.answer import ranked_sentences
 from reasoning.rules.answering.relevance import Relevance, Sentence
 from reasoning.rules.lexicon import Lexicon, lexicon
 from reasoning.rules.records.fields import (
@@ -32,8 +31,8 @@ from reasoning.rules.values.value_spans import (
 
 # How well a title fits a noun: the noun is in it or labels it, the text begins by calling its
 # subject so, a record is what is asked for unless another field of it is.
-IN_TITLE, CALLED, RECORD = 1.0, 0.6, 0.8
-FIRST_WORDS = 4
+IN_TITLE, CALLED, RECORD = 1.0, 0.6, 0.8  # chosen, not measured
+FIRST_WORDS = 4  # chosen, not measured
 NAMES = ("text", "list", "person", "place")
 
 
@@ -65,18 +64,18 @@ def title_fit(
     return CALLED if item.ordinal == 0 and nouns & first else 0.0  # "A short book on …"
 
 
-BEST_SENTENCES = 12
+BEST_SENTENCES = 12  # chosen, not measured
 # What a value is worth beside its sentence: kind, noun, title, and how many of its words the
 # question says itself.
-KIND, NOUN, TITLE, SAID = 0.5, 0.4, 0.3, 0.3
+KIND, NOUN, TITLE, SAID = 0.5, 0.4, 0.3, 0.3  # by hand
 # What the reader takes for the answer, of so many words at most (by hand; HotpotQA and MuSiQue,
 # n = 77: .44 printed without, .48 with it).
 READ, MOST_READ = 1.0, 6
 # A longer form of a name that the question says: two or more of its words, and this share.
-SAME_NAME = 0.5
+SAME_NAME = 0.5  # by hand
 # A title is the answer only where it is, or is said to be, what the question asks for.
-LEAST_TITLE = 0.6
-MOST_VALUES = 20
+LEAST_TITLE = 0.6  # by hand
+MOST_VALUES = 20  # chosen, not measured
 EDGES = " \t\n,.;:!?\"'“”‘’«»()[]（）《》「」。，；：！？"
 # What is written but not said: an address, a file, words run together or joined, "File:".
 _UNSPOKEN = re.compile(
@@ -120,7 +119,7 @@ def extract(
     noun, kind = wanted_noun(question, lists)
     said = frozenset(terms(question.query, question.language))
     asked = _Asked(kind, noun, noun_terms(noun, question.language, lists), said)
-    ranked = ranked_sentences(question, evidence, relevance)[:BEST_SENTENCES]
+    ranked = relevance.ranked(question, evidence)[:BEST_SENTENCES]
     scored: list[_Scored] = []
     best: set[str] = set()
     for sentence in ranked:

@@ -81,7 +81,7 @@ def has_kind(
         if (form and forms()[form].kind) or DIGITS.search(text) is not None:
             return True
         # "One" is an article or a pronoun more often than a number.
-        written = re.finditer(words.alternatives("numeral"), text, re.IGNORECASE)
+        written = words.all_of("numeral", text)
         return any(one.group().casefold() not in words.any_of("ones") for one in written)
     if kind == "date":
         return YEAR_OR_DATE.search(text) is not None or words.found("day_name", text)
@@ -100,8 +100,8 @@ def without_numbers(text: str, numbers: frozenset[str]) -> str:
     return NUMBER.sub(lambda match: "" if match.group() in numbers else match.group(), text)
 
 
-MOST_NOUN, AFTER = 3, 6  # words of the noun asked for; words behind a number
-HAN_AROUND, HAN_NOUN = 10, 4  # characters
+MOST_NOUN, AFTER = 3, 6  # words of the noun asked for; words behind a number; chosen, not measured
+HAN_AROUND, HAN_NOUN = 10, 4  # characters; chosen, not measured
 WORD = re.compile(r"[^\W\d_][\w'’-]*|\d[\d.,\u00a0 ]*\d|\d|[^\w\s]")
 # A year, a clock time, a decimal or a version, the number of an item, an amount or a share.
 NO_COUNT = re.compile(r"(?:1\d{3}|20\d{2})(?!\d|,\d)|\d+(?:[:.]\d|[.)] |\s?[%€$£₽°])")
@@ -111,7 +111,7 @@ CLAUSE_ENDS = ";!?。；！？"
 @lru_cache(maxsize=256)
 def counted_noun(text: str, words: Lexicon) -> frozenset[str]:
     """Return the terms of the noun that a question counts, none when it counts nothing."""
-    asked = re.finditer(words.alternatives("counting"), text, re.IGNORECASE)
+    asked = words.all_of("counting", text)
     return frozenset().union(*(_noun(text[one.end() :], words) for one in asked))
 
 
@@ -137,7 +137,7 @@ def counts(text: str, nouns: frozenset[str], words: Lexicon) -> bool:
     """
     if words.known.spaced and not nouns & set(terms(text, words.language)):
         return False
-    written = re.finditer(words.alternatives("numeral"), text, re.IGNORECASE)
+    written = words.all_of("numeral", text)
     ones = words.any_of("ones") if words.known.spaced else ()
     numbers = [one.span() for one in written if one.group().casefold() not in ones]
     numbers += [one.span() for one in NUMBER.finditer(text)]

@@ -19,8 +19,8 @@ from reasoning.rules.decomposition.phrases import is_past, kind_of, singular, wo
 from reasoning.rules.lexicon import Lexicon, lexicon
 
 ValueKind = Literal["name", "date", "number", "phrase"]
-MOST_WORDS = 5  # of a phrase before its noun
-MOST_RUN = 12
+MOST_WORDS = 5  # of a phrase before its noun; chosen, not measured
+MOST_RUN = 12  # chosen, not measured
 _HAN_RUN = re.compile(f"[{HAN}]+")
 
 _OWN_DATES = "|".join(date for one in known_languages().values() for date in one.dates)
@@ -180,7 +180,7 @@ def led_phrases(
             yield ValueSpan(start + words[first].start, start + word.end, "name", "COMMON")
 
 
-AROUND, BESIDE = 40, 0.7  # characters; what a noun beside a value is worth
+AROUND, BESIDE = 40, 0.7  # characters; what a noun beside a value is worth; chosen, not measured
 _NEXT_WORD = re.compile(r"\s[^\W\d_]+")
 _BORN = "|".join(re.escape(word) for one in known_languages().values() for word in one.born)
 _AFTER_NAME = re.compile(rf"\s*(?:\((?:[^()]{{0,40}}\b)?(?:{_BORN}|\d{{4}}))|[（(]\d{{4}}")

@@ -11,6 +11,7 @@ from reasoning.rules.lexicon import lexicon
 from reasoning.rules.values.forms import CAPITALISED, NUMBER
 
 DOTTED = re.compile(r"(?<![\w.,/$€£])v?(\d{1,4}(?:\.\d{1,4}){1,3})(?![\w%]|[.,]\d)")
+# Chosen, not measured:
 ALIKE = 0.75  # of the words of two sentences that say different values of the same thing
 
 
@@ -45,8 +46,8 @@ def _name_parts(text: str, language: str) -> tuple[frozenset[str], frozenset[str
     """Return the numbers and names of a text, and its other terms."""
     words = lexicon(language)
     names = CAPITALISED.findall(text) if words.known.spaced else []
-    written = re.findall(words.alternatives("numeral"), text, re.IGNORECASE)
-    numbers = frozenset([*NUMBER.findall(text), *(one.casefold() for one in written)])
-    bare = frozenset(terms(words.remove("numeral", NUMBER.sub(" ", text)), language))
+    written = (one.group().casefold() for one in words.all_of("numeral", text))
+    numbers = frozenset([*NUMBER.findall(text), *written])
+    bare = frozenset(terms(words.remove(NUMBER.sub(" ", text), "numeral"), language))
     named = frozenset(terms(" ".join(names), language))
     return numbers | named, bare - named
