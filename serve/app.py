@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -22,7 +21,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from core.auth import AuthContext
-from core.errors import CarrelError, disk_error, shorten
+from core.errors import CarrelError, StorageError, disk_error, shorten
 from serve import page_routes
 from serve.access.guard import BodyLimit, Guard, unexpected_body
 from serve.access.network import HostRule, OriginRule
@@ -187,7 +186,7 @@ def make_api(services: AppState, routers: Sequence[APIRouter] | None = None) -> 
     app.add_exception_handler(CarrelError, _carrel_error)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(sqlite3.DatabaseError, _database_error)
+    app.add_exception_handler(StorageError, _database_error)
     app.add_exception_handler(OSError, _disk_error)
     app.add_exception_handler(Exception, _unexpected)
     return app
@@ -224,9 +223,7 @@ def _carrel_error(request: Request, error: Exception) -> Response:
 
 
 def _database_error(request: Request, error: Exception) -> Response:
-    assert isinstance(error, sqlite3.DatabaseError)
-    if isinstance(error, sqlite3.ProgrammingError):
-        raise error  # a mistake in this program
+    assert isinstance(error, StorageError)
     services: AppState = request.app.state.services
     response = _carrel_error(request, damaged(services.settings.data, error))
     response.headers["Retry-After"] = str(RETRY_SECONDS)

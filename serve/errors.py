@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from core.errors import (
     ModelError,
     OperatorError,
     PolicyError,
+    StorageError,
     disk_error,
     shorten,
 )
@@ -165,7 +165,7 @@ def failure_of(error: Exception) -> Failure:
         error = error.__cause__  # FastAPI wraps what is raised while it reads the body
     if isinstance(error, HTTPException):
         return Failure(error.status_code, plain(error.detail), headers=error.headers or {})
-    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
+    if isinstance(error, StorageError):
         error = damaged(Path(), error)
     if isinstance(error, OSError) and (found := disk_error(error)):
         error = found

@@ -199,8 +199,10 @@ SQL = re.compile(
     r"\b(SELECT\s.+\sFROM|INSERT\s+(OR\s+\w+\s+)?INTO|DELETE\s+FROM|UPDATE\s+\w+\s+SET|PRAGMA)\b",
     re.DOTALL,
 )
-# LangGraph's own file of conversations, and a nameless table of what one run has come by.
+# LangGraph's own file of conversations, and a nameless table of what one run has come by; of these
+# the first is opened as LangGraph wants it.
 OWN_TABLES = {"graph/threads.py", "ingest/known.py"}
+OWN_FILE = "graph/threads.py"
 STORES = {"store", "_store"}
 
 
@@ -229,6 +231,17 @@ def test_only_the_stores_know_sql() -> None:
         for name, node in outside_the_stores()
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         if name not in OWN_TABLES and SQL.search(node.value)
+    ]
+    assert wrong == []
+
+
+def test_only_the_stores_know_sqlite() -> None:
+    """Those above catch a StorageError, which the errors of SQLite are."""
+    wrong = [
+        name
+        for path in files(*(room for room in ROOMS if room != "stores"))
+        if (name := path.relative_to(ROOT).as_posix()) != OWN_FILE
+        and any(within(module, "sqlite3") for module in imports(path))
     ]
     assert wrong == []
 

@@ -23,7 +23,7 @@ from stores.erasure.traces import redact_traces
 from stores.runlog.conversations import THREADS
 from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection, VisiblePassages
-from stores.sqlite.connections import compact
+from stores.sqlite.connections import compact, connect
 from stores.sqlite.database import Database
 from stores.sqlite.permissions import (
     OPERATOR,
@@ -166,9 +166,8 @@ def delete_threads(path: Path, threads: Sequence[str], wait_s: float) -> None:
     """Delete threads and everything freed in the file; it may be open elsewhere."""
     if not threads or not path.exists():
         return
-    with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)) as connection:
-        for pragma in ("secure_delete=ON", "trusted_schema=OFF"):
-            connection.execute(f"PRAGMA {pragma}")
+    with closing(connect(path, BUSY_S)) as connection:
+        connection.execute("PRAGMA secure_delete=ON")
         known = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
         connection.execute("BEGIN IMMEDIATE")
         for table in known.intersection(TABLES):

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -30,7 +29,7 @@ from core.errors import CarrelError
 from core.time_limit import current_limit
 from stores.index.port import IndexUnavailableError, VectorRow, VectorScope
 from stores.segments.types import Floats
-from stores.sqlite.connections import compact
+from stores.sqlite.connections import compact, connect
 
 T = TypeVar("T")
 FOLDER = "chroma"
@@ -41,7 +40,7 @@ REST_S = 10.0  # how long a server that did not answer is left alone
 PROOF_S = 120.0
 # Wider than Chroma's own choice (100, 100, 16), which misses more of the nearest (docs/evals).
 GRAPH: Any = {"space": "cosine", "ef_search": 400, "ef_construction": 200, "max_neighbors": 32}
-BUSY_S = 30.0
+BUSY_S = 30.0  # for a lock of Chroma's own catalogue; chosen, not measured
 SWITCH = "`carrel reindex --index memmap` does without it"
 REBUILD = "the catalogue has all of it; `carrel reindex` writes the index again"
 
@@ -166,7 +165,7 @@ class ChromaVectors:
         path = self._folder / "chroma.sqlite3"
         if self.server or not path.exists():
             return
-        with contextlib.closing(_database(path)) as connection:
+        with contextlib.closing(connect(path, BUSY_S)) as connection:
             rows = connection.execute("SELECT id FROM segments WHERE scope = 'VECTOR'")
             known = {row[0] for row in rows}
             compact(connection, path, wait_s)
@@ -323,10 +322,6 @@ def _damaged(reason: str) -> IndexUnavailableError:
     return IndexUnavailableError(
         "the vector index is damaged or cannot be written", value=reason, hint=REBUILD
     )
-
-
-def _database(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)
 
 
 def _prove(folder: Path) -> str:
