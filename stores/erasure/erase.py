@@ -209,7 +209,6 @@ class Erasure:
         self.on_change: list[Callable[[], object]] = []  # what must forget what it remembers
 
     def erase(self, auth: AuthContext, collection: Collection, document_id: str) -> bool:
-        """Delete the document that a caller is shown under this id; return False for none."""
         condition, parameters = permission_filter(auth, collection.id)
         with self._database.write() as connection:
             shown = shown_id(connection, auth, collection.id)
@@ -231,11 +230,6 @@ class Erasure:
         keep_out: bool = False,
         access: WriteAccess = OPERATOR,
     ) -> Counter[str]:
-        """Delete documents and their traces; return what was deleted, by kind.
-
-        With `keep_out` no ingest takes in again what its writer gives one of their ids. What is
-        gone already does not count.
-        """
         with self._database.write() as connection:
             left, counts = _take(connection, collection, documents, access)
             if not left:
@@ -254,17 +248,14 @@ class Erasure:
         return counts
 
     def would_forget(self, collection: Collection, documents: Sequence[Gone]) -> Counter[str]:
-        """Return what the operator's `forget` would delete, by kind, and delete nothing."""
         with self._database.undone() as connection:
             return _take(connection, collection, documents, OPERATOR)[1]
 
     def would_forget_tenant(self, tenant: str) -> Counter[str]:
-        """Return what `forget_tenant` would delete, by kind, and delete nothing."""
         with self._database.undone() as connection:
             return erase_tenant(connection, tenant)[0]
 
     def forget_tenant(self, tenant: str) -> Counter[str]:
-        """Delete everything of a tenant but its rows in the audit log; return what, by kind."""
         with self._database.write() as connection:
             counts, collections = erase_tenant(connection, tenant)
             if not sum(counts.values()):
@@ -275,29 +266,20 @@ class Erasure:
         return counts
 
     def keeps_out(self, key: str) -> bool:
-        """Tell whether the document of this key was forgotten with `keep_out`."""
         query = "SELECT 1 FROM kept_out WHERE key = ?"
         return self._database.read().execute(query, (key,)).fetchone() is not None
 
     def let_in(self, key: str) -> bool:
-        """Let a document be ingested again; return whether it was kept out."""
         with self._database.write() as connection:
             return connection.execute("DELETE FROM kept_out WHERE key = ?", (key,)).rowcount > 0
 
     def tenants(self) -> list[str]:
-        """List the tenants that have anything."""
         return tenants(self._database.read())
 
     def pending_erasure(self) -> Pending | None:
-        """Return what `tidy` has to finish, None for nothing."""
         return pending(self._database)
 
     def tidy(self, step: Step = unwatched) -> bool:
-        """Take deleted text out of all derived files; return whether there was anything to do.
-
-        It takes as long as writing the indexes of the collections once. `step` is called between
-        its parts, and may raise to end it; what is left is done by the next call.
-        """
         with self._tidying:
             left = self.pending_erasure()
             if left is None:

@@ -79,7 +79,6 @@ class ChromaVectors:
         self.torn = ""
 
     def write(self, collection_id: int, rows: Sequence[VectorRow]) -> None:
-        """Keep vectors by chunk id; one that is there already is replaced."""
         for start in range(0, len(rows), self._batch):
             part = rows[start : start + self._batch]
 
@@ -91,7 +90,6 @@ class ChromaVectors:
             self._call(put, writes=True)
 
     def delete(self, collection_id: int, chunk_ids: Sequence[str]) -> None:
-        """Forget chunks; unknown ids are ignored."""
         for start in range(0, len(chunk_ids), self._batch):
             part = list(chunk_ids[start : start + self._batch])
 
@@ -103,7 +101,6 @@ class ChromaVectors:
     def search(
         self, collection_id: int, vector: Floats, limit: int, scope: VectorScope
     ) -> list[int]:
-        """Return the row ids of up to `limit` chunks within the scope, nearest first."""
         limit = min(limit, MOST)
         found: list[tuple[float, int]] = []
         asked = vector.tolist()
@@ -119,11 +116,9 @@ class ChromaVectors:
         return [row for _, row in sorted(found)[:limit]]
 
     def count(self, collection_id: int) -> int:
-        """Count the chunks of a collection."""
         return int(self._call(lambda: self._chroma(collection_id)._collection.count()))
 
     def rows(self, collection_id: int) -> Mapping[str, int]:
-        """Return the row id of every chunk of a collection, by chunk id."""
         found: dict[str, int] = {}
         while True:
             start = len(found)
@@ -139,14 +134,12 @@ class ChromaVectors:
                 return found
 
     def drop(self, collection_id: int) -> None:
-        """Remove a collection, of earlier models too; all of them where files are torn."""
         if self._damage():
             self.clear()
             return
         self._call(lambda: self._drop(f"{self._prefix}{collection_id}-"), writes=True)
 
     def clear(self) -> None:
-        """Remove all collections of this data directory."""
         if self.server:
             self._call(lambda: self._drop(self._prefix), writes=True)
             return
@@ -157,11 +150,9 @@ class ChromaVectors:
             self._folder.unlink()
 
     def doubt(self, reason: str) -> None:
-        """Take the folder for damaged; without a reason let another process open it first."""
         self.torn, self._doubted = ("", False) if self.server else (reason, not reason)
 
     def compact(self, wait_s: float) -> None:
-        """Write Chroma's own catalogue again, and remove folders of which it knows nothing."""
         path = self._folder / "chroma.sqlite3"
         if self.server or not path.exists():
             return
@@ -174,7 +165,6 @@ class ChromaVectors:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Let go of files and connections."""
         with self._lock:
             client, self._client, self._opened = self._client, None, {}
         if client is not None:

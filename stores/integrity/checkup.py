@@ -102,11 +102,9 @@ class Checkup:
 
     @property
     def checking(self) -> bool:
-        """Tell whether the full check has still to end."""
         return self._put_off is not None
 
     def finish_check(self) -> None:
-        """Do the full check that was put off at the opening; answers go on beside it."""
         if self._put_off is None:
             return
         self._parts.database.write_barrier.wait()
@@ -119,11 +117,6 @@ class Checkup:
             self._condition.clear("under way")
 
     def check_again(self) -> list[str]:
-        """Check all of it while it is in use; repair what is derived; return the problems.
-
-        What the seal cannot know is found here: rot under a file whose times did not change, and
-        damage since the opening.
-        """
         store, condition = self._parts, self._condition
         condition.clear("mended")
         checked = self.checking
@@ -147,13 +140,11 @@ class Checkup:
         return problems
 
     def check_sample(self) -> list[str]:
-        """Ask every collection for a sample; rebuild what does not find it; return the problems."""
         with self._lock:
             self._settle(self._sample)
             return self._sample.left
 
     def check_rows(self) -> Damage:
-        """Check the sums of all rows, keep damaged documents out of sight, and return them."""
         self._settle(self.rows)
         return self.rows.damage
 
@@ -175,7 +166,6 @@ class Checkup:
         return done
 
     def clear_repairs(self) -> None:
-        """Forget what was said of repairs and changes that are done and checked by now."""
         for beginning in ("changed ", "full text ", "segment ", "repair ", "mended"):
             self._condition.clear(beginning)
         self.repaired.clear()
