@@ -79,6 +79,16 @@ def open_to_others(folder: Path) -> str:
     return f"{mode:o}" if mode & OTHERS else ""
 
 
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, where the system has that notion."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
 @contextmanager
 def private_files() -> Iterator[None]:
     """Let files and folders that this process makes in the block be its user's alone."""

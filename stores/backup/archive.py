@@ -38,10 +38,10 @@ from stores.backup.format import (
     part_of,
     read_manifest,
 )
+from stores.folder import sync_folder
 from stores.index.place import INDEX, INDEX_ID
 from stores.integrity.witness import KEY as COMMITS
 from stores.runlog.conversations import THREADS
-from stores.segments.files import sync_folder
 from stores.sqlite.connections import connect
 from stores.sqlite.database import Database, explained
 from stores.sqlite.schema import FORMAT, make_schema

@@ -80,10 +80,8 @@ def read_manifest(text: bytes) -> BackupManifest:
 
 def part_of(path: Path) -> BackupFile:
     """Describe a file."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
+        digest = hashlib.file_digest(file, "sha256")
     return BackupFile.model_validate(
         {"name": path.name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
     )

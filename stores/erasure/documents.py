@@ -17,13 +17,12 @@ from stores.sqlite.catalogue import Collection
 from stores.sqlite.fulltext import keyword_text, searched_text
 from stores.sqlite.permissions import ALIAS_OF, WriteAccess, is_called
 from stores.sqlite.rows import NEXT, PREVIOUS
-from stores.sqlite.sums import sign
+from stores.sqlite.sums import VECTORS, sign
 from stores.sqlite.writer import remove_document
 
 # Characters of a neighbour's text by which it is known again; chosen, not measured.
 SEEN = 60
 NOTED = ("left_out", "journal")
-VECTORS = ("embeddings", "sentence_vectors")
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from stores.integrity.file_manifest import FileReport
 from stores.integrity.rows import RowCheck, missing
 from stores.integrity.selfcheck import SampleCheck
 from stores.runlog.conversations import THREADS
-from stores.sqlite.sums import COLLECTION, DOCUMENT, KEY, Damage
+from stores.sqlite.sums import Damage, damaged_rows
 from stores.sqlite.writer import bump
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ MENDED = (
     " lacked passages; ask again"
 )
 FIRST_LOOK = (
-    f"documents d WHERE d.sum IS NOT {DOCUMENT}",
-    f"collections o WHERE o.sum IS NOT {COLLECTION}",
-    f"api_keys k WHERE k.sum IS NOT {KEY}",
+    *map(damaged_rows, ("documents", "collections", "api_keys")),
     "quarantine",
 )
 

@@ -147,7 +147,7 @@ class Writer(CataloguePart):
             return 0
         dropped = 0
         with self._database.write() as connection:
-            for table in ("embeddings", "sentence_vectors"):
+            for table in sums.VECTORS:
                 cursor = connection.execute(
                     f"""DELETE FROM {table} WHERE NOT EXISTS
                         (SELECT 1 FROM chunks c WHERE c.content_hash = {table}.content_hash)"""
