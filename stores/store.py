@@ -27,7 +27,7 @@ from stores.segments.rows import snapshot
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database, damaged, explained
 from stores.sqlite.embeddings import ExactVectors
-from stores.sqlite.fulltext import index_words_again
+from stores.sqlite.fulltext import write_again
 from stores.sqlite.implementation import SqliteRecord
 from stores.sqlite.quality import QualityCounts
 
@@ -92,7 +92,9 @@ class LocalMaintenance(Checkup, Erasure):
         return incomplete_documents(self._database, self._parts.model_id, collection_id, documents)
 
     def index_words_again(self, collection_id: int, documents: Sequence[str]) -> None:
-        index_words_again(self._database, collection_id, documents)
+        with self._database.write() as connection:
+            for one in documents:
+                write_again(connection, collection_id, "d.document_id = ?", one)
 
 
 class StoreParts:

@@ -14,7 +14,6 @@ from pathlib import Path
 from core.errors import AbsentError
 from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.fulltext import keyword_text, searched_text
 from stores.sqlite.permissions import ALIAS_OF, WriteAccess, is_called
 from stores.sqlite.rows import NEXT, PREVIOUS
 from stores.sqlite.sums import VECTORS, sign
@@ -142,8 +141,7 @@ def _forget_context(
 ) -> None:
     """Take the document's beginning and end out of the context of its neighbours in the file."""
     rows = connection.execute(
-        """SELECT c.id, c.text, c.context, c.section, d.title, d.language, d.metadata
-           FROM documents d JOIN chunks c ON c.document = d.id
+        """SELECT c.id, c.context FROM documents d JOIN chunks c ON c.document = d.id
            WHERE d.collection_id = ? AND d.file = ? AND c.context != ''""",
         (collection_id, file),
     ).fetchall()
@@ -155,10 +153,7 @@ def _forget_context(
             continue
         connection.execute("UPDATE chunks SET context = ? WHERE id = ?", (kept, row["id"]))
         sign(connection, "chunks", "c.id = ?", row["id"])
-        fulltext.delete(connection, collection_id, [row["id"]])
-        body = searched_text(row["text"], kept)
-        parts = (row["title"], keyword_text(row["metadata"]), row["section"], body)
-        fulltext.insert(connection, collection_id, row["id"], parts, row["language"])
+        fulltext.write_again(connection, collection_id, "c.id = ?", row["id"])
 
 
 def _is_of(line: str, first: str, last: str) -> bool:

@@ -17,7 +17,7 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.settings import Settings
 from stores.segments.build import Background, Builder, Pause
-from stores.segments.channels import Channels, LinkQuery, Links, Name, find_links, hub_size
+from stores.segments.channels import Channels, Links, Name, find_links
 from stores.segments.postings import Recipe
 from stores.segments.rows import StoredVectors, models_of, row_ids, snapshot, state, tuples
 from stores.segments.types import Candidates, Floats, Progress
@@ -86,7 +86,7 @@ class SegmentSearch:
         weights = weighted_terms(terms, term_weights)
         while True:
             with self._view(collection_id) as (view, connection):
-                mask = view.masks.find(connection, auth, collection_id, sources, view.facts, kinds)
+                mask = view.masks.find(connection, auth, view, sources, kinds)
                 return self._channels.search(view, connection, mask, weights, vector, pool, kinds)
 
     def vectors(self, collection_id: int, chunk_ids: Sequence[str]) -> Floats:
@@ -131,11 +131,10 @@ class SegmentSearch:
             with self._view(collection_id) as (view, connection):
                 if not view.words:
                     return None
-                mask = view.masks.find(connection, auth, collection_id, sources, view.facts, kinds)
+                mask = view.masks.find(connection, auth, view, sources, kinds)
                 ids = row_ids(connection, collection_id, seeds)
                 rows = np.array([ids.get(key, -1) for key in seeds], dtype=np.int64)
-                most = hub_size(mask.visible.count)
-                return find_links(view, mask.visible, LinkQuery(names, words, rows, most, limit))
+                return find_links(view, mask.visible, names, words, rows, limit)
 
     def languages(self, collection_id: int) -> frozenset[str]:
         return self._facts(collection_id).languages

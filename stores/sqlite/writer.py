@@ -232,7 +232,6 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
             for name, value, number in document.fields
         ],
     )
-    keywords = fulltext.keyword_text(metadata)
     of_document = {"document": row_id, "collection": collection.id}
     for chunk in document.chunks:
         rowid = _inserted(
@@ -243,9 +242,8 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
                :content_hash, :context)""",
             {**vars(chunk), **of_document},
         )
-        body = fulltext.searched_text(chunk.text, chunk.context)
-        parts = (document.title, keywords, chunk.section, body)
-        fulltext.insert(connection, collection.id, rowid, parts, document.language)
+        of_chunk = {"title": document.title, "language": document.language, "metadata": metadata}
+        fulltext.insert(connection, collection.id, {**vars(chunk), **of_chunk, "id": rowid})
     sums.sign_documents(connection, [row_id])
     if document.alias:
         add_alias(connection, collection.id, "document", document.document_id, document.alias)
