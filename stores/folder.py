@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from core.settings import Settings
 
 CATALOGUE = "catalogue.sqlite3"
-PRIVATE = 0o700
-OTHERS = 0o077
+PRIVATE = 0o700  # the rights of its user alone
+OTHERS = 0o077  # all rights of group and others
 log = logging.getLogger("carrel.data")
 # How the names of what holds texts begin, for those who have put a link in the place of one.
 OURS = ("catalogue.", "conversations.", "audit.", *ALL_FOLDERS, "uploads")

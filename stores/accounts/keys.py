@@ -231,7 +231,7 @@ def _key(row: sqlite3.Row) -> Key:
     return Key(auth=auth, **known)
 
 
-HOUR = 3600
+HOUR = 3600  # seconds
 HOURS = 24  # a day, as `tokens_per_day` says; the window moves by whole hours
 
 Caller = tuple[str, str]  # tenant and user

@@ -128,7 +128,7 @@ def placed(kind: str, sql: str) -> str:
 
 
 NEW = ".new"
-MB = 1_000_000
+MB = 1_000_000  # bytes
 BACKING_UP = threading.Lock()
 
 
@@ -238,7 +238,7 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
     return entry
 
 
-GB = 1_000_000_000
+GB = 1_000_000_000  # bytes, as above
 MARGIN = 50_000_000  # bytes of disk that stay free; chosen, not measured
 
 

@@ -165,7 +165,8 @@ def _is_of(line: str, first: str, last: str) -> bool:
     return first.startswith(text[:SEEN]) or text.startswith(first)
 
 
-NEAREST = 3  # names in a hint
+NEAREST = 3  # names in a hint; chosen, not measured
+ALIKE = 0.4  # of difflib's ratio, whose own is 0.6; chosen, not measured
 # Names among which the nearest are looked for; chosen, not measured: comparing takes seconds.
 CONSIDERED = 100_000
 
@@ -238,7 +239,7 @@ def _absent(
         (collection.id, CONSIDERED),
     )
     names = [row[0] for row in rows]
-    near = difflib.get_close_matches(name, names, n=NEAREST, cutoff=0.4) or names[:NEAREST]
+    near = difflib.get_close_matches(name, names, n=NEAREST, cutoff=ALIKE) or names[:NEAREST]
     hint = "the nearest are " + ", ".join(f"'{one}'" for one in near) if near else "it is empty"
     return AbsentError(
         f"the {what} must be in the collection '{collection.name}'", value=name, hint=hint

@@ -33,11 +33,11 @@ from stores.sqlite.connections import compact, connect
 
 T = TypeVar("T")
 FOLDER = "chroma"
-PAGE = 10_000  # rows that are listed at once
+PAGE = 10_000  # rows that are listed at once; chosen, not measured
 # Chroma asks SQLite with one variable for each value; SQLite allows 32,766.
 MOST = 30_000
-REST_S = 10.0  # how long a server that did not answer is left alone
-PROOF_S = 120.0
+REST_S = 10.0  # how long a server that did not answer is left alone; chosen, not measured
+PROOF_S = 120.0  # for a process to read a whole folder; chosen, not measured
 # Wider than Chroma's own choice (100, 100, 16), which misses more of the nearest (docs/evals).
 GRAPH: Any = {"space": "cosine", "ef_search": 400, "ef_construction": 200, "max_neighbors": 32}
 BUSY_S = 30.0  # for a lock of Chroma's own catalogue; chosen, not measured

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 CATALOGUE = "catalogue.sqlite3"
 EVERYTHING = FileReport("none")
-OPENING_S = 2.0  # for the sample that is asked for before the first answer
+OPENING_S = 2.0  # for the sample that is asked for before the first answer; chosen, not measured
 CHANGED = "{} was changed by something else since the data directory was closed"
 UNDER_WAY = "the data directory is still being checked: what is damaged may be missing from answers"
 MENDED = (

@@ -30,15 +30,15 @@ from stores.sqlite.sums import SOUND_CHUNK, compared_once
 if TYPE_CHECKING:
     from stores.store import StoreParts
 
-SAMPLE = 8  # chunks of a collection that each self-check searches for
-RAREST_WORDS = 4  # of a sampled chunk, which must find it
+SAMPLE = 8  # chunks of a collection that each self-check searches for; chosen, not measured
+RAREST_WORDS = 4  # of a sampled chunk, which must find it; chosen, not measured
 
 # The chunks of a collection that are next to given row ids.
 _PLACES = """SELECT (SELECT id FROM chunks WHERE collection_id = :collection AND id >= one.value
     ORDER BY id LIMIT 1) FROM json_each(:places) one"""
-POOL = 10
-SAME = 0.999  # the cosine of a vector with itself, as float32
-MOST = 200  # a word in more chunks than this finds too many to prove anything
+POOL = 10  # passages of which a vector must find its own; chosen, not measured
+SAME = 0.999  # the cosine of a vector with itself is nearer to 1 as float32; chosen, not measured
+MOST = 200  # a word in more chunks than this finds too many to prove anything; chosen, not measured
 USER = "user:"
 
 

@@ -16,12 +16,11 @@ import numpy as np
 
 from stores.segments.types import Booleans, Candidates, Floats, Integers, TermWeights
 from stores.segments.view import CollectionView, Mask, Selection
+from stores.sqlite.embeddings import ROUNDING
 from stores.sqlite.fulltext import FullText
 
 if TYPE_CHECKING:
     from stores.index.tracking import TrackedVectors
-
-ROUNDING = 1e-5  # more than two ways of adding up one cosine in float32 can differ
 
 
 def best_words(view: CollectionView, scores: Floats, visible: Selection, pool: int) -> Integers:
