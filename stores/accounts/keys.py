@@ -67,12 +67,13 @@ class Key:
 
     def describe(self) -> dict[str, object]:
         """Return the key as it is listed; its secret is kept nowhere."""
+        sources = self.auth.allowed_sources
         return {
             "id": self.id,
             "tenant": self.auth.tenant,
             "user": self.auth.user,
             "roles": sorted(self.auth.roles),
-            "sources": _sources(self.auth),
+            "sources": None if sources is None else list(sources),
             "version_policy": self.auth.version_policy,
             "created_at": self.created_at,
             "expires_at": self.expires_at or None,
@@ -206,10 +207,6 @@ def _text(moment: datetime.datetime) -> str:
 def _digest(text: str) -> str:
     # The secret is 256 random bits: nothing can be guessed, so a slow hash would only cost time.
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
-
-
-def _sources(auth: AuthContext) -> list[str] | None:
-    return None if auth.allowed_sources is None else list(auth.allowed_sources)
 
 
 def _scope(auth: AuthContext) -> str | None:

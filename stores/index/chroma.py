@@ -170,9 +170,6 @@ class ChromaVectors:
         if client is not None:
             _close(client)
 
-    def _name(self, collection_id: int) -> str:
-        return f"{self._prefix}{collection_id}-{self._model}"
-
     def _drop(self, beginning: str) -> None:
         """Remove all collections whose names begin so."""
         self._opened = {}
@@ -186,7 +183,7 @@ class ChromaVectors:
             known = None if vectors else self._opened.get(collection_id)
             if known is None:
                 known = Chroma(
-                    collection_name=self._name(collection_id),
+                    collection_name=f"{self._prefix}{collection_id}-{self._model}",
                     embedding_function=vectors,
                     client=self._connected(),
                     collection_configuration={"hnsw": GRAPH},
@@ -231,7 +228,8 @@ class ChromaVectors:
             self.close()
             if self.server:
                 raise self._away(f"{type(error).__name__}: {error}") from None
-            self._forget_half_started()
+            # Chroma hands a client that failed to start to the next that asks for the folder.
+            SharedSystemClient._identifier_to_system.pop(str(self._folder), None)
             if writes:  # on a full disk that tears its files for good
                 self.torn = f"a write to it failed ({type(error).__name__}: {error})"
             raise _damaged(f"{type(error).__name__}: {error}") from None
@@ -275,10 +273,6 @@ class ChromaVectors:
             value=f"{self.server} ({reason})",
             hint=f"start it (`chroma run`), see chroma.url and chroma.timeout_s, or {SWITCH}",
         )
-
-    def _forget_half_started(self) -> None:
-        """Chroma hands a client that failed to start to the next one that asks for the folder."""
-        SharedSystemClient._identifier_to_system.pop(str(self._folder), None)
 
 
 def _close(client: Any) -> None:  # noqa: ANN401 - chromadb's own type

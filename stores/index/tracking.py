@@ -28,7 +28,8 @@ BATCH = 1000  # rows written between two marks; chosen, not measured
 # Times as many are asked for when too few of the nearest are visible rows; chosen, not measured
 WIDER = 4
 FURTHEST = 4096  # are asked for at most, then all vectors are compared; chosen, not measured
-# So many documents are named as hidden; of more, those that are visible are named; chosen, not measured
+# So many documents are named as hidden; of more, those that are visible are named. Chosen, not
+# measured.
 FEW_HIDDEN = 1000
 MISSED_SHARE = 0.25  # of a sample may be missed by an approximate index; chosen, not measured
 SAMPLE = 20  # rows that must be found by their own vector; chosen, not measured

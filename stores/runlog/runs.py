@@ -15,7 +15,7 @@ from core.metadata import ROW
 from core.trace import RunRecord, Step
 from stores.erasure.redaction import redacted
 from stores.erasure.traces import living_passages, phrase_occurs_elsewhere
-from stores.runlog.history import KEPT, Closed, Kept, access_of, closed_runs, collection_ids, kept
+from stores.runlog.history import KEPT, Kept, access_of, closed_runs, collection_ids, kept
 from stores.sqlite.database import CataloguePart
 from stores.sqlite.permissions import Parameters, is_shown_as, permission_filter, shown_id
 from stores.sqlite.sums import OPINION, RUN, sign
@@ -178,12 +178,10 @@ class FeedbackNotes(CataloguePart):
             for row in rows:
                 found = {name: row[name] for name in row.keys() if name not in OWN}  # noqa: SIM118
                 if row["run_id"] in closed:
-                    found["answer"] = self._open_answer(row["run_id"], closed[row["run_id"]])
+                    query = "SELECT result FROM runs WHERE run_id = ?"
+                    result = json.loads(self._value(query, (row["run_id"],)))
+                    found["answer"] = closed[row["run_id"]].answer(result)
                 yield found
-
-    def _open_answer(self, run_id: str, closed: Closed) -> str:
-        result = self._value("SELECT result FROM runs WHERE run_id = ?", (run_id,))
-        return closed.answer(json.loads(result))
 
     def _page(self, tenant: str, user: str | None, after: int) -> list[sqlite3.Row]:
         return self._all(
