@@ -135,7 +135,7 @@ def _explained(what: str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         said = f"what is damaged is no text any more ({error}): {' '.join(what.split())}"
         raise _failure(said) from error
-    except sqlite3.ProgrammingError:
+    except (StorageError, sqlite3.ProgrammingError):  # of values that another cursor gives
         raise
     except sqlite3.DatabaseError as error:
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
