@@ -140,7 +140,7 @@ class Checkup:
     def check_sample(self) -> list[str]:
         with self._lock:
             self._settle(self._sample)
-            return self._sample.left
+            return list(self._sample.left)
 
     def check_rows(self) -> Damage:
         self._settle(self.rows)

@@ -69,10 +69,7 @@ UNDONE = (
 class RowCheck(Check):
     """The sums of all rows; damaged documents are kept out of sight."""
 
-    def __init__(self, parts: StoreParts) -> None:
-        """Check the rows of the catalogue that these parts have open."""
-        super().__init__(parts)
-        self.damage = Damage()
+    damage = Damage()  # that was found last
 
     def check(self) -> list[Defect]:
         """Compare every row with its sum, and remember which are damaged."""

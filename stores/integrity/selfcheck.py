@@ -10,6 +10,7 @@ import json
 import math
 import random
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from stores.sqlite.fulltext import rebuild_fulltext
 from stores.sqlite.sums import SOUND_CHUNK, compared_once
 
 if TYPE_CHECKING:
-    from stores.store import StoreParts
+    pass
 
 SAMPLE = 8  # chunks of a collection that each self-check searches for; chosen, not measured
 RAREST_WORDS = 4  # of a sampled chunk, which must find it; chosen, not measured
@@ -57,11 +58,7 @@ class SampleCheck(Check):
     """What a sample of searches does not find; vectors do not answer while it is so."""
 
     until = math.inf  # when no more is asked for
-
-    def __init__(self, parts: StoreParts) -> None:
-        """Check the data directory that these parts have open."""
-        super().__init__(parts)
-        self.left: list[str] = []
+    left: Sequence[str] = ()  # what was not found, also not by a rebuilt index
 
     def check(self) -> list[Defect]:
         """Ask every collection for a sample."""
