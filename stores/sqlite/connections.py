@@ -145,8 +145,8 @@ def _explained(what: str) -> Iterator[None]:
 
 def _failure(text: str, error: sqlite3.DatabaseError | None = None) -> Exception:
     """Return a failure in words of SQLite, with its codes, as a StorageError."""
-    kind = type(error) if type(error) in _FAILURES else sqlite3.DatabaseError
-    failure: Exception = _FAILURES[kind](text)
+    kind = sqlite3.DatabaseError if error is None else type(error)
+    failure: Exception = _FAILURES.get(kind, _FAILURES[sqlite3.DatabaseError])(text)
     vars(failure).update(vars(error) if error else {})
     return failure
 
