@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import sqlite3
 import sys
 
 import typer
@@ -14,7 +13,7 @@ from cli.commands import app
 from cli.server.remote import ServerOwns, run_there
 from cli.server.running import host
 from cli.terminal.output import fail
-from core.errors import CarrelError, disk_error
+from core.errors import CarrelError, StorageError, disk_error
 from core.settings_sources import variables
 
 INTERRUPTED = 130
@@ -86,7 +85,7 @@ def _reader_left() -> int:
 def _unexpected(error: Exception) -> int:
     if variables().get("CARREL_DEBUG"):
         raise error
-    if isinstance(error, sqlite3.Error):
+    if isinstance(error, StorageError):
         from cli.options import damaged_catalogue  # late: `--help` needs no settings
 
         explained = damaged_catalogue(error)

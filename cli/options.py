@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,7 +32,7 @@ from cli.server.remote import ServerOwns, asked
 from cli.server.running import host
 from cli.terminal.output import check_interrupted, stderr, warn
 from core.auth import AuthContext, checked_sources
-from core.errors import CallerError, CarrelError
+from core.errors import CallerError, CarrelError, StorageError
 from core.question import joined_names
 from core.settings import PATHS, Settings, known_values, load_settings
 from stores.folder import CATALOGUE, private_files
@@ -201,8 +200,8 @@ def opened_catalogue(settings: Settings) -> Iterator[Record]:
             yield record
 
 
-def damaged_catalogue(error: sqlite3.Error) -> CarrelError:
-    """Return what an error of SQLite means for the data directory."""
+def damaged_catalogue(error: StorageError) -> CarrelError:
+    """Return what a failure of its store means for the data directory."""
     return damaged(load_settings()[0].data / CATALOGUE, error)
 
 

@@ -11,7 +11,8 @@
     ├── ModelError        a model is missing, broken or too slow                 exit 1
     └── DocumentError     one document cannot be read; the others go on          exit 1
 
-A message says the rule, the actual value and what to do next.
+A message says the rule, the actual value and what to do next. What a store fails with is apart from
+them until it is known which directory it is about.
 """
 
 from __future__ import annotations
@@ -81,6 +82,14 @@ class DiskFullError(OperatorError):
     def __init__(self, *, value: object = None) -> None:
         """Name what could not be written."""
         super().__init__("the disk is full", value=value, hint="free some space and run it again")
+
+
+class StorageError(Exception):
+    """Say that a store failed, in words of what keeps it; `damaged` makes a CarrelError of it."""
+
+
+class StorageUnavailableError(StorageError):
+    """Say that a store cannot be used now: it is full, locked, or cannot be read."""
 
 
 def disk_error(error: OSError) -> OperatorError | None:

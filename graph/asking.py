@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import sqlite3
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -15,7 +14,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.types import Command
 
 from core.auth import AuthContext
-from core.errors import CarrelError, OperatorError, shorten
+from core.errors import CarrelError, OperatorError, StorageError, StorageUnavailableError, shorten
 from core.trace import RunRecord, Step, StreamEvent
 from core.types import Answer, Clarification, StopReason
 from graph.context import Context
@@ -132,10 +131,10 @@ class Asking:
             if self.threads.latest(name) == conversation.checkpoint_id:
                 return self._not_kept(name, asked, "its state could not be written")
             return self._turn(conversation, waiting, asked, state)
-        except (sqlite3.OperationalError, OperatorError) as error:
+        except (StorageUnavailableError, OperatorError) as error:
             if asked.state.get("answer") is None:
                 raise
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, StorageError):
                 error = damaged(self._folder, error)
             return self._not_kept(name, asked, str(error))
         except (KeyboardInterrupt, ModelCancelled):
@@ -250,10 +249,10 @@ class Asking:
         """Keep a run; return whether text of deleted documents had to be left out."""
         try:
             return self._runs.save(run, asked.context.auth)
-        except (sqlite3.DatabaseError, OperatorError) as error:
+        except (StorageError, OperatorError) as error:
             # The answer is worth more than its record: a full disk must not swallow it.
             folder = self._folder
-            reason = damaged(folder, error) if isinstance(error, sqlite3.Error) else error
+            reason = damaged(folder, error) if isinstance(error, StorageError) else error
             run.result["warnings"].append(f"the run was not kept: {reason}")
         return False
 

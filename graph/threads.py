@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
+import sqlite3  # LangGraph has it write a file of its own, with a connection of the library
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from pathlib import Path
 
 from ingest.discover import SourceFile
 from ingest.loaders.formats import suffix_of
 from ingest.usable import IngestContext
+from stores.sqlite.connections import connect
 from stores.sqlite.rows import FileRow
 
 
@@ -18,7 +18,7 @@ class RunIndex:
     def __init__(self) -> None:
         """Open a database without a name, which is in memory until it grows."""
         self._lock = threading.Lock()
-        self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+        self._connection = connect("", shared=True)
         for statement in (
             "PRAGMA journal_mode=OFF",
             "PRAGMA synchronous=OFF",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import sqlite3
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -22,7 +21,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp
 
 from core.auth import AuthContext
-from core.errors import CarrelError, shorten
+from core.errors import CarrelError, StorageError, shorten
 from serve import page_routes
 from serve.access.guard import BodyLimit, Guard, unexpected_body
 from serve.access.network import HostRule, OriginRule
@@ -181,7 +180,7 @@ def make_api(services: AppState, routers: Sequence[APIRouter] | None = None) -> 
     for router in (*ROUTERS, *protocol_routers(services)) if routers is None else routers:
         app.include_router(router)
     document_errors(app)
-    for kind in (CarrelError, sqlite3.DatabaseError, OSError):
+    for kind in (CarrelError, StorageError, OSError):
         app.add_exception_handler(kind, _explained)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
@@ -219,7 +218,7 @@ def _explained(request: Request, error: Exception) -> Response:
     if found is None:
         raise error  # a mistake in this program
     status, _, headers = status_of(found)
-    if isinstance(error, sqlite3.DatabaseError):
+    if isinstance(error, StorageError):
         headers = {**headers, "Retry-After": str(RETRY_SECONDS)}
     return JSONResponse(error_body(found, request.scope["carrel.id"]), status, headers)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import uuid
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ from core.errors import (
     ModelError,
     OperatorError,
     PolicyError,
+    StorageError,
     disk_error,
     shorten,
 )
@@ -174,7 +174,7 @@ def explained(error: Exception, data: Path = Path()) -> CarrelError | None:
     """Return what an error means for the caller, None for another one's or a mistake of ours."""
     if isinstance(error, HTTPException) and isinstance(error.__cause__, CarrelError):
         return error.__cause__  # FastAPI wraps what is raised while it reads the body
-    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.ProgrammingError):
+    if isinstance(error, StorageError):
         return damaged(data, error)
     if isinstance(error, OSError):
         return disk_error(error)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from typing import Any
 
 from app.session import Session
 from core.auth import AuthContext, checked_name, checked_principal
-from core.errors import CallerError, CarrelError, DocumentError, ModelError
+from core.errors import CallerError, CarrelError, DocumentError, ModelError, StorageError
 from core.settings import Settings
 from ingest.loaders.formats import format_of, refusal
 from ingest.pipeline import Pipeline
@@ -355,7 +354,7 @@ class Jobs:
     def _save(self, job: Job) -> bool:
         try:
             self._rows.save(job.row)
-        except sqlite3.Error:  # a full disk must not end the thread; the next start does it again
+        except StorageError:  # a full disk must not end the thread; the next start does it again
             log.exception("unexpected", extra={"id": job.row.id})
             return False
         return True

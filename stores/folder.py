@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from core.settings import Settings
 
 CATALOGUE = "catalogue.sqlite3"
-PRIVATE = 0o700
-OTHERS = 0o077
+PRIVATE = 0o700  # the rights of its user alone
+OTHERS = 0o077  # all rights of group and others
 log = logging.getLogger("carrel.data")
 # How the names of what holds texts begin, for those who have put a link in the place of one.
 OURS = ("catalogue.", "conversations.", "audit.", *ALL_FOLDERS, "uploads")
@@ -77,6 +77,16 @@ def open_to_others(folder: Path) -> str:
         return ""
     mode = stat.S_IMODE(folder.stat().st_mode)
     return f"{mode:o}" if mode & OTHERS else ""
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable, where the system has that notion."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager

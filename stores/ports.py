@@ -52,7 +52,11 @@ class Catalogue(Protocol):
         """Return one collection, or say which ones the tenant has; for the operator alone."""
 
     def visible_collection(self, auth: AuthContext, name: str) -> Collection:
-        """Return a collection in which the caller may see a document."""
+        """Return a collection in which the caller may see a document.
+
+        One in which there is none for them is answered as one that does not exist, after the same
+        work; the error lists what they may see. An operator sees all.
+        """
 
     def collections_named(self, auth: AuthContext, names: str) -> list[Collection]:
         """Return the collections of a question, each as `visible_collection` does."""
@@ -72,7 +76,10 @@ class Catalogue(Protocol):
         chunk_ids: Sequence[str],
         sources: Sequence[str] = (),
     ) -> dict[str, Evidence]:
-        """Return the chunks of these ids that the caller may see, by id; others are left out."""
+        """Return the chunks of these ids that the caller may see, by id; others are left out.
+
+        `sources` are the patterns of a tool's scope, empty for all.
+        """
 
     def neighbours(
         self, auth: AuthContext, collection_id: int, chunk_id: str, reach: int
@@ -93,15 +100,25 @@ class Catalogue(Protocol):
     def books_of_texts(
         self, auth: AuthContext, collection_id: int, keys: Iterable[str]
     ) -> dict[str, dict[str, Any]]:
-        """Return the book of each text that has one, by the text's document key."""
+        """Return the book of each text that has one, by the text's document key.
+
+        A book is its record's `key`, `document_id`, `title`, `source`, `authors` and `year`; one
+        that the caller may not see is left out.
+        """
 
     def texts_of_book(
         self, auth: AuthContext, collection_id: int, key: str
     ) -> list[dict[str, Any]]:
-        """List the full texts of a record (by its document key) that the caller may see."""
+        """List the full texts of a record (by its document key) that the caller may see.
+
+        A text is its `key`, `document_id`, `title`, `source` and the `chunk_id` it begins with.
+        """
 
     def inverse_frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, float]:
-        """Return log(1 + N/(1 + df)) of each term over the collection's chunks."""
+        """Return log(1 + N/(1 + df)) of each term over the collection's chunks.
+
+        A term that no chunk contains weighs most.
+        """
 
     def list_collections(self, auth: AuthContext) -> list[dict[str, Any]]:
         """List the collections in which the caller may see a document, with the number of those."""
@@ -131,7 +148,10 @@ class Catalogue(Protocol):
         """Return what the documents a caller may see are called, in the order of their sources."""
 
     def chunk_ids(self, documents: Sequence[int]) -> list[str]:
-        """Return the ids of the chunks of documents, by row ids, whose text is running text."""
+        """Return the ids of the chunks of documents, by row ids, whose text is running text.
+
+        Of a document without any, all. What of them a caller may see is for the catalogue to say.
+        """
 
     def check_fields(
         self, auth: AuthContext, collections: Sequence[Collection], where: Sequence[Filter]
@@ -151,7 +171,11 @@ class Catalogue(Protocol):
         sources: Sequence[str] = (),
         file: str = "",
     ) -> tuple[list[int], int]:
-        """Return the document row ids that meet every condition, and how many there are in all."""
+        """Return the document row ids that meet every condition, and how many there are in all.
+
+        With `most`, records that meet at least one condition count, those that meet more first.
+        `file` confines them to one; those without the field they are ordered by come last.
+        """
 
     def group_records(
         self,
@@ -167,7 +191,11 @@ class Catalogue(Protocol):
         sources: Sequence[str] = (),
         file: str = "",
     ) -> Groups:
-        """Count the records that meet every condition by the values of a field, most first."""
+        """Count the records that meet every condition by the values of a field, most first.
+
+        With `characters`, values that begin alike are one: those of a date of one year have 4.
+        With `adds`, the sum or the average of that field's numbers takes the place of the count.
+        """
 
     def total_of_records(
         self,
@@ -194,7 +222,10 @@ class Catalogue(Protocol):
     def records_called(
         self, auth: AuthContext, collection_id: int, words: str, sources: Sequence[str] = ()
     ) -> list[str]:
-        """Return the keys of documents whose title has all these words, shortest title first."""
+        """Return the keys of documents whose title has all these words, shortest title first.
+
+        Where no title has them, of the one document that has them for the value of a field.
+        """
 
     def records_sounding(
         self,
@@ -214,10 +245,17 @@ class Catalogue(Protocol):
     def describe_records(
         self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
     ) -> Description:
-        """Describe the records the caller may see."""
+        """Describe the records the caller may see.
+
+        Of more fields than are described the most frequent are. It is done once for all who see the
+        same, as long as the collection does not change; the caller's time alone ends it.
+        """
 
     def field_names(self, collection_id: int, auth: AuthContext | None = None) -> set[str]:
-        """Return the names of all fields of a collection that a writer may see, None for all."""
+        """Return the names of all fields of a collection that a writer may see, None for all.
+
+        Of all, each is one look into an index, however many records have it.
+        """
 
     def known_fields(
         self,
@@ -259,7 +297,10 @@ class Intake(Protocol):
     def forget_files(
         self, collection: Collection, relatives: Iterable[str], access: WriteAccess = ...
     ) -> int:
-        """Remove files with all their documents; return how many documents went."""
+        """Remove files with all their documents; return how many documents went.
+
+        Files that the writer may not change stay.
+        """
 
     def document_hash(self, collection: Collection, document_id: str) -> tuple[str, str] | None:
         """Return (file, content hash) of one document."""
@@ -314,13 +355,22 @@ class Intake(Protocol):
         """Keep vectors by text hash, and those of their sentences; searches see them at once."""
 
     def write_batch(self, collection: Collection, changes: Changes, access: WriteAccess) -> None:
-        """Write documents with their full text, and what became of their files."""
+        """Write documents with their full text, and what became of their files.
+
+        Raises InUseError, and changes nothing, when the writer may not change one of them.
+        """
 
     def sweep_vectors(self) -> int:
-        """Drop vectors that no chunk has where there may be some; return of how many texts."""
+        """Drop vectors that no chunk has where there may be some; return of how many texts.
+
+        Not while an ingest is between the vectors of a batch and its documents.
+        """
 
     def count_unembedded(self, model: str, collection_id: int | None, *, sentences: bool) -> int:
-        """Count the texts of chunks without a vector of a model, of one collection or of all."""
+        """Count the texts of chunks without a vector of a model, of one collection or of all.
+
+        With `sentences` those count too that have no vectors of their sentences.
+        """
 
     def unembedded(
         self, model: str, collection_id: int | None, batch: int, *, sentences: bool
@@ -333,7 +383,10 @@ class Intake(Protocol):
         """Yield up to `limit` rows of a collection or of one file, by file and source."""
 
     def number_duplicates(self, collection: Collection, make: Fingerprint) -> int:
-        """Fingerprint new chunks, and number equal ones; return how many rows changed."""
+        """Fingerprint new chunks, and number equal ones; return how many rows changed.
+
+        Records have no fingerprint: each is an entry of its own, whatever it says.
+        """
 
     def clear_duplicates(self, collection: Collection) -> int:
         """Delete the fingerprints of a collection; return how many there were."""
@@ -341,10 +394,16 @@ class Intake(Protocol):
     def count_duplicates(
         self, collection: Collection, auth: AuthContext | None = None
     ) -> tuple[int, int]:
-        """Count the repeated annotations and passages: those that are not the first."""
+        """Count the repeated annotations and passages: those that are not the first.
+
+        With `auth` only what this caller may see counts.
+        """
 
     def link_books(self, collection: Collection, text_keys: TextKeys, book_keys: BookKeys) -> int:
-        """Link the texts of a collection again by their keys; return how many rows changed."""
+        """Link the texts of a collection again by their keys; return how many rows changed.
+
+        Keys are compared as hashes in temporary tables, so that memory does not grow with them.
+        """
 
     def clear_books(self, collection: Collection) -> int:
         """Forget all links of a collection; return how many there were."""
@@ -353,7 +412,10 @@ class Intake(Protocol):
         """Return what `note_arrangement` noted last, "" before."""
 
     def note_arrangement(self, collection: Collection, mark: str, *, changed: bool) -> None:
-        """Note under which rules, at which index version, a collection is arranged."""
+        """Note under which rules, at which index version, a collection is arranged.
+
+        What has `changed` raises that version.
+        """
 
     def rebuild_words(self, progress: Callable[[str, int, int], None]) -> int:
         """Rebuild the full text of all collections; return the number of chunks."""
@@ -363,13 +425,22 @@ class RunLog(Protocol):
     """Runs, conversations, and opinions on them; each is found by its own user alone."""
 
     def save(self, run: RunRecord, auth: AuthContext | None = None) -> bool:
-        """Keep a finished run, without the text of documents that were deleted meanwhile."""
+        """Keep a finished run, without the text of documents that were deleted meanwhile.
+
+        Returns whether there were any. `auth` is who asked: ids of documents are theirs.
+        """
 
     def load(self, auth: AuthContext, run_id: str) -> RunRecord:
-        """Return a run by its id, an unambiguous beginning of it, or "last"."""
+        """Return a run by its id, an unambiguous beginning of it, or "last".
+
+        What its reader may not see now is left out, with a warning that says so.
+        """
 
     def newest(self, auth: AuthContext, limit: int) -> list[RunRecord]:
-        """List the newest runs of a user, each with how it ended and nothing that it found."""
+        """List the newest runs of a user, each with how it ended and nothing that it found.
+
+        Those whose record is damaged are left out.
+        """
 
     def create_conversation(self, tenant: str, user: str, collection: str) -> Conversation:
         """Begin a conversation under an id that nobody can guess."""
@@ -386,7 +457,10 @@ class RunLog(Protocol):
         """Tell whether the caller may not see now what its turns rest on."""
 
     def turns(self, auth: AuthContext, conversation: Conversation) -> list[dict[str, Any]]:
-        """Return the turns, oldest first, each with what its run answered."""
+        """Return the turns, oldest first, each with what its run answered.
+
+        Damaged ones are left out, and answers whose run is damaged.
+        """
 
     def rename_conversation(self, conversation: Conversation, title: str) -> None:
         """Give a conversation another title."""
@@ -400,7 +474,10 @@ class RunLog(Protocol):
         title: str,
         waiting: bool = False,
     ) -> None:
-        """Keep a turn, or what became of it, and the state that the next one goes on from."""
+        """Keep a turn, or what became of it, and the state that the next one goes on from.
+
+        `title` is given to a conversation that has none; `waiting` says that the turn asks back.
+        """
 
     def count_runs(self, conversation: Conversation) -> int:
         """Count the runs that go when the conversation is deleted."""
@@ -416,7 +493,11 @@ class RunLog(Protocol):
     def export_feedback(
         self, auth: AuthContext, *, everyone: bool = False
     ) -> Iterator[dict[str, Any]]:
-        """Yield the opinions of a caller, or of the whole tenant, with their questions."""
+        """Yield the opinions of a caller, or of the whole tenant, with their questions.
+
+        What others asked is their own: a tenant's export holds question, answer and rating, never
+        the evidence, and of an answer what the caller who exports it may see now.
+        """
 
 
 class Accounts(Protocol):
@@ -450,7 +531,11 @@ class Maintenance(Protocol):
         """Raise OperatorError where writing would make things worse: malformed, or rows lost."""
 
     def turn(self, work: str, waiting: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Hold the directory for a long work of this name."""
+        """Hold the directory for a long work of this name.
+
+        While another is at work, `waiting` is called with its name again and again; what it raises
+        ends the wait.
+        """
 
     def changing(self) -> AbstractContextManager[object]:
         """Hold the directory for work that changes many documents, waiting as long as it takes."""
@@ -459,7 +544,11 @@ class Maintenance(Protocol):
         """Do the full check that was put off at the opening; answers go on beside it."""
 
     def check_again(self) -> list[str]:
-        """Check all of it while it is in use; repair what is derived; return the problems."""
+        """Check all of it while it is in use; repair what is derived; return the problems.
+
+        What the seal cannot know is found here: rot under a file whose times did not change, and
+        damage since the opening.
+        """
 
     def check_sample(self) -> list[str]:
         """Ask every collection for a sample; rebuild what does not find it; return the problems."""
@@ -517,7 +606,10 @@ class Maintenance(Protocol):
         """Return the document of this id, source, file or key; raises AbsentError."""
 
     def documents_of(self, collection: Collection, patterns: Sequence[str]) -> list[Gone]:
-        """Return the documents whose file or source fits any of the patterns (shell globs)."""
+        """Return the documents whose file or source fits any of the patterns (shell globs).
+
+        Raises AbsentError for a pattern that nothing fits.
+        """
 
     def forget(
         self,
@@ -527,7 +619,11 @@ class Maintenance(Protocol):
         keep_out: bool = False,
         access: WriteAccess = ...,
     ) -> Counter[str]:
-        """Delete documents and their traces; return what was deleted, by kind."""
+        """Delete documents and their traces; return what was deleted, by kind.
+
+        With `keep_out` no ingest takes in again what its writer gives one of their ids. What is
+        gone already does not count.
+        """
 
     def would_forget(self, collection: Collection, documents: Sequence[Gone]) -> Counter[str]:
         """Return what the operator's `forget` would delete, by kind, and delete nothing."""
@@ -551,7 +647,11 @@ class Maintenance(Protocol):
         """Return what `tidy` has to finish, None for nothing."""
 
     def tidy(self, step: Step = ...) -> bool:
-        """Take deleted text out of all derived files; return whether there was anything to do."""
+        """Take deleted text out of all derived files; return whether there was anything to do.
+
+        It takes as long as writing the indexes of the collections once. `step` is called between
+        its parts, and may raise to end it; what is left is done by the next call.
+        """
 
 
 class Record(Protocol):

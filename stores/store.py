@@ -27,7 +27,7 @@ from stores.segments.rows import snapshot
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database, damaged, explained
 from stores.sqlite.embeddings import ExactVectors
-from stores.sqlite.fulltext import index_words_again
+from stores.sqlite.fulltext import write_again
 from stores.sqlite.implementation import SqliteRecord
 from stores.sqlite.quality import QualityCounts
 
@@ -47,42 +47,27 @@ class LocalMaintenance(Checkup, Erasure):
         self.lock = parts.lock
 
     def explained(self) -> AbstractContextManager[None]:
-        """Turn the database errors of a block into one that says what the operator must do."""
         return explained(self._database.path)
 
     def check_writable(self) -> None:
-        """Raise OperatorError where writing would make things worse: malformed, or rows lost."""
         self._database.check_writable()
 
     def turn(self, work: str, waiting: Callable[[str], None]) -> AbstractContextManager[None]:
-        """Hold the directory for a long work of this name.
-
-        While another is at work, `waiting` is called with its name again and again; what it raises
-        ends the wait.
-        """
         return self._parts.ingesting.turn(work, waiting)
 
     def changing(self) -> AbstractContextManager[object]:
-        """Hold the directory for work that changes many documents, waiting as long as it takes."""
         return self._parts.ingesting
 
     def named_document(self, collection: Collection, name: str) -> Gone:
-        """Return the document of this id, source, file or key; raises AbsentError."""
         return named_document(self._database.read(), collection, name)
 
     def documents_of(self, collection: Collection, patterns: Sequence[str]) -> list[Gone]:
-        """Return the documents whose file or source fits any of the patterns (shell globs).
-
-        Raises AbsentError for a pattern that nothing fits.
-        """
         return documents_of(self._database.read(), collection, patterns)
 
     def examine(self) -> dict[str, Any]:
-        """Compare the derived indexes with the record, and report; see `health.examine`."""
         return health.examine(self._parts)
 
     def accept_loss(self, settings: Settings) -> list[str]:
-        """Go on without rows that are missing, noted in the audit log; return what was done."""
         return accept_loss(self._parts, settings)
 
     def back_up(
@@ -94,24 +79,22 @@ class LocalMaintenance(Checkup, Erasure):
         force: bool = False,
         min_free_mb: int = 0,
     ) -> BackupManifest:
-        """Back up into one file, which is there whole or not at all; sealed with a `key`."""
         return make_backup(
             self._database, target, progress, key=key, force=force, min_free_mb=min_free_mb
         )
 
     @contextmanager
     def quality_counts(self, collection: Collection, examples: int) -> Iterator[QualityCounts]:
-        """Give what a report on a collection counts, of one moment, with so many examples."""
         with snapshot(self._database):
             yield QualityCounts(self._database, collection, examples)
 
     def missing(self, collection_id: int, documents: Sequence[str]) -> dict[str, str]:
-        """Read documents back from every index; say by id what each lacks that is not complete."""
         return incomplete_documents(self._database, self._parts.model_id, collection_id, documents)
 
     def index_words_again(self, collection_id: int, documents: Sequence[str]) -> None:
-        """Write the full text of documents once more."""
-        index_words_again(self._database, collection_id, documents)
+        with self._database.write() as connection:
+            for one in documents:
+                write_again(connection, collection_id, "d.document_id = ?", one)
 
 
 class StoreParts:

@@ -22,8 +22,8 @@ from core.settings import Settings
 from ingest.repair import rebuild
 from stores.backup.archive import unpack
 from stores.backup.format import read_key
+from stores.folder import sync_folder
 from stores.lock import OwnerLock
-from stores.segments.files import sync_folder
 from stores.sqlite.implementation import opened_record
 
 KeyFile = Annotated[

@@ -7,7 +7,6 @@ import hashlib
 import ipaddress
 import json
 import math
-import sqlite3
 import time
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -21,7 +20,7 @@ from limits.strategies import MovingWindowRateLimiter
 from core.auth import AuthContext
 from core.cache_stores import RETRY_SECONDS
 from core.distribution import require_extra
-from core.errors import OperatorError
+from core.errors import OperatorError, StorageUnavailableError
 from core.settings import Settings
 from core.trace import RunRecord, Step
 from serve.errors import LimitExceeded
@@ -215,7 +214,7 @@ class _Charge(RunObserver):
             return
         try:
             self._spending.add(self._auth.tenant, self._auth.user, self._tokens)
-        except (sqlite3.OperationalError, OperatorError) as error:
+        except (StorageUnavailableError, OperatorError) as error:
             log.error("spent tokens were not kept: %s", error)
 
 

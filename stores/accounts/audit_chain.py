@@ -74,7 +74,8 @@ class ChainCheck:
         awaited = {head for head in self.expected if head.seq}
         for row in rows:
             if problem := self._problem(row):
-                return Verdict(self.rows, self.head, problem, self._seq(row))
+                seq = row["seq"] if type(row["seq"]) is int else self.head.seq + 1
+                return Verdict(self.rows, self.head, problem, seq)
             self.rows += 1
             self.head = Head(row["seq"], row["hash"])
             if any(one.seq == self.head.seq and one != self.head for one in awaited):
@@ -111,9 +112,6 @@ class ChainCheck:
                 self._pruned.hash,
             )
         return ""
-
-    def _seq(self, row: Mapping[str, Any]) -> int:
-        return row["seq"] if type(row["seq"]) is int else self.head.seq + 1
 
 
 KEY_FILE = "audit.key"

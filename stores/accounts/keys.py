@@ -67,12 +67,13 @@ class Key:
 
     def describe(self) -> dict[str, object]:
         """Return the key as it is listed; its secret is kept nowhere."""
+        sources = self.auth.allowed_sources
         return {
             "id": self.id,
             "tenant": self.auth.tenant,
             "user": self.auth.user,
             "roles": sorted(self.auth.roles),
-            "sources": _sources(self.auth),
+            "sources": None if sources is None else list(sources),
             "version_policy": self.auth.version_policy,
             "created_at": self.created_at,
             "expires_at": self.expires_at or None,
@@ -208,10 +209,6 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _sources(auth: AuthContext) -> list[str] | None:
-    return None if auth.allowed_sources is None else list(auth.allowed_sources)
-
-
 def _scope(auth: AuthContext) -> str | None:
     """Return to what a key is confined as it is kept, None for nothing."""
     if auth.allowed_sources is None and auth.version_policy == ANY:
@@ -231,7 +228,7 @@ def _key(row: sqlite3.Row) -> Key:
     return Key(auth=auth, **known)
 
 
-HOUR = 3600
+HOUR = 3600  # seconds
 HOURS = 24  # a day, as `tokens_per_day` says; the window moves by whole hours
 
 Caller = tuple[str, str]  # tenant and user

@@ -38,11 +38,11 @@ from stores.backup.format import (
     part_of,
     read_manifest,
 )
+from stores.folder import sync_folder
 from stores.index.place import INDEX, INDEX_ID
 from stores.integrity.witness import KEY as COMMITS
 from stores.runlog.conversations import THREADS
-from stores.segments.files import sync_folder
-from stores.sqlite.connections import Connection
+from stores.sqlite.connections import connect
 from stores.sqlite.database import Database, explained
 from stores.sqlite.schema import FORMAT, make_schema
 
@@ -79,10 +79,9 @@ def snapshot(database: Database, folder: Path, progress: Progress) -> dict[str, 
         _copy(catalogue, progress)
         if threads is not None:
             _copy(threads, lambda stage, done, total: None)
-    with closing(sqlite3.connect(folder / CATALOGUE)) as copied:
+    with closing(connect(folder / CATALOGUE)) as copied:
         # It counts for itself, and has an index of its own.
         copied.execute("DELETE FROM meta WHERE key IN (?, ?, ?)", (COMMITS, INDEX, INDEX_ID))
-        copied.commit()
         damage = [row[0] for row in copied.execute("PRAGMA quick_check(3)") if row[0] != "ok"]
         if damage:
             raise OperatorError(
@@ -99,8 +98,7 @@ def _copying(source: Path, target: Path) -> Iterator[sqlite3.Connection | None]:
     if not source.exists():
         yield None
         return
-    with closing(sqlite3.connect(source, isolation_level=None, timeout=BUSY_S)) as connection:
-        connection.execute("PRAGMA trusted_schema=OFF")
+    with closing(connect(source, BUSY_S)) as connection:
         connection.execute(f"ATTACH DATABASE ? AS {OUT}", (str(target),))
         for pragma in ("journal_mode=OFF", "synchronous=OFF"):
             connection.execute(f"PRAGMA {OUT}.{pragma}")
@@ -130,7 +128,7 @@ def placed(kind: str, sql: str) -> str:
 
 
 NEW = ".new"
-MB = 1_000_000
+MB = 1_000_000  # bytes
 BACKING_UP = threading.Lock()
 
 
@@ -240,7 +238,7 @@ def _entry(name: str, size: int) -> tarfile.TarInfo:
     return entry
 
 
-GB = 1_000_000_000
+GB = 1_000_000_000  # bytes, as above
 MARGIN = 50_000_000  # bytes of disk that stay free; chosen, not measured
 
 
@@ -339,10 +337,7 @@ def _check_files(folder: Path) -> None:
                 raise _damaged(path, "there is no catalogue in it")
             continue
         try:
-            with closing(
-                sqlite3.connect(path, isolation_level=None, factory=Connection)
-            ) as connection:
-                connection.execute("PRAGMA trusted_schema=OFF")
+            with closing(connect(path)) as connection:
                 _check_database(connection, path)
         except sqlite3.DatabaseError as error:
             raise _damaged(path, str(error)) from None
@@ -371,7 +366,7 @@ def _schema(connection: sqlite3.Connection) -> set[tuple[str, str, str]]:
 
 
 def _own_schema() -> set[tuple[str, str, str]]:
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+    with closing(connect(Path(":memory:"))) as connection:
         make_schema(connection)
         return _schema(connection)
 

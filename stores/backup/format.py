@@ -28,7 +28,7 @@ WORK = "backup.work"  # the folder in a data directory where its copies are made
 MANIFEST = "manifest.json"
 MANIFEST_BYTES = 1_000_000  # a true one has 1 to 2 kB; so large is read from an unknown file
 PARTS = (CATALOGUE, THREADS, KEY_FILE, HEAD_FILE)  # all that a backup may hold
-BLOCK = 1 << 20  # bytes read and sealed at once; a part of the format
+BLOCK = 1 << 20  # bytes read and sealed at once; a part of the format, once chosen, not measured
 
 
 class BackupFile(BaseModel):
@@ -80,10 +80,8 @@ def read_manifest(text: bytes) -> BackupManifest:
 
 def part_of(path: Path) -> BackupFile:
     """Describe a file."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
+        digest = hashlib.file_digest(file, "sha256")
     return BackupFile.model_validate(
         {"name": path.name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
     )
@@ -110,7 +108,7 @@ def facts_of(connection: sqlite3.Connection) -> dict[str, object]:
 MAGIC = b"CARREL-SEALED-1\n"
 SALT, PREFIX, TAG = 16, 7, 16  # bytes; GCM's tag, and its nonce of 12 less number and last
 LEAST_KEY = 16  # bytes of a key file: 128 bits where they are random
-COST, MEMORY = 1 << 15, 1 << 26  # of scrypt: 32 MiB and about 0.1 s
+COST, MEMORY = 1 << 15, 1 << 26  # of scrypt: 32 MiB and about 0.1 s; a part of the format
 
 
 def read_key(path: Path) -> bytes:

@@ -14,16 +14,14 @@ from pathlib import Path
 from core.errors import AbsentError
 from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.fulltext import keyword_text, searched_text
 from stores.sqlite.permissions import ALIAS_OF, WriteAccess, is_called
 from stores.sqlite.rows import NEXT, PREVIOUS
-from stores.sqlite.sums import sign
+from stores.sqlite.sums import VECTORS, sign
 from stores.sqlite.writer import remove_document
 
 # Characters of a neighbour's text by which it is known again; chosen, not measured.
 SEEN = 60
 NOTED = ("left_out", "journal")
-VECTORS = ("embeddings", "sentence_vectors")
 
 
 @dataclass(frozen=True)
@@ -143,8 +141,7 @@ def _forget_context(
 ) -> None:
     """Take the document's beginning and end out of the context of its neighbours in the file."""
     rows = connection.execute(
-        """SELECT c.id, c.text, c.context, c.section, d.title, d.language, d.metadata
-           FROM documents d JOIN chunks c ON c.document = d.id
+        """SELECT c.id, c.context FROM documents d JOIN chunks c ON c.document = d.id
            WHERE d.collection_id = ? AND d.file = ? AND c.context != ''""",
         (collection_id, file),
     ).fetchall()
@@ -156,10 +153,7 @@ def _forget_context(
             continue
         connection.execute("UPDATE chunks SET context = ? WHERE id = ?", (kept, row["id"]))
         sign(connection, "chunks", "c.id = ?", row["id"])
-        fulltext.delete(connection, collection_id, [row["id"]])
-        body = searched_text(row["text"], kept)
-        parts = (row["title"], keyword_text(row["metadata"]), row["section"], body)
-        fulltext.insert(connection, collection_id, row["id"], parts, row["language"])
+        fulltext.write_again(connection, collection_id, "c.id = ?", row["id"])
 
 
 def _is_of(line: str, first: str, last: str) -> bool:
@@ -171,7 +165,8 @@ def _is_of(line: str, first: str, last: str) -> bool:
     return first.startswith(text[:SEEN]) or text.startswith(first)
 
 
-NEAREST = 3  # names in a hint
+NEAREST = 3  # names in a hint; chosen, not measured
+ALIKE = 0.4  # of difflib's ratio, whose own is 0.6; chosen, not measured
 # Names among which the nearest are looked for; chosen, not measured: comparing takes seconds.
 CONSIDERED = 100_000
 
@@ -244,7 +239,7 @@ def _absent(
         (collection.id, CONSIDERED),
     )
     names = [row[0] for row in rows]
-    near = difflib.get_close_matches(name, names, n=NEAREST, cutoff=0.4) or names[:NEAREST]
+    near = difflib.get_close_matches(name, names, n=NEAREST, cutoff=ALIKE) or names[:NEAREST]
     hint = "the nearest are " + ", ".join(f"'{one}'" for one in near) if near else "it is empty"
     return AbsentError(
         f"the {what} must be in the collection '{collection.name}'", value=name, hint=hint

@@ -23,7 +23,7 @@ from stores.erasure.traces import redact_traces
 from stores.runlog.conversations import THREADS
 from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection, VisiblePassages
-from stores.sqlite.connections import compact
+from stores.sqlite.connections import compact, connect
 from stores.sqlite.database import Database
 from stores.sqlite.permissions import (
     OPERATOR,
@@ -81,27 +81,6 @@ def pending(database: Database) -> Pending | None:
     )
 
 
-def finish_erasure(database: Database, done: Pending) -> None:
-    """Note that these are finished."""
-    with database.write() as connection:
-        connection.executemany("DELETE FROM erasures WHERE id = ?", [(row,) for row in done.rows])
-
-
-def leftovers(database: Database, kind: str) -> list[str]:
-    """Return the ids of threads, or of uploads, that are still to be deleted."""
-    rows = database.read().execute("SELECT name FROM erasure_leftovers WHERE kind = ?", (kind,))
-    return [row[0] for row in rows]
-
-
-def forget_leftovers(database: Database, kind: str, names: Iterable[str]) -> None:
-    """Note that these are deleted."""
-    with database.write() as connection:
-        connection.executemany(
-            "DELETE FROM erasure_leftovers WHERE kind = ? AND name = ?",
-            [(kind, name) for name in names],
-        )
-
-
 OWN = ("runs", "feedback", "jobs", "spending", "api_keys", "conversations")  # by their tenant
 OF_COLLECTION = ("files", "segments", "dead_chunks", "indexed_vectors", "left_out", "journal")
 
@@ -111,7 +90,11 @@ def erase_tenant(connection: sqlite3.Connection, tenant: str) -> tuple[Counter[s
 
     Returns what was deleted, by kind, and the row ids of the collections that are gone.
     """
-    _note_leftovers(connection, tenant)
+    for kind, table in (("thread", "conversations"), ("upload", "jobs")):
+        connection.execute(
+            f"INSERT OR IGNORE INTO erasure_leftovers SELECT ?, id FROM {table} WHERE tenant = ?",
+            (kind, tenant),
+        )
     counts: Counter[str] = Counter()
     rows = connection.execute("SELECT id FROM collections WHERE tenant = ?", (tenant,))
     collections = [row[0] for row in rows]
@@ -122,21 +105,6 @@ def erase_tenant(connection: sqlite3.Connection, tenant: str) -> tuple[Counter[s
             f"DELETE FROM {table} WHERE tenant = ?", (tenant,)
         ).rowcount
     return counts, collections
-
-
-def tenants(connection: sqlite3.Connection) -> list[str]:
-    """List the tenants that have anything but rows in the audit log."""
-    tables = (*OWN, "collections")
-    query = " UNION ".join(f"SELECT tenant FROM {table}" for table in tables)
-    return [row[0] for row in connection.execute(f"{query} ORDER BY tenant")]
-
-
-def _note_leftovers(connection: sqlite3.Connection, tenant: str) -> None:
-    for kind, table in (("thread", "conversations"), ("upload", "jobs")):
-        connection.execute(
-            f"INSERT OR IGNORE INTO erasure_leftovers SELECT ?, id FROM {table} WHERE tenant = ?",
-            (kind, tenant),
-        )
 
 
 def _erase_collection(connection: sqlite3.Connection, collection_id: int) -> Counter[str]:
@@ -166,9 +134,8 @@ def delete_threads(path: Path, threads: Sequence[str], wait_s: float) -> None:
     """Delete threads and everything freed in the file; it may be open elsewhere."""
     if not threads or not path.exists():
         return
-    with closing(sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)) as connection:
-        for pragma in ("secure_delete=ON", "trusted_schema=OFF"):
-            connection.execute(f"PRAGMA {pragma}")
+    with closing(connect(path, BUSY_S)) as connection:
+        connection.execute("PRAGMA secure_delete=ON")
         known = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema")}
         connection.execute("BEGIN IMMEDIATE")
         for table in known.intersection(TABLES):
@@ -210,7 +177,6 @@ class Erasure:
         self.on_change: list[Callable[[], object]] = []  # what must forget what it remembers
 
     def erase(self, auth: AuthContext, collection: Collection, document_id: str) -> bool:
-        """Delete the document that a caller is shown under this id; return False for none."""
         condition, parameters = permission_filter(auth, collection.id)
         with self._database.write() as connection:
             shown = shown_id(connection, auth, collection.id)
@@ -232,11 +198,6 @@ class Erasure:
         keep_out: bool = False,
         access: WriteAccess = OPERATOR,
     ) -> Counter[str]:
-        """Delete documents and their traces; return what was deleted, by kind.
-
-        With `keep_out` no ingest takes in again what its writer gives one of their ids. What is
-        gone already does not count.
-        """
         with self._database.write() as connection:
             left, counts = _take(connection, collection, documents, access)
             if not left:
@@ -255,17 +216,14 @@ class Erasure:
         return counts
 
     def would_forget(self, collection: Collection, documents: Sequence[Gone]) -> Counter[str]:
-        """Return what the operator's `forget` would delete, by kind, and delete nothing."""
         with self._database.undone() as connection:
             return _take(connection, collection, documents, OPERATOR)[1]
 
     def would_forget_tenant(self, tenant: str) -> Counter[str]:
-        """Return what `forget_tenant` would delete, by kind, and delete nothing."""
         with self._database.undone() as connection:
             return erase_tenant(connection, tenant)[0]
 
     def forget_tenant(self, tenant: str) -> Counter[str]:
-        """Delete everything of a tenant but its rows in the audit log; return what, by kind."""
         with self._database.write() as connection:
             counts, collections = erase_tenant(connection, tenant)
             if not sum(counts.values()):
@@ -276,43 +234,41 @@ class Erasure:
         return counts
 
     def keeps_out(self, key: str) -> bool:
-        """Tell whether the document of this key was forgotten with `keep_out`."""
         query = "SELECT 1 FROM kept_out WHERE key = ?"
         return self._database.read().execute(query, (key,)).fetchone() is not None
 
     def let_in(self, key: str) -> bool:
-        """Let a document be ingested again; return whether it was kept out."""
         with self._database.write() as connection:
             return connection.execute("DELETE FROM kept_out WHERE key = ?", (key,)).rowcount > 0
 
     def tenants(self) -> list[str]:
-        """List the tenants that have anything."""
-        return tenants(self._database.read())
+        tables = (*OWN, "collections")
+        query = " UNION ".join(f"SELECT tenant FROM {table}" for table in tables)
+        return [row[0] for row in self._database.read().execute(f"{query} ORDER BY tenant")]
 
     def pending_erasure(self) -> Pending | None:
-        """Return what `tidy` has to finish, None for nothing."""
         return pending(self._database)
 
     def tidy(self, step: Step = unwatched) -> bool:
-        """Take deleted text out of all derived files; return whether there was anything to do.
-
-        It takes as long as writing the indexes of the collections once. `step` is called between
-        its parts, and may raise to end it; what is left is done by the next call.
-        """
         with self._tidying:
             left = self.pending_erasure()
             if left is None:
                 return False
             step("conversations")
             self._delete_leftovers()
-            self._drop_empty(left.collections)
+            writer, reader = Writer(self._database), VisiblePassages(self._database)
+            for collection in reader.collections():
+                if collection.id in left.collections:
+                    writer.drop_collection_if_empty(collection)
             for collection_id in sorted(left.collections):
                 self._tidy_words(collection_id, step)
             self._tidy_index(left.collections, step)
             step("catalogue")
             self._changed()
             self._database.compact(self._wait_s)
-            finish_erasure(self._database, left)
+            with self._database.write() as connection:
+                done = [(row,) for row in left.rows]
+                connection.executemany("DELETE FROM erasures WHERE id = ?", done)
             self._database.empty_log(self._wait_s)
             return True
 
@@ -321,19 +277,17 @@ class Erasure:
             forget()
 
     def _delete_leftovers(self) -> None:
-        threads = leftovers(self._database, "thread")
+        rows = self._database.read().execute("SELECT kind, name FROM erasure_leftovers")
+        left = [(row["kind"], row["name"]) for row in rows]
+        threads = [name for kind, name in left if kind == "thread"]
         delete_threads(self._folder / THREADS, threads, self._wait_s)
-        forget_leftovers(self._database, "thread", threads)
-        uploads = leftovers(self._database, "upload")
-        for name in uploads:
-            shutil.rmtree(self._folder / UPLOADS / name, ignore_errors=True)
-        forget_leftovers(self._database, "upload", uploads)
-
-    def _drop_empty(self, collections: frozenset[int]) -> None:
-        writer = Writer(self._database)
-        for collection in VisiblePassages(self._database).collections():
-            if collection.id in collections:
-                writer.drop_collection_if_empty(collection)
+        for kind, name in left:
+            if kind == "upload":
+                shutil.rmtree(self._folder / UPLOADS / name, ignore_errors=True)
+        with self._database.write() as connection:
+            connection.executemany(
+                "DELETE FROM erasure_leftovers WHERE kind = ? AND name = ?", left
+            )
 
     def _tidy_words(self, collection_id: int, step: Step) -> None:
         """Merge the parts of a full-text index into one, which holds no deleted word."""

@@ -17,7 +17,7 @@ from stores.runlog.history import forget_documents
 from stores.sqlite import fulltext
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.permissions import permission_filter
-from stores.sqlite.sums import CONVERSATION, TRACES, drop_damaged, sign
+from stores.sqlite.sums import TRACES, damaged_rows, drop_damaged, sign
 
 
 def phrase_occurs_elsewhere(
@@ -116,8 +116,8 @@ def redact_traces(
 def _drop_damaged(connection: sqlite3.Connection) -> None:
     """Delete damaged rows: it is unknown whether they speak of these documents."""
     connection.execute(
-        f"""INSERT OR IGNORE INTO erasure_leftovers SELECT 'thread', v.id FROM conversations v
-            WHERE v.sum IS NOT {CONVERSATION}"""
+        "INSERT OR IGNORE INTO erasure_leftovers SELECT 'thread', v.id FROM"
+        f" {damaged_rows('conversations')}"
     )
     drop_damaged(connection, *TRACES)
 

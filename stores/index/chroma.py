@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import shutil
-import sqlite3
 import subprocess
 import sys
 import threading
@@ -30,18 +29,18 @@ from core.errors import CarrelError
 from core.time_limit import current_limit
 from stores.index.port import IndexUnavailableError, VectorRow, VectorScope
 from stores.segments.types import Floats
-from stores.sqlite.connections import compact
+from stores.sqlite.connections import compact, connect
 
 T = TypeVar("T")
 FOLDER = "chroma"
-PAGE = 10_000  # rows that are listed at once
+PAGE = 10_000  # rows that are listed at once; chosen, not measured
 # Chroma asks SQLite with one variable for each value; SQLite allows 32,766.
 MOST = 30_000
-REST_S = 10.0  # how long a server that did not answer is left alone
-PROOF_S = 120.0
+REST_S = 10.0  # how long a server that did not answer is left alone; chosen, not measured
+PROOF_S = 120.0  # for a process to read a whole folder; chosen, not measured
 # Wider than Chroma's own choice (100, 100, 16), which misses more of the nearest (docs/evals).
 GRAPH: Any = {"space": "cosine", "ef_search": 400, "ef_construction": 200, "max_neighbors": 32}
-BUSY_S = 30.0
+BUSY_S = 30.0  # for a lock of Chroma's own catalogue; chosen, not measured
 SWITCH = "`carrel reindex --index memmap` does without it"
 REBUILD = "the catalogue has all of it; `carrel reindex` writes the index again"
 
@@ -80,7 +79,6 @@ class ChromaVectors:
         self.torn = ""
 
     def write(self, collection_id: int, rows: Sequence[VectorRow]) -> None:
-        """Keep vectors by chunk id; one that is there already is replaced."""
         for start in range(0, len(rows), self._batch):
             part = rows[start : start + self._batch]
 
@@ -92,7 +90,6 @@ class ChromaVectors:
             self._call(put, writes=True)
 
     def delete(self, collection_id: int, chunk_ids: Sequence[str]) -> None:
-        """Forget chunks; unknown ids are ignored."""
         for start in range(0, len(chunk_ids), self._batch):
             part = list(chunk_ids[start : start + self._batch])
 
@@ -104,7 +101,6 @@ class ChromaVectors:
     def search(
         self, collection_id: int, vector: Floats, limit: int, scope: VectorScope
     ) -> list[int]:
-        """Return the row ids of up to `limit` chunks within the scope, nearest first."""
         limit = min(limit, MOST)
         found: list[tuple[float, int]] = []
         asked = vector.tolist()
@@ -120,11 +116,9 @@ class ChromaVectors:
         return [row for _, row in sorted(found)[:limit]]
 
     def count(self, collection_id: int) -> int:
-        """Count the chunks of a collection."""
         return int(self._call(lambda: self._chroma(collection_id)._collection.count()))
 
     def rows(self, collection_id: int) -> Mapping[str, int]:
-        """Return the row id of every chunk of a collection, by chunk id."""
         found: dict[str, int] = {}
         while True:
             start = len(found)
@@ -140,14 +134,12 @@ class ChromaVectors:
                 return found
 
     def drop(self, collection_id: int) -> None:
-        """Remove a collection, of earlier models too; all of them where files are torn."""
         if self._damage():
             self.clear()
             return
         self._call(lambda: self._drop(f"{self._prefix}{collection_id}-"), writes=True)
 
     def clear(self) -> None:
-        """Remove all collections of this data directory."""
         if self.server:
             self._call(lambda: self._drop(self._prefix), writes=True)
             return
@@ -158,15 +150,13 @@ class ChromaVectors:
             self._folder.unlink()
 
     def doubt(self, reason: str) -> None:
-        """Take the folder for damaged; without a reason let another process open it first."""
         self.torn, self._doubted = ("", False) if self.server else (reason, not reason)
 
     def compact(self, wait_s: float) -> None:
-        """Write Chroma's own catalogue again, and remove folders of which it knows nothing."""
         path = self._folder / "chroma.sqlite3"
         if self.server or not path.exists():
             return
-        with contextlib.closing(_database(path)) as connection:
+        with contextlib.closing(connect(path, BUSY_S)) as connection:
             rows = connection.execute("SELECT id FROM segments WHERE scope = 'VECTOR'")
             known = {row[0] for row in rows}
             compact(connection, path, wait_s)
@@ -175,14 +165,10 @@ class ChromaVectors:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def close(self) -> None:
-        """Let go of files and connections."""
         with self._lock:
             client, self._client, self._opened = self._client, None, {}
         if client is not None:
             _close(client)
-
-    def _name(self, collection_id: int) -> str:
-        return f"{self._prefix}{collection_id}-{self._model}"
 
     def _drop(self, beginning: str) -> None:
         """Remove all collections whose names begin so."""
@@ -197,7 +183,7 @@ class ChromaVectors:
             known = None if vectors else self._opened.get(collection_id)
             if known is None:
                 known = Chroma(
-                    collection_name=self._name(collection_id),
+                    collection_name=f"{self._prefix}{collection_id}-{self._model}",
                     embedding_function=vectors,
                     client=self._connected(),
                     collection_configuration={"hnsw": GRAPH},
@@ -242,7 +228,8 @@ class ChromaVectors:
             self.close()
             if self.server:
                 raise self._away(f"{type(error).__name__}: {error}") from None
-            self._forget_half_started()
+            # Chroma hands a client that failed to start to the next that asks for the folder.
+            SharedSystemClient._identifier_to_system.pop(str(self._folder), None)
             if writes:  # on a full disk that tears its files for good
                 self.torn = f"a write to it failed ({type(error).__name__}: {error})"
             raise _damaged(f"{type(error).__name__}: {error}") from None
@@ -287,10 +274,6 @@ class ChromaVectors:
             hint=f"start it (`chroma run`), see chroma.url and chroma.timeout_s, or {SWITCH}",
         )
 
-    def _forget_half_started(self) -> None:
-        """Chroma hands a client that failed to start to the next one that asks for the folder."""
-        SharedSystemClient._identifier_to_system.pop(str(self._folder), None)
-
 
 def _close(client: Any) -> None:  # noqa: ANN401 - chromadb's own type
     both = (client, getattr(client, "_admin_client", None))
@@ -323,10 +306,6 @@ def _damaged(reason: str) -> IndexUnavailableError:
     return IndexUnavailableError(
         "the vector index is damaged or cannot be written", value=reason, hint=REBUILD
     )
-
-
-def _database(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, isolation_level=None, timeout=BUSY_S)
 
 
 def _prove(folder: Path) -> str:

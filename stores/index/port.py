@@ -119,7 +119,11 @@ class SearchIndex(Protocol):
         kinds: Sequence[str] = (),
         term_weights: Sequence[float] | None = None,
     ) -> Candidates:
-        """Return the `pool` best visible chunks by words and by vector, with all their scores."""
+        """Return the `pool` best visible chunks by words and by vector, with all their scores.
+
+        `terms` are the alternatives for each word of the question; an indexed one adds its score
+        once, times the largest of its groups' `term_weights`. `vector` has length 1.
+        """
 
     def links(
         self,
@@ -139,7 +143,10 @@ class SearchIndex(Protocol):
         """Return vectors of shape (len(chunk_ids), dimension), NaN rows for those without one."""
 
     def sentence_vectors(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, Floats]:
-        """Return the unit vectors of the sentences of chunks, in their order, by chunk id."""
+        """Return the unit vectors of the sentences of chunks, in their order, by chunk id.
+
+        What the view does not hold is left out; of a single sentence it is the chunk's own vector.
+        """
 
     def languages(self, collection_id: int) -> frozenset[str]:
         """Return the languages of a collection's documents."""

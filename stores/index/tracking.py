@@ -24,12 +24,15 @@ from stores.sqlite.catalogue import Collection
 from stores.sqlite.database import Database
 from stores.sqlite.sums import SOUND_VECTOR, VECTOR
 
-BATCH = 1000
-WIDER = 4  # times as many are asked for when too few of the nearest are visible rows
-FURTHEST = 4096  # are asked for at most; then all vectors are compared
-FEW_HIDDEN = 1000  # documents are named as hidden, more are not: those that are visible are
-MISSED_SHARE = 0.25  # of a sample may be missed by an approximate index
-SAMPLE = 20  # rows that must be found by their own vector
+BATCH = 1000  # rows written between two marks; chosen, not measured
+# Times as many are asked for when too few of the nearest are visible rows; chosen, not measured
+WIDER = 4
+FURTHEST = 4096  # are asked for at most, then all vectors are compared; chosen, not measured
+# So many documents are named as hidden; of more, those that are visible are named. Chosen, not
+# measured.
+FEW_HIDDEN = 1000
+MISSED_SHARE = 0.25  # of a sample may be missed by an approximate index; chosen, not measured
+SAMPLE = 20  # rows that must be found by their own vector; chosen, not measured
 REINDEX = "run `carrel reindex`"
 
 _NEWER = f"""SELECT c.chunk_id, c.id, c.document, c.kind, {SOUND_VECTOR} FROM chunks c

@@ -18,7 +18,7 @@ from stores.runlog.conversations import THREADS
 from stores.segments.rows import snapshot
 from stores.segments.views import segment_fallback
 from stores.sqlite.catalogue import Collection
-from stores.sqlite.connections import Connection
+from stores.sqlite.connections import connect
 from stores.sqlite.database import Database
 from stores.sqlite.fulltext import rebuild_fulltext, table
 
@@ -31,8 +31,7 @@ COUNTERS = ("index_version", "last_chunks", "last_collections", "last_documents"
 LACKING = (
     "the full text of a collection differs from its passages: some may not be found by their words"
 )
-BUSY_S = 5.0
-LINES = 20  # of SQLite's own check that are read
+LINES = 20  # of SQLite's own check that are read; chosen, not measured
 
 
 @dataclass(frozen=True)
@@ -297,10 +296,7 @@ class ThreadsCheck(Check):
         path, found = self._parts.folder / THREADS, ""
         if path.exists():
             try:
-                connection = sqlite3.connect(
-                    path, isolation_level=None, timeout=BUSY_S, factory=Connection
-                )
-                with closing(connection):
+                with closing(connect(path)) as connection:
                     found = next(iter(_integrity(connection)), "")
             except sqlite3.DatabaseError as error:
                 found = str(error)

@@ -34,7 +34,7 @@ from stores.integrity.file_manifest import FileReport
 from stores.integrity.rows import RowCheck, missing
 from stores.integrity.selfcheck import SampleCheck
 from stores.runlog.conversations import THREADS
-from stores.sqlite.sums import COLLECTION, DOCUMENT, KEY, Damage
+from stores.sqlite.sums import Damage, damaged_rows
 from stores.sqlite.writer import bump
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 CATALOGUE = "catalogue.sqlite3"
 EVERYTHING = FileReport("none")
-OPENING_S = 2.0  # for the sample that is asked for before the first answer
+OPENING_S = 2.0  # for the sample that is asked for before the first answer; chosen, not measured
 CHANGED = "{} was changed by something else since the data directory was closed"
 UNDER_WAY = "the data directory is still being checked: what is damaged may be missing from answers"
 MENDED = (
@@ -50,9 +50,7 @@ MENDED = (
     " lacked passages; ask again"
 )
 FIRST_LOOK = (
-    f"documents d WHERE d.sum IS NOT {DOCUMENT}",
-    f"collections o WHERE o.sum IS NOT {COLLECTION}",
-    f"api_keys k WHERE k.sum IS NOT {KEY}",
+    *map(damaged_rows, ("documents", "collections", "api_keys")),
     "quarantine",
 )
 
@@ -102,11 +100,9 @@ class Checkup:
 
     @property
     def checking(self) -> bool:
-        """Tell whether the full check has still to end."""
         return self._put_off is not None
 
     def finish_check(self) -> None:
-        """Do the full check that was put off at the opening; answers go on beside it."""
         if self._put_off is None:
             return
         self._parts.database.write_barrier.wait()
@@ -119,11 +115,6 @@ class Checkup:
             self._condition.clear("under way")
 
     def check_again(self) -> list[str]:
-        """Check all of it while it is in use; repair what is derived; return the problems.
-
-        What the seal cannot know is found here: rot under a file whose times did not change, and
-        damage since the opening.
-        """
         store, condition = self._parts, self._condition
         condition.clear("mended")
         checked = self.checking
@@ -147,13 +138,11 @@ class Checkup:
         return problems
 
     def check_sample(self) -> list[str]:
-        """Ask every collection for a sample; rebuild what does not find it; return the problems."""
         with self._lock:
             self._settle(self._sample)
-            return self._sample.left
+            return list(self._sample.left)
 
     def check_rows(self) -> Damage:
-        """Check the sums of all rows, keep damaged documents out of sight, and return them."""
         self._settle(self.rows)
         return self.rows.damage
 
@@ -175,7 +164,6 @@ class Checkup:
         return done
 
     def clear_repairs(self) -> None:
-        """Forget what was said of repairs and changes that are done and checked by now."""
         for beginning in ("changed ", "full text ", "segment ", "repair ", "mended"):
             self._condition.clear(beginning)
         self.repaired.clear()

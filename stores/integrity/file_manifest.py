@@ -23,8 +23,8 @@ from stores.integrity.witness import NAME as WITNESS
 NAME, OPENED = "seal.json", "seal.open.json"
 ALONE = ("catalogue.sqlite3", "conversations.sqlite3", "audit.key", "audit.head", WITNESS)
 LOGS = ("-wal", "-journal")
-SEAL_MB = 256  # files up to this size are sealed with a check sum
-_READ = 1 << 20
+SEAL_MB = 256  # files up to this size are sealed with a check sum; chosen, not measured
+_READ = 1 << 20  # bytes at once; chosen, not measured
 
 State = Literal["new", "equal", "changed", "open", "none"]
 

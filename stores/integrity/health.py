@@ -57,7 +57,7 @@ def disk_space(folder: Path) -> dict[str, int]:
     return {"used_mb": used // MEGABYTE, "free_mb": shutil.disk_usage(folder).free // MEGABYTE}
 
 
-NAMED = 20  # ids of each kind that are listed
+NAMED = 20  # ids of each kind that are listed; chosen, not measured
 
 
 def examine(store: StoreParts) -> dict[str, Any]:

@@ -20,8 +20,7 @@ from stores.sqlite.sums import (
     CHUNK,
     DERIVED,
     DOCUMENT,
-    SENTENCES,
-    VECTOR,
+    VECTORS,
     Damage,
     drop_damaged,
     find_damage,
@@ -70,10 +69,7 @@ UNDONE = (
 class RowCheck(Check):
     """The sums of all rows; damaged documents are kept out of sight."""
 
-    def __init__(self, parts: StoreParts) -> None:
-        """Check the rows of the catalogue that these parts have open."""
-        super().__init__(parts)
-        self.damage = Damage()
+    damage = Damage()  # that was found last
 
     def check(self) -> list[Defect]:
         """Compare every row with its sum, and remember which are damaged."""
@@ -110,7 +106,10 @@ class RowCheck(Check):
         self.settle()
         done, database = [], self._parts.database
         if self.damage.vectors:
-            done.append(f"{drop_vectors(database)} damaged vectors were dropped")
+            with database.write() as connection:
+                dropped = drop_damaged(connection, *VECTORS)
+                bump(connection)
+            done.append(f"{dropped} damaged vectors were dropped")
         if n := read_again(database):
             done.append(f"{n} damaged documents are read anew when their files are ingested again")
         return done
@@ -135,17 +134,6 @@ def _some(names: Iterable[str]) -> str:
     listed = list(names)
     more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
     return f" ({', '.join(listed[:3])}{more})" if listed else ""
-
-
-def drop_vectors(database: Database) -> int:
-    """Delete the damaged vectors; return how many."""
-    with database.write() as connection:
-        dropped = sum(
-            connection.execute(f"DELETE FROM {name} WHERE sum IS NOT {own}").rowcount
-            for name, own in (("embeddings AS e", VECTOR), ("sentence_vectors AS s", SENTENCES))
-        )
-        bump(connection)
-    return dropped
 
 
 def read_again(database: Database) -> int:

@@ -10,6 +10,7 @@ import json
 import math
 import random
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,17 +29,17 @@ from stores.sqlite.fulltext import rebuild_fulltext
 from stores.sqlite.sums import SOUND_CHUNK, compared_once
 
 if TYPE_CHECKING:
-    from stores.store import StoreParts
+    pass
 
-SAMPLE = 8  # chunks of a collection that each self-check searches for
-RAREST_WORDS = 4  # of a sampled chunk, which must find it
+SAMPLE = 8  # chunks of a collection that each self-check searches for; chosen, not measured
+RAREST_WORDS = 4  # of a sampled chunk, which must find it; chosen, not measured
 
 # The chunks of a collection that are next to given row ids.
 _PLACES = """SELECT (SELECT id FROM chunks WHERE collection_id = :collection AND id >= one.value
     ORDER BY id LIMIT 1) FROM json_each(:places) one"""
-POOL = 10
-SAME = 0.999  # the cosine of a vector with itself, as float32
-MOST = 200  # a word in more chunks than this finds too many to prove anything
+POOL = 10  # passages of which a vector must find its own; chosen, not measured
+SAME = 0.999  # the cosine of a vector with itself is nearer to 1 as float32; chosen, not measured
+MOST = 200  # a word in more chunks than this finds too many to prove anything; chosen, not measured
 USER = "user:"
 
 
@@ -57,11 +58,7 @@ class SampleCheck(Check):
     """What a sample of searches does not find; vectors do not answer while it is so."""
 
     until = math.inf  # when no more is asked for
-
-    def __init__(self, parts: StoreParts) -> None:
-        """Check the data directory that these parts have open."""
-        super().__init__(parts)
-        self.left: list[str] = []
+    left: Sequence[str] = ()  # what was not found, also not by a rebuilt index
 
     def check(self) -> list[Defect]:
         """Ask every collection for a sample."""

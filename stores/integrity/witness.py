@@ -12,6 +12,8 @@ import zlib
 from contextlib import suppress
 from pathlib import Path
 
+from stores.folder import sync_folder
+
 NAME = "catalogue.commits"
 KEY = "commits"  # of the same count in the table `meta`
 # Two records are written in turn, each in a page of its own: a torn write leaves the other one.
@@ -58,11 +60,7 @@ class Witness:
                 self._handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
             os.pwrite(self._handle, _record(0), 0)
             os.fsync(self._handle)
-            folder = os.open(self._path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            sync_folder(self._path.parent)
 
     def note(self, count: int) -> None:
         """Keep the number of a commit that is on the disk; one that cannot be kept is no harm."""

@@ -80,7 +80,6 @@ class Conversations(CataloguePart):
     """
 
     def create_conversation(self, tenant: str, user: str, collection: str) -> Conversation:
-        """Begin a conversation under an id that nobody can guess."""
         name, now = uuid.uuid4().hex, _now()
         with self._database.write() as connection:
             connection.execute(
@@ -91,7 +90,6 @@ class Conversations(CataloguePart):
         return self.load_conversation(AuthContext(tenant=tenant, user=user), name)
 
     def load_conversation(self, auth: AuthContext, name: str) -> Conversation:
-        """Return a conversation by its whole id; raises AbsentError, OperatorError for damage."""
         given = {"tenant": auth.tenant, "user": auth.user, "id": name}
         row = self._one(f"SELECT {COLUMNS} AND v.id = :id", given)
         if row is None:
@@ -108,7 +106,6 @@ class Conversations(CataloguePart):
     def newest_conversations(
         self, auth: AuthContext, limit: int, before: str = ""
     ) -> list[Conversation]:
-        """List conversations, last used first; `before` is the id of the last one seen."""
         given: dict[str, Any] = {"tenant": auth.tenant, "user": auth.user, "limit": limit}
         damaged = f"SELECT 1 {OWN} AND v.sum IS NOT {CONVERSATION} LIMIT 1"
         if self._one(damaged, given):
@@ -132,15 +129,10 @@ class Conversations(CataloguePart):
         return replace(conversation, waiting=replace(waiting, clarification=asks))
 
     def is_closed(self, auth: AuthContext, conversation: Conversation) -> bool:
-        """Tell whether the caller may not see now what its turns rest on."""
         reader = self._database.read()
         return bool(closed_runs(reader, auth, last_turn(reader, conversation.id)))
 
     def turns(self, auth: AuthContext, conversation: Conversation) -> list[dict[str, Any]]:
-        """Return the turns, oldest first, each with what its run answered.
-
-        Damaged ones are left out, and answers whose run is damaged.
-        """
         rows = self._all(
             f"""SELECT t.run_id, t.question, t.created_at, t.clarification, t.reply, {KEPT},
                    coalesce(json_extract(r.result, '$.answer'), '') AS answer,
@@ -192,7 +184,6 @@ class Conversations(CataloguePart):
             self._database.condition.report(*RUNS_DAMAGED)
 
     def rename_conversation(self, conversation: Conversation, title: str) -> None:
-        """Give a conversation another title."""
         with self._database.write() as connection:
             connection.execute(
                 "UPDATE conversations SET title = ? WHERE id = ?", (title, conversation.id)
@@ -208,10 +199,6 @@ class Conversations(CataloguePart):
         title: str,
         waiting: bool = False,
     ) -> None:
-        """Keep a turn, or what became of it, and the state that the next one goes on from.
-
-        `title` is given to a conversation that has none; `waiting` says that the turn asks back.
-        """
         asks = turn.clarification.model_dump() if turn.clarification else None
         shown = "" if asks is None else json.dumps(asks, ensure_ascii=False)
         open_run = {"run_id": turn.run_id, "question": turn.question, "clarification": asks}
@@ -235,7 +222,6 @@ class Conversations(CataloguePart):
             sign(connection, "conversations", "v.id = ?", conversation.id)
 
     def count_runs(self, conversation: Conversation) -> int:
-        """Count the runs that go when the conversation is deleted."""
         return int(self._value(f"SELECT count(*) {OF_TURNS}", _owned(conversation)))
 
     def delete_conversation(self, conversation: Conversation) -> None:

@@ -15,7 +15,7 @@ from core.metadata import ROW
 from core.trace import RunRecord, Step
 from stores.erasure.redaction import redacted
 from stores.erasure.traces import living_passages, phrase_occurs_elsewhere
-from stores.runlog.history import KEPT, Closed, Kept, access_of, closed_runs, collection_ids, kept
+from stores.runlog.history import KEPT, Kept, access_of, closed_runs, collection_ids, kept
 from stores.sqlite.database import CataloguePart
 from stores.sqlite.permissions import Parameters, is_shown_as, permission_filter, shown_id
 from stores.sqlite.sums import OPINION, RUN, sign
@@ -39,10 +39,6 @@ class Runs(CataloguePart):
     """
 
     def save(self, run: RunRecord, auth: AuthContext | None = None) -> bool:
-        """Keep a finished run, without the text of documents that were deleted meanwhile.
-
-        Returns whether there were any. `auth` is who asked: ids of documents are theirs.
-        """
         result, trail = deepcopy(run.result), [step.model_dump() for step in run.trail]
         with self._database.write() as connection:
             staying = living_passages(connection, result)
@@ -63,10 +59,6 @@ class Runs(CataloguePart):
         return hidden is not None
 
     def load(self, auth: AuthContext, run_id: str) -> RunRecord:
-        """Return a run by its id, an unambiguous beginning of it, or "last".
-
-        What its reader may not see now is left out, with a warning that says so.
-        """
         connection = self._database.read()
         pattern = "%"
         if run_id != "last":
@@ -98,10 +90,6 @@ class Runs(CataloguePart):
         return _run(row, result, trail)
 
     def newest(self, auth: AuthContext, limit: int) -> list[RunRecord]:
-        """List the newest runs of a user, each with how it ended and nothing that it found.
-
-        Those whose record is damaged are left out.
-        """
         found = self._all(
             f"""SELECT r.rowid, r.sum IS {RUN} AS sound FROM runs r
                 WHERE tenant = ? AND user = ? ORDER BY created_at DESC, rowid DESC LIMIT ?""",
@@ -167,7 +155,6 @@ class FeedbackNotes(CataloguePart):
     def save_feedback(
         self, tenant: str, user: str, run_id: str, rating: Rating, comment: str
     ) -> None:
-        """Keep an opinion on a run, which the caller has checked to be the user's own."""
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
         with self._database.write() as connection:
             connection.execute(
@@ -183,11 +170,6 @@ class FeedbackNotes(CataloguePart):
     def export_feedback(
         self, auth: AuthContext, *, everyone: bool = False
     ) -> Iterator[dict[str, Any]]:
-        """Yield the opinions of a caller, or of the whole tenant, with their questions.
-
-        What others asked is their own: a tenant's export holds question, answer and rating, never
-        the evidence, and of an answer what the caller who exports it may see now.
-        """
         last = 0
         while rows := self._page(auth.tenant, None if everyone else auth.user, last):
             last = rows[-1]["id"]
@@ -196,12 +178,10 @@ class FeedbackNotes(CataloguePart):
             for row in rows:
                 found = {name: row[name] for name in row.keys() if name not in OWN}  # noqa: SIM118
                 if row["run_id"] in closed:
-                    found["answer"] = self._open_answer(row["run_id"], closed[row["run_id"]])
+                    query = "SELECT result FROM runs WHERE run_id = ?"
+                    result = json.loads(self._value(query, (row["run_id"],)))
+                    found["answer"] = closed[row["run_id"]].answer(result)
                 yield found
-
-    def _open_answer(self, run_id: str, closed: Closed) -> str:
-        result = self._value("SELECT result FROM runs WHERE run_id = ?", (run_id,))
-        return closed.answer(json.loads(result))
 
     def _page(self, tenant: str, user: str | None, after: int) -> list[sqlite3.Row]:
         return self._all(

@@ -16,12 +16,11 @@ import numpy as np
 
 from stores.segments.types import Booleans, Candidates, Floats, Integers, TermWeights
 from stores.segments.view import CollectionView, Mask, Selection
+from stores.sqlite.embeddings import ROUNDING
 from stores.sqlite.fulltext import FullText
 
 if TYPE_CHECKING:
     from stores.index.tracking import TrackedVectors
-
-ROUNDING = 1e-5  # more than two ways of adding up one cosine in float32 can differ
 
 
 def best_words(view: CollectionView, scores: Floats, visible: Selection, pool: int) -> Integers:
@@ -232,41 +231,38 @@ class Links:
     visible: int
 
 
-@dataclass(frozen=True)
-class LinkQuery:
-    """What is looked up: names, a question's words (alternatives each), seeds by row id.
-
-    Names in more than `most` chunks are hubs; `limit` chunks are returned at most, those first
-    that say the rarest names.
-    """
-
-    names: Sequence[Name]
-    words: Sequence[Collection[str]]
-    seeds: Integers
-    most: int
-    limit: int
-
-
 def hub_size(visible: int) -> int:
     """Return in how many of the visible chunks a name may be and still link them."""
     share = min(HUB_SHARE * visible, HUB_MOST)
     return max(HUB_LEAST, int(share))
 
 
-def find_links(view: CollectionView, visible: Selection, wanted: LinkQuery) -> Links:
-    """Return the links of names among the visible rows of a view that counts words."""
-    found = [_rows_of_name(view, visible, name, wanted.most) for name in wanted.names]
+def find_links(
+    view: CollectionView,
+    visible: Selection,
+    names: Sequence[Name],
+    words: Sequence[Collection[str]],
+    seeds: Integers,
+    limit: int,
+) -> Links:
+    """Return the links of names among the visible rows of a view that counts words.
+
+    `words` are alternatives each, `seeds` row ids. Up to `limit` chunks are returned, those first
+    that say the rarest names.
+    """
+    most = hub_size(visible.count)
+    found = [_rows_of_name(view, visible, name, most) for name in names]
     counts = np.array([len(rows) for rows in found], dtype=np.int64)
-    rows = _rarest(found, counts, wanted.limit)
+    rows = _rarest(found, counts, limit)
     says = [np.isin(rows, one, assume_unique=True) for one in found]
-    seeds, live = view.places(wanted.seeds)
+    seeds, live = view.places(seeds)
     covers, seed_covers, rarity = [], [], []
-    for group in wanted.words:
+    for group in words:
         having = _inside(visible, _rows_of_word(view, group))
         covers.append(np.isin(rows, having))
         seed_covers.append(np.isin(seeds, having) & live)
         rarity.append(np.log1p(visible.count / (1 + len(having))))
-    groups = len(wanted.words)
+    groups = len(words)
     return Links(
         chunk_ids=[key.decode() for key in view.chunk_ids(rows).tolist()],
         says=np.array(says, dtype=np.bool_).reshape(len(found), len(rows)),

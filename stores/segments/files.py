@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from stores.folder import sync_folder
 from stores.segments.postings import Postings, SortedTerms
 from stores.segments.rows import SentenceVectors
 from stores.segments.types import IndexedRows, Stored
@@ -168,20 +169,6 @@ def write_manifest(folder: Path, manifest: SegmentManifest) -> None:
         os.fsync(file.fileno())
     for place in (folder, folder.parent):
         sync_folder(place)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable, where the system has that notion."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)
 
 
 def read_manifest(folder: Path) -> SegmentManifest:

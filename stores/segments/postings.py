@@ -8,22 +8,14 @@ Lucene's BM25 (Kamphuis et al., ECIR 2020) with scores computed at building as i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
 
 import numpy as np
 
 from core.settings import Settings
 from stores.segments.types import Booleans, Floats, Integers, TermWeights
-
-
-class Vocabulary(Protocol):
-    """Give a term its number, as a dict does."""
-
-    def get(self, term: str) -> int | None:
-        """Return the number of a term, None when it is not known."""
 
 
 class SortedTerms:
@@ -63,7 +55,7 @@ class Postings:
     Those of term t stand in `scores` and `rows` from `starts[t]` to `starts[t + 1]`.
     """
 
-    vocabulary: Vocabulary
+    vocabulary: SortedTerms | Mapping[str, int]
     starts: Integers
     rows: Integers
     scores: Floats
@@ -217,14 +209,7 @@ class Recipe:
 
     def settings(self) -> dict[str, float]:
         """Return what a manifest says of it."""
-        columns = self.columns
-        return {
-            "k1": self.k1,
-            "b": self.b,
-            "title": columns.title,
-            "keywords": columns.keywords,
-            "section": columns.section,
-        }
+        return {"k1": self.k1, "b": self.b, **vars(self.columns)}
 
     @classmethod
     def of(cls, model: str, settings: Settings) -> Recipe:

@@ -17,7 +17,7 @@ from core.auth import AuthContext
 from core.errors import CallerError
 from core.settings import Settings
 from stores.segments.build import Background, Builder, Pause
-from stores.segments.channels import Channels, LinkQuery, Links, Name, find_links, hub_size
+from stores.segments.channels import Channels, Links, Name, find_links
 from stores.segments.postings import Recipe
 from stores.segments.rows import StoredVectors, models_of, row_ids, snapshot, state, tuples
 from stores.segments.types import Candidates, Floats, Progress
@@ -83,19 +83,13 @@ class SegmentSearch:
         kinds: Sequence[str] = (),
         term_weights: Sequence[float] | None = None,
     ) -> Candidates:
-        """Return the `pool` best visible chunks by words and by vector, with all their scores.
-
-        `terms` are the alternatives for each word of the question; an indexed one adds its score
-        once, times the largest of its groups' `term_weights`. `vector` has length 1.
-        """
         weights = weighted_terms(terms, term_weights)
         while True:
             with self._view(collection_id) as (view, connection):
-                mask = view.masks.find(connection, auth, collection_id, sources, view.facts, kinds)
+                mask = view.masks.find(connection, auth, view, sources, kinds)
                 return self._channels.search(view, connection, mask, weights, vector, pool, kinds)
 
     def vectors(self, collection_id: int, chunk_ids: Sequence[str]) -> Floats:
-        """Return vectors of shape (len(chunk_ids), dimension), NaN rows for those without one."""
         while True:
             with self._view(collection_id) as (view, connection):
                 found = np.full((len(chunk_ids), view.dimension), np.nan, dtype=np.float32)
@@ -106,10 +100,6 @@ class SegmentSearch:
                 return found
 
     def sentence_vectors(self, collection_id: int, chunk_ids: Sequence[str]) -> dict[str, Floats]:
-        """Return the unit vectors of the sentences of chunks, in their order, by chunk id.
-
-        What the view does not hold is left out; of a single sentence it is the chunk's own vector.
-        """
         while True:
             with self._view(collection_id) as (view, connection):
                 ids = row_ids(connection, collection_id, chunk_ids)
@@ -141,22 +131,18 @@ class SegmentSearch:
             with self._view(collection_id) as (view, connection):
                 if not view.words:
                     return None
-                mask = view.masks.find(connection, auth, collection_id, sources, view.facts, kinds)
+                mask = view.masks.find(connection, auth, view, sources, kinds)
                 ids = row_ids(connection, collection_id, seeds)
                 rows = np.array([ids.get(key, -1) for key in seeds], dtype=np.int64)
-                most = hub_size(mask.visible.count)
-                return find_links(view, mask.visible, LinkQuery(names, words, rows, most, limit))
+                return find_links(view, mask.visible, names, words, rows, limit)
 
     def languages(self, collection_id: int) -> frozenset[str]:
-        """Return the languages of a collection's documents."""
         return self._facts(collection_id).languages
 
     def models(self, collection_id: int) -> tuple[str, ...]:
-        """Return the models of a collection's vectors, this one's alone where it has any."""
         return self._facts(collection_id).models
 
     def idf(self, collection_id: int, terms: Sequence[str]) -> dict[str, float]:
-        """Return log(1 + N/(1 + df)) of each term over the collection's chunks."""
         while True:
             with self._view(collection_id) as (view, connection):
                 if not view.words:
@@ -164,7 +150,6 @@ class SegmentSearch:
                 return {term: log(1 + view.live / (1 + view.frequency(term))) for term in terms}
 
     def shares(self, collection_id: int, terms: Sequence[str]) -> dict[str, float]:
-        """Return in which share of the collection's chunks each term occurs, 0..1."""
         while True:
             with self._view(collection_id) as (view, connection):
                 rows = max(1, view.live)
@@ -174,7 +159,6 @@ class SegmentSearch:
                 return {term: found[term] / rows for term in terms}
 
     def write_new(self, collection_id: int) -> None:
-        """Let vectors that are kept elsewhere follow; new rows of a segment are read anyway."""
         if self._tracked is not None:
             self._tracked.write_new(collection_id)
 
@@ -191,20 +175,17 @@ class SegmentSearch:
         return self._builder.refresh(collection_id, progress, pause)
 
     def rebuild(self, collection: Collection, progress: Progress | None = None) -> bool:
-        """Rebuild the segment whatever there is; return False for a collection too small."""
         self._views.forget(collection.id)
         if self._tracked is not None:
             self._tracked.rebuild(collection.id, progress)
         return self._builder.rebuild(collection.id, progress)
 
     def erase(self, collection: Collection, progress: Progress | None = None) -> None:
-        """Write everything of a collection again, so that nothing deleted is left in files."""
         self.rebuild(collection, progress)
         if self._tracked is not None:
             self._tracked.index.compact(self._settings.storage.erase_wait_s)
 
     def remove(self, collection_id: int) -> None:
-        """Forget a collection that is gone, in memory and on disk."""
         self._views.forget(collection_id)
         self._builder.remove(collection_id)
         if self._tracked is not None:
@@ -212,11 +193,9 @@ class SegmentSearch:
             self._tracked.index.compact(self._settings.storage.erase_wait_s)
 
     def refresh_in_background(self, collection: Collection) -> None:
-        """Let a thread of its own build the segment if that is worth it."""
         self._background.ask(collection.id)
 
     def problems(self, collections: Sequence[Collection]) -> list[str]:
-        """Compare every segment with its check sums and the catalogue; say what to do."""
         found = [line for one in collections for line in self._builder.problems(one)]
         if self._tracked is not None:
             found += filter(None, map(self._tracked.problem, collections))
@@ -228,22 +207,18 @@ class SegmentSearch:
         return self._tracked.index.torn if self._tracked is not None else ""
 
     def doubt(self, reason: str) -> None:
-        """Take files of vectors for damaged for a reason; without one have them proved first."""
         if self._tracked is not None:
             self._tracked.index.doubt(reason)
 
     @property
     def server(self) -> str:
-        """Return the address of a server that has the vectors, "" for none."""
         return self._tracked.index.server if self._tracked is not None else ""
 
     def warnings(self) -> list[str]:
-        """Say why the last search by vector had to do without the index."""
         trouble = self._tracked.trouble if self._tracked is not None else ""
         return [f"all vectors were compared: {trouble}"] if trouble else []
 
     def close(self) -> None:
-        """Stop building and let go of the segments."""
         self._background.close()
         self._views.close()
         if self._tracked is not None:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
+from cachetools import LRUCache
 
 from core.auth import AuthContext
 from core.errors import ModelError
@@ -70,37 +70,21 @@ class Mask:
     embedded: Selection
 
 
-@dataclass(frozen=True)
-class RowFacts:
-    """Hold what masks need of all rows; None means that all are alive, or have a vector.
-
-    `equal` are the numbers of rows that say the same as others, first ones first, and their groups.
-    """
-
-    ids: Integers
-    documents: Integers
-    alive: Booleans | None
-    has_vector: Booleans | None
-    equal: tuple[Integers, Integers] | None = None
-
-
 class Masks:
     """Remember the masks of one view, the latest `limit` of them."""
 
     def __init__(self, limit: int, gather_share: float) -> None:
         """Pick rows by number where fewer than `gather_share` of all are visible."""
-        self._limit = limit
         self._share = gather_share
-        self._masks: OrderedDict[Key, Mask] = OrderedDict()
+        self._masks: LRUCache[Key, Mask] = LRUCache(limit)
         self._lock = threading.Lock()
 
     def find(
         self,
         connection: sqlite3.Connection,
         auth: AuthContext,
-        collection_id: int,
+        view: CollectionView,
         sources: Sequence[str],
-        rows: RowFacts,
         kinds: Sequence[str] = (),
     ) -> Mask:
         """Return the mask of these rights; `connection` must be in the view's snapshot.
@@ -108,34 +92,33 @@ class Masks:
         `kinds` of chunks narrow it, empty for all. Of rows that say the same, only the first that
         is selected stays.
         """
-        condition, parameters = permission_filter(auth, collection_id, sources, sums=False)
+        condition, parameters = permission_filter(auth, view.collection_id, sources, sums=False)
         key = (condition, tuple(sorted(parameters.items())), tuple(sorted(kinds)))
         with self._lock:
             known = self._masks.get(key)
-            if known is not None:
-                self._masks.move_to_end(key)
-                return known
-        documents = _documents(connection, condition, parameters)
-        of_kind = _of_kinds(connection, collection_id, kinds) if kinds else None
-        mask = self._mask(documents, of_kind, rows)
-        with self._lock:
-            self._masks[key] = mask
-            if len(self._masks) > self._limit:
-                self._masks.popitem(last=False)
-        return mask
+        if known is None:
+            keep = np.isin(
+                view.documents, _ids(connection, f"documents d WHERE {condition}", parameters)
+            )
+            if view.alive is not None:
+                keep &= view.alive
+            if kinds:
+                named = {f"kind{n}": kind for n, kind in enumerate(kinds)}
+                of_kind = f"chunks d WHERE collection_id = :id AND kind IN (:{', :'.join(named)})"
+                keep &= np.isin(
+                    view.ids, _ids(connection, of_kind, {"id": view.collection_id, **named})
+                )
+            if view.equal is not None:
+                places, live = view.places(view.equal[0])
+                hide_repeats(keep, places[live], view.equal[1][live])
+            known = self._mask(keep, view.has_vector)
+            with self._lock:
+                self._masks[key] = known
+        return known
 
-    def _mask(self, visible: Integers, of_kind: Integers | None, rows: RowFacts) -> Mask:
-        keep = np.isin(rows.documents, visible)
-        if rows.alive is not None:
-            keep &= rows.alive
-        if of_kind is not None:
-            keep &= np.isin(rows.ids, of_kind)
-        if rows.equal is not None:
-            hide_repeats(keep, *rows.equal)
+    def _mask(self, keep: Booleans, has_vector: Booleans | None) -> Mask:
         seen = self._selection(keep)
-        if rows.has_vector is None:
-            return Mask(seen, seen)
-        return Mask(seen, self._selection(keep & rows.has_vector))
+        return Mask(seen, seen if has_vector is None else self._selection(keep & has_vector))
 
     def _selection(self, keep: Booleans) -> Selection:
         count = int(np.count_nonzero(keep))
@@ -146,23 +129,12 @@ class Masks:
         return Selection(count, keep, None)
 
 
-def _documents(
-    connection: sqlite3.Connection, condition: str, parameters: dict[str, object]
-) -> Integers:
-    """Return the row ids of the documents that meet the condition.
+def _ids(connection: sqlite3.Connection, rows: str, values: dict[str, object]) -> Integers:
+    """Return the ids of rows d, which `rows` says in SQL with bound values.
 
     SQLite joins them into one text: parsing it takes a third of the time of fetching rows.
     """
-    query = f"SELECT group_concat(d.id) FROM documents d WHERE {condition}"  # bound parameters
-    found = connection.execute(query, parameters).fetchone()[0]
-    return np.fromstring(found or "", dtype=np.int64, sep=",")
-
-
-def _of_kinds(connection: sqlite3.Connection, collection_id: int, kinds: Sequence[str]) -> Integers:
-    """Return the row ids of the chunks of these kinds."""
-    marks = ", ".join("?" * len(kinds))
-    query = f"SELECT group_concat(id) FROM chunks WHERE collection_id = ? AND kind IN ({marks})"
-    found = connection.execute(query, (collection_id, *kinds)).fetchone()[0]
+    found = connection.execute(f"SELECT group_concat(d.id) FROM {rows}", values).fetchone()[0]
     return np.fromstring(found or "", dtype=np.int64, sep=",")
 
 
@@ -232,15 +204,6 @@ class CollectionView:
             has = has.copy()
             has[self.late.rows] = True
         return None if has.all() else has
-
-    @cached_property
-    def facts(self) -> RowFacts:
-        """Return what masks need of the rows."""
-        equal = self.equal
-        if equal is not None:
-            places, live = self.places(equal[0])
-            equal = places[live], equal[1][live]
-        return RowFacts(self.ids, self.documents, self.alive, self.has_vector, equal)
 
     @cached_property
     def dimension(self) -> int:

@@ -63,28 +63,20 @@ class VisiblePassages(CataloguePart):
         self._lock = threading.Lock()
 
     def index_version(self) -> int:
-        """Return the number that grows with every change of the index."""
         return int(self._value("SELECT value FROM meta WHERE key = 'index_version'"))
 
     def collections(self, tenant: str | None = None) -> list[Collection]:
-        """List the collections of one tenant, or all of them."""
         query = f"""SELECT *, {SECRET} AS secret FROM collections
             WHERE :t IS NULL OR tenant = :t ORDER BY tenant, name"""
         return [_collection(row) for row in self._all(query, {"t": tenant})]
 
     def collection(self, tenant: str, name: str) -> Collection:
-        """Return one collection, or say which ones the tenant has; for the operator alone."""
         row = self._row(tenant, name)
         if row is None:
             raise self._absent(tenant, name, self.collections(tenant))
         return _sound_collection(row)
 
     def visible_collection(self, auth: AuthContext, name: str) -> Collection:
-        """Return a collection in which the caller may see a document.
-
-        One in which there is none for them is answered as one that does not exist, after the same
-        work; the error lists what they may see. An operator sees all.
-        """
         if auth.operator:
             return self.collection(auth.tenant, name)
         row = self._row(auth.tenant, name)
@@ -95,7 +87,6 @@ class VisiblePassages(CataloguePart):
         return _sound_collection(row)
 
     def collections_named(self, auth: AuthContext, names: str) -> list[Collection]:
-        """Return the collections of a question, each as `visible_collection` does."""
         named = names_of(names)
         if len(named) > MOST_COLLECTIONS:
             rule = f"a question is about at most {MOST_COLLECTIONS} collections"
@@ -114,7 +105,6 @@ class VisiblePassages(CataloguePart):
         )
 
     def visible_collections(self, auth: AuthContext) -> list[Collection]:
-        """List the collections in which the caller may see a document."""
         return [one for one in self.collections(auth.tenant) if self._visible(auth, one.id)]
 
     def _row(self, tenant: str, name: str) -> sqlite3.Row | None:
@@ -154,7 +144,6 @@ class VisiblePassages(CataloguePart):
     def visible_documents(
         self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
     ) -> set[int]:
-        """Return the row ids of all documents the caller may see."""
         condition, parameters = permission_filter(auth, collection_id, sources, sums=False)
         rows = self._all(f"SELECT d.id FROM documents d WHERE {condition}", parameters)
         return {row[0] for row in rows}
@@ -166,10 +155,6 @@ class VisiblePassages(CataloguePart):
         chunk_ids: Sequence[str],
         sources: Sequence[str] = (),
     ) -> dict[str, Evidence]:
-        """Return the chunks of these ids that the caller may see, by id; others are left out.
-
-        `sources` are the patterns of a tool's scope, empty for all.
-        """
         which = f"d.id IN (SELECT document FROM chunks WHERE chunk_id IN {_GIVEN})"
         # Without CROSS JOIN, SQLite may visit every chunk of a long document for a few of them.
         chunks = f"chunks c CROSS JOIN d ON d.id = c.document WHERE c.chunk_id IN {_GIVEN}"
@@ -180,7 +165,6 @@ class VisiblePassages(CataloguePart):
     def neighbours(
         self, auth: AuthContext, collection_id: int, chunk_id: str, reach: int
     ) -> list[Evidence]:
-        """Return a chunk and up to `reach` chunks on either side, in reading order."""
         condition, parameters = permission_filter(auth, collection_id, sums=False)
         which = "d.id IN (SELECT document FROM chunks WHERE chunk_id = :chunk)"
         rows = self._read(
@@ -198,19 +182,16 @@ class VisiblePassages(CataloguePart):
     def first_chunks(
         self, auth: AuthContext, collection_id: int, documents: Iterable[int]
     ) -> dict[int, Evidence]:
-        """Return the first chunk of each document row id the caller may see."""
         chunks = "d CROSS JOIN chunks c ON c.document = d.id AND c.ordinal = 0"
         rows = self._permitted(auth, collection_id, f"d.id IN {_GIVEN}", chunks, list(documents))
         return {row["document"]: _evidence(row) for row in self._sound(rows)}
 
     def cards(self, auth: AuthContext, collection_id: int, keys: list[str]) -> list[Evidence]:
-        """Return what the documents of these keys say of themselves: the records among them."""
         chunks = "d CROSS JOIN chunks c ON c.document = d.id AND c.kind = 'record'"
         rows = self._permitted(auth, collection_id, f"d.key IN {_GIVEN}", chunks, keys)
         return [_evidence(row) for row in self._sound(rows)]
 
     def full_texts(self, auth: AuthContext, collection_id: int, chunk_id: str) -> list[Evidence]:
-        """Return the first chunk of each full text of the book that a record's chunk belongs to."""
         found = self.evidence(auth, collection_id, [chunk_id]).get(chunk_id)
         if found is None:
             return []
@@ -222,11 +203,6 @@ class VisiblePassages(CataloguePart):
     def books_of_texts(
         self, auth: AuthContext, collection_id: int, keys: Iterable[str]
     ) -> dict[str, dict[str, Any]]:
-        """Return the book of each text that has one, by the text's document key.
-
-        A book is its record's `key`, `document_id`, `title`, `source`, `authors` and `year`; one
-        that the caller may not see is left out.
-        """
         condition, parameters = permission_filter(auth, collection_id)
         shown = shown_id(self._database.read(), auth, collection_id)
         rows = self._all(
@@ -241,10 +217,6 @@ class VisiblePassages(CataloguePart):
     def texts_of_book(
         self, auth: AuthContext, collection_id: int, key: str
     ) -> list[dict[str, Any]]:
-        """List the full texts of a record (by its document key) that the caller may see.
-
-        A text is its `key`, `document_id`, `title`, `source` and the `chunk_id` it begins with.
-        """
         condition, parameters = permission_filter(auth, collection_id)
         shown = shown_id(self._database.read(), auth, collection_id)
         rows = self._all(

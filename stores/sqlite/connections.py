@@ -1,6 +1,7 @@
 """Connections that end with the caller's time, and files rewritten without what was deleted.
 
-Errors are those of SQLite, also where damage asks for all memory, or is no text any more.
+Errors are those of SQLite, also where damage asks for all memory, or is no text any more; each is a
+StorageError as well.
 """
 
 from __future__ import annotations
@@ -8,18 +9,43 @@ from __future__ import annotations
 import math
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from core.errors import OperatorError
+from core.errors import OperatorError, StorageError, StorageUnavailableError
 from core.time_limit import current_limit
 
 # Between two looks at the clock: a look takes the interpreter's lock, which other threads want.
 # Of what is asked here, so many take 1 to 20 ms.
 STEPS = 20_000
-NOT_SQLITE = (MemoryError, UnicodeDecodeError)
+# What the errors of SQLite are to those who do not know it, here they stay what they are. One of
+# this program's own, a ProgrammingError, is none of them.
+_FAILURES = {
+    kind: type(f"Storage{kind.__name__}", (base, kind), {})
+    for kind, base in (
+        (sqlite3.OperationalError, StorageUnavailableError),
+        (sqlite3.IntegrityError, StorageError),
+        (sqlite3.DatabaseError, StorageError),
+    )
+}
+
+
+BUSY_S = 5.0  # chosen, not measured: SQLite's usual patience with another process's write
+
+
+def connect(path: Path | str, wait_s: float = BUSY_S, *, shared: bool = False) -> Connection:
+    """Open a file, by one thread unless `shared`; a lock of it is waited for.
+
+    One without a name, "", is in memory until it grows. What a file that somebody may have written
+    has in its schema calls no function of ours.
+    """
+    connection = sqlite3.connect(
+        path, wait_s, isolation_level=None, check_same_thread=not shared, factory=Connection
+    )
+    connection.execute("PRAGMA trusted_schema=OFF")
+    return connection
 
 
 class Connection(sqlite3.Connection):
@@ -40,6 +66,11 @@ class Connection(sqlite3.Connection):
         cursor: Cursor = self.cursor()
         return cursor.execute(sql, parameters)
 
+    def executemany(self, sql: str, values: Iterable[Any], /) -> sqlite3.Cursor:
+        """Run a statement for each of these values, in a cursor of its own."""
+        cursor: Cursor = self.cursor()
+        return cursor.executemany(sql, values)
+
     def look_at_time(self) -> None:
         """Have SQLite look at the clock where there is a limit; raises TimeUpError after it."""
         if not self.limited:
@@ -49,7 +80,7 @@ class Connection(sqlite3.Connection):
             raise limit.error()
         watched = limit.until < math.inf
         if watched is not self._watched:
-            self.set_progress_handler(_time_is_up if watched else None, STEPS)
+            self.set_progress_handler((lambda: current_limit().is_up()) if watched else None, STEPS)
             self._watched = watched
 
 
@@ -66,6 +97,12 @@ class Cursor(sqlite3.Cursor):
             self.connection.look_at_time()
         with _explained(sql):
             super().execute(sql, parameters)
+        return self
+
+    def executemany(self, sql: str, values: Iterable[Any], /) -> Cursor:
+        """Run a statement for each of these values."""
+        with _explained(sql):
+            super().executemany(sql, values)
         return self
 
     def fetchone(self) -> Any:  # noqa: ANN401
@@ -89,26 +126,29 @@ class Cursor(sqlite3.Cursor):
             yield from iter(super().fetchone, None)
 
 
-def _time_is_up() -> bool:
-    return current_limit().is_up()
-
-
 @contextmanager
 def _explained(what: str) -> Iterator[None]:
     try:
         yield
-    except NOT_SQLITE as error:
-        raise _damaged(" ".join(what.split()), error) from error
-    except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
-            raise
-        raise current_limit().error() from None
+    except MemoryError as error:
+        raise _failure(f"no memory is large enough for: {' '.join(what.split())}") from error
+    except UnicodeDecodeError as error:
+        said = f"what is damaged is no text any more ({error}): {' '.join(what.split())}"
+        raise _failure(said) from error
+    except (StorageError, sqlite3.ProgrammingError):  # of values that another cursor gives
+        raise
+    except sqlite3.DatabaseError as error:
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT:
+            raise current_limit().error() from None
+        raise _failure(str(error), error) from error
 
 
-def _damaged(what: str, error: Exception) -> sqlite3.DatabaseError:
-    if isinstance(error, MemoryError):
-        return sqlite3.DatabaseError(f"no memory is large enough for: {what}")
-    return sqlite3.DatabaseError(f"what is damaged is no text any more ({error}): {what}")
+def _failure(text: str, error: sqlite3.DatabaseError | None = None) -> Exception:
+    """Return a failure in words of SQLite, with its codes, as a StorageError."""
+    kind = sqlite3.DatabaseError if error is None else type(error)
+    failure: Exception = _FAILURES.get(kind, _FAILURES[sqlite3.DatabaseError])(text)
+    vars(failure).update(vars(error) if error else {})
+    return failure
 
 
 POLL_S = 0.02  # between two tries to empty a log; chosen, not measured

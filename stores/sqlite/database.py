@@ -12,11 +12,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from core.errors import DiskFullError, OperatorError
+from core.errors import DiskFullError, OperatorError, StorageError
 from core.language.analysis import has_words
 from stores.integrity.condition import ROWS_LOST, Defects
 from stores.integrity.witness import KEY, NAME, Witness
-from stores.sqlite.connections import Connection, compact, empty_log
+from stores.sqlite.connections import Connection, compact, connect, empty_log
 from stores.sqlite.permissions import HAS_SUM, KNOWN, SOUND, register_permissions
 from stores.sqlite.record_conditions import HAS_WORDS
 from stores.sqlite.schema import check_format, make_schema
@@ -52,7 +52,6 @@ class WriteBarrier:
 
 Values = Sequence[Any] | Mapping[str, Any]  # of the parameters of a statement
 
-BUSY_MS = 5000  # chosen, not measured: SQLite's usual patience with another process's write
 COUNT = """INSERT INTO meta VALUES (?, ?) ON CONFLICT (key) DO UPDATE
     SET value = max(CAST(value AS INTEGER), ?) + 1 RETURNING CAST(value AS INTEGER)"""
 MOST_SUMS = 200_000  # that are remembered, some 15 MB; those of more documents are looked at again
@@ -100,16 +99,9 @@ class Database:
             raise
 
     def _connect(self) -> Connection:
-        connection = sqlite3.connect(
-            self.path,
-            isolation_level=None,
-            check_same_thread=False,
-            timeout=BUSY_MS / 1000,
-            factory=Connection,
-        )
+        connection = connect(self.path, shared=True)
         connection.row_factory = sqlite3.Row
         connection.execute("PRAGMA foreign_keys=ON")
-        connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute("PRAGMA secure_delete=ON")
         register_permissions(connection)
         connection.create_function(HAS_WORDS, 2, has_words, deterministic=True)
@@ -395,8 +387,8 @@ def rows_lost(path: Path, reason: str) -> OperatorError:
     )
 
 
-def damaged(path: Path, error: sqlite3.Error) -> OperatorError:
-    """Explain a SQLite error as what the operator must do."""
+def damaged(path: Path, error: StorageError | sqlite3.Error) -> OperatorError:
+    """Explain what a store failed with as what the operator must do."""
     text = str(error)
     if "fts_" in text or getattr(error, "sqlite_errorname", "") == "SQLITE_CORRUPT_VTAB":
         return OperatorError(

@@ -96,7 +96,6 @@ class Files(CataloguePart):
         sentences: Mapping[str, Vector],
         entries: Iterable[JournalEntry],
     ) -> None:
-        """Keep the vectors of a batch before its documents: they took longest to make."""
         with self._database.write() as connection:
             store_vectors(connection, model, vectors)
             store_sentences(connection, model, sentences)
@@ -107,10 +106,6 @@ class Files(CataloguePart):
         fault("embedded.after")
 
     def write_batch(self, collection: Collection, changes: Changes, access: WriteAccess) -> None:
-        """Write documents with their full text, and what became of their files.
-
-        Raises InUseError, and changes nothing, when the writer may not change one of them.
-        """
         renamed = any(finished.previous for finished in changes.finished)
         with self._database.write() as connection:
             _write(connection, collection, changes, access)
@@ -124,7 +119,6 @@ class Files(CataloguePart):
     def reach_stage(
         self, collection_id: int, stage: Stage, entries: Iterable[JournalEntry]
     ) -> None:
-        """Note in one transaction that these documents have reached a stage."""
         entries = list(entries)
         if not entries:
             return
@@ -134,7 +128,6 @@ class Files(CataloguePart):
         fault(f"{stage}.after")
 
     def unverified_documents(self, collection_id: int, limit: int, after: str = "") -> list[str]:
-        """Return ids of documents that are to be read back, in order, those after one of them."""
         rows = self._all(
             """SELECT document_id FROM journal WHERE collection_id = ? AND stage = 'indexed'
                AND document_id > ? ORDER BY document_id LIMIT ?""",
@@ -143,7 +136,6 @@ class Files(CataloguePart):
         return [row[0] for row in rows]
 
     def mark_verified(self, collection_id: int, documents: Iterable[str]) -> None:
-        """Let documents that were read back leave the set."""
         documents = list(documents)
         if not documents:
             return
@@ -157,7 +149,6 @@ class Files(CataloguePart):
         fault("verified.after")
 
     def pending_documents(self) -> list[dict[str, Any]]:
-        """Count the documents that are not verified, by collection, file and stage."""
         rows = self._all(
             """SELECT c.tenant, c.name AS collection, j.file, j.stage, count(*) AS documents
                FROM journal j JOIN collections c ON c.id = j.collection_id
@@ -169,7 +160,6 @@ class Files(CataloguePart):
     def list_left_out(
         self, collection: Collection, file: str | None = None, limit: int = -1
     ) -> Iterator[LeftOutRow]:
-        """Yield up to `limit` rows of a collection or of one file, by file and source."""
         rows = self._database.read().execute(
             """SELECT file, source, document_id, reason FROM left_out
                WHERE collection_id = :c AND (:f IS NULL OR file = :f)
@@ -182,10 +172,6 @@ class Files(CataloguePart):
     def forget_files(
         self, collection: Collection, relatives: Iterable[str], access: WriteAccess = OPERATOR
     ) -> int:
-        """Remove files with all their documents; return how many documents went.
-
-        Files that the writer may not change stay.
-        """
         removed = 0
         with self._database.write() as connection:
             for relative in relatives:
@@ -198,25 +184,20 @@ class Files(CataloguePart):
         return removed
 
     def find_file(self, collection: Collection, relative: str) -> FileRow | None:
-        """Return what is known of one file."""
         query = f"SELECT * FROM files f WHERE collection_id = ? AND relative = ? AND {SOUND}"
         row = self._one(query, (collection.id, relative))
         return _file(row) if row else None
 
     def name_for(self, collection: Collection, name: str, access: WriteAccess) -> str:
-        """Return the name under which a file is kept that its writer calls `name`."""
         return access.file_name(self._database.read(), collection.id, name)
 
     def id_for(self, collection: Collection, file: str, name: str, access: WriteAccess) -> str:
-        """Return the id under which a document of a file is kept that its writer calls `name`."""
         return access.document_id(self._database.read(), collection.id, file, name)
 
     def original_name(self, collection: Collection, relative: str) -> str:
-        """Return what its writer calls a file."""
         return alias_of(self._database.read(), collection.id, "file", relative) or relative
 
     def files_with_fingerprint(self, collection: Collection, fingerprint: str) -> list[FileRow]:
-        """Return the files of the same bytes, read under the same settings, by name."""
         rows = self._all(
             f"""SELECT * FROM files f WHERE collection_id = ? AND fingerprint = ? AND {SOUND}
                 ORDER BY relative""",
@@ -225,7 +206,6 @@ class Files(CataloguePart):
         return [_file(row) for row in rows]
 
     def file_names(self, collection: Collection) -> Iterator[str]:
-        """Yield the names of all files, also of those that an interrupted run began."""
         query = f"""SELECT relative FROM files f
                     WHERE collection_id = :c AND relative > :last AND {SOUND}
                UNION SELECT file FROM documents WHERE collection_id = :c AND file > :last
@@ -237,7 +217,6 @@ class Files(CataloguePart):
             last = rows[-1][0]
 
     def document_hash(self, collection: Collection, document_id: str) -> tuple[str, str] | None:
-        """Return (file, content hash) of one document."""
         row = self._one(
             "SELECT file, content_hash FROM documents WHERE collection_id = ? AND document_id = ?",
             (collection.id, document_id),
@@ -245,14 +224,12 @@ class Files(CataloguePart):
         return (row[0], row[1]) if row else None
 
     def document_hashes(self, collection: Collection) -> dict[str, tuple[str, str]]:
-        """Return (file, content hash) of each document by document id."""
         query = "SELECT document_id, file, content_hash FROM documents WHERE collection_id = ?"
         return {row[0]: (row[1], row[2]) for row in self._all(query, (collection.id,))}
 
     def count_in_files(
         self, collection: Collection, given: Callable[[str], bool]
     ) -> tuple[int, int]:
-        """Count the documents and chunks that the files of these names amount to."""
         rows = self._all(
             """SELECT d.file, count(DISTINCT d.id), count(c.id) FROM documents d
                LEFT JOIN chunks c ON c.document = d.id
@@ -263,7 +240,6 @@ class Files(CataloguePart):
         return sum(row[1] for row in counted), sum(row[2] for row in counted)
 
     def stored_documents(self, collection_id: int, file: str) -> Iterator[DocumentRow]:
-        """Yield the documents of a file by id, a page at a time; they may be removed meanwhile."""
         connection, last = self._database.read(), ""
         query = """SELECT * FROM documents WHERE collection_id = ? AND file = ? AND document_id > ?
             ORDER BY document_id LIMIT ?"""

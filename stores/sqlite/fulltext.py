@@ -58,22 +58,6 @@ def drop_table(connection: sqlite3.Connection, collection_id: int) -> None:
             connection.execute(f"DROP TABLE IF EXISTS {name}_{part}")
 
 
-def insert(
-    connection: sqlite3.Connection,
-    collection_id: int,
-    rowid: int,
-    parts: Sequence[str],
-    language: str,
-) -> None:
-    """Index one chunk: `parts` are title, keywords, section and body."""
-    analysed = [" ".join(terms(part, language)) for part in parts]
-    connection.execute(
-        f"INSERT INTO {table(collection_id)} (rowid, title, keywords, section, body)"
-        " VALUES (?, ?, ?, ?, ?)",
-        (rowid, *analysed),
-    )
-
-
 def delete(connection: sqlite3.Connection, collection_id: int, rowids: Iterable[int]) -> None:
     """Forget chunks by row id."""
     connection.executemany(
@@ -166,14 +150,6 @@ class FullText(CataloguePart):
         return {term: log(1 + total / (1 + count)) for term, count in counts.items()}
 
 
-def searched_text(text: str, context: str) -> str:
-    """Return what full text indexes as the body of a chunk: its own text twice, its context once.
-
-    BM25 sums frequencies over columns, so a neighbour's word counts half as much as its own.
-    """
-    return f"{text}\n{text}\n{context}" if context else text
-
-
 def keyword_text(metadata: str) -> str:
     """Return the keywords and authors of a document's metadata, given as JSON."""
     loaded: dict[str, Any] = json.loads(metadata)
@@ -203,35 +179,38 @@ def rebuild_fulltext(
         finally:
             connection.text_factory = str
         for done, chunk in enumerate(chunks, start=1):
-            _insert_chunk(connection, collection_id, chunk)
+            insert(connection, collection_id, chunk)
             if progress is not None and (done % STEP == 0 or done == len(chunks)):
                 progress(done, len(chunks))
     return len(chunks)
 
 
-def index_words_again(database: Database, collection_id: int, documents: Sequence[str]) -> None:
-    """Write the full text of documents once more."""
-    with database.write() as connection:
-        for document_id in documents:
-            query = f"{CHUNKS} AND d.document_id = ?"
-            chunks = connection.execute(query, (collection_id, document_id)).fetchall()
-            delete(connection, collection_id, [chunk["id"] for chunk in chunks])
-            for chunk in chunks:
-                _insert_chunk(connection, collection_id, chunk)
+def write_again(
+    connection: sqlite3.Connection, collection_id: int, which: str, value: object
+) -> None:
+    """Write the full text of the chunks c of documents d that `which` says once more."""
+    query = f"{CHUNKS} AND {which}"
+    chunks = connection.execute(query, (collection_id, value)).fetchall()
+    delete(connection, collection_id, [chunk["id"] for chunk in chunks])
+    for chunk in chunks:
+        insert(connection, collection_id, chunk)
 
 
-def _insert_chunk(connection: sqlite3.Connection, collection_id: int, chunk: sqlite3.Row) -> None:
-    parts = (
-        chunk["title"],
-        _keywords(chunk["metadata"]),
-        chunk["section"],
-        searched_text(chunk["text"], chunk["context"]),
-    )
-    insert(connection, collection_id, chunk["id"], parts, chunk["language"])
+def insert(connection: sqlite3.Connection, collection_id: int, chunk: Any) -> None:  # noqa: ANN401
+    """Index one chunk, a row of `CHUNKS`: its own text twice, its context once.
 
-
-def _keywords(metadata: str) -> str:
+    BM25 sums frequencies over columns, so a neighbour's word counts half as much as its own.
+    """
+    text, context = chunk["text"], chunk["context"]
     try:
-        return keyword_text(metadata)
+        keywords = keyword_text(chunk["metadata"])
     except (ValueError, AttributeError):  # damaged, and withheld
-        return ""
+        keywords = ""
+    body = f"{text}\n{text}\n{context}" if context else text
+    parts = (chunk["title"], keywords, chunk["section"], body)
+    analysed = [" ".join(terms(part, chunk["language"])) for part in parts]
+    connection.execute(
+        f"INSERT INTO {table(collection_id)} (rowid, title, keywords, section, body)"
+        " VALUES (?, ?, ?, ?, ?)",
+        (chunk["id"], *analysed),
+    )

@@ -46,10 +46,6 @@ class SqliteCatalogue(Listing, Records):
         self._fulltext = fulltext
 
     def inverse_frequencies(self, collection_id: int, wanted: Sequence[str]) -> dict[str, float]:
-        """Return log(1 + N/(1 + df)) of each term over the collection's chunks.
-
-        A term that no chunk contains weighs most.
-        """
         return self._fulltext.inverse_frequencies(collection_id, wanted)
 
 
@@ -57,7 +53,6 @@ class SqliteIntake(Writer, Files, Arrangement):
     """Keep what ingest reads and writes."""
 
     def rebuild_words(self, progress: Callable[[str, int, int], None]) -> int:
-        """Rebuild the full text of all collections; return the number of chunks."""
         return sum(
             rebuild_fulltext(self._database, one.id, partial(progress, f"text {one.name}"))
             for one in VisiblePassages(self._database).collections()
@@ -78,15 +73,12 @@ class SqliteAccounts:
         self.spending = Spending(database)
 
     def jobs(self, kept: int) -> JobRows:
-        """Return the jobs, of which the last `kept` that ended are kept."""
         return JobRows(self._database, kept=kept)
 
     def audit(self, settings: Settings) -> AuditLog:
-        """Return the audit log, signed and named as these settings say."""
         return AuditLog(self._database, settings)
 
     def staying_rows(self, tenant: str | None) -> tuple[int, int]:
-        """Count the audit rows that stay when a tenant is erased, and those with a question."""
         return staying_rows(self._database.read(), tenant)
 
 
@@ -105,16 +97,13 @@ class SqliteRecord:
         self.accounts = SqliteAccounts(database)
 
     def warnings(self) -> list[str]:
-        """Return what callers should know of damage."""
         return self._database.condition.warnings()
 
     def unfinished_erasure(self) -> str:
-        """Say what an erasure has left to do, "" for nothing."""
         left = pending(self._database)
         return left.problem if left else ""
 
     def index(self, settings: Settings) -> str:
-        """Return the search index that the directory has; raises where settings say another."""
         kept = recorded_place(self._database)
         wanted = checked_place(kept, settings)
         return wanted.record if kept else ""

@@ -42,13 +42,11 @@ class Listing(VisiblePassages):
     """Count and list documents, always under a caller's permissions."""
 
     def count_documents(self, auth: AuthContext, collection: Collection) -> int:
-        """Return how many documents of a collection the caller may see."""
         condition, parameters = permission_filter(auth, collection.id)
         query = f"SELECT count(*) FROM documents d WHERE {condition}"
         return int(self._value(query, parameters))
 
     def list_collections(self, auth: AuthContext) -> list[dict[str, Any]]:
-        """List the collections in which the caller may see a document, with the number of those."""
         found = self.collections(auth.tenant)
         counts = {one.name: self.count_documents(auth, one) for one in found}
         return [
@@ -60,7 +58,6 @@ class Listing(VisiblePassages):
     def list_documents(
         self, auth: AuthContext, collection: Collection, *, after: str = "", limit: int = ALL
     ) -> list[dict[str, Any]]:
-        """List up to `limit` documents the caller may see whose id comes after `after`."""
         condition, parameters = permission_filter(auth, collection.id)
         shown = shown_id(self._database.read(), auth, collection.id)
         rows = self._all(
@@ -72,7 +69,6 @@ class Listing(VisiblePassages):
         return [_document(row) for row in rows]
 
     def measure_collection(self, auth: AuthContext, collection: Collection) -> tuple[int, str]:
-        """Return how many chunks the caller may see, and when the last document came in."""
         condition, parameters = permission_filter(auth, collection.id)
         query = f"""SELECT sum((SELECT count(*) FROM chunks c WHERE c.document = d.id)),
             max(d.indexed_at) FROM documents d WHERE {condition}"""
@@ -82,7 +78,6 @@ class Listing(VisiblePassages):
     def describe_document(
         self, auth: AuthContext, collection: Collection, document_id: str
     ) -> dict[str, Any] | None:
-        """Return one document the caller may see, None where there is no such one."""
         condition, parameters = permission_filter(auth, collection.id)
         shown = shown_id(self._database.read(), auth, collection.id)
         row = self._one(
@@ -95,7 +90,6 @@ class Listing(VisiblePassages):
     def list_passages(
         self, auth: AuthContext, collection: Collection, document_id: str, first: int, last: int
     ) -> list[dict[str, Any]]:
-        """List the chunks `first` to `last` of a document the caller may see, in reading order."""
         condition, parameters = permission_filter(auth, collection.id)
         shown = shown_id(self._database.read(), auth, collection.id)
         rows = self._all(
@@ -109,7 +103,6 @@ class Listing(VisiblePassages):
         return [dict(row) for row in rows]
 
     def document_names(self, auth: AuthContext, collection_id: int) -> list[DocumentName]:
-        """Return what the documents a caller may see are called, in the order of their sources."""
         condition, parameters = permission_filter(auth, collection_id)
         rows = self._all(
             f"""SELECT d.id, d.title, d.source, d.format, d.version, c.chunk_id FROM documents d
@@ -120,10 +113,6 @@ class Listing(VisiblePassages):
         return [DocumentName(*row) for row in rows]
 
     def chunk_ids(self, documents: Sequence[int]) -> list[str]:
-        """Return the ids of the chunks of documents, by row ids, whose text is running text.
-
-        Of a document without any, all. What of them a caller may see is for the catalogue to say.
-        """
         found: list[str] = []
         query = "SELECT chunk_id, kind FROM chunks WHERE document = ? ORDER BY ordinal"
         for document in documents:
@@ -138,7 +127,6 @@ class Listing(VisiblePassages):
         collections: Sequence[Collection],
         where: Sequence[Filter],
     ) -> None:
-        """Raise CallerError for a field that no document has which the caller may see."""
         names = {one.name: one.field for one in where if one.of_metadata}
         reader, known = self._database.read(), set[str]()
         for collection in collections if names else ():

@@ -57,10 +57,6 @@ class Arrangement(CataloguePart):
     """Number equal chunks by their fingerprints, and link full texts to records."""
 
     def number_duplicates(self, collection: Collection, make: Fingerprint) -> int:
-        """Fingerprint new chunks, and number equal ones; return how many rows changed.
-
-        Records have no fingerprint: each is an entry of its own, whatever it says.
-        """
         for rows in self._unprinted(collection.id):
             with self._database.write() as connection:
                 connection.executemany(
@@ -71,16 +67,11 @@ class Arrangement(CataloguePart):
             return _number(connection, collection.id)
 
     def clear_duplicates(self, collection: Collection) -> int:
-        """Delete the fingerprints of a collection; return how many there were."""
         return self._clear("chunk_prints", collection)
 
     def count_duplicates(
         self, collection: Collection, auth: AuthContext | None = None
     ) -> tuple[int, int]:
-        """Count the repeated annotations and passages: those that are not the first.
-
-        With `auth` only what this caller may see counts.
-        """
         visible = "1"
         parameters: Parameters = {"p_collection": collection.id}
         if auth is not None:
@@ -98,10 +89,6 @@ class Arrangement(CataloguePart):
         return int(row[0]), int(row[1]) - int(row[0])
 
     def link_books(self, collection: Collection, text_keys: TextKeys, book_keys: BookKeys) -> int:
-        """Link the texts of a collection again by their keys; return how many rows changed.
-
-        Keys are compared as hashes in temporary tables, so that memory does not grow with them.
-        """
         with self._database.write() as connection:
             _temporary(connection)
             reader = self._database.read()
@@ -113,7 +100,6 @@ class Arrangement(CataloguePart):
             return changed
 
     def clear_books(self, collection: Collection) -> int:
-        """Forget all links of a collection; return how many there were."""
         return self._clear("book_texts", collection)
 
     def _clear(self, table: str, collection: Collection) -> int:

@@ -106,11 +106,6 @@ class Records(CataloguePart):
         sources: Sequence[str] = (),
         file: str = "",
     ) -> tuple[list[int], int]:
-        """Return the document row ids that meet every condition, and how many there are in all.
-
-        With `most`, records that meet at least one condition count, those that meet more first.
-        `file` confines them to one; those without the field they are ordered by come last.
-        """
         body, parameters = _body(auth, collection_id, where, sources, file, most=most)
         conditions = [clause(condition, n, parameters) for n, condition in enumerate(where)]
         order = "d.id"
@@ -147,11 +142,6 @@ class Records(CataloguePart):
         sources: Sequence[str] = (),
         file: str = "",
     ) -> Groups:
-        """Count the records that meet every condition by the values of a field, most first.
-
-        With `characters`, values that begin alike are one: those of a date of one year have 4.
-        With `adds`, the sum or the average of that field's numbers takes the place of the count.
-        """
         body, parameters = _body(auth, collection_id, where, sources, file)
         parameters |= {"group_field": field, "row_limit": limit}
         number, more = "count(DISTINCT d.id)", ""
@@ -180,7 +170,6 @@ class Records(CataloguePart):
         sources: Sequence[str] = (),
         file: str = "",
     ) -> tuple[float, float, int] | None:
-        """Return sum, mean and number of a field's numbers, None where there is no number."""
         body, parameters = _body(auth, collection_id, where, sources, file)
         query = f"""SELECT sum(g.number), avg(g.number), count(g.number)
             {body.replace("WHERE", "JOIN record_fields g ON g.document = d.id WHERE", 1)}
@@ -215,10 +204,6 @@ class Records(CataloguePart):
     def records_called(
         self, auth: AuthContext, collection_id: int, words: str, sources: Sequence[str] = ()
     ) -> list[str]:
-        """Return the keys of documents whose title has all these words, shortest title first.
-
-        Where no title has them, of the one document that has them for the value of a field.
-        """
         visible, parameters = permission_filter(auth, collection_id, sources)
         parameters |= {"words": words, "whole": words.casefold(), "most": MOST_CALLED}
         self._database.look_at_sums(collection_id)
@@ -239,7 +224,6 @@ class Records(CataloguePart):
         sources: Sequence[str] = (),
         file: str = "",
     ) -> list[tuple[str, str]]:
-        """Return fields with values of another script that sound like a name, as (field, value)."""
         body, parameters = _body(auth, collection_id, [], sources, file)
         parameters |= {"longest": LONGEST_SOUND, "most": MOST_SOUNDS}
         query = f"""SELECT DISTINCT f.name, f.value
@@ -252,17 +236,11 @@ class Records(CataloguePart):
     def fields_of_records(
         self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
     ) -> list[FieldInfo]:
-        """Describe the fields of the records the caller may see, with example values."""
         return list(self.describe_records(auth, collection_id, sources).fields)
 
     def describe_records(
         self, auth: AuthContext, collection_id: int, sources: Sequence[str] = ()
     ) -> Description:
-        """Describe the records the caller may see.
-
-        Of more fields than are described the most frequent are. It is done once for all who see the
-        same, as long as the collection does not change; the caller's time alone ends it.
-        """
         key = self._key(auth, collection_id, tuple(sources))
         with self._describing:
             known = self._described.pop(key, None)
@@ -282,10 +260,6 @@ class Records(CataloguePart):
         return known
 
     def field_names(self, collection_id: int, auth: AuthContext | None = None) -> set[str]:
-        """Return the names of all fields of a collection that a writer may see, None for all.
-
-        Of all, each is one look into an index, however many records have it.
-        """
         if auth is not None:
             visible, parameters = permission_filter(auth, collection_id, with_damaged=True)
             found = self._all(
@@ -313,7 +287,6 @@ class Records(CataloguePart):
         names: AbstractCollection[str],
         sources: Sequence[str] = (),
     ) -> set[str]:
-        """Return those of these names that a field has which the caller may see."""
         visible, parameters = permission_filter(auth, collection_id, sources)
         query = f"""SELECT 1 FROM record_fields f JOIN documents d ON d.id = f.document
             WHERE f.collection_id = :p_collection AND f.name = :name AND {visible} LIMIT 1"""

@@ -57,7 +57,6 @@ class Writer(CataloguePart):
     """Write documents and collections."""
 
     def open_collection(self, tenant: str, name: str, profile: Profile | None) -> Collection:
-        """Return the collection, making it when missing; a given profile replaces the stored."""
         with self._database.write() as connection:
             stored = connection.execute(
                 f"""SELECT o.profile, o.sum IS {sums.COLLECTION} AS sound FROM collections o
@@ -85,7 +84,6 @@ class Writer(CataloguePart):
         return Collection(row[0], tenant, name, profile, row[1])
 
     def drop_collection_if_empty(self, collection: Collection) -> None:
-        """Take back a collection into which nothing could be ingested."""
         with self._database.write() as connection:
             count = connection.execute(
                 "SELECT count(*) FROM documents WHERE collection_id = ?", (collection.id,)
@@ -96,7 +94,6 @@ class Writer(CataloguePart):
                 fulltext.drop_table(connection, collection.id)
 
     def missing_vectors(self, model: str, hashes: Iterable[str]) -> set[str]:
-        """Return which text hashes have no vector of this model yet."""
         wanted = set(hashes)
         return wanted - known_hashes(self._database.read(), model, wanted)
 
@@ -106,24 +103,18 @@ class Writer(CataloguePart):
         vectors: Mapping[str, Vector],
         sentences: Mapping[str, Vector] | None = None,
     ) -> None:
-        """Keep vectors by text hash, and those of their sentences; searches see them at once."""
         with self._database.write() as connection:
             store_vectors(connection, model, vectors)
             store_sentences(connection, model, sentences or {})
             bump(connection)
 
     def count_unembedded(self, model: str, collection_id: int | None, *, sentences: bool) -> int:
-        """Count the texts of chunks without a vector of a model, of one collection or of all.
-
-        With `sentences` those count too that have no vectors of their sentences.
-        """
         bound = {"last": 0, "collection": collection_id, "model": model, "sentences": sentences}
         return int(self._value(f"SELECT count(DISTINCT c.content_hash) {_UNEMBEDDED}", bound))
 
     def unembedded(
         self, model: str, collection_id: int | None, batch: int, *, sentences: bool
     ) -> Iterator[list[UnembeddedChunk]]:
-        """Yield these chunks, `batch` at a time; their vectors may be stored meanwhile."""
         bound = {"collection": collection_id, "model": model, "sentences": sentences, "last": 0}
         query = f"""SELECT c.id, c.content_hash, d.title, c.section, c.text, c.context, d.language,
             {GIVEN_ID} AS document_id, d.metadata, c.ordinal
@@ -133,21 +124,15 @@ class Writer(CataloguePart):
             bound["last"] = rows[-1]["id"]
 
     def count_vectors(self, model: str) -> int:
-        """Count the chunks of all collections that have a vector of this model."""
         query = """SELECT count(*) FROM chunks c JOIN embeddings e
             ON e.content_hash = c.content_hash AND e.model = ?"""
         return int(self._value(query, (model,)))
 
     def arrangement(self, collection: Collection) -> str:
-        """Return what `note_arrangement` noted last, "" before."""
         query = "SELECT value FROM meta WHERE key = ?"
         return str(self._value(query, (f"arranged_{collection.id}",)) or "")
 
     def note_arrangement(self, collection: Collection, mark: str, *, changed: bool) -> None:
-        """Note under which rules, at which index version, a collection is arranged.
-
-        What has `changed` raises that version.
-        """
         with self._database.write() as connection:
             if changed:
                 bump(connection)
@@ -158,15 +143,11 @@ class Writer(CataloguePart):
             )
 
     def sweep_vectors(self) -> int:
-        """Drop vectors that no chunk has where there may be some; return of how many texts.
-
-        Not while an ingest is between the vectors of a batch and its documents.
-        """
         if self._value("SELECT value FROM meta WHERE key = 'unswept'") == "0":
             return 0
         dropped = 0
         with self._database.write() as connection:
-            for table in ("embeddings", "sentence_vectors"):
+            for table in sums.VECTORS:
                 cursor = connection.execute(
                     f"""DELETE FROM {table} WHERE NOT EXISTS
                         (SELECT 1 FROM chunks c WHERE c.content_hash = {table}.content_hash)"""
@@ -251,7 +232,6 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
             for name, value, number in document.fields
         ],
     )
-    keywords = fulltext.keyword_text(metadata)
     of_document = {"document": row_id, "collection": collection.id}
     for chunk in document.chunks:
         rowid = _inserted(
@@ -262,9 +242,8 @@ def _insert(connection: sqlite3.Connection, collection: Collection, document: Do
                :content_hash, :context)""",
             {**vars(chunk), **of_document},
         )
-        body = fulltext.searched_text(chunk.text, chunk.context)
-        parts = (document.title, keywords, chunk.section, body)
-        fulltext.insert(connection, collection.id, rowid, parts, document.language)
+        of_chunk = {"title": document.title, "language": document.language, "metadata": metadata}
+        fulltext.insert(connection, collection.id, {**vars(chunk), **of_chunk, "id": rowid})
     sums.sign_documents(connection, [row_id])
     if document.alias:
         add_alias(connection, collection.id, "document", document.document_id, document.alias)

@@ -22,7 +22,7 @@ from tiers import examples
 import app.session
 from app.session import Session
 from core.auth import AuthContext
-from core.errors import AbsentError, CallerError, OperatorError
+from core.errors import AbsentError, CallerError, OperatorError, StorageUnavailableError
 from core.profile import Profile
 from core.settings import Settings, load_settings
 from core.trace import RunRecord, Step
@@ -203,7 +203,7 @@ def test_an_error_of_the_catalogue_during_a_run_is_told(session: Session) -> Non
     name = begin(session)
     with (
         pytest.MonkeyPatch.context() as patched,
-        pytest.raises(sqlite3.OperationalError, match="disk is full"),
+        pytest.raises(StorageUnavailableError, match="disk is full"),
     ):
         patched.setattr("tools.toolbox.Toolbox.run", full)
         say(session, name, SAID[0])
@@ -211,12 +211,12 @@ def test_an_error_of_the_catalogue_during_a_run_is_told(session: Session) -> Non
 
 
 def full(*_: object, **__: object) -> None:
-    raise sqlite3.OperationalError("database or disk is full")
+    raise StorageUnavailableError("database or disk is full")
 
 
 def full_threads(self: ThreadSaver, *_: object, **__: object) -> None:
     with explained_threads(self._path):
-        full()
+        raise sqlite3.OperationalError("database or disk is full")
 
 
 def test_it_goes_on_after_a_restart(opened: Callable[[], Session]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -19,7 +18,13 @@ from serving import leave
 from tiers import examples
 
 from app.session import Session
-from core.errors import CallerError, CarrelError, ModelError, OperatorError
+from core.errors import (
+    CallerError,
+    CarrelError,
+    ModelError,
+    OperatorError,
+    StorageUnavailableError,
+)
 from serve.errors import Busy
 from serve.protocols.langserve_schemas import config_of, decompressed
 
@@ -189,7 +194,7 @@ ERRORS: list[tuple[Exception, int, str]] = [
     (Busy("too many wait", retry_after=2, of_caller=True), 429, "too many wait"),
     (ModelError("the model is gone", value="m"), 503, "the model is gone"),
     (OperatorError("the disk is full", value="/secret/place"), 503, "the disk is full"),
-    (sqlite3.OperationalError("database is locked"), 503, "the catalogue is busy"),
+    (StorageUnavailableError("database is locked"), 503, "the catalogue is busy"),
     (CarrelError("odd"), 500, "odd"),
     (ValueError("/secret/place"), 500, "Internal Server Error"),
 ]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from serving import Served, error_of, eventually
 from uploading import finished, upload, uploaded
+
+from core.errors import StorageUnavailableError
 
 
 @contextmanager
@@ -41,7 +42,7 @@ def test_the_end_of_a_job_that_could_not_be_kept_is_told_and_kept_later(
 
     def without_room(row: object) -> None:
         if full and row.ended:  # type: ignore[attr-defined]
-            raise sqlite3.OperationalError("database or disk is full")
+            raise StorageUnavailableError("database or disk is full")
         save(row)  # type: ignore[arg-type]
 
     monkeypatch.setattr(rows, "save", without_room)
