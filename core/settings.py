@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -43,12 +44,13 @@ from core.fields.serve import (
     ServeSettings,
     StudioSettings,
 )
-from core.old_names import FIXED, FLAT, QUIET, renamed, renamed_with_notes
+from core.old_names import FIXED, QUIET, flat_names
 from core.settings_sources import (
     PREFIX,
     default_cache,
     default_data,
     file_values,
+    is_of_a_command,
     mode_values,
     variables,
 )
@@ -207,6 +209,31 @@ FIELDS: dict[str, FieldInfo] = {
     for name, field in Settings.model_fields.items()
     for inner, info in (GROUPS[name].model_fields if name in GROUPS else {name: field}).items()
 }
+FLAT = flat_names(FIELDS)
+_noted: set[str] = set()
+
+
+def renamed(name: str, value: object) -> str:
+    """Return the name that a setting has now; a mapping is a group and no setting."""
+    return name if isinstance(value, Mapping) else FLAT.get(name, name)
+
+
+def renamed_with_notes(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield given settings under their new names, and note each old one on stderr."""
+    for name, value in given.items():
+        new = renamed(name, value)
+        if name in FIXED:
+            _note(name, f"{name} is no setting any more: its default holds")
+            continue
+        if new != name:
+            _note(name, f"{name} is {new} now; the old name is read until 1.0")
+        yield new, value
+
+
+def _note(name: str, text: str) -> None:
+    if name not in _noted and not is_of_a_command():  # whose process has said so
+        _noted.add(name)
+        sys.stderr.write(f"note: {text}\n")
 
 
 def by_name(values: Mapping[str, Any]) -> dict[str, Any]:

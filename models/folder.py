@@ -310,16 +310,19 @@ class EmbedderSpec:
         return min(NEAREST, max(0.0, (cosine - unrelated) / (same - unrelated)))
 
 
-def prompts_of(folder: ModelFolder, card: ModelCard | None, wanted: Prompts) -> tuple[str, str]:
+def prompts_of(
+    folder: ModelFolder | None, card: ModelCard | None, wanted: Prompts
+) -> tuple[str, str]:
     """Return the prompts for questions and passages: settings, then the folder, then the table.
 
     sentence-transformers saves empty prompts with every model, so that only others count.
     """
-    declared = folder.own.get("prompts")
+    said = folder.own if folder else {}
+    declared = said.get("prompts")
     own = declared if isinstance(declared, Mapping) else {}
     query, passage = _first(own, QUERY_NAMES), _first(own, PASSAGE_NAMES)
     if not query and not passage:
-        usual = own.get(folder.own.get("default_prompt_name"), "")
+        usual = own.get(said.get("default_prompt_name"), "")
         query = card.query_prompt if card else usual
         passage = card.passage_prompt if card else usual
     return (

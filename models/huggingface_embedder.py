@@ -10,6 +10,7 @@ import numpy as np
 
 from core.distribution import require_extra
 from core.errors import ModelError
+from core.question import whole_text
 from models.folder import EmbedderSpec, ModelFolder
 from models.onnx_runtime import RunOptions
 from models.torch_loading import POOLER, check_device, torch_loading
@@ -45,7 +46,7 @@ class HuggingFaceEmbedder:
         """Embed passages; each is cut at the length the model was made for."""
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        readable = [_readable(text) for text in texts]
+        readable = [whole_text(text) for text in texts]
         size = self._batch_size or len(texts)
         rows = [
             row
@@ -59,7 +60,9 @@ class HuggingFaceEmbedder:
 
     def embed_query(self, text: str) -> Vectors:
         """Embed one question."""
-        row = np.array([self._run(self._embeddings.embed_query, _readable(text))], dtype=np.float32)
+        row = np.array(
+            [self._run(self._embeddings.embed_query, whole_text(text))], dtype=np.float32
+        )
         vector: Vectors = unit_rows(row, self.model_id)[0]
         return vector
 
@@ -138,7 +141,3 @@ def open_endpoint(url: str, spec: EmbedderSpec, options: RunOptions) -> HuggingF
     endpoint.client = InferenceClient(model=url, headers=own, timeout=ANSWER_SECONDS)
     failing = "see whether the endpoint runs and gives one vector per text"
     return HuggingFaceEmbedder(endpoint, spec, failing, options.batch_size)
-
-
-def _readable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import queue
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
@@ -18,7 +16,7 @@ from core.distribution import require_extra
 from core.errors import CarrelError, ModelError, OperatorError
 from core.settings import Settings
 from core.trace import CallOutcome, ModelCall
-from models.chat.running import POLL_SECONDS, RunningCall, opened_call, running_call
+from models.chat.running import RunningCall, left_alone, opened_call
 from models.chat.turns import BREAKER_FAILURES, BREAKER_SECONDS, Breaker, Lease, SlotPool, Turns
 from models.chat.types import (
     LOOK,
@@ -244,14 +242,10 @@ def _outcome(failure: ModelError, incoming: IncomingReply) -> CallOutcome:
 
 
 UNKNOWN_CONTEXT = 8192  # of a provider that is not asked for it; llm_context says otherwise
-MOST_WAITING = 256  # pieces of a reply
 
 
 class ProviderChat:
-    """Stream a LangChain chat model from a thread, so that a silent one can be left.
-
-    Its library keeps no clocks of ours: between two pieces the running call is looked at.
-    """
+    """Stream a LangChain chat model, whose library keeps no clocks of ours."""
 
     def __init__(self, llm: Any) -> None:  # noqa: ANN401  # any of LangChain's
         """Stream `llm`."""
@@ -264,45 +258,13 @@ class ProviderChat:
         **given: Any,  # noqa: ANN401
     ) -> Iterator[BaseMessageChunk]:
         """Yield the pieces of a reply; raises ModelUnavailable for an error of the provider."""
-        pieces: queue.Queue[BaseMessageChunk | Exception | None] = queue.Queue(MOST_WAITING)
-        left = threading.Event()
-
-        def write(piece: BaseMessageChunk | Exception | None) -> None:
-            while not left.is_set():
-                with suppress(queue.Full):
-                    pieces.put(piece, timeout=POLL_SECONDS)
-                    return
-
-        def read() -> None:
-            try:
-                for chunk in self._llm.stream(messages, config=config, **given):
-                    if left.is_set():
-                        return
-                    write(chunk)
-                write(None)
-            except Exception as error:  # of a library; it goes on in the caller's thread
-                write(error)
-
-        call = running_call()
-        threading.Thread(target=read, daemon=True).start()
         try:
-            while True:
-                try:
-                    piece = pieces.get(timeout=POLL_SECONDS)
-                except queue.Empty:
-                    if call is not None:
-                        call.check()
-                    continue
-                if piece is None:
-                    return
-                if isinstance(piece, CarrelError):
-                    raise piece
-                if isinstance(piece, Exception):
-                    rule = "the provider of the model failed"
-                    raise ModelUnavailable(rule, value=str(piece)[:300]) from piece
-                yield piece
-        finally:
-            left.set()
+            yield from left_alone(lambda: self._llm.stream(messages, config=config, **given))
+        except CarrelError:
+            raise
+        except Exception as error:
+            rule = "the provider of the model failed"
+            raise ModelUnavailable(rule, value=str(error)[:300]) from error
 
 
 def provider_chat(settings: Settings) -> GuardedChat:

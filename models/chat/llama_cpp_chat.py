@@ -6,10 +6,10 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -34,47 +34,6 @@ GPU_BATCH = 512  # llama.cpp's own micro batch
 ONE_SLOT = 1  # a loaded model answers one request at a time
 
 
-class LoadedModel(NamedTuple):
-    """Hold a model, what renders messages as it was trained, its file and its context in tokens."""
-
-    llm: Any
-    formatter: Any
-    info: GgufInfo
-    context: int
-
-
-def load_model(settings: Settings, check: Callable[[], None]) -> LoadedModel:
-    """Load the model of `settings.llm.file`, a path or the name of a profile.
-
-    `check` is called between batches and may raise to end a call. Raises ModelError when the
-    library is missing or the file is no chat model, OperatorError when memory does not suffice.
-    """
-    require_extra(
-        "llama",
-        "running a GGUF file",
-        value=settings.llm.file,
-        otherwise="use a server: CARREL_LLM_URL",
-        error=ModelError,
-    )
-    path, profile = find_model(settings.llm.file, settings.llama.model_folder)
-    info = read_gguf(path)
-    if not info.has_chat_template:
-        hint = "take an instruct model, such as those of `carrel models list`"
-        raise ModelError("the GGUF file has no chat template", value=str(path), hint=hint)
-    context, _ = context_and_slots(settings, info, profile)
-    layers = choose_layers_in_process(info, asked=settings.llama.gpu_layers)
-    check_memory(
-        info,
-        context,
-        ONE_SLOT,
-        share=1 - layers / (info.layers + OUTPUT_LAYER),
-        margin=settings.llama.memory_margin * MIB,
-    )
-    llm = _load(info, context, layers, settings.llama.threads or os.cpu_count() or 1)
-    _look_between_batches(llm, check)
-    return LoadedModel(llm, _formatter(llm), info, context)
-
-
 def _load(info: GgufInfo, context: int, layers: int, threads: int) -> Any:  # noqa: ANN401
     from llama_cpp import Llama
 
@@ -97,12 +56,13 @@ def _load(info: GgufInfo, context: int, layers: int, threads: int) -> Any:  # no
         ) from None
 
 
-def _look_between_batches(llm: Any, check: Callable[[], None]) -> None:  # noqa: ANN401
+def _look_between_batches(llm: Any) -> None:  # noqa: ANN401
+    """Let a call that has to end raise between two batches of its prompt."""
     read, batch = llm.eval, llm.n_batch
 
     def read_in_steps(tokens: Sequence[int]) -> None:
         for start in range(0, len(tokens), batch):
-            check()
+            check_call()
             read(tokens[start : start + batch])
 
     llm.eval = read_in_steps
@@ -234,30 +194,52 @@ class LlamaCppChat(BaseChatModel):
 
 
 def open_gguf_chat(settings: Settings) -> tuple[LlamaCppChat, Capabilities]:
-    """Load the model of `settings.llm.file` and say what it can do.
+    """Load the model of `settings.llm.file`, a path or the name of a profile, and say what it can.
 
-    Raises ModelError or OperatorError when it cannot be loaded.
+    Raises ModelError when the library is missing or the file is no chat model, OperatorError when
+    memory does not suffice.
     """
-    loaded = load_model(settings, check_call)
-    name = loaded.info.path.stem
+    require_extra(
+        "llama",
+        "running a GGUF file",
+        value=settings.llm.file,
+        otherwise="use a server: CARREL_LLM_URL",
+        error=ModelError,
+    )
+    path, profile = find_model(settings.llm.file, settings.llama.model_folder)
+    info = read_gguf(path)
+    if not info.has_chat_template:
+        hint = "take an instruct model, such as those of `carrel models list`"
+        raise ModelError("the GGUF file has no chat template", value=str(path), hint=hint)
+    context, _ = context_and_slots(settings, info, profile)
+    layers = choose_layers_in_process(info, asked=settings.llama.gpu_layers)
+    check_memory(
+        info,
+        context,
+        ONE_SLOT,
+        share=1 - layers / (info.layers + OUTPUT_LAYER),
+        margin=settings.llama.memory_margin * MIB,
+    )
+    llm = _load(info, context, layers, settings.llama.threads or os.cpu_count() or 1)
+    _look_between_batches(llm)
     chat = LlamaCppChat(
-        loaded.llm,
-        loaded.formatter,
-        name=name,
+        llm,
+        _formatter(llm),
+        name=path.stem,
         temperature=settings.llm.temperature,
         seed=settings.llm.seed,
     )
     thinking = _thinking(chat)
     return chat, Capabilities(
         kind="in-process",
-        model=name,
-        served=[name],
+        model=path.stem,
+        served=[path.stem],
         structured="json_object",
-        context=loaded.context,
+        context=context,
         thinking=thinking,
         switches=thinking == "switch",
         tokenizes=True,
-        digest=file_digest(loaded.info.path),
+        digest=file_digest(path),
     )
 
 

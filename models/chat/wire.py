@@ -21,6 +21,7 @@ from langchain_core.messages import (
 
 from core.budget import current_ledger
 from core.language.scan import estimate_tokens
+from core.question import whole_text
 from core.settings import Settings
 from models.chat.running import RunningCall, opened_call
 from models.chat.turns import Breaker, Lease
@@ -245,8 +246,8 @@ class IncomingReply:
 
     def take(self, chunk: BaseMessageChunk) -> bool:
         """Take one chunk; return whether it has a token."""
-        text = _whole(chunk.text)
-        thought = _whole(str(chunk.additional_kwargs.get("reasoning_content") or ""))
+        text = whole_text(chunk.text)
+        thought = whole_text(str(chunk.additional_kwargs.get("reasoning_content") or ""))
         self.usage = dict(getattr(chunk, "usage_metadata", None) or self.usage)
         if chunk.response_metadata.get("finish_reason"):
             self.finish = (
@@ -298,11 +299,6 @@ def _alternatives(told: Any) -> dict[str, float]:  # noqa: ANN401  # what a serv
     except (KeyError, IndexError, TypeError, ValueError):
         return {}
     return found
-
-
-def _whole(text: str) -> str:
-    """Replace halves of surrogate pairs, which JSON can name and no file takes."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _json_within(reasoning: str, schema: dict[str, Any]) -> str:
