@@ -19,19 +19,17 @@ from pydantic_settings.sources import PydanticBaseSettingsSource
 
 from core.budget import Budget
 from core.errors import CallerError
-from core.fields.answering import (
-    AnsweringSettings,
-    BudgetSettings,
-    EvaluationSettings,
-    PlanSettings,
-)
 from core.fields.chat import LlamaSettings, LlmSettings
 from core.fields.group import AT_START, IGNORED, REFUSED, ChangeRule, Group, group_field
 from core.fields.ingest import IngestSettings, LibrarySettings, StorageSettings
 from core.fields.retrieval import (
+    AnsweringSettings,
+    BudgetSettings,
     ChromaSettings,
     EmbeddingSettings,
+    EvaluationSettings,
     LinksSettings,
+    PlanSettings,
     RetrievalSettings,
     SegmentsSettings,
     SelectionSettings,
@@ -401,7 +399,10 @@ def _setting_error(
     if not name:  # a rule that several settings break together
         return CallerError(first["msg"].removeprefix("Value error, "), hint=advice)
     where: str = origins.get(name, "profile")
-    where = {"environment": _given_by(name), "file": "settings file"}.get(where, where)
+    if where == "environment":  # the variable that gives it may have its old name
+        where = next((one for one in variables() if setting_of(one) == name), variable_of(name))
+    elif where == "file":
+        where = "settings file"
     value = merged.get(name)
     if name in SECRETS or name not in FIELDS:  # which may be a secret, misspelt
         value = None
@@ -422,12 +423,6 @@ def _name_at(place: Iterable[int | str]) -> str:
     if first not in GROUPS:
         return first
     return f"{first}.{rest[0]}" if rest else ""
-
-
-def _given_by(name: str) -> str:
-    """Return the variable that gives a setting, which may have its old name."""
-    given = (variable for variable in variables() if setting_of(variable) == name)
-    return next(given, variable_of(name))
 
 
 # What a running server takes over when it reads its settings again. All others belong to what is

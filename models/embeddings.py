@@ -23,10 +23,11 @@ from models.folder import (
     named_id,
     prompts_of,
 )
-from models.huggingface_embedder import (
+from models.huggingface import (
     URLS,
     HuggingFaceEmbedder,
     endpoint_model,
+    export_embedder,
     open_endpoint,
     open_folder,
 )
@@ -41,7 +42,6 @@ from models.onnx_runtime import (
     open_fastest,
 )
 from models.table import READER, USUAL_COSINES, ModelCard, find_card, published_weights
-from models.torch_loading import export_embedder
 from models.vectors import SpanPassage, Vectors
 
 AnyEmbedder = OnnxEmbedder | HuggingFaceEmbedder

@@ -104,11 +104,8 @@ class OnnxSession:
             try:
                 arrays = self._session.run(list(outputs), feed, self._run_options)
             except Exception as error:  # as above
-                raise ModelError(
-                    "the model failed while it ran",
-                    value=f"{self._name}: {str(error).partition(chr(10))[0]}",
-                    hint="fewer texts per batch need less memory",
-                ) from error
+                hint = "fewer texts per batch need less memory"
+                raise run_error(self._name, error, hint) from error
             yield rows, arrays
 
     def _feed(self, encodings: Sequence[Any]) -> dict[str, Any]:
@@ -163,12 +160,20 @@ def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
         yield batch
 
 
+def run_error(name: str, error: Exception, hint: str) -> ModelError:
+    """Return the error for what a library raised while a model ran."""
+    first = str(error).partition("\n")[0]
+    return ModelError("the model failed while it ran", value=f"{name}: {first}", hint=hint)
+
+
 class ExportError(ModelError):
     """Say why a model cannot become an ONNX file; torch can still run it."""
 
 
 def ensure_onnx(
-    target: Path, export: Callable[[Path], None], agree: Callable[[Path], None]
+    target: Path,
+    export: Callable[[Path], None],
+    agree: Callable[[Path], None] = lambda made: None,
 ) -> Path:
     """Return `target`, made by `export` and accepted by `agree` when the cache has none.
 

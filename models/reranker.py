@@ -13,9 +13,16 @@ from core.distribution import require_extra
 from core.errors import ModelError
 from core.question import whole_text
 from models.folder import ModelFolder, content_digest, find_folder, named_id
-from models.onnx_runtime import Backend, ExportError, OnnxSession, RunOptions, open_fastest
+from models.huggingface import check_device, export_classifier, torch_loading
+from models.onnx_runtime import (
+    Backend,
+    ExportError,
+    OnnxSession,
+    RunOptions,
+    open_fastest,
+    run_error,
+)
 from models.table import find_card
-from models.torch_loading import check_device, export_classifier, torch_loading
 from models.vectors import Vectors
 
 NO_RERANKER = "none"
@@ -128,11 +135,8 @@ def _torch_logits(folder: ModelFolder, options: RunOptions) -> Logits:
                 show_progress_bar=False,
             )
         except Exception as error:  # torch raises RuntimeError, IndexError and its own
-            raise ModelError(
-                "the model failed while it ran",
-                value=f"{folder.name}: {str(error).partition(chr(10))[0]}",
-                hint="check the model's files, or score fewer pairs per batch",
-            ) from error
+            hint = "check the model's files, or score fewer pairs per batch"
+            raise run_error(folder.name, error, hint) from error
         return found
 
     return logits

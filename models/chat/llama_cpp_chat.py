@@ -14,7 +14,12 @@ from typing import Any
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.chat_models import generate_from_stream
-from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages import (
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    convert_to_openai_messages,
+)
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
@@ -27,7 +32,7 @@ from models.chat.running import POLL_SECONDS, running_call
 from models.chat.types import Capabilities, ModelOverflow, Thinking
 from models.llama.gguf_file import GgufInfo, read_gguf
 from models.llama.memory import MIB, OUTPUT_LAYER, check_memory, choose_layers_in_process
-from models.llama.plan import context_and_slots, find_model
+from models.llama.plan import find_model, slot_context
 
 CPU_BATCH = 128  # tokens of a prompt read at once: a call can be ended between two batches
 GPU_BATCH = 512  # llama.cpp's own micro batch
@@ -82,7 +87,6 @@ def _formatter(llm: Any) -> Any:  # noqa: ANN401
 
 
 HEAD_BYTES = 16_000_000  # header and the first tensors
-ROLES = {"human": "user", "ai": "assistant"}
 
 
 class LlamaCppChat(BaseChatModel):
@@ -112,7 +116,7 @@ class LlamaCppChat(BaseChatModel):
 
     def render(self, messages: Sequence[BaseMessage], **variables: object) -> str:
         """Return the prompt that the model's own chat template makes."""
-        said = [{"role": ROLES.get(m.type, m.type), "content": m.text} for m in messages]
+        said = convert_to_openai_messages(list(messages))
         return str(self._formatter(messages=said, **variables).prompt)
 
     def get_num_tokens(self, text: str) -> int:
@@ -194,7 +198,7 @@ class LlamaCppChat(BaseChatModel):
 
 
 def open_gguf_chat(settings: Settings) -> tuple[LlamaCppChat, Capabilities]:
-    """Load the model of `settings.llm.file`, a path or the name of a profile, and say what it can.
+    """Load the model of `settings.llm.file`, a path or the name of a model, and say what it can.
 
     Raises ModelError when the library is missing or the file is no chat model, OperatorError when
     memory does not suffice.
@@ -206,12 +210,12 @@ def open_gguf_chat(settings: Settings) -> tuple[LlamaCppChat, Capabilities]:
         otherwise="use a server: CARREL_LLM_URL",
         error=ModelError,
     )
-    path, profile = find_model(settings.llm.file, settings.llama.model_folder)
+    path, card = find_model(settings.llm.file, settings.llama.model_folder)
     info = read_gguf(path)
     if not info.has_chat_template:
         hint = "take an instruct model, such as those of `carrel models list`"
         raise ModelError("the GGUF file has no chat template", value=str(path), hint=hint)
-    context, _ = context_and_slots(settings, info, profile)
+    context = slot_context(settings, info, card)
     layers = choose_layers_in_process(info, asked=settings.llama.gpu_layers)
     check_memory(
         info,

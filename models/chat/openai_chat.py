@@ -17,7 +17,7 @@ from typing import Any
 import httpx2
 import openai
 from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
@@ -57,10 +57,18 @@ class GuardedTransport(httpx2.HTTPTransport):
         call = running_call()
         if call is None:
             raise RuntimeError("a guarded connection belongs to a running call")
-        call.connect_by = time.monotonic() + call.connect_seconds
-        # Whom nobody waits for any more does not wait for ever.
-        request.extensions["timeout"] = {"connect": 2 * call.connect_seconds}
-        request.extensions["trace"] = _Connections(call)
+        seconds = call.settings.llm.connect_seconds
+        call.connect_by = time.monotonic() + seconds
+
+        def connecting(event: str, told: dict[str, Any]) -> None:
+            if event.endswith("start_tls.started"):
+                call.connect_by = time.monotonic() + seconds
+            elif event.endswith(("connect_tcp.complete", "start_tls.complete")):
+                call.hold(told["return_value"].get_extra_info("socket"))
+
+        request.extensions["trace"] = connecting
+        # The call notices first; a thread that nobody waits for any more ends by this one.
+        request.extensions["timeout"] = {"connect": 2 * seconds}
         request.headers["Accept-Encoding"] = "identity"
         response = super().handle_request(request)
         encoding = response.headers.get("Content-Encoding", "identity")
@@ -70,19 +78,6 @@ class GuardedTransport(httpx2.HTTPTransport):
             call.fail(ModelReplyError(rule, value=encoding))
         response.stream = _Counted(response.stream, call)
         return response
-
-
-class _Connections:
-    """Hear how a request comes to its connection, which the call then holds."""
-
-    def __init__(self, call: RunningCall) -> None:
-        self._call = call
-
-    def __call__(self, event: str, told: dict[str, Any]) -> None:
-        if event.endswith("start_tls.started"):
-            self._call.connect_by = time.monotonic() + self._call.connect_seconds
-        elif event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            self._call.hold(told["return_value"].get_extra_info("socket"))
 
 
 class _Counted(httpx2.SyncByteStream):
@@ -149,7 +144,6 @@ def _said(error: openai.APIError) -> str:
     return str(body or error.message)
 
 
-ROLES = {"system": "system", "human": "user", "ai": "assistant"}
 UNKNOWN_PREFIX = (400, 404)  # no such file, or one of another model; 501: the server keeps none
 IN_BODY = (
     "response_format",
@@ -226,7 +220,7 @@ class ServerChat(ChatOpenAI):
         It is restored from the server's folder of saved slots, or read and saved there. Returns
         False where the server keeps no slots; errors of the connection are those of `types.py`.
         """
-        said = [{"role": ROLES[one.type], "content": one.text} for one in messages]
+        said = convert_to_openai_messages(list(messages))
         told = json.dumps([self.capabilities.digest, said], ensure_ascii=False)
         name = {"filename": f"{hashlib.sha256(told.encode()).hexdigest()[:24]}.bin"}
         try:

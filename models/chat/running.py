@@ -43,7 +43,6 @@ class RunningCall:
     deadline: float
     of_run: bool
     next_by: float
-    connect_seconds: float
     bytes_left: int
     first: bool = True
     connect_by: float = math.inf
@@ -63,7 +62,6 @@ class RunningCall:
             min(own, ledger.deadline),
             ledger.deadline < own,
             now + settings.llm.first_token_seconds,
-            settings.llm.connect_seconds,
             REPLY_BYTES,
         )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from core.errors import CarrelError
 from models.chat.running import left_alone
@@ -117,17 +117,14 @@ def _read(address: str, key: str, body: dict[str, Any] | None, seconds: float) -
     if body is not None:
         headers["Content-Type"] = "application/json"
     data = None if body is None else json.dumps(body).encode()
+    loopback = is_loopback(urlsplit(address).hostname or "")
+    opener = build_opener(ProxyHandler({}) if loopback else ProxyHandler(), _NoRedirect())
     try:
-        with _opener(address).open(Request(address, data, headers), timeout=seconds) as reply:
+        with opener.open(Request(address, data, headers), timeout=seconds) as reply:
             return Page(reply.status, _json(reply.read(LARGEST)))
     except HTTPError as error:
         with error:
             return Page(error.code, _json(error.read(LARGEST)))
-
-
-def _opener(address: str) -> OpenerDirector:
-    loopback = is_loopback(urlsplit(address).hostname or "")
-    return build_opener(ProxyHandler({}) if loopback else ProxyHandler(), _NoRedirect())
 
 
 def _json(raw: bytes) -> Any:  # noqa: ANN401

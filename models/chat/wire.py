@@ -11,13 +11,7 @@ from math import exp
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    BaseMessageChunk,
-    HumanMessage,
-    SystemMessage,
-)
+from langchain_core.messages import BaseMessage, BaseMessageChunk, convert_to_messages
 
 from core.budget import current_ledger
 from core.language.scan import estimate_tokens
@@ -34,11 +28,6 @@ from models.chat.types import (
     response_format,
 )
 
-KINDS: dict[str, type[BaseMessage]] = {
-    "system": SystemMessage,
-    "user": HumanMessage,
-    "assistant": AIMessage,
-}
 TELLING = ("llama-server", "vllm")  # the probabilities of tokens; others may refuse to be asked
 MOST_ALTERNATIVES = 8  # chosen, not measured
 TEMPLATE_TOKEN = re.compile(r"<(\|[A-Za-z0-9_]{1,40}\||(?:start|end)_of_turn)>")
@@ -46,7 +35,7 @@ TEMPLATE_TOKEN = re.compile(r"<(\|[A-Za-z0-9_]{1,40}\||(?:start|end)_of_turn)>")
 
 def to_messages(request: ChatRequest) -> list[BaseMessage]:
     """Return the messages for LangChain."""
-    return [KINDS[message.role](plain(message.content)) for message in request.messages]
+    return convert_to_messages([(one.role, plain(one.content)) for one in request.messages])
 
 
 def plain(text: str) -> str:

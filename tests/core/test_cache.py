@@ -214,13 +214,13 @@ def test_who_waits_in_vain_makes_it(kind: str) -> None:
         return None if kind == "keeps nothing" else b"first"
 
     with ThreadPoolExecutor(2) as pool:
-        running = pool.submit(cache.once, "k", first)
+        running = pool.submit(once, cache, "k", first)
         assert started.wait(60)
         if kind == "is late":
             assert once(cache, "k", lambda: b"second", time.monotonic() - 1) == b"second"
             go.set()
         else:
-            other = pool.submit(cache.once, "k", lambda: b"second", time.monotonic() + 30)
+            other = pool.submit(once, cache, "k", lambda: b"second", time.monotonic() + 30)
             go.set()
             assert other.result(60) == b"second"
         if kind == "fails":

@@ -9,7 +9,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from core.errors import CallerError
 from models.embedded import EMBEDDED
-from models.llama.plan import read_profiles
 from models.named import find_named, named_models
 from models.table import (
     READER,
@@ -31,10 +30,9 @@ def test_names_and_files_are_unique_and_complete() -> None:
     assert all(card.quantisation in card.file for card in table)
 
 
-def test_what_is_served_by_name_can_be_fetched_by_that_name() -> None:
-    cards = {card.name: card for card in chat_table()}
-    for profile in read_profiles().profiles:
-        assert profile.context <= cards[profile.name].context
+def test_each_has_a_rank_and_serves_no_more_than_it_was_made_for() -> None:
+    assert sorted(card.rank for card in chat_table()) == list(range(1, len(chat_table()) + 1))
+    assert all(card.slot_context <= card.context for card in chat_table())
 
 
 @pytest.mark.parametrize(
