@@ -167,8 +167,11 @@ class LlamaCppChat(BaseChatModel):
             ):
                 choice = piece["choices"][0]
                 finish = choice["finish_reason"] or finish
-                if choice["text"]:
-                    yield _chunk(choice["text"], run_manager)
+                if text := choice["text"]:
+                    chunk = ChatGenerationChunk(message=AIMessageChunk(content=text))
+                    if run_manager:
+                        run_manager.on_llm_new_token(text, chunk=chunk)
+                    yield chunk
             # the last token, mostly the one that ends the reply, has not been read any more
             written = max(0, self._llm.n_tokens - len(tokens) + 1)
             yield _last(finish, len(tokens), cached, written)
@@ -269,13 +272,6 @@ def check_call() -> None:
     call = running_call()
     if call is not None:
         call.check()
-
-
-def _chunk(text: str, manager: CallbackManagerForLLMRun | None) -> ChatGenerationChunk:
-    chunk = ChatGenerationChunk(message=AIMessageChunk(content=text))
-    if manager:
-        manager.on_llm_new_token(text, chunk=chunk)
-    return chunk
 
 
 def _last(finish: str, prompt: int, cached: int, written: int) -> ChatGenerationChunk:
