@@ -36,16 +36,8 @@ class Usage(FrozenModel):
 
     def plus(self, other: Usage) -> Usage:
         """Add counts; time is not additive, so the later clock wins."""
-        return Usage(
-            steps=self.steps + other.steps,
-            tool_calls=self.tool_calls + other.tool_calls,
-            tokens=self.tokens + other.tokens,
-            model_calls=self.model_calls + other.model_calls,
-            model_tokens=self.model_tokens + other.model_tokens,
-            degraded=self.degraded + other.degraded,
-            cost=self.cost + other.cost,
-            ms=max(self.ms, other.ms),
-        )
+        sums = {name: getattr(self, name) + getattr(other, name) for name in Usage.model_fields}
+        return Usage(**(sums | {"ms": max(self.ms, other.ms)}))
 
 
 class Budget(FrozenModel):
@@ -97,10 +89,6 @@ DEFAULT_SECONDS = 120.0  # as budget.seconds is by default
 DEFAULT_TOKENS = 1_000_000  # chosen to be no limit in practice
 
 
-def _never() -> bool:
-    return False
-
-
 @dataclass
 class Ledger:
     """Limit and record the model calls of one node.
@@ -116,7 +104,7 @@ class Ledger:
     tokens: int
     owner: str = ""
     lost: bool = False
-    cancelled: Callable[[], bool] = _never
+    cancelled: Callable[[], bool] = lambda: False
     on_text: Callable[[str], None] | None = None
     on_claim: Callable[[Claim], None] | None = None
     on_draft: Callable[[Draft], None] | None = None

@@ -11,11 +11,9 @@ from pathlib import Path
 from threading import Lock
 
 from core.cache_stores import (
-    CacheStore,
     MemoryStore,
     RedisStore,
     Secret,
-    Tiers,
     open_redis,
     random_secret,
     secret_of,
@@ -39,14 +37,16 @@ class Cache:
     def __init__(
         self,
         name: str,
-        store: CacheStore,
+        near: MemoryStore,
         secret: Secret,
         seconds: float,
         clock: Callable[[], float] = time.time,
+        far: RedisStore | None = None,
     ) -> None:
-        """Keep values in `store`, under keys made with `secret`."""
+        """Keep values in both stores, under keys made with `secret`; `near` is asked first."""
         self.name = name
-        self._store = store
+        self._near = near
+        self._far = far
         self._secret = secret
         self._seconds = seconds
         self._clock = clock
@@ -63,7 +63,7 @@ class Cache:
     @property
     def entries(self) -> int:
         """Return how many values lie in this process's memory."""
-        return self._store.entries
+        return self._near.entries
 
     def key(self, **fields: object) -> str:
         """Return the key of a value that exactly these fields, JSON values all, decide."""
@@ -71,11 +71,11 @@ class Cache:
 
     def clear(self) -> None:
         """Forget everything in this process's memory."""
-        self._store.clear()
+        self._near.clear()
 
     def get(self, key: str) -> bytes | None:
         """Return what is remembered."""
-        return self._looked_up([key])[0] if self.enabled else None
+        return self._looked_up([key]).get(key) if self.enabled else None
 
     def put(self, key: str, value: bytes) -> None:
         """Remember a value."""
@@ -88,28 +88,18 @@ class Cache:
         None is not remembered. A key that another thread has claimed is waited for until `deadline`
         (`time.monotonic()`); when that thread fails, leaves None or is late, this one makes it.
         """
-        held = self._looked_up([key])[0] if self.enabled else None
+        held = self.get(key)
         if held is None and self.enabled:
             mine, others = self._claimed([key])
             if mine:
                 claim = CacheClaim()
-                try:
+                with self._being_made(mine) as made:
                     yield claim
-                    self._remember(_kept(key, claim.value))
-                finally:
-                    self._settle(mine, _kept(key, claim.value))
+                    if claim.value is not None:
+                        made[key] = claim.value
                 return
             held = _waited(others[key], deadline)
         yield CacheClaim(held)
-
-    def once(
-        self, key: str, make: Callable[[], bytes | None], deadline: float | None = None
-    ) -> bytes | None:
-        """Return what is remembered, or what `make` makes; as `claim` does."""
-        with self.claim(key, deadline) as claim:
-            if claim.value is None:
-                claim.value = make()
-        return claim.value
 
     def many(
         self, keys: Sequence[str], make: Callable[[list[str]], Mapping[str, bytes]]
@@ -118,24 +108,30 @@ class Cache:
         wanted = list(dict.fromkeys(keys))
         if not self.enabled:
             return dict(make(wanted)) if wanted else {}
-        looked_up = zip(wanted, self._looked_up(wanted), strict=True)
-        found = {key: value for key, value in looked_up if value is not None}
+        found = self._looked_up(wanted)
         mine, others = self._claimed([key for key in wanted if key not in found])
         if mine:
-            made = self._made(mine, make)
+            with self._being_made(mine) as made:
+                made |= make(mine)
             found |= {key: made[key] for key in mine if key in made}
         waited = {key: _waited(future, None) for key, future in others.items()}
         found |= {key: value for key, value in waited.items() if value is not None}
         failed = [key for key in waited if key not in found]
         return found | (dict(make(failed)) if failed else {})
 
-    def _looked_up(self, keys: Sequence[str]) -> list[bytes | None]:
-        held = self._store.get(keys)
-        hits = sum(one is not None for one in held)
+    def _looked_up(self, keys: Sequence[str]) -> dict[str, bytes]:
+        held = dict(zip(keys, self._near.get(keys), strict=True))
+        missing = [key for key, one in held.items() if one is None]
+        if self._far is not None and missing:
+            for key, one in zip(missing, self._far.get(missing), strict=True):
+                if one is not None:  # it ends when it would have ended afar
+                    self._near.hold(key, one)
+                    held[key] = one
+        found = {key: one.value for key, one in held.items() if one is not None}
         with self._lock:
-            self.hits += hits
-            self.misses += len(held) - hits
-        return [None if one is None else one.value for one in held]
+            self.hits += len(found)
+            self.misses += len(held) - len(found)
+        return found
 
     def _claimed(self, keys: Sequence[str]) -> tuple[list[str], dict[str, Future[bytes | None]]]:
         """Return the keys this thread has to make, and those that others are making."""
@@ -146,36 +142,31 @@ class Cache:
                 self._making[key] = Future()
         return mine, others
 
-    def _made(
-        self, mine: list[str], make: Callable[[list[str]], Mapping[str, bytes]]
-    ) -> Mapping[str, bytes]:
-        made: Mapping[str, bytes] = {}
+    @contextmanager
+    def _being_made(self, mine: list[str]) -> Iterator[dict[str, bytes]]:
+        """Remember what is put into the mapping, and give it to those who wait for these keys."""
+        made: dict[str, bytes] = {}
         try:
-            made = make(mine)
+            yield made
             self._remember(made)
         finally:
-            self._settle(mine, made)
-        return made
-
-    def _settle(self, mine: list[str], made: Mapping[str, bytes]) -> None:
-        """Give those who wait for these keys what was made."""
-        with self._lock:
-            futures = [(key, self._making.pop(key)) for key in mine]
-        for key, future in futures:
-            future.set_result(made.get(key))
+            with self._lock:
+                futures = [(key, self._making.pop(key)) for key in mine]
+            for key, future in futures:
+                future.set_result(made.get(key))
 
     def _remember(self, values: Mapping[str, bytes]) -> None:
-        if self.enabled and values:
-            self._store.put(values, self._clock() + self._seconds)
+        if not self.enabled or not values:
+            return
+        until = self._clock() + self._seconds
+        self._near.put(values, until)
+        if self._far is not None:
+            self._far.put(values, until)
 
 
 def local_cache(name: str, entries: int, seconds: float = 86_400.0) -> Cache:
     """Return a cache of at most `entries` values in this process's memory alone."""
     return Cache(name, MemoryStore(entries=entries), random_secret(), seconds)
-
-
-def _kept(key: str, value: bytes | None) -> dict[str, bytes]:
-    return {} if value is None else {key: value}
 
 
 def _waited(future: Future[bytes | None], deadline: float | None) -> bytes | None:
@@ -229,7 +220,7 @@ def open_caches(settings: Settings, folder: Path) -> Caches:
         far = open_redis(settings, secret)
 
     def cache(name: str, near: MemoryStore, seconds: float) -> Cache:
-        return Cache(name, near if far is None else Tiers(near, far), secret, seconds)
+        return Cache(name, near, secret, seconds, far=far)
 
     size = int(settings.caching.mb * MB)
     return Caches(

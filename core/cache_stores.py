@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from cachetools import TLRUCache
 
@@ -32,26 +32,6 @@ class Held(NamedTuple):
     until: float
 
 
-class CacheStore(Protocol):
-    """Keep bytes by key for a time; safe to share between threads. Never raises for a lost one."""
-
-    @property
-    def entries(self) -> int:
-        """Return how many values lie in this process's memory."""
-
-    def get(self, keys: Sequence[str]) -> list[Held | None]:
-        """Return the value kept for each key, None for what is absent or expired."""
-
-    def put(self, values: Mapping[str, bytes], until: float) -> None:
-        """Hold values until a time of `time.time()`, or until others need the room."""
-
-    def clear(self) -> None:
-        """Forget everything that this data directory holds."""
-
-    def close(self) -> None:
-        """Let go of connections and memory."""
-
-
 SECRET_BYTES = 32  # as long as the SHA-256 that keys are made with
 KEY_FILE = "cache.key"
 FORMAT = b"carrel-1"
@@ -62,17 +42,16 @@ NONCE_BYTES = 12  # of AES-GCM (NIST SP 800-38D)
 class Secret:
     """Make keys of what decides a value, and encrypt values that leave this process."""
 
-    def __init__(self, secret: bytes) -> None:
-        """Take 32 random bytes."""
-        self._take(secret)
-
-    def _take(self, secret: bytes) -> None:
+    def __init__(self, secret: bytes, path: Path | None = None) -> None:
+        """Take 32 random bytes, and the file that keeps them."""
         self._secret = secret
+        self._path = path
         self._cipher: AESGCM | None = None
 
     def renew(self) -> None:
         """Replace the secret by another: nothing made with it before is found or read again."""
-        self._take(os.urandom(SECRET_BYTES))
+        self._secret = os.urandom(SECRET_BYTES) if self._path is None else _written(self._path)
+        self._cipher = None
 
     @property
     def namespace(self) -> str:
@@ -112,19 +91,6 @@ class Secret:
         return self._cipher
 
 
-class FileSecret(Secret):
-    """Keep the secret in a file; once it is renewed, older encrypted values cannot be read."""
-
-    def __init__(self, path: Path, secret: bytes) -> None:
-        """Take the file and what stands in it."""
-        super().__init__(secret)
-        self._path = path
-
-    def renew(self) -> None:
-        """Replace the secret by another, in the file first."""
-        self._take(_written(self._path))
-
-
 def _bound(key: str, head: bytes) -> bytes:
     return b"|".join((FORMAT, key.encode("ascii"), head))
 
@@ -151,7 +117,7 @@ def secret_of(folder: Path) -> Secret:
             hint="correct the permissions of the data directory, or unset"
             " CARREL_CACHING__REDIS_URL",
         ) from None
-    return FileSecret(path, secret)
+    return Secret(secret, path)
 
 
 def _written(path: Path) -> bytes:
@@ -169,7 +135,10 @@ OVERHEAD = 400  # bytes of a key, its place and its time, beside the value; esti
 
 
 class MemoryStore:
-    """Keep at most `entries` values, or values of `size` bytes with their keys in all."""
+    """Keep at most `entries` values, or values of `size` bytes with their keys in all.
+
+    Safe to share between threads.
+    """
 
     def __init__(
         self,
@@ -187,7 +156,7 @@ class MemoryStore:
             maxsize=limit,
             ttu=lambda key, held, now: held.until,
             timer=clock,
-            getsizeof=None if entries is not None else _size,
+            getsizeof=None if entries is not None else lambda held: len(held.value) + OVERHEAD,
         )
 
     @property
@@ -219,53 +188,6 @@ class MemoryStore:
         with self._lock:
             self._held.clear()
 
-    def close(self) -> None:
-        """Forget everything."""
-        self.clear()
-
-
-def _size(held: Held) -> int:
-    return len(held.value) + OVERHEAD
-
-
-class Tiers:
-    """Ask this process's memory, then another store."""
-
-    def __init__(self, near: MemoryStore, far: CacheStore) -> None:
-        self._near = near
-        self._far = far
-
-    @property
-    def entries(self) -> int:
-        """Return how many values lie in this process's memory."""
-        return self._near.entries
-
-    def get(self, keys: Sequence[str]) -> list[Held | None]:
-        """Return what either holds for each key; it ends when it would have ended afar."""
-        found = self._near.get(keys)
-        places = [place for place, held in enumerate(found) if held is None]
-        missing = [keys[place] for place in places]
-        if not missing:
-            return found
-        for place, held in zip(places, self._far.get(missing), strict=True):
-            if held is not None:
-                self._near.hold(keys[place], held)
-                found[place] = held
-        return found
-
-    def put(self, values: Mapping[str, bytes], until: float) -> None:
-        """Hold values in both."""
-        self._near.put(values, until)
-        self._far.put(values, until)
-
-    def clear(self) -> None:
-        """Forget what is near; the far store, of all caches, is cleared by whoever opened it."""
-        self._near.clear()
-
-    def close(self) -> None:
-        """Forget what is near; the far store is closed by whoever opened it."""
-        self._near.close()
-
 
 RETRY_SECONDS = 10  # how long a Redis that failed is left alone; chosen, not measured
 
@@ -280,6 +202,7 @@ class RedisStore:
     """Keep values in Redis; one that fails is left alone for a while, and work goes on without.
 
     A value that was not encrypted with this data directory's secret, for its key, counts as absent.
+    Safe to share between threads.
     """
 
     def __init__(
@@ -304,11 +227,6 @@ class RedisStore:
     def up(self) -> bool:
         """Tell whether Redis is not being left alone."""
         return self._clock() >= self._left_alone_until
-
-    @property
-    def entries(self) -> int:
-        """Return 0: nothing lies in this process's memory."""
-        return 0
 
     def get(self, keys: Sequence[str]) -> list[Held | None]:
         """Return the value kept for each key."""

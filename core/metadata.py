@@ -73,7 +73,7 @@ def version_order(version: str) -> str:
         one = Version(version.strip())
     except InvalidVersion:
         text = version.strip().casefold()
-        return "0" + _NUMBER.sub(_padded, text) if text else ""
+        return "0" + _NUMBER.sub(lambda found: found[0].zfill(DIGITS), text) if text else ""
     numbers = list(one.release)
     while len(numbers) > 1 and not numbers[-1]:
         numbers.pop()
@@ -84,10 +84,6 @@ def version_order(version: str) -> str:
     late = f"{one.post:0{DIGITS}}" if one.post is not None else ""
     developed = "~" if one.dev is None else f"{one.dev:0{DIGITS}}"
     return f"1{one.epoch:04}!{release} {early} {late} {developed}"
-
-
-def _padded(match: re.Match[str]) -> str:
-    return match.group().zfill(DIGITS)
 
 
 def document_family(title: str, source: str) -> str:

@@ -10,8 +10,8 @@ import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from core.errors import CallerError
-from core.old_names import FIXED, renamed_with_notes
-from core.settings import FIELDS, by_name
+from core.old_names import FIXED
+from core.settings import FIELDS, by_name, renamed_with_notes
 from core.types import FrozenModel
 
 BUILT_IN = Path(__file__).resolve().parent.parent / "profiles"

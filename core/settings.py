@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -18,19 +19,17 @@ from pydantic_settings.sources import PydanticBaseSettingsSource
 
 from core.budget import Budget
 from core.errors import CallerError
-from core.fields.answering import (
-    AnsweringSettings,
-    BudgetSettings,
-    EvaluationSettings,
-    PlanSettings,
-)
 from core.fields.chat import LlamaSettings, LlmSettings
 from core.fields.group import AT_START, IGNORED, REFUSED, ChangeRule, Group, group_field
 from core.fields.ingest import IngestSettings, LibrarySettings, StorageSettings
 from core.fields.retrieval import (
+    AnsweringSettings,
+    BudgetSettings,
     ChromaSettings,
     EmbeddingSettings,
+    EvaluationSettings,
     LinksSettings,
+    PlanSettings,
     RetrievalSettings,
     SegmentsSettings,
     SelectionSettings,
@@ -43,12 +42,13 @@ from core.fields.serve import (
     ServeSettings,
     StudioSettings,
 )
-from core.old_names import FIXED, FLAT, QUIET, renamed, renamed_with_notes
+from core.old_names import FIXED, QUIET, flat_names
 from core.settings_sources import (
     PREFIX,
     default_cache,
     default_data,
     file_values,
+    is_of_a_command,
     mode_values,
     variables,
 )
@@ -207,6 +207,31 @@ FIELDS: dict[str, FieldInfo] = {
     for name, field in Settings.model_fields.items()
     for inner, info in (GROUPS[name].model_fields if name in GROUPS else {name: field}).items()
 }
+FLAT = flat_names(FIELDS)
+_noted: set[str] = set()
+
+
+def renamed(name: str, value: object) -> str:
+    """Return the name that a setting has now; a mapping is a group and no setting."""
+    return name if isinstance(value, Mapping) else FLAT.get(name, name)
+
+
+def renamed_with_notes(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield given settings under their new names, and note each old one on stderr."""
+    for name, value in given.items():
+        new = renamed(name, value)
+        if name in FIXED:
+            _note(name, f"{name} is no setting any more: its default holds")
+            continue
+        if new != name:
+            _note(name, f"{name} is {new} now; the old name is read until 1.0")
+        yield new, value
+
+
+def _note(name: str, text: str) -> None:
+    if name not in _noted and not is_of_a_command():  # whose process has said so
+        _noted.add(name)
+        sys.stderr.write(f"note: {text}\n")
 
 
 def by_name(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -374,7 +399,10 @@ def _setting_error(
     if not name:  # a rule that several settings break together
         return CallerError(first["msg"].removeprefix("Value error, "), hint=advice)
     where: str = origins.get(name, "profile")
-    where = {"environment": _given_by(name), "file": "settings file"}.get(where, where)
+    if where == "environment":  # the variable that gives it may have its old name
+        where = next((one for one in variables() if setting_of(one) == name), variable_of(name))
+    elif where == "file":
+        where = "settings file"
     value = merged.get(name)
     if name in SECRETS or name not in FIELDS:  # which may be a secret, misspelt
         value = None
@@ -395,12 +423,6 @@ def _name_at(place: Iterable[int | str]) -> str:
     if first not in GROUPS:
         return first
     return f"{first}.{rest[0]}" if rest else ""
-
-
-def _given_by(name: str) -> str:
-    """Return the variable that gives a setting, which may have its old name."""
-    given = (variable for variable in variables() if setting_of(variable) == name)
-    return next(given, variable_of(name))
 
 
 # What a running server takes over when it reads its settings again. All others belong to what is

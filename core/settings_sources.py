@@ -26,12 +26,12 @@ def variables() -> Mapping[str, str]:
 
 def default_data() -> Path:
     """Return the data directory where no setting names one."""
-    return Path(platformdirs.user_data_dir("carrel"))
+    return platformdirs.user_data_path("carrel")
 
 
 def default_cache() -> Path:
     """Return the folder of the cache where no setting names one."""
-    return Path(platformdirs.user_cache_dir("carrel"))
+    return platformdirs.user_cache_path("carrel")
 
 
 @contextmanager

@@ -14,7 +14,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -44,25 +43,9 @@ class HubError(ModelError):
     retryable = True
 
 
-@dataclass(frozen=True)
-class Announced:
-    """Hold what the hub says of a file before it is fetched; None for what it does not say."""
-
-    url: str
-    bytes: int | None
-    sha256: str | None
-
-
 def endpoint() -> str:
     """Return the hub's address: HF_ENDPOINT, which may be a mirror, or Hugging Face."""
     return os.environ.get("HF_ENDPOINT", "").rstrip("/") or constants.ENDPOINT
-
-
-def announced_file(url: str) -> Announced:
-    """Ask for size and SHA-256 of a file; its X-Linked-Etag is the digest of a large file."""
-    found = get_hf_file_metadata(url, timeout=ASK_SECONDS, endpoint=endpoint())
-    digest = (found.etag or "").lower()
-    return Announced(url, found.size, digest if SHA256.fullmatch(digest) else None)
 
 
 @contextmanager
@@ -165,10 +148,10 @@ def pull_chat_model(card: ChatCard, folder: Path, advance: Advance) -> Pulled:
             return _present(card, path, advance)
         url = f"{endpoint()}/{card.repository}/resolve/{card.revision}/{card.file}"
         with explained(card.name, url, path):
-            announced = announced_file(url)
-        expected = _expected(card, announced)
+            announced = get_hf_file_metadata(url, timeout=ASK_SECONDS, endpoint=endpoint())
+        expected = _expected(card, announced.etag)
         partial = path.with_name(f"{path.name}.{(expected or 'unknown')[:12]}.part")
-        size = announced.bytes or card.bytes or 0
+        size = announced.size or card.bytes or 0
         there = partial.stat().st_size if partial.exists() else 0
         check_space(path.parent, size - there, "CARREL_LLAMA__MODEL_FOLDER")
         with explained(card.name, url, path):
@@ -217,11 +200,16 @@ def _present(card: ChatCard, path: Path, advance: Advance) -> Pulled:
     return Pulled(path, path.stat().st_size, digest, "present")
 
 
-def _expected(card: ChatCard, announced: Announced) -> str | None:
-    """Return the digest to hold the download to; the table's wins over the hub's word."""
-    if card.sha256 and announced.sha256 and card.sha256 != announced.sha256:
-        raise _differs(card, card.sha256, announced.sha256)
-    return card.sha256 or announced.sha256
+def _expected(card: ChatCard, etag: str | None) -> str | None:
+    """Return the digest to hold the download to; the table's wins over the hub's word.
+
+    The X-Linked-Etag of a large file is its SHA-256.
+    """
+    digest = (etag or "").lower()
+    announced = digest if SHA256.fullmatch(digest) else None
+    if card.sha256 and announced and card.sha256 != announced:
+        raise _differs(card, card.sha256, announced)
+    return card.sha256 or announced
 
 
 def _differs(card: ChatCard, expected: str, found: str) -> ModelError:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, TypeGuard, runtime_checkable
+from typing import Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 
@@ -23,27 +23,28 @@ from models.folder import (
     named_id,
     prompts_of,
 )
-from models.huggingface_embedder import (
+from models.huggingface import (
     URLS,
     HuggingFaceEmbedder,
     endpoint_model,
+    export_embedder,
     open_endpoint,
     open_folder,
 )
 from models.onnx_runtime import (
+    Backend,
     ExportError,
     OnnxEmbedder,
     OnnxSession,
     OnnxSpanEmbedder,
     RunOptions,
     Span,
-    ensure_onnx,
+    open_fastest,
 )
 from models.table import READER, USUAL_COSINES, ModelCard, find_card, published_weights
-from models.torch_loading import export_embedder
 from models.vectors import SpanPassage, Vectors
 
-Backend = Literal["auto", "onnx", "torch"]
+AnyEmbedder = OnnxEmbedder | HuggingFaceEmbedder
 AGREEMENT = 0.9999  # cosine of vectors that rank alike; chosen, not measured
 PROBES = (
     "The harbour is open.\nA quiet forest.",
@@ -56,13 +57,10 @@ PROBES = (
 
 def open_backend(
     folder: ModelFolder, spec: EmbedderSpec, options: RunOptions, cache_dir: Path, backend: Backend
-) -> OnnxEmbedder | HuggingFaceEmbedder:
-    """Load the model with ONNX or torch; "auto" takes ONNX on the CPU where it agrees with torch.
+) -> AnyEmbedder:
+    """Load the model with ONNX or torch; raise ExportError when "onnx" cannot be had."""
 
-    Raises ExportError when "onnx" is wanted and cannot be had.
-    """
-
-    def open_onnx(path: Path) -> OnnxEmbedder:
+    def open_onnx(path: Path) -> AnyEmbedder:
         kind = OnnxSpanEmbedder if folder.pooling == "mean" else OnnxEmbedder
         return kind(OnnxSession(path, folder, options), spec)
 
@@ -76,23 +74,18 @@ def open_backend(
             value=f"embedder_device={options.device}",
             hint="set embedding.backend=auto, or embedding.device=cpu",
         )
-    if backend == "torch" or options.device != "cpu":
-        return open_folder(folder, spec, options)
-    target = cache_dir / f"embedder-{spec.digest[:16]}-v3.onnx"
-    try:
-        ensure_onnx(
-            target,
-            lambda path: export_embedder(folder, path),
-            lambda path: _check_agreement(open_onnx(path), open_folder(folder, spec, options)),
-        )
-    except ExportError:
-        if backend == "onnx":
-            raise
-        return open_folder(folder, spec, options)
-    return open_onnx(target)
+    return open_fastest(
+        cache_dir / f"embedder-{spec.digest[:16]}-v3.onnx",
+        backend,
+        options.device,
+        export=lambda path: export_embedder(folder, path),
+        by_onnx=open_onnx,
+        by_torch=lambda: open_folder(folder, spec, options),
+        check=_check_agreement,
+    )
 
 
-def _check_agreement(exported: OnnxEmbedder, original: HuggingFaceEmbedder) -> None:
+def _check_agreement(exported: AnyEmbedder, original: AnyEmbedder) -> None:
     pairs = zip(
         [*exported.embed_documents(PROBES), exported.embed_query(PROBES[0])],
         [*original.embed_documents(PROBES), original.embed_query(PROBES[0])],
@@ -213,7 +206,7 @@ def load_embedder(
     )
     card = find_card(folder.name, "embedder")
     _check_kind(folder, card)
-    spec = _spec(folder, card, cache_dir, prompts, languages, carrier)
+    spec = _folder_spec(folder, card, cache_dir, prompts, languages, carrier)
     options = RunOptions(spec.max_tokens, threads, batch_size, device)
     embedder = open_backend(folder, spec, options, cache_dir, backend)
     _check_dimension(embedder, folder, card)
@@ -225,28 +218,14 @@ def _open_endpoint(
 ) -> Embedder:
     name, revision = endpoint_model(url)
     card = find_card(name, "embedder")
-    query, passage = (
-        (card.query_prompt if card else "") if wanted.query is None else wanted.query,
-        (card.passage_prompt if card else "") if wanted.passage is None else wanted.passage,
-    )
+    prompts = prompts_of(None, card, wanted)
     digest = hashlib.sha256(f"{name} {revision}".encode()).hexdigest()
-    spec = EmbedderSpec(
-        model_id=named_id(name.rpartition("/")[2], digest, query, passage),
-        digest=digest,
-        query_prompt=query,
-        passage_prompt=passage,
-        max_tokens=options.max_tokens,
-        languages=_served(languages, card),
-        cosines=card.cosines if card else USUAL_COSINES,
-    )
+    model_id = named_id(name.rpartition("/")[2], digest, *prompts)
+    spec = _spec(model_id, digest, prompts, options.max_tokens, languages, card)
     return open_endpoint(url, spec, options)
 
 
-def _served(wanted: Sequence[str] | None, card: ModelCard | None) -> frozenset[str] | None:
-    return frozenset(wanted) if wanted else (card.languages if card else None)
-
-
-def _spec(
+def _folder_spec(
     folder: ModelFolder,
     card: ModelCard | None,
     cache_dir: Path,
@@ -254,22 +233,34 @@ def _spec(
     languages: Sequence[str] | None,
     carrier: Carrier | None,
 ) -> EmbedderSpec:
-    query, passage = prompts_of(folder, card, wanted)
+    prompts = prompts_of(folder, card, wanted)
     limits = [n for n in (folder.max_tokens, card.max_tokens if card else None) if n]
     max_tokens = min(limits, default=DEFAULT_TOKENS)
+    differing: tuple[object, ...] = prompts
     if carrier:
         digest = files_digest([folder.path / file for file in carrier.files], cache_dir)
-        differing: tuple[object, ...] = (query, passage) if query or passage else ()
     else:
         digest = content_digest(folder, cache_dir)
-        differing = (query, passage, max_tokens)
+        differing = (*prompts, max_tokens)
+    model_id = named_id(folder.name, digest, *differing)
+    return _spec(model_id, digest, prompts, max_tokens, languages, card)
+
+
+def _spec(
+    model_id: str,
+    digest: str,
+    prompts: tuple[str, str],
+    max_tokens: int,
+    languages: Sequence[str] | None,
+    card: ModelCard | None,
+) -> EmbedderSpec:
     return EmbedderSpec(
-        model_id=named_id(folder.name, digest, *differing),
+        model_id=model_id,
         digest=digest,
-        query_prompt=query,
-        passage_prompt=passage,
+        query_prompt=prompts[0],
+        passage_prompt=prompts[1],
         max_tokens=max_tokens,
-        languages=_served(languages, card),
+        languages=frozenset(languages) if languages else (card.languages if card else None),
         cosines=card.cosines if card else USUAL_COSINES,
     )
 
@@ -326,53 +317,48 @@ class CachedEmbedder:
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Embed only the texts that are not remembered and that no other thread is embedding."""
-        keys = [self._key(PASSAGE, text) for text in texts]
-        texts_of = dict(zip(keys, texts, strict=True))
-
-        def make(missing: list[str]) -> dict[str, bytes]:
-            rows = self._embedder.embed_documents([texts_of[key] for key in missing])
-            return {key: _packed(row) for key, row in zip(missing, rows, strict=True)}
-
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        found = self._cache.many(keys, make)
-        return np.stack([_unpacked(found[key]) for key in keys])
+        embed = self._embedder.embed_documents
+        return np.stack(
+            self._rows(PASSAGE, texts, lambda places: embed([texts[i] for i in places]))
+        )
 
     def embed_query(self, text: str) -> Vectors:
         """Embed a question unless it is remembered."""
-        key = self._key(QUERY, text)
-        found = self._cache.many(
-            [key], lambda missing: {key: _packed(self._embedder.embed_query(text))}
-        )
-        return _unpacked(found[key])
+        return self._rows(QUERY, [text], lambda _: [self._embedder.embed_query(text)])[0]
 
     def read(self, question: str, passages: Sequence[SpanPassage]) -> list[Vectors]:
         """Read only the passages that are not remembered; nothing where the original reads none."""
         if not isinstance(self._embedder, Reads):
             return []
-        reader = self._embedder
+        read = self._embedder.read
         kind = f"{READ} {published_weights()[READER]['sha256']}"
-        keys = [self._key(kind, json.dumps([question, *passage])) for passage in passages]
-        passage_of = dict(zip(keys, passages, strict=True))
+        texts = [json.dumps([question, *passage]) for passage in passages]
+        rows = self._rows(kind, texts, lambda places: read(question, [passages[i] for i in places]))
+        return [row.reshape(-1, READ_COLUMNS) for row in rows]
 
-        def make(missing: list[str]) -> dict[str, bytes]:
-            rows = reader.read(question, [passage_of[key] for key in missing])
-            return {key: _packed(row) for key, row in zip(missing, rows, strict=True)}
+    def _rows(
+        self, kind: str, texts: Sequence[str], make: Callable[[list[int]], Iterable[Vectors]]
+    ) -> list[Vectors]:
+        """Return the numbers of each text; `make` gives those of the texts at some places."""
+        keys = [
+            self._cache.key(model=self.model_id, scope=self._scope, kind=kind, text=text)
+            for text in texts
+        ]
+        place_of = {key: place for place, key in enumerate(keys)}
 
-        found = self._cache.many(keys, make)
-        return [_unpacked(found[key]).reshape(-1, READ_COLUMNS) for key in keys]
+        def packed(missing: list[str]) -> dict[str, bytes]:
+            rows = make([place_of[key] for key in missing])
+            return {
+                key: row.astype("<f4").tobytes() for key, row in zip(missing, rows, strict=True)
+            }
+
+        found = self._cache.many(keys, packed)
+        return [
+            np.frombuffer(found[key], dtype="<f4").astype(np.float32, copy=False) for key in keys
+        ]
 
     def pieces(self, word: str) -> int:
         """Return what the original returns, 1 where it cuts no words."""
         return self._embedder.pieces(word) if isinstance(self._embedder, CutsWords) else 1
-
-    def _key(self, kind: str, text: str) -> str:
-        return self._cache.key(model=self.model_id, scope=self._scope, kind=kind, text=text)
-
-
-def _packed(row: Vectors) -> bytes:
-    return bytes(row.astype("<f4").tobytes())
-
-
-def _unpacked(value: bytes) -> Vectors:
-    return np.frombuffer(value, dtype="<f4").astype(np.float32, copy=False)

@@ -8,6 +8,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -213,35 +214,29 @@ def files_digest(files: Sequence[Path], cache_dir: Path, names: Sequence[str] | 
     Reading gigabytes costs seconds at each start, so the digest is kept in the cache beside the
     size, times and inode of every file. Raises ModelError for a file that cannot be read.
     """
+    key = hashlib.sha256(json.dumps([[str(path) for path in files], names]).encode()).hexdigest()
+    memo = cache_dir / f"digest-{key[:24]}.json"
     try:
-        return _digest(files, cache_dir, names)
+        # What changes when a file does.
+        found = [(path, path.stat()) for path in files]
+        stamp = [
+            [str(path), one.st_size, one.st_mtime_ns, one.st_ctime_ns, one.st_ino]
+            for path, one in found
+        ]
+        # What is not remembered, or not readable, is hashed again.
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            kept = json.loads(memo.read_text(encoding="utf-8"))
+            if kept["stamp"] == stamp:
+                return str(kept["digest"])
+        digest = _hash(files, names)
     except OSError as error:
         raise ModelError(
             "a model's files must be readable",
             value=f"{error.filename}: {error.strerror}",
             hint="check the folder's permissions",
         ) from error
-
-
-def _digest(files: Sequence[Path], cache_dir: Path, names: Sequence[str] | None) -> str:
-    stamp = [[str(path), *_stamp(path)] for path in files]
-    key = hashlib.sha256(json.dumps([[str(path) for path in files], names]).encode()).hexdigest()
-    memo = cache_dir / f"digest-{key[:24]}.json"
-    try:
-        kept = json.loads(memo.read_text(encoding="utf-8"))
-        if kept["stamp"] == stamp:
-            return str(kept["digest"])
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # nothing remembered, or not readable: hash again
-    digest = _hash(files, names)
     _remember(memo, {"stamp": stamp, "digest": digest})
     return digest
-
-
-def _stamp(path: Path) -> list[int]:
-    """Return what changes when a file does: size, change times and inode."""
-    found = path.stat()
-    return [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
 
 
 def _hash(files: Sequence[Path], names: Sequence[str] | None) -> str:
@@ -257,14 +252,12 @@ def _hash(files: Sequence[Path], names: Sequence[str] | None) -> str:
 
 def _remember(memo: Path, kept: dict[str, object]) -> None:
     """Write the memo completely or not at all; a cache that cannot be written is only slower."""
-    try:
+    with suppress(OSError):
         memo.parent.mkdir(parents=True, exist_ok=True)
         handle, partial = tempfile.mkstemp(dir=memo.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump(kept, file)
         os.replace(partial, memo)
-    except OSError:
-        pass
 
 
 QUERY_NAMES = ("query", "search_query")
@@ -310,16 +303,19 @@ class EmbedderSpec:
         return min(NEAREST, max(0.0, (cosine - unrelated) / (same - unrelated)))
 
 
-def prompts_of(folder: ModelFolder, card: ModelCard | None, wanted: Prompts) -> tuple[str, str]:
+def prompts_of(
+    folder: ModelFolder | None, card: ModelCard | None, wanted: Prompts
+) -> tuple[str, str]:
     """Return the prompts for questions and passages: settings, then the folder, then the table.
 
     sentence-transformers saves empty prompts with every model, so that only others count.
     """
-    declared = folder.own.get("prompts")
+    said = folder.own if folder else {}
+    declared = said.get("prompts")
     own = declared if isinstance(declared, Mapping) else {}
     query, passage = _first(own, QUERY_NAMES), _first(own, PASSAGE_NAMES)
     if not query and not passage:
-        usual = own.get(folder.own.get("default_prompt_name"), "")
+        usual = own.get(said.get("default_prompt_name"), "")
         query = card.query_prompt if card else usual
         passage = card.passage_prompt if card else usual
     return (

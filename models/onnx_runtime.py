@@ -10,13 +10,17 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from core.errors import ModelError
+from core.question import whole_text
 from models.folder import EmbedderSpec, ModelFolder
 from models.vectors import Vectors, checked_rows, unit_rows
+
+Backend = Literal["auto", "onnx", "torch"]
+T = TypeVar("T")
 
 PADDING = 0.2  # share of a batch's tokens that may be padding; chosen, not measured
 
@@ -86,7 +90,7 @@ class OnnxSession:
     def encode(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[Any]:
         """Return the tokens of texts or pairs; halves of surrogate pairs become "?"."""
         readable = [
-            _readable(text) if isinstance(text, str) else (_readable(text[0]), _readable(text[1]))
+            whole_text(text) if isinstance(text, str) else tuple(map(whole_text, text))
             for text in texts
         ]
         return list(self._tokenizer.encode_batch(readable))
@@ -100,11 +104,8 @@ class OnnxSession:
             try:
                 arrays = self._session.run(list(outputs), feed, self._run_options)
             except Exception as error:  # as above
-                raise ModelError(
-                    "the model failed while it ran",
-                    value=f"{self._name}: {str(error).partition(chr(10))[0]}",
-                    hint="fewer texts per batch need less memory",
-                ) from error
+                hint = "fewer texts per batch need less memory"
+                raise run_error(self._name, error, hint) from error
             yield rows, arrays
 
     def _feed(self, encodings: Sequence[Any]) -> dict[str, Any]:
@@ -159,8 +160,10 @@ def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
         yield batch
 
 
-def _readable(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+def run_error(name: str, error: Exception, hint: str) -> ModelError:
+    """Return the error for what a library raised while a model ran."""
+    first = str(error).partition("\n")[0]
+    return ModelError("the model failed while it ran", value=f"{name}: {first}", hint=hint)
 
 
 class ExportError(ModelError):
@@ -168,7 +171,9 @@ class ExportError(ModelError):
 
 
 def ensure_onnx(
-    target: Path, export: Callable[[Path], None], agree: Callable[[Path], None]
+    target: Path,
+    export: Callable[[Path], None],
+    agree: Callable[[Path], None] = lambda made: None,
 ) -> Path:
     """Return `target`, made by `export` and accepted by `agree` when the cache has none.
 
@@ -194,6 +199,31 @@ def ensure_onnx(
             hint="check CARREL_CACHE and the free disk and memory",
         ) from error
     return target
+
+
+def open_fastest(
+    target: Path,
+    backend: str,
+    device: str,
+    *,
+    export: Callable[[Path], None],
+    by_onnx: Callable[[Path], T],
+    by_torch: Callable[[], T],
+    check: Callable[[T, T], None],
+) -> T:
+    """Open a model: "auto" takes ONNX on the CPU where `check` finds that it agrees with torch.
+
+    Raises ExportError when "onnx" is wanted and cannot be had.
+    """
+    if backend == "torch" or device != "cpu":
+        return by_torch()
+    try:
+        ensure_onnx(target, export, lambda path: check(by_onnx(path), by_torch()))
+    except ExportError:
+        if backend == "onnx":
+            raise
+        return by_torch()
+    return by_onnx(target)
 
 
 def _make(target: Path, export: Callable[[Path], None], agree: Callable[[Path], None]) -> None:

@@ -140,7 +140,7 @@ def open_reader(
 
         export_reader(encoder, FILE, at)
 
-    onnx = ensure_onnx(target, write, lambda _: None)
+    onnx = ensure_onnx(target, write)
     session = _WordSession(onnx, ModelFolder(FILE.parent, READER), options, tokenizer)
     session.look_up(PackedWeights(encoder))
     return SentenceReader(session)
@@ -195,7 +195,7 @@ def open_packed(
 
     def export(write: Callable[[PackedWeights, Path], None], kind: str) -> Path:
         target = cache_dir / f"embedder-{spec.digest[:16]}-v{VERSION}.{kind}"
-        return ensure_onnx(target, lambda at: write(PackedWeights(path), at), lambda _: None)
+        return ensure_onnx(target, lambda at: write(PackedWeights(path), at))
 
     tokenizer = PieceTokenizer(export(export_pieces, "model"), spec.max_tokens)
     alone = replace(options, batch_size=1)  # as its int8 ranges ask for

@@ -137,16 +137,23 @@ class EncoderGraph:
     def outer(self, name: str, value: str, columns: int) -> str:
         """Multiply by the second matrix of a feed-forward layer, at 4 bits."""
         packed = self.weights.matrix(f"{name}.w", columns)
+        return self.product(value, packed.pairs(), packed.scales, columns, bits=4)
+
+    def product(
+        self, value: str, numbers: NDArray[Any], scales: Floats, columns: int, *, bits: int
+    ) -> str:
+        """Multiply by a matrix of numbers of some bits, each block of which has a scale."""
+        rows = len(numbers)
         return self.node(
             "MatMulNBits",
             [
                 value,
-                self.tensor(packed.pairs().reshape(self.weights.width, -1, BLOCK // 2)),
-                self.tensor(packed.scales.reshape(-1)),
+                self.tensor(numbers.reshape(rows, -1, BLOCK * bits // 8)),
+                self.tensor(scales.reshape(-1)),
             ],
             K=columns,
-            N=self.weights.width,
-            bits=4,
+            N=rows,
+            bits=bits,
             block_size=BLOCK,
             accuracy_level=1,
         )
@@ -240,21 +247,8 @@ class ReaderGraph(EncoderGraph):
             return super().outer(name, value, columns)
         rounded = self.weights.rounded(f"{name}.w")
         numbers = (rounded.numbers.astype(np.int16) + ZERO).astype(np.uint8)
-        rows = len(numbers)
         scales = np.repeat(rounded.scales[:, None], columns // BLOCK, axis=1)
-        return self.node(
-            "MatMulNBits",
-            [
-                value,
-                self.tensor(numbers.reshape(rows, -1, BLOCK)),
-                self.tensor(scales.astype(np.float32).reshape(-1)),
-            ],
-            K=columns,
-            N=rows,
-            bits=8,
-            block_size=BLOCK,
-            accuracy_level=1,
-        )
+        return self.product(value, numbers, scales.astype(np.float32), columns, bits=8)
 
 
 def export_reader(encoder: Path, reader: Path, target: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -11,11 +11,18 @@ import numpy as np
 
 from core.distribution import require_extra
 from core.errors import ModelError
-from models.embeddings import Backend
+from core.question import whole_text
 from models.folder import ModelFolder, content_digest, find_folder, named_id
-from models.onnx_runtime import ExportError, OnnxSession, RunOptions, ensure_onnx
+from models.huggingface import check_device, export_classifier, torch_loading
+from models.onnx_runtime import (
+    Backend,
+    ExportError,
+    OnnxSession,
+    RunOptions,
+    open_fastest,
+    run_error,
+)
 from models.table import find_card
-from models.torch_loading import check_device, export_classifier, torch_loading
 from models.vectors import Vectors
 
 NO_RERANKER = "none"
@@ -85,69 +92,54 @@ def pair_inputs(folder: ModelFolder) -> list[str]:
     return ["input_ids", "attention_mask", *(["token_type_ids"] if typed else [])]
 
 
-class OnnxLogits:
+Logits = Callable[[Pairs], Vectors]  # of shape (len(pairs),)
+
+
+def _onnx_logits(onnx: Path, folder: ModelFolder, options: RunOptions) -> Logits:
     """Run an exported cross-encoder."""
+    session = OnnxSession(onnx, folder, options)
 
-    backend = "onnx"
-
-    def __init__(self, onnx: Path, folder: ModelFolder, options: RunOptions) -> None:
-        """Open the file."""
-        self._session = OnnxSession(onnx, folder, options)
-
-    def __call__(self, pairs: Pairs) -> Vectors:
-        """Return logits of shape (len(pairs),)."""
+    def logits(pairs: Pairs) -> Vectors:
         found = np.empty(len(pairs), dtype=np.float32)
-        for rows, (values,) in self._session.run(self._session.encode(pairs), ["logits"]):
+        for rows, (values,) in session.run(session.encode(pairs), ["logits"]):
             found[rows] = values[:, 0]
         return found
 
+    return logits
 
-class TorchLogits:
-    """Run a cross-encoder through sentence-transformers."""
 
-    backend = "torch"
+def _torch_logits(folder: ModelFolder, options: RunOptions) -> Logits:
+    """Run a cross-encoder through sentence-transformers; code from a repository is never run."""
+    require_extra("huggingface", "a re-ranker", value=folder.name, error=ModelError)
+    import torch
+    from sentence_transformers import CrossEncoder
 
-    def __init__(self, folder: ModelFolder, options: RunOptions) -> None:
-        """Load the folder; code from a repository is never run."""
-        require_extra("huggingface", "a re-ranker", value=folder.name, error=ModelError)
-        import torch
-        from sentence_transformers import CrossEncoder
+    check_device(options.device)
+    torch.set_num_threads(options.threads)
+    with torch_loading(folder):
+        model = CrossEncoder(
+            str(folder.path),
+            device=options.device,
+            local_files_only=True,
+            trust_remote_code=False,
+            max_length=options.max_tokens,
+        )
+    check_activation(type(model.activation_fn).__name__, folder)
 
-        check_device(options.device)
-        torch.set_num_threads(options.threads)
-        with torch_loading(folder):
-            self._model = CrossEncoder(
-                str(folder.path),
-                device=options.device,
-                local_files_only=True,
-                trust_remote_code=False,
-                max_length=options.max_tokens,
-            )
-        check_activation(type(self._model.activation_fn).__name__, folder)
-        self._batch_size = options.batch_size
-        self._name = folder.name
-
-    def __call__(self, pairs: Pairs) -> Vectors:
-        """Return logits of shape (len(pairs),)."""
-        import torch
-
-        readable = [
-            tuple(text.encode("utf-8", "replace").decode() for text in pair) for pair in pairs
-        ]
+    def logits(pairs: Pairs) -> Vectors:
         try:
-            found: Vectors = self._model.predict(
-                readable,
-                batch_size=self._batch_size,
+            found: Vectors = model.predict(
+                [tuple(map(whole_text, pair)) for pair in pairs],
+                batch_size=options.batch_size,
                 activation_fn=torch.nn.Identity(),
                 show_progress_bar=False,
             )
         except Exception as error:  # torch raises RuntimeError, IndexError and its own
-            raise ModelError(
-                "the model failed while it ran",
-                value=f"{self._name}: {str(error).partition(chr(10))[0]}",
-                hint="check the model's files, or score fewer pairs per batch",
-            ) from error
+            hint = "check the model's files, or score fewer pairs per batch"
+            raise run_error(folder.name, error, hint) from error
         return found
+
+    return logits
 
 
 DEFAULT_TOKENS = 512  # of encoders whose files say nothing
@@ -165,11 +157,11 @@ class CrossEncoderReranker:
     """Score pairs as the sigmoid of the model's logit, whichever library computes it."""
 
     def __init__(
-        self, logits: OnnxLogits | TorchLogits, model_id: str, languages: frozenset[str] | None
+        self, logits: Logits, backend: str, model_id: str, languages: frozenset[str] | None
     ) -> None:
-        """Take what computes the logits of pairs."""
+        """Take what computes the logits of pairs, and its name."""
         self._logits = logits
-        self.backend = logits.backend
+        self.backend = backend
         self.model_id = model_id
         self.languages = languages
 
@@ -214,27 +206,19 @@ def load_reranker(
     languages = card.languages if card else None
 
     options = RunOptions(length, threads, batch_size, device)
-
-    def with_onnx(path: Path) -> CrossEncoderReranker:
-        return CrossEncoderReranker(OnnxLogits(path, folder, options), model_id, languages)
-
-    def with_torch() -> CrossEncoderReranker:
-        return CrossEncoderReranker(TorchLogits(folder, options), model_id, languages)
-
-    if backend == "torch" or device != "cpu":
-        return with_torch()
-    target = cache_dir / f"reranker-{digest[:16]}-v1.onnx"
-    try:
-        ensure_onnx(
-            target,
-            partial(export_classifier, folder, pair_inputs(folder)),
-            lambda path: _check_agreement(with_onnx(path), with_torch()),
-        )
-    except ExportError:
-        if backend == "onnx":
-            raise
-        return with_torch()
-    return with_onnx(target)
+    return open_fastest(
+        cache_dir / f"reranker-{digest[:16]}-v1.onnx",
+        backend,
+        device,
+        export=partial(export_classifier, folder, pair_inputs(folder)),
+        by_onnx=lambda path: CrossEncoderReranker(
+            _onnx_logits(path, folder, options), "onnx", model_id, languages
+        ),
+        by_torch=lambda: CrossEncoderReranker(
+            _torch_logits(folder, options), "torch", model_id, languages
+        ),
+        check=_check_agreement,
+    )
 
 
 def _check_agreement(exported: CrossEncoderReranker, original: CrossEncoderReranker) -> None:

@@ -6,8 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
+from core.types import FrozenModel
 from languages.language import read_yaml
 
 Kind = Literal["embedder", "cross-encoder"]
@@ -21,7 +22,7 @@ READER = "reader"  # its row there
 MOST_NAMED = 4  # languages that a row of the table names
 
 
-class ModelCard(BaseModel):
+class ModelCard(FrozenModel):
     """Describe one model.
 
     `max_tokens` is the longest text it was made for; `languages` are ISO 639-1 codes, None for
@@ -29,8 +30,6 @@ class ModelCard(BaseModel):
     unrelated texts and of texts that say the same, by language, ANY for all others, CROSS for
     a question and a text of two languages.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(pattern=r"^[^/\s]+/[^/\s]+$")
     kind: Kind
@@ -92,18 +91,18 @@ def table_rows() -> list[str]:
     return lines
 
 
+SLOT_CONTEXT = 8192  # tokens that fit the memory of most machines; chosen, not measured
 CHAT_TABLE = Path(__file__).with_name("chat_table.yaml")
 
 
-class ChatCard(BaseModel):
+class ChatCard(FrozenModel):
     """Describe one chat model, a single GGUF file.
 
     `revision` is a commit of the repository; `bytes` and `sha256` are None where they are not
     known; `context` is the tokens it was made for; `thinking` says whether the model can think
-    first, and whether its chat template can switch that off.
+    first, and whether its chat template can switch that off. `rank` orders them where none is named
+    to be served, the best choice first; `slot_context` is the tokens of one slot then.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(pattern=r"^[\w.-]+$")
     repository: str = Field(pattern=r"^[\w.-]+/[\w.-]+$")
@@ -115,6 +114,8 @@ class ChatCard(BaseModel):
     licence: str
     context: int = Field(ge=512)
     thinking: Literal["none", "switch"]
+    rank: int = Field(ge=1)
+    slot_context: int = Field(SLOT_CONTEXT, ge=512)
 
     def path(self, folder: Path) -> Path:
         """Return where the file lies, or will lie, in the model folder."""

@@ -137,14 +137,6 @@ class LlmSettings(Group):
         return SecretStr(said) if said else None
 
 
-def _home() -> Path:
-    return Path(platformdirs.user_state_dir("carrel")) / "llm"
-
-
-def _model_folder() -> Path:
-    return Path(platformdirs.user_data_dir("carrel")) / "models"
-
-
 class LlamaSettings(Group):
     """Run llama-server beside Carrel (`carrel llm serve`)."""
 
@@ -152,10 +144,12 @@ class LlamaSettings(Group):
         "", description="Path of llama-server; empty: from PATH, else llama_cpp.server."
     )
     home: Path = Field(
-        default_factory=_home, description="Folder of the server's state, key and log."
+        default_factory=lambda: platformdirs.user_state_path("carrel") / "llm",
+        description="Folder of the server's state, key and log.",
     )
     model_folder: Path = Field(
-        default_factory=_model_folder, description="Folder that `carrel models pull` fills."
+        default_factory=lambda: platformdirs.user_data_path("carrel") / "models",
+        description="Folder that `carrel models pull` fills.",
     )
     slots: int = Field(2, ge=1, le=64, description="Requests that the server works on at once.")
     gpu_layers: int = Field(

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-import queue
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, BaseMessageChunk
+from langchain_core.messages import BaseMessageChunk
 
 from core.budget import Ledger, current_ledger
 from core.distribution import require_extra
 from core.errors import CarrelError, ModelError, OperatorError
 from core.settings import Settings
 from core.trace import CallOutcome, ModelCall
-from models.chat.running import POLL_SECONDS, RunningCall, opened_call, running_call
+from models.chat.running import RunningCall, left_alone, opened_call
 from models.chat.turns import BREAKER_FAILURES, BREAKER_SECONDS, Breaker, Lease, SlotPool, Turns
 from models.chat.types import (
     LOOK,
@@ -180,11 +178,15 @@ class GuardedChat:
     def _stream(
         self, request: ChatRequest, sent: dict[str, Any], call: RunningCall, incoming: IncomingReply
     ) -> None:
-        # no callbacks: those of the graph would hand unverified text to whoever streams it
-        stream = self.llm.stream(to_messages(request), config={"callbacks": []}, **sent)
+        def written() -> Iterator[BaseMessageChunk]:
+            # no callbacks: those of the graph would hand unverified text to whoever streams it
+            return self.llm.stream(to_messages(request), config={"callbacks": []}, **sent)
+
+        # the library of a provider keeps no clocks of ours
+        stream = left_alone(written) if self.capabilities.kind == "provider" else written()
         with closing(stream):  # type: ignore[type-var]
             call.check()
-            while (chunk := _next(stream, call)) is not None:
+            while (chunk := self._next(stream, call)) is not None:
                 if incoming.take(chunk):
                     call.token()
                 call.check()
@@ -193,6 +195,20 @@ class GuardedChat:
         if incoming.finish is None and self.capabilities.kind not in ("in-process", "provider"):
             rule = "the model server ended a reply before it was finished"
             raise ModelUnavailable(rule, hint=LOOK)
+
+    def _next(
+        self, stream: Iterator[BaseMessageChunk], call: RunningCall
+    ) -> BaseMessageChunk | None:
+        try:
+            return next(stream, None)
+        except CarrelError:
+            raise
+        except Exception as error:  # of a library; a caller's own exception comes from elsewhere
+            if self.capabilities.kind == "provider":
+                rule = "the provider of the model failed"
+                raise ModelUnavailable(rule, value=str(error)[:300]) from error
+            rule, value = "the model's reply cannot be read", str(error) or repr(error)
+            raise call.error or ModelReplyError(rule, value=value) from error
 
     def _record(
         self,
@@ -221,16 +237,6 @@ class GuardedChat:
         )
 
 
-def _next(stream: Iterator[BaseMessageChunk], call: RunningCall) -> BaseMessageChunk | None:
-    try:
-        return next(stream, None)
-    except ModelError:
-        raise
-    except Exception as error:  # of a library; a caller's own exception comes from elsewhere
-        rule, value = "the model's reply cannot be read", str(error) or repr(error)
-        raise call.error or ModelReplyError(rule, value=value) from error
-
-
 def _outcome(failure: ModelError, incoming: IncomingReply) -> CallOutcome:
     if isinstance(failure, ModelTimeout):
         return "timeout"
@@ -244,65 +250,6 @@ def _outcome(failure: ModelError, incoming: IncomingReply) -> CallOutcome:
 
 
 UNKNOWN_CONTEXT = 8192  # of a provider that is not asked for it; llm_context says otherwise
-MOST_WAITING = 256  # pieces of a reply
-
-
-class ProviderChat:
-    """Stream a LangChain chat model from a thread, so that a silent one can be left.
-
-    Its library keeps no clocks of ours: between two pieces the running call is looked at.
-    """
-
-    def __init__(self, llm: Any) -> None:  # noqa: ANN401  # any of LangChain's
-        """Stream `llm`."""
-        self._llm = llm
-
-    def stream(
-        self,
-        messages: Sequence[BaseMessage],
-        config: Any = None,  # noqa: ANN401
-        **given: Any,  # noqa: ANN401
-    ) -> Iterator[BaseMessageChunk]:
-        """Yield the pieces of a reply; raises ModelUnavailable for an error of the provider."""
-        pieces: queue.Queue[BaseMessageChunk | Exception | None] = queue.Queue(MOST_WAITING)
-        left = threading.Event()
-
-        def write(piece: BaseMessageChunk | Exception | None) -> None:
-            while not left.is_set():
-                with suppress(queue.Full):
-                    pieces.put(piece, timeout=POLL_SECONDS)
-                    return
-
-        def read() -> None:
-            try:
-                for chunk in self._llm.stream(messages, config=config, **given):
-                    if left.is_set():
-                        return
-                    write(chunk)
-                write(None)
-            except Exception as error:  # of a library; it goes on in the caller's thread
-                write(error)
-
-        call = running_call()
-        threading.Thread(target=read, daemon=True).start()
-        try:
-            while True:
-                try:
-                    piece = pieces.get(timeout=POLL_SECONDS)
-                except queue.Empty:
-                    if call is not None:
-                        call.check()
-                    continue
-                if piece is None:
-                    return
-                if isinstance(piece, CarrelError):
-                    raise piece
-                if isinstance(piece, Exception):
-                    rule = "the provider of the model failed"
-                    raise ModelUnavailable(rule, value=str(piece)[:300]) from piece
-                yield piece
-        finally:
-            left.set()
 
 
 def provider_chat(settings: Settings) -> GuardedChat:
@@ -330,4 +277,4 @@ def provider_chat(settings: Settings) -> GuardedChat:
         context=settings.llm.context or UNKNOWN_CONTEXT,
         digest=hashlib.sha256(settings.llm.provider.encode()).hexdigest()[:24],
     )
-    return GuardedChat(ProviderChat(llm), can, settings)  # type: ignore[arg-type]  # it streams
+    return GuardedChat(llm, can, settings)

@@ -6,15 +6,20 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.language_models.chat_models import generate_from_stream
-from langchain_core.messages import AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages import (
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    convert_to_openai_messages,
+)
 from langchain_core.messages.ai import InputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGenerationChunk, ChatResult
 from pydantic import PrivateAttr
@@ -27,52 +32,11 @@ from models.chat.running import POLL_SECONDS, running_call
 from models.chat.types import Capabilities, ModelOverflow, Thinking
 from models.llama.gguf_file import GgufInfo, read_gguf
 from models.llama.memory import MIB, OUTPUT_LAYER, check_memory, choose_layers_in_process
-from models.llama.plan import context_and_slots, find_model
+from models.llama.plan import find_model, slot_context
 
 CPU_BATCH = 128  # tokens of a prompt read at once: a call can be ended between two batches
 GPU_BATCH = 512  # llama.cpp's own micro batch
 ONE_SLOT = 1  # a loaded model answers one request at a time
-
-
-class LoadedModel(NamedTuple):
-    """Hold a model, what renders messages as it was trained, its file and its context in tokens."""
-
-    llm: Any
-    formatter: Any
-    info: GgufInfo
-    context: int
-
-
-def load_model(settings: Settings, check: Callable[[], None]) -> LoadedModel:
-    """Load the model of `settings.llm.file`, a path or the name of a profile.
-
-    `check` is called between batches and may raise to end a call. Raises ModelError when the
-    library is missing or the file is no chat model, OperatorError when memory does not suffice.
-    """
-    require_extra(
-        "llama",
-        "running a GGUF file",
-        value=settings.llm.file,
-        otherwise="use a server: CARREL_LLM_URL",
-        error=ModelError,
-    )
-    path, profile = find_model(settings.llm.file, settings.llama.model_folder)
-    info = read_gguf(path)
-    if not info.has_chat_template:
-        hint = "take an instruct model, such as those of `carrel models list`"
-        raise ModelError("the GGUF file has no chat template", value=str(path), hint=hint)
-    context, _ = context_and_slots(settings, info, profile)
-    layers = choose_layers_in_process(info, asked=settings.llama.gpu_layers)
-    check_memory(
-        info,
-        context,
-        ONE_SLOT,
-        share=1 - layers / (info.layers + OUTPUT_LAYER),
-        margin=settings.llama.memory_margin * MIB,
-    )
-    llm = _load(info, context, layers, settings.llama.threads or os.cpu_count() or 1)
-    _look_between_batches(llm, check)
-    return LoadedModel(llm, _formatter(llm), info, context)
 
 
 def _load(info: GgufInfo, context: int, layers: int, threads: int) -> Any:  # noqa: ANN401
@@ -97,12 +61,13 @@ def _load(info: GgufInfo, context: int, layers: int, threads: int) -> Any:  # no
         ) from None
 
 
-def _look_between_batches(llm: Any, check: Callable[[], None]) -> None:  # noqa: ANN401
+def _look_between_batches(llm: Any) -> None:  # noqa: ANN401
+    """Let a call that has to end raise between two batches of its prompt."""
     read, batch = llm.eval, llm.n_batch
 
     def read_in_steps(tokens: Sequence[int]) -> None:
         for start in range(0, len(tokens), batch):
-            check()
+            check_call()
             read(tokens[start : start + batch])
 
     llm.eval = read_in_steps
@@ -122,7 +87,6 @@ def _formatter(llm: Any) -> Any:  # noqa: ANN401
 
 
 HEAD_BYTES = 16_000_000  # header and the first tensors
-ROLES = {"human": "user", "ai": "assistant"}
 
 
 class LlamaCppChat(BaseChatModel):
@@ -152,7 +116,7 @@ class LlamaCppChat(BaseChatModel):
 
     def render(self, messages: Sequence[BaseMessage], **variables: object) -> str:
         """Return the prompt that the model's own chat template makes."""
-        said = [{"role": ROLES.get(m.type, m.type), "content": m.text} for m in messages]
+        said = convert_to_openai_messages(list(messages))
         return str(self._formatter(messages=said, **variables).prompt)
 
     def get_num_tokens(self, text: str) -> int:
@@ -203,8 +167,11 @@ class LlamaCppChat(BaseChatModel):
             ):
                 choice = piece["choices"][0]
                 finish = choice["finish_reason"] or finish
-                if choice["text"]:
-                    yield _chunk(choice["text"], run_manager)
+                if text := choice["text"]:
+                    chunk = ChatGenerationChunk(message=AIMessageChunk(content=text))
+                    if run_manager:
+                        run_manager.on_llm_new_token(text, chunk=chunk)
+                    yield chunk
             # the last token, mostly the one that ends the reply, has not been read any more
             written = max(0, self._llm.n_tokens - len(tokens) + 1)
             yield _last(finish, len(tokens), cached, written)
@@ -234,30 +201,52 @@ class LlamaCppChat(BaseChatModel):
 
 
 def open_gguf_chat(settings: Settings) -> tuple[LlamaCppChat, Capabilities]:
-    """Load the model of `settings.llm.file` and say what it can do.
+    """Load the model of `settings.llm.file`, a path or the name of a model, and say what it can.
 
-    Raises ModelError or OperatorError when it cannot be loaded.
+    Raises ModelError when the library is missing or the file is no chat model, OperatorError when
+    memory does not suffice.
     """
-    loaded = load_model(settings, check_call)
-    name = loaded.info.path.stem
+    require_extra(
+        "llama",
+        "running a GGUF file",
+        value=settings.llm.file,
+        otherwise="use a server: CARREL_LLM_URL",
+        error=ModelError,
+    )
+    path, card = find_model(settings.llm.file, settings.llama.model_folder)
+    info = read_gguf(path)
+    if not info.has_chat_template:
+        hint = "take an instruct model, such as those of `carrel models list`"
+        raise ModelError("the GGUF file has no chat template", value=str(path), hint=hint)
+    context = slot_context(settings, info, card)
+    layers = choose_layers_in_process(info, asked=settings.llama.gpu_layers)
+    check_memory(
+        info,
+        context,
+        ONE_SLOT,
+        share=1 - layers / (info.layers + OUTPUT_LAYER),
+        margin=settings.llama.memory_margin * MIB,
+    )
+    llm = _load(info, context, layers, settings.llama.threads or os.cpu_count() or 1)
+    _look_between_batches(llm)
     chat = LlamaCppChat(
-        loaded.llm,
-        loaded.formatter,
-        name=name,
+        llm,
+        _formatter(llm),
+        name=path.stem,
         temperature=settings.llm.temperature,
         seed=settings.llm.seed,
     )
     thinking = _thinking(chat)
     return chat, Capabilities(
         kind="in-process",
-        model=name,
-        served=[name],
+        model=path.stem,
+        served=[path.stem],
         structured="json_object",
-        context=loaded.context,
+        context=context,
         thinking=thinking,
         switches=thinking == "switch",
         tokenizes=True,
-        digest=file_digest(loaded.info.path),
+        digest=file_digest(path),
     )
 
 
@@ -283,13 +272,6 @@ def check_call() -> None:
     call = running_call()
     if call is not None:
         call.check()
-
-
-def _chunk(text: str, manager: CallbackManagerForLLMRun | None) -> ChatGenerationChunk:
-    chunk = ChatGenerationChunk(message=AIMessageChunk(content=text))
-    if manager:
-        manager.on_llm_new_token(text, chunk=chunk)
-    return chunk
 
 
 def _last(finish: str, prompt: int, cached: int, written: int) -> ChatGenerationChunk:

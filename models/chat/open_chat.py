@@ -61,8 +61,6 @@ def wanted_chat(settings: Settings) -> ChatModel:
 
 
 def _server_chat(settings: Settings) -> ChatModel:
-    from models.chat.open_chat import probe, server_key
-
     capabilities = probe(settings)  # before the heavy imports: often there is no server
 
     from models.chat.openai_chat import server_chat

@@ -1,30 +1,23 @@
-"""The chat model of an OpenAI-compatible server, through langchain-openai and a client of our own.
+"""The chat model of an OpenAI-compatible server, through langchain-openai and httpx2.
 
-Ordinary timeouts start again with each byte that arrives. Here each wait is cut into slices, and
-between two slices the running call is asked whether it may go on, so its deadlines hold whatever a
-server does: silence, drips, comments, lines without end. No connection is used twice.
+Ordinary timeouts start again with each byte that arrives. Here a thread waits for the server, and
+who called asks the running call meanwhile whether it may go on (running.py), so its deadlines hold
+whatever a server does: silence, drips, comments, lines without end. No connection is used twice.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import queue
-import socket
-import ssl
-import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from selectors import EVENT_WRITE, DefaultSelector
-from typing import Any, NoReturn
+from typing import Any
 
-import httpcore2
 import httpx2
 import openai
 from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.messages import BaseMessage
+from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
@@ -32,7 +25,7 @@ from pydantic import SecretStr
 from core.errors import ModelError
 from core.settings import Settings
 from models.chat.guarded import GuardedChat
-from models.chat.running import POLL_SECONDS, RunningCall, running_call
+from models.chat.running import RunningCall, left_alone, running_call
 from models.chat.server_page import proxy_of
 from models.chat.turns import BREAKER_FAILURES, BREAKER_SECONDS, server_breaker
 from models.chat.types import (
@@ -48,135 +41,59 @@ from models.chat.types import (
 )
 
 
-class GuardedStream(httpcore2.NetworkStream):
-    """Read and write a socket in slices of time."""
+class GuardedTransport(httpx2.HTTPTransport):
+    """Send requests for the running call; refuse compressed replies, which could explode."""
 
-    def __init__(self, sock: socket.socket, call: RunningCall) -> None:
-        self._sock = sock
-        self._call = call
-        call.connections.append(sock)
-        sock.settimeout(POLL_SECONDS)
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            verify=httpx2.create_ssl_context() if url.startswith("https") else False,
+            trust_env=False,
+            limits=httpx2.Limits(max_keepalive_connections=0),
+            proxy=proxy_of(url),
+        )
 
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        """Return what has arrived; no bytes at the end of the connection."""
-        while True:
-            self._call.check()
-            try:
-                data = self._sock.recv(max_bytes)
-            except TimeoutError:
-                continue
-            except OSError as error:
-                self._call.lost = True
-                raise httpcore2.ReadError(str(error)) from error
-            self._call.lost = not data
-            self._call.count(len(data))
-            return data
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Send all bytes."""
-        view = memoryview(buffer)
-        while view:
-            self._call.check()
-            try:
-                view = view[self._sock.send(view) :]
-            except TimeoutError:
-                continue
-            except OSError as error:
-                self._call.lost = True
-                raise httpcore2.WriteError(str(error)) from error
-
-    def close(self) -> None:
-        """Close the socket."""
-        with suppress(OSError):
-            self._sock.close()
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> httpcore2.NetworkStream:
-        """Return an encrypted stream over this one."""
-        end = time.monotonic() + self._call.connect_seconds
-        try:
-            sock = ssl_context.wrap_socket(
-                self._sock, server_hostname=server_hostname, do_handshake_on_connect=False
-            )
-            stream = GuardedStream(sock, self._call)
-            while not _shaken(sock):
-                _check(self._call, end)
-            return stream
-        except OSError as error:
-            raise httpcore2.ConnectError(str(error)) from error
-
-    def get_extra_info(self, info: str) -> Any:  # noqa: ANN401
-        """Return the TLS object or the socket."""
-        if info == "ssl_object" and isinstance(self._sock, ssl.SSLSocket):
-            return self._sock._sslobj  # type: ignore[attr-defined]
-        return self._sock if info == "socket" else None
-
-
-class GuardedBackend(httpcore2.NetworkBackend):
-    """Connect within the time that the running call has for it."""
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[httpcore2.SOCKET_OPTION] | None = None,
-    ) -> httpcore2.NetworkStream:
-        """Try the addresses of a host one after the other."""
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send one request; its connection and the bytes of its reply are the call's."""
         call = running_call()
         if call is None:
             raise RuntimeError("a guarded connection belongs to a running call")
-        end = time.monotonic() + call.connect_seconds
-        failure: OSError = OSError("no address")
-        for family, kind, protocol, _, address in _addresses(host, port, call, end):
-            sock = socket.socket(family, kind, protocol)
-            try:
-                _connect(sock, address, call, end)
-            except OSError as error:
-                sock.close()
-                failure = error
-            except BaseException:
-                sock.close()
-                raise
-            else:
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                call.connected = True
-                return GuardedStream(sock, call)
-        raise httpcore2.ConnectError(str(failure)) from failure
+        seconds = call.settings.llm.connect_seconds
+        call.connect_by = time.monotonic() + seconds
 
+        def connecting(event: str, told: dict[str, Any]) -> None:
+            if event.endswith("start_tls.started"):
+                call.connect_by = time.monotonic() + seconds
+            elif event.endswith(("connect_tcp.complete", "start_tls.complete")):
+                call.hold(told["return_value"].get_extra_info("socket"))
 
-class GuardedTransport(httpx2.HTTPTransport):
-    """Send requests over guarded connections; refuse compressed replies, which could explode."""
-
-    def __init__(self, url: str) -> None:
-        encrypted = url.startswith("https")
-        super().__init__(verify=encrypted, trust_env=False)
-        limits: dict[str, Any] = {
-            "network_backend": GuardedBackend(),
-            "max_keepalive_connections": 0,
-            "ssl_context": httpx2.create_ssl_context() if encrypted else None,
-        }
-        proxy = proxy_of(url)
-        if proxy:
-            self._pool = httpcore2.HTTPProxy(proxy, **limits)
-        else:
-            self._pool = httpcore2.ConnectionPool(**limits)
-
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send one request."""
+        request.extensions["trace"] = connecting
+        # The call notices first; a thread that nobody waits for any more ends by this one.
+        request.extensions["timeout"] = {"connect": 2 * seconds}
         request.headers["Accept-Encoding"] = "identity"
         response = super().handle_request(request)
         encoding = response.headers.get("Content-Encoding", "identity")
         if encoding != "identity":
             response.close()
             rule = "the model server sent a compressed reply that was not asked for"
-            _fail(ModelReplyError(rule, value=encoding))
+            call.fail(ModelReplyError(rule, value=encoding))
+        response.stream = _Counted(response.stream, call)
         return response
+
+
+class _Counted(httpx2.SyncByteStream):
+    """Give the bytes of a reply as long as they are not too many."""
+
+    def __init__(self, stream: Any, call: RunningCall) -> None:  # noqa: ANN401 - any of httpx2's
+        self._stream = stream
+        self._call = call
+
+    def __iter__(self) -> Iterator[bytes]:
+        for data in self._stream:
+            self._call.count(len(data))
+            yield data
+
+    def close(self) -> None:
+        self._stream.close()
 
 
 def guarded_client(url: str) -> httpx2.Client:
@@ -186,60 +103,7 @@ def guarded_client(url: str) -> httpx2.Client:
     )
 
 
-def _fail(error: ModelReplyError) -> NoReturn:
-    call = running_call()
-    if call is not None:
-        call.error = call.error or error
-    raise error
-
-
-def _check(call: RunningCall, connect_by: float) -> None:
-    call.check()
-    if time.monotonic() >= connect_by:
-        call.late_to_connect()
-
-
-def _shaken(sock: ssl.SSLSocket) -> bool:
-    try:
-        sock.do_handshake()
-    except TimeoutError:
-        return False
-    return True
-
-
-def _connect(sock: socket.socket, address: Any, call: RunningCall, end: float) -> None:  # noqa: ANN401
-    sock.setblocking(False)
-    with DefaultSelector() as selector:
-        selector.register(sock, EVENT_WRITE)
-        with suppress(BlockingIOError):
-            sock.connect(address)
-        while not selector.select(POLL_SECONDS):
-            _check(call, end)
-    code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
-    if code:
-        raise OSError(code, os.strerror(code))
-
-
-def _addresses(host: str, port: int, call: RunningCall, end: float) -> list[Any]:
-    """Look a name up in a thread of its own: the system's resolver knows no deadline."""
-    found: queue.SimpleQueue[list[Any] | OSError] = queue.SimpleQueue()
-
-    def look_up() -> None:
-        try:
-            found.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-        except OSError as error:
-            found.put(error)
-
-    threading.Thread(target=look_up, daemon=True).start()
-    while True:
-        try:
-            answer = found.get(timeout=POLL_SECONDS)
-        except queue.Empty:
-            _check(call, end)
-            continue
-        if isinstance(answer, OSError):
-            raise httpcore2.ConnectError(str(answer)) from answer
-        return answer
+CLOSED = ("peer ", "Server disconnected")  # how h11 and httpcore2 begin to say so
 
 
 def server_error(error: Exception, url: str, call: RunningCall | None) -> ModelError:
@@ -260,11 +124,13 @@ def server_error(error: Exception, url: str, call: RunningCall | None) -> ModelE
 
 def _connection_error(error: Exception, url: str, call: RunningCall | None) -> ModelError:
     cause: BaseException = error
+    lost = False
     while cause.__cause__ is not None:
+        lost = lost or isinstance(cause, httpx2.ReadError | httpx2.WriteError)
         cause = cause.__cause__
     if call is None or not call.connected:
         return no_server(url, str(cause))
-    if call.lost:
+    if lost or str(cause).startswith(CLOSED):
         rule = f"the model server at {url} closed the connection before its reply was whole"
         return ModelUnavailable(rule, hint=LOOK)
     rule = f"what answers at {url} does not speak HTTP as agreed"
@@ -278,7 +144,6 @@ def _said(error: openai.APIError) -> str:
     return str(body or error.message)
 
 
-ROLES = {"system": "system", "human": "user", "ai": "assistant"}
 UNKNOWN_PREFIX = (400, 404)  # no such file, or one of another model; 501: the server keeps none
 IN_BODY = (
     "response_format",
@@ -318,7 +183,8 @@ class ServerChat(ChatOpenAI):
         **kwargs: Any,  # noqa: ANN401
     ) -> Iterator[ChatGenerationChunk]:
         try:
-            yield from super()._stream(messages, stop, run_manager, **kwargs)
+            stream = super()._stream
+            yield from left_alone(lambda: stream(messages, stop, run_manager, **kwargs))
         except Exception as error:
             raise server_error(error, str(self.openai_api_base), running_call()) from error
 
@@ -354,7 +220,7 @@ class ServerChat(ChatOpenAI):
         It is restored from the server's folder of saved slots, or read and saved there. Returns
         False where the server keeps no slots; errors of the connection are those of `types.py`.
         """
-        said = [{"role": ROLES[one.type], "content": one.text} for one in messages]
+        said = convert_to_openai_messages(list(messages))
         told = json.dumps([self.capabilities.digest, said], ensure_ascii=False)
         name = {"filename": f"{hashlib.sha256(told.encode()).hexdigest()[:24]}.bin"}
         try:
@@ -380,7 +246,8 @@ class ServerChat(ChatOpenAI):
         client = self.http_client
         if not isinstance(client, httpx2.Client):
             raise TypeError("ServerChat is made with a guarded client")
-        reply = client.post(root + path, json=body, headers={"Authorization": f"Bearer {key}"})
+        headers = {"Authorization": f"Bearer {key}"}
+        (reply,) = left_alone(lambda: [client.post(root + path, json=body, headers=headers)])
         reply.raise_for_status()
         found: dict[str, Any] = reply.json()
         return found

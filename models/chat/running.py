@@ -1,18 +1,21 @@
 """One call of the chat model while it runs: its deadlines, its caller's wish to stop, its sockets.
 
-The thread that makes a call finds it here, however deep it is inside an HTTP client, and looks at
-it at least every `POLL_SECONDS`.
+The thread that makes a call finds it here, however deep it is inside a library. What may be silent
+runs in a thread of its own, and whoever waits for it looks at the call every `POLL_SECONDS`.
 """
 
 from __future__ import annotations
 
-import contextlib
+import math
+import queue
+import socket
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, TypeVar
 
 from core.budget import Ledger
 from core.errors import ModelError
@@ -22,13 +25,9 @@ from models.chat.types import ModelCancelled, ModelReplyError, ModelTimeout, Run
 # Both chosen, not measured: far above any reply, and soon enough for a person who gives up.
 REPLY_BYTES = 8_000_000  # of one reply that are read at most
 POLL_SECONDS = 0.1
+MOST_WAITING = 256  # pieces of a reply that nobody has taken yet; chosen, not measured
 
-
-class Closable(Protocol):
-    """Hold a connection."""
-
-    def close(self) -> None:
-        """Close it; closing twice does nothing."""
+T = TypeVar("T")
 
 
 @dataclass
@@ -36,7 +35,7 @@ class RunningCall:
     """Say when a call must end; all times are `time.monotonic()` seconds.
 
     `error` keeps the reason for which the call was ended from here, since HTTP clients wrap what
-    is raised inside them. `lost` says that the server closed the connection.
+    is raised inside them. `connect_by` counts while a connection is being made.
     """
 
     settings: Settings
@@ -44,13 +43,13 @@ class RunningCall:
     deadline: float
     of_run: bool
     next_by: float
-    connect_seconds: float
     bytes_left: int
     first: bool = True
+    connect_by: float = math.inf
     connected: bool = False
-    lost: bool = False
+    over: bool = False
     error: ModelError | None = None
-    connections: list[Closable] = field(default_factory=list)
+    connections: list[socket.socket] = field(default_factory=list)
 
     @classmethod
     def within(cls, ledger: Ledger, settings: Settings) -> RunningCall:
@@ -63,7 +62,6 @@ class RunningCall:
             min(own, ledger.deadline),
             ledger.deadline < own,
             now + settings.llm.first_token_seconds,
-            settings.llm.connect_seconds,
             REPLY_BYTES,
         )
 
@@ -77,13 +75,11 @@ class RunningCall:
             self.fail(RunTimeout("the run's own time ended during a call of the model", hint=hint))
         if now >= self.deadline:
             self._late("a call", "llm.call_seconds")
+        if now >= self.connect_by:
+            self._late("a connection", "llm.connect_seconds")
         if now >= self.next_by:
             what = "its first token" if self.first else "its next token"
             self._late(what, "llm.first_token_seconds" if self.first else "llm.gap_seconds")
-
-    def late_to_connect(self) -> None:
-        """Raise ModelTimeout: nobody took the connection in time."""
-        self._late("a connection", "llm.connect_seconds")
 
     def token(self) -> None:
         """Restart the clock that waits for the next token."""
@@ -104,12 +100,19 @@ class RunningCall:
         self.error = self.error or error
         raise self.error
 
+    def hold(self, connection: socket.socket) -> None:
+        """Take a connection that has been made; one that comes too late is closed."""
+        self.connect_by, self.connected = math.inf, True
+        self.connections.append(connection)
+        if self.over:
+            self.hang_up()
+
     def hang_up(self) -> None:
-        """Close the connections, which makes the server stop writing."""
-        for connection in self.connections:
-            with contextlib.suppress(OSError):
-                connection.close()
-        self.connections.clear()
+        """End the connections: the server stops writing, and the thread that reads them ends."""
+        self.over = True
+        while self.connections:
+            with suppress(OSError):
+                self.connections.pop().shutdown(socket.SHUT_RDWR)
 
     def _late(self, what: str, setting: str) -> None:
         seconds = float(self.settings.value(setting))
@@ -135,3 +138,55 @@ def opened_call(call: RunningCall) -> Iterator[RunningCall]:
     finally:
         _running.reset(token)
         call.hang_up()
+
+
+class _Ended(NamedTuple):
+    error: Exception | None
+
+
+def left_alone(
+    make: Callable[[], Iterable[T]], check: Callable[[], None] | None = None
+) -> Iterator[T]:
+    """Yield what `make` gives, in a thread, so that a silent library or server can be left.
+
+    While nothing comes, `check` or that of the running call raises when there is no more waiting.
+    """
+    call = running_call()
+    check = check or (call.check if call is not None else None)
+    pieces: queue.Queue[T | _Ended] = queue.Queue(MOST_WAITING)
+    left = threading.Event()
+
+    def write(piece: T | _Ended) -> None:
+        while not left.is_set():
+            with suppress(queue.Full):
+                pieces.put(piece, timeout=POLL_SECONDS)
+                return
+
+    def read() -> None:
+        _running.set(call)
+        try:
+            for piece in make():
+                if left.is_set():
+                    return
+                write(piece)
+            write(_Ended(None))
+        except Exception as error:  # of a library; it goes on in the caller's thread
+            write(_Ended(error))
+
+    threading.Thread(target=read, daemon=True).start()
+    try:
+        while True:
+            try:
+                piece = pieces.get(timeout=POLL_SECONDS)
+            except queue.Empty:
+                if check is not None:
+                    check()
+                continue
+            if not isinstance(piece, _Ended):
+                yield piece
+            elif piece.error is None:
+                return
+            else:
+                raise piece.error
+    finally:
+        left.set()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import queue
-import threading
 import time
 import urllib.request
 from contextlib import suppress
@@ -13,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
-from urllib.request import HTTPRedirectHandler, OpenerDirector, ProxyHandler, Request, build_opener
+from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
+from core.errors import CarrelError
+from models.chat.running import left_alone
 from models.chat.types import ModelRefused, ModelTimeout, no_server
 
 
@@ -82,32 +82,27 @@ class ServerClient:
         Raises NoConnection where nothing listens, ModelTimeout where nothing is said in time,
         ModelRefused where the answer is not HTTP.
         """
+        self._check()
         left = self._deadline - time.monotonic()
-        if left <= 0:
-            self.late()
-        answers: queue.SimpleQueue[Page | Exception] = queue.SimpleQueue()
-
-        def ask() -> None:
-            try:
-                answers.put(_read(address, self._key, body, left))
-            except Exception as error:  # goes on in the caller's thread
-                answers.put(error)
-
-        # in a thread of its own: a name that is looked up or a server that drips knows no deadline
-        threading.Thread(target=ask, daemon=True).start()
         try:
-            answer = answers.get(timeout=left)
-        except queue.Empty:
+            # in a thread: a name that is looked up or a server that drips knows no deadline
+            (page,) = left_alone(lambda: [_read(address, self._key, body, left)], self._check)
+        except CarrelError:
+            raise
+        except Exception as error:
+            cause = getattr(error, "reason", error)
+            if isinstance(cause, TimeoutError):
+                self.late()
+            if isinstance(cause, OSError) and not isinstance(cause, ConnectionResetError):
+                raise no_server(self.url, str(cause)) from None
+            rule = f"what answers at {self.url} does not speak HTTP as agreed"
+            value = str(cause) or repr(cause)
+            raise ModelRefused(rule, value=value, hint="check CARREL_LLM_URL") from None
+        return page
+
+    def _check(self) -> None:
+        if time.monotonic() >= self._deadline:
             self.late()
-        if isinstance(answer, Page):
-            return answer
-        cause = getattr(answer, "reason", answer)
-        if isinstance(cause, TimeoutError):
-            self.late()
-        if isinstance(cause, OSError) and not isinstance(cause, ConnectionResetError):
-            raise no_server(self.url, str(cause))
-        rule = f"what answers at {self.url} does not speak HTTP as agreed"
-        raise ModelRefused(rule, value=str(cause) or repr(cause), hint="check CARREL_LLM_URL")
 
     def late(self) -> NoReturn:
         """Raise ModelTimeout."""
@@ -122,17 +117,14 @@ def _read(address: str, key: str, body: dict[str, Any] | None, seconds: float) -
     if body is not None:
         headers["Content-Type"] = "application/json"
     data = None if body is None else json.dumps(body).encode()
+    loopback = is_loopback(urlsplit(address).hostname or "")
+    opener = build_opener(ProxyHandler({}) if loopback else ProxyHandler(), _NoRedirect())
     try:
-        with _opener(address).open(Request(address, data, headers), timeout=seconds) as reply:
+        with opener.open(Request(address, data, headers), timeout=seconds) as reply:
             return Page(reply.status, _json(reply.read(LARGEST)))
     except HTTPError as error:
         with error:
             return Page(error.code, _json(error.read(LARGEST)))
-
-
-def _opener(address: str) -> OpenerDirector:
-    loopback = is_loopback(urlsplit(address).hostname or "")
-    return build_opener(ProxyHandler({}) if loopback else ProxyHandler(), _NoRedirect())
 
 
 def _json(raw: bytes) -> Any:  # noqa: ANN401

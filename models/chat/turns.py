@@ -69,7 +69,8 @@ class SlotPool:
             with self._afloat():
                 yield Lease(None, use_cache=not owner)
             return
-        epoch, warm = self._epoch, self._is_warm(slot, owner)
+        epoch = self._epoch
+        warm = slot.owner == owner and slot.epoch == epoch and not self._floating
         slot.owner = None  # a request that fails may not have reached the slot
         try:
             yield Lease(self._slots.index(slot), use_cache=warm)
@@ -78,9 +79,6 @@ class SlotPool:
             with self._lock:
                 self._clock += 1
                 slot.busy, slot.used = False, self._clock
-
-    def _is_warm(self, slot: _Slot, owner: str) -> bool:
-        return slot.owner == owner and slot.epoch == self._epoch and not self._floating
 
     def _take(self, owner: str) -> _Slot | None:
         with self._lock:

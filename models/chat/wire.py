@@ -11,16 +11,11 @@ from math import exp
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import (
-    AIMessage,
-    BaseMessage,
-    BaseMessageChunk,
-    HumanMessage,
-    SystemMessage,
-)
+from langchain_core.messages import BaseMessage, BaseMessageChunk, convert_to_messages
 
 from core.budget import current_ledger
 from core.language.scan import estimate_tokens
+from core.question import whole_text
 from core.settings import Settings
 from models.chat.running import RunningCall, opened_call
 from models.chat.turns import Breaker, Lease
@@ -33,11 +28,6 @@ from models.chat.types import (
     response_format,
 )
 
-KINDS: dict[str, type[BaseMessage]] = {
-    "system": SystemMessage,
-    "user": HumanMessage,
-    "assistant": AIMessage,
-}
 TELLING = ("llama-server", "vllm")  # the probabilities of tokens; others may refuse to be asked
 MOST_ALTERNATIVES = 8  # chosen, not measured
 TEMPLATE_TOKEN = re.compile(r"<(\|[A-Za-z0-9_]{1,40}\||(?:start|end)_of_turn)>")
@@ -45,7 +35,7 @@ TEMPLATE_TOKEN = re.compile(r"<(\|[A-Za-z0-9_]{1,40}\||(?:start|end)_of_turn)>")
 
 def to_messages(request: ChatRequest) -> list[BaseMessage]:
     """Return the messages for LangChain."""
-    return [KINDS[message.role](plain(message.content)) for message in request.messages]
+    return convert_to_messages([(one.role, plain(one.content)) for one in request.messages])
 
 
 def plain(text: str) -> str:
@@ -245,8 +235,8 @@ class IncomingReply:
 
     def take(self, chunk: BaseMessageChunk) -> bool:
         """Take one chunk; return whether it has a token."""
-        text = _whole(chunk.text)
-        thought = _whole(str(chunk.additional_kwargs.get("reasoning_content") or ""))
+        text = whole_text(chunk.text)
+        thought = whole_text(str(chunk.additional_kwargs.get("reasoning_content") or ""))
         self.usage = dict(getattr(chunk, "usage_metadata", None) or self.usage)
         if chunk.response_metadata.get("finish_reason"):
             self.finish = (
@@ -298,11 +288,6 @@ def _alternatives(told: Any) -> dict[str, float]:  # noqa: ANN401  # what a serv
     except (KeyError, IndexError, TypeError, ValueError):
         return {}
     return found
-
-
-def _whole(text: str) -> str:
-    """Replace halves of surrogate pairs, which JSON can name and no file takes."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _json_within(reasoning: str, schema: dict[str, Any]) -> str:

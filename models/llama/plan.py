@@ -5,103 +5,50 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field
-
 from core.errors import CallerError, ModelError, OperatorError
 from core.settings import Settings
-from core.types import FrozenModel
 from models.llama.command import HOST, find_server, port_of, server_command
 from models.llama.gguf_file import GgufInfo, read_gguf
 from models.llama.memory import MIB, OUTPUT_LAYER, check_memory, choose_layers
-from models.llama.server_state import KEY, Backend, home_of
-from models.table import ChatCard, find_chat_card
-
-PROFILES = Path(__file__).with_name("profiles.yaml")
+from models.llama.server_state import KEY, ServedModel, home_of
+from models.table import SLOT_CONTEXT, ChatCard, chat_table
 
 
-class ModelProfile(BaseModel):
-    """Say how one model is run; `context` is in tokens of one slot."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str = Field(pattern=r"^[A-Za-z0-9._-]+$")
-    context: int = Field(ge=512)
-    slots: int = Field(ge=1)
-    notes: str
-
-    @property
-    def card(self) -> ChatCard:
-        """Return what is known of the model's file."""
-        card = find_chat_card(self.name)
-        if card is None:
-            raise KeyError(self.name)
-        return card
-
-
-class OtherModel(BaseModel):
-    """Say how a model without a profile is run."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    context: int = Field(ge=512)
-
-
-class ProfileFile(BaseModel):
-    """Hold profiles.yaml."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    profiles: tuple[ModelProfile, ...]
-    other: OtherModel
-
-
-@cache
-def read_profiles() -> ProfileFile:
-    """Return all profiles in the order of the file."""
-    return ProfileFile.model_validate(yaml.safe_load(PROFILES.read_text(encoding="utf-8")))
-
-
-def find_model(asked: str, folder: Path) -> tuple[Path, ModelProfile | None]:
-    """Return the file of a profile or of a path; of "", the first profile that has its file.
+def find_model(asked: str, folder: Path) -> tuple[Path, ChatCard | None]:
+    """Return the file of a model of the table or of a path; of "", the best that was fetched.
 
     Raises CallerError for an unknown name and ModelError for a file that is not there.
     """
-    profiles = read_profiles().profiles
+    cards = sorted(chat_table(), key=lambda card: card.rank)
     if not asked:
-        for profile in profiles:
-            if profile.card.path(folder).is_file():
-                return profile.card.path(folder), profile
+        for card in cards:
+            if (file := card.path(folder)).is_file():
+                return file, card
         raise ModelError(
             "no chat model has been fetched yet",
             value=str(folder),
-            hint=f"run `carrel models pull {profiles[0].name}`, or name a GGUF file",
+            hint=f"run `carrel models pull {cards[0].name}`, or name a GGUF file",
         )
-    for profile in profiles:
-        if asked.casefold() == profile.name.casefold():
-            return _fetched(profile.card.path(folder), profile), profile
+    for card in cards:
+        if asked.casefold() == card.name.casefold():
+            if not (file := card.path(folder)).is_file():
+                raise ModelError(
+                    f"the file of {card.name} is not there",
+                    value=str(file),
+                    hint=f"run `carrel models pull {card.name}`",
+                )
+            return file, card
     if not (asked.endswith(".gguf") or "/" in asked or Path(asked).exists()):
         raise CallerError(
             "the model to serve must be a GGUF file or one of "
-            + ", ".join(profile.name for profile in profiles),
+            + ", ".join(card.name for card in cards),
             value=asked,
             hint="`carrel models list` shows them",
         )
     return Path(asked).expanduser().absolute(), None
-
-
-def _fetched(file: Path, profile: ModelProfile) -> Path:
-    if not file.is_file():
-        raise ModelError(
-            f"the file of {profile.name} is not there",
-            value=str(file),
-            hint=f"run `carrel models pull {profile.name}`",
-        )
-    return file
 
 
 # Chosen, not measured.
@@ -114,19 +61,12 @@ PLAN = "plan.json"
 SLOTS = "slots"  # what the server keeps of prompts that never change
 
 
-class ServePlan(FrozenModel):
+class ServePlan(ServedModel):
     """Say what the supervisor starts and how it watches it; times are in seconds."""
 
     home: Path
-    model: str
-    file: str
-    url: str
     port: int
-    backend: Backend
     command: list[str]
-    context: int
-    slots: int
-    gpu_layers: int
     load_seconds: float
     health_seconds: float
     health_misses: int
@@ -139,17 +79,17 @@ class ServePlan(FrozenModel):
 def make_plan(settings: Settings, asked: str = "", port: int | None = None) -> ServePlan:
     """Choose model, port, context, slots and GPU layers, and check that they can work.
 
-    `asked` is the name of a profile, a path, or "" for the first profile that was fetched.
+    `asked` is the name of a model, a path, or "" for the best model that was fetched.
     """
     url = settings.llm.url
     port = port or port_of(url)
     url = f"http://{HOST}:{port}{urlsplit(url).path.rstrip('/') or '/v1'}"
     check_port(port)
-    file, profile = find_model(asked, settings.llama.model_folder)
+    file, card = find_model(asked, settings.llama.model_folder)
     info = read_gguf(file)
     server = find_server(settings.llama.server)
-    context, slots = context_and_slots(settings, info, profile)
-    slots = slots if server.backend == "llama-server" else 1  # Python's serves one at a time
+    context = slot_context(settings, info, card)
+    slots = settings.llama.slots if server.backend == "llama-server" else 1  # Python's serves one
     margin = settings.llama.memory_margin * MIB
     layers = choose_layers(
         server, info, context, slots, asked=settings.llama.gpu_layers, margin=margin
@@ -157,7 +97,7 @@ def make_plan(settings: Settings, asked: str = "", port: int | None = None) -> S
     share = 1 - layers / (info.layers + OUTPUT_LAYER)
     check_memory(info, context, slots, share=share, margin=margin)
     home = home_of(settings)
-    name = profile.name if profile else file.stem
+    name = card.name if card else file.stem
     command = server_command(
         server,
         model=file,
@@ -192,25 +132,19 @@ def make_plan(settings: Settings, asked: str = "", port: int | None = None) -> S
     )
 
 
-def context_and_slots(
-    settings: Settings, info: GgufInfo, profile: ModelProfile | None
-) -> tuple[int, int]:
-    """Return the tokens of one slot and the number of slots: as set, else as the profile says.
+def slot_context(settings: Settings, info: GgufInfo, card: ChatCard | None) -> int:
+    """Return the tokens of one slot: as set, else as the table says.
 
     Raises CallerError for more tokens than the model was made for.
     """
-    context = settings.llm.context or min(
-        profile.context if profile else read_profiles().other.context, info.context
-    )
+    context = settings.llm.context or min(card.slot_context if card else SLOT_CONTEXT, info.context)
     if context > info.context:
         raise CallerError(
             f"{info.name} was made for {info.context} tokens of context at most",
             value=context,
             hint="give a smaller --context",
         )
-    if profile and "slots" not in settings.llama.model_fields_set:
-        return context, profile.slots
-    return context, settings.llama.slots
+    return context
 
 
 def check_port(port: int) -> None:

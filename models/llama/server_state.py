@@ -127,14 +127,9 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 Phase = Literal["starting", "healthy", "restarting", "failed"]
 
 
-class ServerState(FrozenModel):
-    """Describe the supervised server.
+class ServedModel(FrozenModel):
+    """Describe what a server runs and where; `context` is in tokens of one slot."""
 
-    Births tell a process from a later one with the same pid. `started_at` is in
-    UTC; `error` says why it has failed.
-    """
-
-    state: Phase
     url: str
     model: str
     file: str
@@ -142,6 +137,16 @@ class ServerState(FrozenModel):
     context: int
     slots: int
     gpu_layers: int
+
+
+class ServerState(ServedModel):
+    """Describe the supervised server.
+
+    Births tell a process from a later one with the same pid. `started_at` is in
+    UTC; `error` says why it has failed.
+    """
+
+    state: Phase
     log: str
     started_at: str
     supervisor_pid: int

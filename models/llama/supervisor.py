@@ -34,6 +34,7 @@ from models.llama.server_state import (
     LOG,
     STATE,
     Phase,
+    ServedModel,
     ServerState,
     birth,
     cpu_seconds,
@@ -151,14 +152,8 @@ class Supervisor:
         self.was_healthy = False
         self.restarted: deque[float] = deque()
         self.state = ServerState(
+            **plan.model_dump(include=set(ServedModel.model_fields)),
             state="starting",
-            url=plan.url,
-            model=plan.model,
-            file=plan.file,
-            backend=plan.backend,
-            context=plan.context,
-            slots=plan.slots,
-            gpu_layers=plan.gpu_layers,
             log=str(plan.home / LOG),
             started_at=datetime.now(UTC).isoformat(timespec="seconds"),
             supervisor_pid=os.getpid(),

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Event
 
 import pytest
+from caching import once
 from fakes import Clock
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,7 +132,7 @@ def test_nothing_is_remembered_for_no_time() -> None:
     cache, _ = clocked(0)
     made: list[int] = []
     for _ in range(2):
-        assert cache.once("k", lambda: made.append(1) or b"v") == b"v"  # type: ignore[func-returns-value]
+        assert once(cache, "k", lambda: made.append(1) or b"v") == b"v"  # type: ignore[func-returns-value]
         assert cache.many(["k"], lambda keys: {key: b"w" for key in keys}) == {"k": b"w"}
     cache.put("k", b"v")
     assert cache.get("k") is None
@@ -142,7 +143,7 @@ def test_nothing_is_remembered_for_no_time() -> None:
 def test_the_least_recently_used_go_first() -> None:
     cache, _ = clocked(15, entries=2)
     for key in ("a", "b", "a", "c"):
-        cache.once(key, key.encode)
+        once(cache, key, key.encode)
     assert [cache.get(key) for key in "abc"] == [b"a", None, b"c"]
 
 
@@ -175,7 +176,7 @@ def test_two_threads_never_make_the_same_at_once(kind: str) -> None:
 
     def ask(make: Callable[[], bytes]) -> bytes | None:
         if kind == "once":
-            return cache.once("k", make, time.monotonic() + 30)
+            return once(cache, "k", make, time.monotonic() + 30)
         return cache.many(["k"], lambda keys: {"k": make()})["k"]
 
     def slow() -> bytes:
@@ -206,13 +207,13 @@ def test_who_waits_in_vain_makes_it(kind: str) -> None:
         return None if kind == "keeps nothing" else b"first"
 
     with ThreadPoolExecutor(2) as pool:
-        running = pool.submit(cache.once, "k", first)
+        running = pool.submit(once, cache, "k", first)
         assert started.wait(60)
         if kind == "is late":
-            assert cache.once("k", lambda: b"second", time.monotonic() - 1) == b"second"
+            assert once(cache, "k", lambda: b"second", time.monotonic() - 1) == b"second"
             go.set()
         else:
-            other = pool.submit(cache.once, "k", lambda: b"second", time.monotonic() + 30)
+            other = pool.submit(once, cache, "k", lambda: b"second", time.monotonic() + 30)
             go.set()
             assert other.result(60) == b"second"
         if kind == "fails":

@@ -8,10 +8,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from caching import once
 from redis_servers import MISSING, REDIS, RunningRedis
 
 from core.cache import Cache, Caches, open_caches
-from core.cache_stores import MOST_BYTES, PREFIX, Held, RedisStore, Secret, open_redis, secret_of
+from core.cache_stores import (
+    MOST_BYTES,
+    PREFIX,
+    Held,
+    MemoryStore,
+    RedisStore,
+    Secret,
+    open_redis,
+    secret_of,
+)
 from core.errors import CallerError, OperatorError
 from core.settings import Settings, load_settings
 
@@ -134,14 +144,15 @@ def test_work_goes_on_without_redis_and_finds_it_again(
     far, now = caches.redis, [1000.0]
     assert far is not None
     far._clock = lambda: now[0]
-    cache = Cache("results", far, secret_of(tmp_path), 60, lambda: now[0])
-    assert cache.once("a", lambda: b"1") == b"1"
+    nothing = MemoryStore(entries=0)
+    cache = Cache("results", nothing, secret_of(tmp_path), 60, lambda: now[0], far)
+    assert once(cache, "a", lambda: b"1") == b"1"
     assert cache.get("a") == b"1"
     redis.stop()
-    assert cache.once("a", lambda: b"2") == b"2"
+    assert once(cache, "a", lambda: b"2") == b"2"
     assert (far.up, far.failures) == (False, 1)
     for _ in range(20):  # left alone: nobody waits for it
-        assert cache.once("a", lambda: b"3") == b"3"
+        assert once(cache, "a", lambda: b"3") == b"3"
     assert far.failures == 1
     assert [record.getMessage() for record in caplog.records] == [
         "Redis does not work (ConnectionError); left alone for 10 s, work goes on without it"
@@ -150,8 +161,8 @@ def test_work_goes_on_without_redis_and_finds_it_again(
     assert cache.get("a") is None  # still left alone
     now[0] += 11
     assert far.up
-    assert cache.once("a", lambda: b"4") == b"4"
-    assert cache.once("a", lambda: b"5") == b"4"
+    assert once(cache, "a", lambda: b"4") == b"4"
+    assert once(cache, "a", lambda: b"5") == b"4"
     caches.close()
 
 
@@ -159,7 +170,7 @@ def test_a_redis_that_never_was_costs_one_try(tmp_path: Path) -> None:
     caches = open_caches(settings_for(f"unix://{tmp_path / 'none'}"), tmp_path)
     for number in range(3):
         key = caches.answers.key(n=number)
-        assert caches.answers.once(key, lambda: b"v") == b"v"
+        assert once(caches.answers, key, lambda: b"v") == b"v"
         assert caches.answers.get(key) == b"v"  # this process's memory is there
     assert caches.redis is not None
     assert caches.redis.failures == 1

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from core import old_names
+from core import settings as settings_module
 from core.errors import CallerError
+from core.old_names import FIXED
 from core.settings import (
     FIELDS,
     LIVE,
@@ -165,13 +166,13 @@ def test_the_value_of_a_misspelt_setting_is_not_printed(monkeypatch: pytest.Monk
 
 @pytest.fixture
 def _nothing_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(old_names, "_noted", set())
+    monkeypatch.setattr(settings_module, "_noted", set())
 
 
 def test_every_old_name_leads_to_a_setting_and_no_two_to_one() -> None:
-    assert set(old_names.FLAT.values()) <= set(FIELDS)
-    assert len(set(old_names.FLAT.values())) == len(old_names.FLAT)
-    assert not old_names.FIXED & old_names.FLAT.keys()
+    assert set(settings_module.FLAT.values()) <= set(FIELDS)
+    assert len(set(settings_module.FLAT.values())) == len(settings_module.FLAT)
+    assert not FIXED & settings_module.FLAT.keys()
 
 
 @pytest.mark.usefixtures("_nothing_noted")

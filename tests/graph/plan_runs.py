@@ -9,8 +9,7 @@ from typing import Any
 from fakes import FakeEmbedder, document, write
 
 from core.auth import AuthContext
-from core.old_names import FLAT
-from core.settings import Settings
+from core.settings import FLAT, Settings
 from core.types import Evidence, Finding, Plan, SubQuestion
 from graph.build import build_graph
 from graph.context import Context

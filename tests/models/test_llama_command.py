@@ -22,7 +22,7 @@ from models.llama.command import (
 )
 from models.llama.gguf_file import GgufInfo
 from models.llama.memory import buffer_bytes, cache_bytes, choose_layers
-from models.llama.plan import find_model, read_profiles
+from models.llama.plan import find_model
 from models.llama.server_state import ServerState, birth, ensure_key, key_for, write_state
 from models.table import chat_table
 
@@ -188,25 +188,17 @@ def test_layers_never_need_more_than_is_free(free: int) -> None:
     assert chosen == 0 or needed <= free << 20
 
 
-def test_every_profile_is_in_the_table() -> None:
-    cards = {card.name: card for card in chat_table()}
-    assert [profile.card for profile in read_profiles().profiles]
-    assert {profile.name for profile in read_profiles().profiles} == set(cards)
-    for profile in read_profiles().profiles:
-        assert profile.context <= cards[profile.name].context
-
-
 def test_a_model_is_found_by_name_path_or_what_was_fetched(tmp_path: Path) -> None:
-    first = read_profiles().profiles[0].name
+    first = "Qwen3-4B-Instruct-2507"
     with pytest.raises(ModelError, match=f"carrel models pull {first}"):
         find_model("", tmp_path)
     with pytest.raises(ModelError, match="carrel models pull Qwen3-8B"):
         find_model("qwen3-8b", tmp_path)
     with pytest.raises(CallerError, match="Qwen3-0.6B"):
         find_model("Qwen9", tmp_path)
-    small = next(profile for profile in read_profiles().profiles if profile.name == "Qwen3-0.6B")
-    small.card.path(tmp_path).write_bytes(b"")
-    assert find_model("", tmp_path) == (small.card.path(tmp_path), small)
+    small = next(card for card in chat_table() if card.name == "Qwen3-0.6B")
+    small.path(tmp_path).write_bytes(b"")
+    assert find_model("", tmp_path) == (small.path(tmp_path), small)
     assert find_model("QWEN3-0.6b", tmp_path)[1] == small
     other = tmp_path / "mine.gguf"
     assert find_model(str(other), tmp_path) == (other, None)

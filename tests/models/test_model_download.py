@@ -50,7 +50,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[StubHub]:
 
 def card(**values: object) -> ChatCard:
     row = {"name": "Tiny", "repository": REPOSITORY, "file": FILE, "quantisation": "F32"}
-    row |= {"licence": "MIT", "context": 512, "thinking": "none", "sha256": DIGEST}
+    row |= {"licence": "MIT", "context": 512, "thinking": "none", "rank": 1, "sha256": DIGEST}
     return ChatCard.model_validate(row | {"bytes": len(DATA)} | values)
 
 

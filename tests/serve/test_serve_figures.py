@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from caching import once
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
@@ -135,5 +136,5 @@ def test_a_rate_is_that_of_hits(tmp_path: Any) -> None:
     shown = CacheFigures(caches)
     assert shown.figures()["results"] == {"hits": 0, "misses": 0, "rate": None, "entries": 0}
     for _ in range(4):
-        caches.results.once("k", lambda: b"v")
+        once(caches.results, "k", lambda: b"v")
     assert shown.figures()["results"] == {"hits": 3, "misses": 1, "rate": 0.75, "entries": 1}

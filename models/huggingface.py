@@ -1,7 +1,8 @@
-"""Load weights with torch, and turn a BERT-like encoder or cross-encoder into one ONNX file, once.
+"""What torch and the libraries of Hugging Face run: models of folders, endpoints, and exports.
 
-The file holds the whole path from token ids to the result, so that answering needs neither torch
-nor transformers: for an embedder the encoder, pooling over the attention mask and L2 normalisation
+`export_embedder` and `export_classifier` turn a BERT-like model into one ONNX file, once. The file
+holds the whole path from token ids to the result, so that answering needs neither torch nor
+transformers: for an embedder the encoder, pooling over the attention mask and L2 normalisation
 (output "embedding") with the state of every token beside it (output "tokens"); for a cross-encoder
 the logits. Attention, GELU and normalisation layers are fused by onnxruntime's own optimizer, which
 halves the time.
@@ -11,18 +12,24 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import numpy as np
 
 from core.distribution import require_extra
 from core.errors import ModelError
-from models.folder import ModelFolder
-from models.onnx_runtime import ExportError
+from core.question import whole_text
+from models.folder import EmbedderSpec, ModelFolder
+from models.onnx_runtime import ExportError, RunOptions, run_error
+from models.vectors import Vectors, unit_rows
 
 if TYPE_CHECKING:
     import torch
+    from langchain_core.embeddings import Embeddings
     from transformers import PreTrainedConfig, PreTrainedModel
 
 MISSING = re.compile(r"^(\S+) *\| *MISSING\b", re.MULTILINE)
@@ -125,11 +132,22 @@ def export_embedder(folder: ModelFolder, target: Path) -> None:
     check_exportable(folder, ENCODER_PARTS)
     if folder.pooling not in ("mean", "cls"):
         raise ExportError("models that pool otherwise than by mean or cls are run by torch")
+    import torch
     from transformers import AutoModel
 
     encoder = _loaded(AutoModel, folder, POOLER)
+
+    def pooled(ids: torch.Tensor, attention: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        hidden = encoder(input_ids=ids, attention_mask=attention).last_hidden_state
+        if folder.pooling == "cls":
+            pooled = hidden[:, 0]
+        else:
+            mask = attention.unsqueeze(-1).to(hidden.dtype)
+            pooled = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
+        return torch.nn.functional.normalize(pooled, dim=1), hidden
+
     outputs = {"embedding": {0: "batch"}, "tokens": {0: "batch", 1: "tokens"}}
-    _export(_pooled(encoder, folder.pooling), ["input_ids", "attention_mask"], outputs, target)
+    _export(_traceable(encoder, pooled), ["input_ids", "attention_mask"], outputs, target)
     _fuse(target, encoder.config)
 
 
@@ -139,49 +157,28 @@ def export_classifier(folder: ModelFolder, inputs: list[str], target: Path) -> N
     from transformers import AutoModelForSequenceClassification
 
     classifier = _loaded(AutoModelForSequenceClassification, folder, "")
-    _export(_logits(classifier, inputs), inputs, {"logits": {0: "batch"}}, target)
+
+    def logits(*features: torch.Tensor) -> torch.Tensor:
+        found: torch.Tensor = classifier(**dict(zip(inputs, features, strict=True))).logits
+        return found
+
+    _export(_traceable(classifier, logits), inputs, {"logits": {0: "batch"}}, target)
     _fuse(target, classifier.config)
 
 
-def _pooled(encoder: torch.nn.Module, pooling: str) -> torch.nn.Module:
+def _traceable(model: torch.nn.Module, compute: Callable[..., Any]) -> torch.nn.Module:
+    """Return a module that computes something with the weights of a model."""
     import torch
 
-    class Pooled(torch.nn.Module):
+    class Traceable(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.encoder = encoder
+            self.model = model
 
-        def forward(
-            self, input_ids: torch.Tensor, attention_mask: torch.Tensor
-        ) -> tuple[torch.Tensor, torch.Tensor]:
-            hidden = self.encoder(
-                input_ids=input_ids, attention_mask=attention_mask
-            ).last_hidden_state
-            if pooling == "cls":
-                pooled = hidden[:, 0]
-            else:
-                mask = attention_mask.unsqueeze(-1).to(hidden.dtype)
-                pooled = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1e-9)
-            return torch.nn.functional.normalize(pooled, dim=1), hidden
+        def forward(self, *features: torch.Tensor) -> Any:  # noqa: ANN401 - as computed
+            return compute(*features)
 
-    return Pooled()
-
-
-def _logits(classifier: torch.nn.Module, inputs: list[str]) -> torch.nn.Module:
-    import torch
-
-    class Logits(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.classifier = classifier
-
-        def forward(self, *features: torch.Tensor) -> torch.Tensor:
-            logits: torch.Tensor = self.classifier(
-                **dict(zip(inputs, features, strict=True))
-            ).logits
-            return logits
-
-    return Logits()
+    return Traceable()
 
 
 def _loaded(kind: type[Any], folder: ModelFolder, unused: str) -> PreTrainedModel:
@@ -243,3 +240,123 @@ def _fuse(path: Path, config: PreTrainedConfig) -> None:
     finally:
         logging.disable(silenced)
     fused.save_model_to_file(str(path))
+
+
+NEEDS = "an embedder that is not embedded"
+URLS = ("http://", "https://")
+OF_THE_HUB = (".huggingface.cloud", ".huggingface.co")  # where its token is sent, and nowhere else
+INFO_SECONDS, ANSWER_SECONDS = 5.0, 60.0  # that a server may take; chosen, not measured
+
+
+class HuggingFaceEmbedder:
+    """Give the vectors of a LangChain `Embeddings`, scaled to length 1 and checked."""
+
+    backend = "torch"
+
+    def __init__(
+        self, embeddings: Embeddings, spec: EmbedderSpec, failing: str, batch_size: int | None
+    ) -> None:
+        """Take what embeds; `failing` says what to do when it fails, `batch_size` cuts calls."""
+        self._embeddings = embeddings
+        self._failing = failing
+        self._batch_size = batch_size
+        self.model_id = spec.model_id
+        self.languages = spec.languages
+        self.similarity = spec.similarity
+        self.dimension = len(self._run(embeddings.embed_query, "probe"))
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """Embed passages; each is cut at the length the model was made for."""
+        if not texts:
+            return np.empty((0, self.dimension), dtype=np.float32)
+        readable = [whole_text(text) for text in texts]
+        size = self._batch_size or len(texts)
+        rows = [
+            row
+            for start in range(0, len(texts), size)
+            for row in self._run(self._embeddings.embed_documents, readable[start : start + size])
+        ]
+        if len(rows) != len(texts):
+            rule = "an embedder must give one row per text"
+            raise ModelError(rule, value=f"{len(rows)} for {len(texts)}", hint=self._failing)
+        return unit_rows(np.array(rows, dtype=np.float32), self.model_id)
+
+    def embed_query(self, text: str) -> Vectors:
+        """Embed one question."""
+        row = np.array(
+            [self._run(self._embeddings.embed_query, whole_text(text))], dtype=np.float32
+        )
+        vector: Vectors = unit_rows(row, self.model_id)[0]
+        return vector
+
+    def _run(self, embed: Callable[[Any], list[Any]], given: str | list[str]) -> list[Any]:
+        try:
+            return embed(given)
+        except Exception as error:  # torch and HTTP clients raise errors of many families
+            raise run_error(self.model_id, error, self._failing) from error
+
+
+def open_folder(
+    folder: ModelFolder, spec: EmbedderSpec, options: RunOptions
+) -> HuggingFaceEmbedder:
+    """Load a sentence-transformers folder in torch; code from a repository is never run."""
+    require_extra("huggingface", NEEDS, value=folder.name, error=ModelError)
+    import torch
+    from langchain_huggingface import HuggingFaceEmbeddings
+
+    check_device(options.device)
+    torch.set_num_threads(options.threads)
+    usual = {"batch_size": options.batch_size, "normalize_embeddings": True}
+    with torch_loading(folder, POOLER):
+        embeddings = HuggingFaceEmbeddings(
+            model_name=str(folder.path),
+            model_kwargs={
+                "device": options.device,
+                "local_files_only": True,
+                "trust_remote_code": False,
+            },
+            encode_kwargs={**usual, "prompt": spec.passage_prompt},
+            query_encode_kwargs={**usual, "prompt": spec.query_prompt},
+        )
+        embeddings._client.max_seq_length = options.max_tokens
+    failing = "check the model's files, or embed fewer texts per batch"
+    return HuggingFaceEmbedder(embeddings, spec, failing, None)
+
+
+def endpoint_model(url: str) -> tuple[str, str]:
+    """Return the name and the revision of the model that an endpoint runs, as far as it says so.
+
+    text-embeddings-inference answers at /info; of another server the address stands for both.
+    """
+    import httpx
+
+    place = urlsplit(url)
+    try:
+        found = httpx.get(f"{place.scheme}://{place.netloc}/info", timeout=INFO_SECONDS).json()
+        return str(found["model_id"]), str(found.get("model_sha") or "")
+    except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError):
+        return place.netloc, url
+
+
+def open_endpoint(url: str, spec: EmbedderSpec, options: RunOptions) -> HuggingFaceEmbedder:
+    """Return what asks an endpoint of text-embeddings-inference; texts are sent to that server."""
+    require_extra("huggingface", NEEDS, value=url, error=ModelError)
+    from huggingface_hub import InferenceClient
+    from langchain_huggingface import HuggingFaceEndpointEmbeddings
+
+    class Endpoint(HuggingFaceEndpointEmbeddings):
+        """Put the model's prompts before texts, which the server does not."""
+
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return super().embed_documents([spec.passage_prompt + text for text in texts])
+
+        def embed_query(self, text: str) -> list[float]:
+            return super().embed_documents([spec.query_prompt + text])[0]
+
+    of_hub = (urlsplit(url).hostname or "").endswith(OF_THE_HUB)
+    endpoint = Endpoint()
+    # The class takes names of the hub alone; its client takes the address of any server.
+    own = {} if of_hub else {"authorization": ""}  # else the hub's token goes to any server
+    endpoint.client = InferenceClient(model=url, headers=own, timeout=ANSWER_SECONDS)
+    failing = "see whether the endpoint runs and gives one vector per text"
+    return HuggingFaceEmbedder(endpoint, spec, failing, options.batch_size)
