@@ -6,22 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import FILES, HEIGHT, Carrel, Done, built_library, in_process, write_files
+from commands import FILES, HEIGHT, Carrel, Done, write_files
 
 from core.settings import Settings
 from stores.store import Store
 
 NOT_THERE = "Who won the sailing regatta in Lisbon in 1974?"
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="session")

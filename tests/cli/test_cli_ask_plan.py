@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import Carrel, built_library, copied, in_process
+from commands import Carrel, built_library, copied
 
 ASKED = "What is the maximum height of the candle flame, and where does a walrus sleep?"
 PLAN: dict[str, Any] = {
@@ -16,11 +16,6 @@ PLAN: dict[str, Any] = {
         {"id": "q2", "text": "What does the {animal} hear?", "deps": ["q1"]},
     ]
 }
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
 
 
 @pytest.fixture(scope="module")

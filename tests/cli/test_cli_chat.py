@@ -6,19 +6,9 @@ import io
 from pathlib import Path
 
 import pytest
-from commands import HEIGHT, Carrel, Done, built_library, in_process
+from commands import HEIGHT, Carrel, Done
 
 FOLLOW_UP = "And what about its safety?"
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.getbasetemp())
 
 
 def say(

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from commands import Carrel, built_library, in_process, query
+from commands import Carrel, query
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -23,16 +23,6 @@ HOP = {
         {"id": "q2", "text": "Who leads {team}?", "deps": ["q1"]},
     ]
 }
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.getbasetemp())
 
 
 def written(folder: Path, value: object) -> Path:

@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from commands import Carrel, Done, in_process, write_files
+from commands import Carrel, Done, write_files
 
 from stores.sqlite import sums
 
@@ -23,11 +23,6 @@ FILES = {
     "lunch/lunch.txt": "Lunch\n\nThe canteen opens at 11:30.\n",
     "board/board.txt": "Board\n\nThe board of the museum meets in March.\n",
 }
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -13,20 +13,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from commands import HEIGHT, ROOT, Carrel, built_library, copied, in_process, process
+from commands import HEIGHT, ROOT, Carrel, process
 
 COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
 BODY = {"question": HEIGHT}
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture
-def data(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
-    return copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
 
 
 @contextmanager

@@ -25,7 +25,6 @@ from commands import (
     Done,
     built_library,
     copied,
-    in_process,
     process,
 )
 from scanning import encoded, holding
@@ -97,11 +96,6 @@ class Server:
             stderr=subprocess.PIPE,
             text=True,
         )
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
 
 
 @pytest.fixture
