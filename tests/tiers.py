@@ -14,9 +14,12 @@ MOST_EXAMPLES = 15  # of a property, in the quick tier
 SLOW = Path(__file__).with_name("slow.txt")
 
 
-def examples(count: int) -> int:
-    """Return how many examples of a property to try, of `count` in the whole run."""
-    return min(count, MOST_EXAMPLES) if QUICK else count
+def examples(count: int, quick: int = MOST_EXAMPLES) -> int:
+    """Return how many examples of a property to try, of `count` in the whole run.
+
+    `quick` is less where one example takes a large part of a second.
+    """
+    return min(count, quick) if QUICK else count
 
 
 def slow_tests() -> frozenset[str]:

@@ -20,7 +20,8 @@ def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.getbasetemp())
+    built = built_library(tmp_path_factory.getbasetemp())
+    return copied(built, tmp_path_factory.mktemp("cli") / "library")
 
 
 @pytest.fixture

@@ -6,12 +6,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from commands import HEIGHT, ROOT, Carrel
+from commands import COMMAND, HEIGHT, ROOT, Carrel, process
 from llama_servers import RunningServer, free_port
 from stub_llm import Connection, stub_llm
 
@@ -149,8 +148,7 @@ def test_ctrl_c_frees_the_server_and_keeps_the_run(data: Path) -> None:
 
     with stub_llm(behave) as stub:
         asking = subprocess.Popen(
-            [sys.executable, "-c", "from cli.app import main; main()"]
-            + ["ask", HEIGHT, "--data", str(data), "--set", "llm.repeats=1000"],
+            [*COMMAND, "ask", HEIGHT, "--data", str(data), "--set", "llm.repeats=1000"],
             cwd=ROOT,
             env={**os.environ, "CARREL_REASONER": "llm", "CARREL_LLM_URL": stub.url},
             stdout=subprocess.PIPE,
@@ -165,12 +163,5 @@ def test_ctrl_c_frees_the_server_and_keeps_the_run(data: Path) -> None:
     assert asking.returncode == 130, err.decode()
     assert "interrupted" in err.decode()
     assert "Traceback" not in err.decode()
-    kept = subprocess.run(
-        [sys.executable, "-c", "from cli.app import main; main()", "trace", "last", "--json"]
-        + ["--data", str(data)],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
-    assert json.loads(kept.stdout)["result"]["stop_reason"] == "cancelled"
+    kept = process("trace", "last", "--json", data=data)
+    assert kept.json["result"]["stop_reason"] == "cancelled"

@@ -92,11 +92,8 @@ def test_tools_of_a_file_are_those_of_the_collection(
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("", "line 1: the plan is empty"),
         ('{"questions":\n[{"id": "q1"]}', "line 2: this is no JSON"),
         ('{"questions": [], "tenant": "zoo"}', "a plan has no key 'tenant'"),
-        ({"questions": [{"id": "a", "text": "x", "deps": ["a"]}]}, "does not depend on itself"),
-        ("[" * 100_000, "nested at most 16 deep"),
         ("[" * 10_000_000, "at most 256 KiB"),
     ],
 )

@@ -10,9 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from commands import DOCUMENTS, HEIGHT, ROOT, copied, process, query
+from commands import COMMAND, DOCUMENTS, HEIGHT, ROOT, copied, process, query
 
-COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
 INTERRUPT_AT_A_STEP = """
 import os, signal, sys
 import app.session

@@ -144,14 +144,6 @@ def test_a_field_of_a_hidden_document_is_not_named(carrel: Carrel, tmp_path: Pat
     assert carrel(*asked, "--user", "ann", data=tmp_path / "d").code == 0
 
 
-@pytest.mark.parametrize("acl", ["group:x", "user:", "user:a b", "a b"])
-def test_an_access_list_that_is_none_is_one_line(carrel: Carrel, tmp_path: Path, acl: str) -> None:
-    files = write_files(tmp_path, {"a/a.md": "# A\n"})
-    done = carrel("ingest", files / "a", "--acl", acl, data=tmp_path / "d")
-    assert done.code == 2
-    assert "is 1 to 64 letters" in done.err
-
-
 def test_a_plan_may_filter_its_searches(carrel: Carrel, data: Path, tmp_path: Path) -> None:
     call = {"tool": "search", "arguments": {"query": "refund timeout", "where": ["author=Smith"]}}
     plan = {"questions": [{"id": "q1", "text": "What is the refund timeout?", "calls": [call]}]}

@@ -6,16 +6,14 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-from commands import HEIGHT, ROOT, Carrel, process
+from commands import COMMAND, HEIGHT, ROOT, Carrel, process
 
-COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
 BODY = {"question": HEIGHT}
 
 

@@ -8,30 +8,26 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-import httpx
 import pytest
 from commands import (
+    COMMAND,
     DOCUMENTS,
     HEIGHT,
     ROOT,
     Carrel,
     Done,
-    built_library,
     copied,
     process,
 )
-from scanning import encoded, holding
 
 from stores.lock import OwnerLock
 
-COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
 SECONDS = 60
 VARIABLES = {"CARREL_REASONER": "rules"}
 MANY = 1500
@@ -104,15 +100,14 @@ def run(carrel: Carrel, server: Server) -> Carrel:
     return partial(carrel, data=server.data)
 
 
-@pytest.fixture(scope="session")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def alone(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that no server owns."""
-    return copied(built_library(tmp_path_factory.getbasetemp()), tmp_path_factory.mktemp("a") / "d")
+    return copied(library, tmp_path_factory.mktemp("a") / "d")
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    library = built_library(tmp_path_factory.getbasetemp())
+def server(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     running = Server(copied(library, tmp_path_factory.mktemp("owned") / "data"))
     try:
         yield running
@@ -288,29 +283,6 @@ def test_forget_and_backup_go_through_it(server: Server, run: Carrel, tmp_path: 
     assert packed["bytes"] == (tmp_path / "all.backup").stat().st_size
     secret = str(server.owner["secret"]).encode()
     assert secret not in (tmp_path / "all.backup").read_bytes()
-
-
-def test_an_upload_that_was_forgotten_is_in_no_file(server: Server, run: Carrel) -> None:
-    name, needles = "Zyxplover.md", encoded("Zyxplover") | encoded("plovers wade")
-    with httpx.Client(base_url=server.url, timeout=SECONDS) as client:
-        params = {"name": name, "collection": "birds"}
-        job = client.post("/api/v1/documents", params=params, content=b"# Birds\n\nplovers wade")
-        where = f"/api/v1/jobs/{job.json()['id']}"
-        wait_for(lambda: client.get(where).json()["state"] in ("done", "failed"))
-        assert client.get(where).json()["state"] == "done"
-    assert holding(server.data, needles)
-    assert run("forget", name, "-c", "birds", "-y", "--json").json["erased"]["documents"] == 1
-    assert holding(server.data, needles) == []
-    asked = run("audit", "list", "--document", name, "--json").json["events"]
-    assert [row["kind"] for row in asked] == ["deletion", "upload"]
-    assert run("audit", "verify").code == 0
-
-
-def wait_for(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_two_clients_at_once(server: Server) -> None:

@@ -126,7 +126,9 @@ SAID = [
 ]
 
 
-@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples(12, quick=4), deadline=None, suppress_health_check=list(HealthCheck)
+)
 @given(st.lists(st.tuples(st.sampled_from(SAID), st.booleans()), min_size=1, max_size=5))
 def test_a_turn_is_as_good_as_a_run_with_the_same_history(
     session: Session, said: list[tuple[str, bool]]

@@ -20,7 +20,6 @@ from reasoning.planning.slots import Facts, problems
 from stores.store import Store
 from tools.toolbox import Toolbox
 
-ELECTED = "Whom did the general assembly of the {} elect its first president?"
 SOCIETY, CLUB, GUILD, UNION = "Harbour Society", "Boat Club", "Rope Guild", "Net Union"
 
 

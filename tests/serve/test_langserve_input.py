@@ -14,11 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langserve.lzstring import LZString
-from protocol_servers import ANSWER, QUESTION, Server, examples_session, serving, until
+from protocol_servers import ANSWER, QUESTION, Server, until
 from serving import leave
 from tiers import examples
 
-from app.session import Session
 from core.errors import CallerError, CarrelError, ModelError, OperatorError
 from serve.errors import Busy
 from serve.protocols.langserve_schemas import config_of, decompressed
@@ -27,23 +26,8 @@ ASKED = {"question": QUESTION, "collection": "xpay"}
 STREAMS = ("stream", "stream_log", "stream_events")
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with examples_session() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def server(session: Session) -> Iterator[Server]:
-    with serving(session) as running:
-        yield running
-
-
 @pytest.fixture
 def http(server: Server) -> Iterator[httpx.Client]:
-    server.runner.before = server.runner.after_step = lambda question: None
-    server.runner.asked.clear()
-    server.runner.given_up = 0
     with httpx.Client(base_url=f"{server.url}/agent/", headers=server.headers, timeout=60) as made:
         yield made
 

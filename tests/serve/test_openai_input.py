@@ -12,11 +12,10 @@ import openai
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from protocol_servers import ANSWER, QUESTION, Server, examples_session, serving, until
+from protocol_servers import ANSWER, QUESTION, Server, until
 from serving import leave
 from tiers import examples
 
-from app.session import Session
 from core.errors import ModelError
 from serve.errors import Busy
 
@@ -25,23 +24,8 @@ ASKED = {"role": "user", "content": QUESTION}
 PATH = "chat/completions"
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with examples_session() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def server(session: Session) -> Iterator[Server]:
-    with serving(session) as running:
-        yield running
-
-
 @pytest.fixture
 def http(server: Server) -> Iterator[httpx.Client]:
-    server.runner.before = server.runner.after_step = lambda question: None
-    server.runner.asked.clear()
-    server.runner.given_up = 0
     with httpx.Client(base_url=f"{server.url}/v1/", headers=server.headers, timeout=60) as made:
         yield made
 

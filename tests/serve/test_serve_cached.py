@@ -13,11 +13,11 @@ import pytest
 from commands import write_files
 from hypothesis import given
 from hypothesis import strategies as st
+from ingesting import ingest_corpora
 from redis_servers import MISSING, REDIS, RunningRedis
 from serving import Served
 
 from app.session import Session
-from cli.upkeep.ingest import run_ingest
 from core.auth import AuthContext
 from core.settings import load_settings
 from core.trace import RunRecord, Step
@@ -94,17 +94,8 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Session]]:
         for session in sessions:
             session.close()
         sessions.clear()
-        summary = run_ingest(
-            [write_files(tmp_path / tenant, files)],
-            "guide",
-            profile=None,
-            tenant=tenant,
-            acl=acl,
-            prune=False,
-            flags={"data": tmp_path / "data"},
-            quiet=True,
-        )
-        assert summary.ok
+        corpus = ([write_files(tmp_path / tenant, files)], "guide", None, tenant, acl)
+        ingest_corpora(tmp_path / "data", [corpus])
 
     def open_it(**values: object) -> Session:
         settings, _ = load_settings({"data": tmp_path / "data", "reasoner": "rules", **values})
