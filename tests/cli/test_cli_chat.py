@@ -115,11 +115,3 @@ def test_what_is_not_there_cannot_go_on(
 ) -> None:
     carrel("chat", "--user", "nobody", "--continue", name, data=library).failed(2, words)
     carrel("conversations", "show", name, "--user", "nobody", data=library).failed(2, words)
-
-
-def test_a_conversation_is_about_one_collection(
-    carrel: Carrel, library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    say(carrel, monkeypatch, library, HEIGHT)
-    given = ("chat", "--continue", "last", "-c", "nope")
-    carrel(*given, data=library).failed(2, "keeps to its collection", "nope")

@@ -3,6 +3,7 @@
 - `session`: an open session over tenants "acme" (collections "guide" and, for editors, "closed")
   and "zoo" (collection "guide").
 - `served`: a server over it; `served.client("admin")` calls it as one kind of caller (KINDS).
+- `library`: a copy of the data directory that the tests of commands use.
 - `server`: one over the sample corpora, of the protocols of others alone (protocol_servers.py).
 - `browser_page`, `browser_pages`: a real browser on that server (browser.py).
 """
@@ -17,7 +18,7 @@ import pytest
 from browser import browser_page as browser_page
 from browser import browser_pages as browser_pages
 from browser import chromium as chromium
-from commands import copied, made_once, write_files
+from commands import built_library, copied, made_once, write_files
 from ingesting import ingest_corpora
 from protocol_servers import CORPORA as PROTOCOL_CORPORA
 from protocol_servers import Server, serving
@@ -86,6 +87,11 @@ def served(session: Session) -> Iterator[Served]:
     services = make_app_state(session)
     with running(services) as url:
         yield Served(url, services, headers)
+
+
+@pytest.fixture
+def library(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    return copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langserve.lzstring import LZString
 from protocol_servers import ANSWER, QUESTION, Server, until
+from random_json import any_json
 from serving import leave
 from tiers import examples
 
@@ -243,21 +244,7 @@ def test_a_client_that_leaves_frees_its_run(http: httpx.Client, server: Server, 
 
 
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text() | st.integers(),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(["question", "collection", "messages", "content", "type", "x"])
-                | st.text(max_size=3),
-                inner,
-                max_size=4,
-            )
-        ),
-        max_leaves=12,
-    )
-)
+@given(any_json("question", "collection", "messages", "content", "type", "x"))
 def test_no_json_is_an_internal_error(http: httpx.Client, value: Any) -> None:
     for body in (value, {"input": value}, {"input": ASKED, "config": value}):
         content = json.dumps(body).encode()

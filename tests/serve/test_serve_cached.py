@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ingesting import ingest_corpora
 from redis_servers import MISSING, REDIS, RunningRedis
-from serving import Served
+from serving import Served, events_of
 
 from app.session import Session
 from core.auth import AuthContext
@@ -69,15 +68,7 @@ def test_a_stream_of_a_remembered_answer_has_its_steps(served: Served) -> None:
     with served.client("reader") as client:
         for _ in range(2):
             with client.stream("POST", "/api/v1/chat", json=body) as response:
-                lines = response.read().decode().splitlines()
-            pairs = zip(lines, lines[1:], strict=False)
-            seen.append(
-                [
-                    (line[7:], json.loads(data[6:]))
-                    for line, data in pairs
-                    if line.startswith("event: ")
-                ]
-            )
+                seen.append(events_of(response))
     first, second = ([kind for kind, _ in events] for events in seen)
     assert second == [kind for kind in first if kind in ("step", "result")]
     assert seen[1][-1][1] == {**seen[0][-1][1], "cached": True}
