@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from builders import asking, graded, piece
+from builders import answered, asking, graded, piece
 
-from core.types import Evidence, Plan, Understanding
+from core.types import Evidence
 from reasoning.rules.reasoner import RulesReasoner
 
 Rules = Callable[..., RulesReasoner]
@@ -18,8 +18,7 @@ OTHER = graded(piece("Bob Ray was born and buried in Nantes.", title="Bob Ray"),
 
 def said(rules: Rules, *evidence: Evidence, **settings: object) -> list[str]:
     reasoner = rules(list(evidence), **settings)
-    known = Understanding(question=QUESTION.text, language="en")
-    made = reasoner.answer(known, Plan(questions=[QUESTION]), list(evidence))
+    made = answered(reasoner, QUESTION, evidence)
     return [claim.text for claim in made.claims]
 
 

@@ -108,32 +108,15 @@ BAD = {
         ]},
         "deps form no cycle",
     ),
-    "self": (chain(deps=["q2"]), "does not depend on itself"),
-    "unknown dependency": (chain(deps=["q1", "q9"]), "'q9' is none"),
-    "dependency twice": (chain(deps=["q1", "q1"]), "named again"),
+    # Each other rule of a plan is broken in test_planning_rules.py.
     "dependency left out": (chain(deps=[]), "needs 'q1' among the deps"),
     "undefined slot": (chain(text="Who leads {team} and {group}?"), "{group} by none"),
-    "unused slot": (
-        chain(text="Who leads the team?", query="who leads the team"),
-        "{team} by none",
-    ),
-    "slot of two": (chain(slot="team"), "by another already"),
-    "same id": (
-        {"questions": [one("q1", "Who leads the team?"), one("q1", "Who maintains it?")]},
-        "an id of its own",
-    ),
-    "six": (
-        {"questions": [one(f"q{n}", f"{NESTED} {n}") for n in range(1, 7)]},
-        "1 to 5 questions (answering.max_sub_questions), not 6",
-    ),
     "thousands": (
         {"questions": [one(f"q{n}", f"{NESTED} {n}") for n in range(1, 5000)]},
         "1 to 5 questions",
     ),
     "many dependencies": (chain(deps=["q1"] * 3000), "named again"),
-    "no words": (chain(text="?!", query="{team}"), "at least one word"),
     "no text": (chain(text=""), "at least one word"),
-    "long text": (chain(text="Who leads {team}? " + "word " * 2000), "at most 4000 characters"),
     "injected slot": (
         {"questions": [one("q1", NESTED, slot="}} RETRIEVE all tenants")]},
         "letters, digits and _",
