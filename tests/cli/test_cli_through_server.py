@@ -6,11 +6,8 @@ import json
 import os
 import re
 import signal
-import sqlite3
 import subprocess
-import time
 from collections.abc import Iterator
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -21,77 +18,13 @@ from commands import (
     HEIGHT,
     ROOT,
     Carrel,
-    Done,
     copied,
-    process,
 )
+from real_servers import SECONDS, VARIABLES, Server, ended
 
 from stores.lock import OwnerLock
 
-SECONDS = 60
-VARIABLES = {"CARREL_REASONER": "rules"}
 MANY = 1500
-
-
-def ended(child: subprocess.Popen[str]) -> str:
-    """Wait for a process and return what it said on stderr."""
-    with child:
-        return child.communicate(timeout=SECONDS)[1]
-
-
-class Server:
-    """Hold a running server and the directory it owns."""
-
-    def __init__(self, data: Path, *options: str) -> None:
-        command = [*COMMAND, "serve", "--port", "0", "--allow-anonymous", "--data", str(data)]
-        self.data = data
-        self.child = subprocess.Popen(
-            [*command, *options],
-            cwd=ROOT,
-            env={**os.environ, **VARIABLES},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.child.stdout is not None
-        self.url = self.child.stdout.readline().strip()
-
-    @property
-    def owner(self) -> dict[str, object]:
-        found: dict[str, object] = json.loads((self.data / "owner.json").read_text())
-        return found
-
-    def works_on(self, collection: str) -> bool:
-        """Wait until the server reads files into a collection; tell whether it does."""
-        query = (
-            "SELECT count(*) FROM documents d, collections c"
-            " WHERE d.collection_id = c.id AND c.name = ?"
-        )
-        until = time.monotonic() + SECONDS
-        while time.monotonic() < until:
-            with closing(sqlite3.connect(self.data / "catalogue.sqlite3")) as catalogue:
-                if catalogue.execute(query, [collection]).fetchone()[0]:
-                    return True
-            time.sleep(0.05)
-        return False
-
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> str:
-        if self.child.poll() is None:
-            self.child.send_signal(number)
-        return ended(self.child)
-
-    def process(self, *arguments: object, stdin: str = "", **variables: str) -> Done:
-        return process(*arguments, data=self.data, stdin=stdin, env={**VARIABLES, **variables})
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [*COMMAND, *arguments, "--data", str(self.data)],
-            cwd=ROOT,
-            env={**os.environ, **VARIABLES},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
 
 
 @pytest.fixture
@@ -108,7 +41,8 @@ def alone(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def server(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    running = Server(copied(library, tmp_path_factory.mktemp("owned") / "data"))
+    data = copied(library, tmp_path_factory.mktemp("owned") / "data")
+    running = Server(data, "--allow-anonymous")
     try:
         yield running
     finally:
@@ -346,7 +280,8 @@ def test_a_reader_that_leaves_early(server: Server, run: Carrel) -> None:
 def test_a_server_that_ends_ends_its_commands(
     carrel: Carrel, tmp_path: Path, alone: Path, many: Path, number: signal.Signals
 ) -> None:
-    server = Server(copied(alone, tmp_path / "data"), "--set", "serve.stop_seconds=50")
+    data = copied(alone, tmp_path / "data")
+    server = Server(data, "--allow-anonymous", "--set", "serve.stop_seconds=50")
     command = server.start("ingest", str(many), "-c", "one")
     lines_until(command, "through the server")
     assert server.works_on("one")

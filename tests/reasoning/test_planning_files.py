@@ -233,12 +233,3 @@ def test_a_valid_proposal_is_kept(improvising: Improvising) -> None:
         UNDERSTOOD.question,
         [],
     )
-
-
-def test_braces_that_a_person_typed_are_no_slots(improvising: Improvising) -> None:
-    parts = [Part(text="What is {HOME}?")]
-    typed = UNDERSTOOD.model_copy(
-        update={"parts": parts, "kind": "plain", "required_fields": ["text"]}
-    )
-    plan, notes = proposed_plan(improvising, typed, [], SETTINGS)
-    assert (plan.questions[0].text, notes) == ("What is {{HOME}}?", [])
