@@ -1,4 +1,4 @@
-"""Fusion: the formulas by hand, what must hold for any scores, and that no channel spoils another."""
+"""Fusion: its formulas by hand, what holds for any scores, and that no channel spoils another."""
 
 from __future__ import annotations
 
