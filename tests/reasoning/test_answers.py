@@ -278,3 +278,31 @@ def test_a_sentence_that_refers_speaks_of_what_stands_before_it(said: str, refer
     wanted = relevance.wanted(asking("Who leads the harbour team?"), frozenset({"en"}))
     [found] = [one for one in relevance.sentences(wanted, evidence) if one.text == said]
     assert (found.said > 0.9) is refers
+
+
+QUESTION = asking("Where was the founder of the museum born and buried?", wants="place")
+MUSEUM = graded(piece("The founder of the museum was Ann Lee.", title="Museum"))
+PERSON = graded(piece("Ann Lee was born in Brest and buried in Lille.", title="Ann Lee"), 2)
+OTHER = graded(piece("Bob Ray was born and buried in Nantes.", title="Bob Ray"), 2)
+
+
+def said(rules: Rules, *evidence: Evidence, **settings: object) -> list[str]:
+    reasoner = rules(list(evidence), **settings)
+    made = answered(reasoner, QUESTION, evidence)
+    return [claim.text for claim in made.claims]
+
+
+def test_a_linked_sentence_completes_the_answer(rules: Rules) -> None:
+    assert set(said(rules, MUSEUM, OTHER, PERSON)) == {MUSEUM.text, PERSON.text}
+
+
+def test_a_sentence_without_a_link_does_not(rules: Rules) -> None:
+    assert OTHER.text not in said(rules, MUSEUM, OTHER)
+
+
+def test_one_claim_stays_one(rules: Rules) -> None:
+    assert len(said(rules, MUSEUM, PERSON, claims_per_question=1)) == 1
+
+
+def test_what_is_graded_too_low_completes_nothing(rules: Rules) -> None:
+    assert said(rules, MUSEUM, graded(PERSON, 1)) == [MUSEUM.text]
