@@ -10,7 +10,18 @@ from fakes import short_hash
 
 from core.language.analysis import terms
 from core.trace import RunRecord
-from core.types import AnswerKind, Citation, Claim, Evidence, SubQuestion, TermWeights
+from core.types import (
+    AnswerKind,
+    Citation,
+    Claim,
+    Draft,
+    Evidence,
+    Plan,
+    SubQuestion,
+    TermWeights,
+    Understanding,
+)
+from reasoning.types import Reasoner
 
 
 def piece(text: str, language: str = "en", **values: object) -> Evidence:
@@ -45,6 +56,16 @@ def asking(
             **values,
         }
     )
+
+
+def answered(
+    reasoner: Reasoner, question: SubQuestion, evidence: Sequence[Evidence], **known: object
+) -> Draft:
+    """Let a reasoner answer a question of one part from evidence."""
+    understanding = Understanding.model_validate(
+        {"question": question.text, "language": question.language, **known}
+    )
+    return reasoner.answer(understanding, Plan(questions=[question]), evidence)
 
 
 def graded(item: Evidence, grade: int = 3, question_id: str = "q1") -> Evidence:

@@ -20,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from app import session as composing
 from cli import app
 
 ROOT = Path(__file__).resolve().parents[1]
+COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
 HEIGHT = "What is the maximum height of the candle flame?"
 
 FILES = {
@@ -127,7 +129,7 @@ def process(
     """Run one command as a process of its own."""
     given = [*map(str, arguments), *(["--data", str(data)] if data else [])]
     done = subprocess.run(
-        [sys.executable, "-c", "from cli.app import main; main()", *given],
+        [*COMMAND, *given],
         cwd=ROOT,
         env={**os.environ, **(env or {})},
         input=stdin.encode(),
@@ -148,17 +150,31 @@ def write_files(folder: Path, files: Mapping[str, str] = FILES) -> Path:
     return folder
 
 
+def made_once(base: Path, name: str, make: Callable[[Path], object]) -> Path:
+    """Return a data directory that the first worker of a run who asks for it makes: a template.
+
+    `base` is what pytest keeps temporary files in. One process owns a data directory, so each
+    worker takes a copy.
+    """
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent
+    with FileLock(base / f"{name}.lock"):
+        if not (base / name).exists():
+            make(base / f"{name}.new")
+            (base / f"{name}.new").rename(base / name)
+    return base / name
+
+
 def built_library(base: Path) -> Path:
-    """Return the data directory of the ingested FILES, made once below `base`."""
-    data = base / "library"
-    if not data.exists():
-        corpus = write_files(base / "corpus")
-        # A process of its own, since the fixtures of a test are not there yet.
-        done = process("ingest", corpus, "--json", data=base / "library.new")
-        assert done.code == 0, done.err
-        assert done.json["documents"] == DOCUMENTS
-        (base / "library.new").rename(data)
-    return data
+    """Return the data directory of the ingested FILES, which is to be copied."""
+    return made_once(base, "library", _ingest_files)
+
+
+def _ingest_files(data: Path) -> None:
+    # A process of its own, since the fixtures of a test are not there yet.
+    done = process("ingest", write_files(data.with_name("corpus")), "--json", data=data)
+    assert done.code == 0, done.err
+    assert done.json["documents"] == DOCUMENTS
 
 
 def copied(data: Path, to: Path) -> Path:

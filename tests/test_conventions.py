@@ -16,6 +16,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import Runtime
 from langgraph.types import Command
+from source_trees import ROOT, files, imports, nodes, parsed, place
 
 import graph.build
 from core.auth import AuthContext
@@ -31,7 +32,6 @@ from retrievers.types import Index
 from stores.store import Store
 from tools.toolbox import Toolbox
 
-ROOT = Path(__file__).resolve().parents[1]
 BELOW = {
     "languages": [],
     "core": ["languages"],
@@ -64,27 +64,12 @@ LATE_IMPORTS = 105  # import statements inside functions, of all rooms
 MAY_BUILD = ("app/session.py", "app/studio.py", *(f"{room}/" for room in ENTRIES))
 
 
-def files(*rooms: str) -> list[Path]:
-    return sorted(path for room in rooms for path in (ROOT / room).rglob("*.py"))
-
-
-def imports(path: Path) -> Iterator[str]:
-    """Yield all modules that a file imports anywhere, `from a import b` as "a" and "a.b"."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: imports are absolute"
-            yield str(node.module)
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
 def late_imports(path: Path) -> int:
     """Count the import statements inside the functions of a file."""
     functions = (ast.FunctionDef, ast.AsyncFunctionDef)
     inside = {
         (node.lineno, node.col_offset)
-        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for function in nodes(path)
         if isinstance(function, functions)
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)
@@ -100,10 +85,9 @@ def test_every_class_name_exists_once() -> None:
     """So that a search for a name finds one class, private ones and inner ones included."""
     places: dict[str, list[str]] = {}
     for path in files(*ROOMS):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.ClassDef):
-                place = f"{path.relative_to(ROOT).as_posix()}:{node.lineno}"
-                places.setdefault(node.name, []).append(place)
+                places.setdefault(node.name, []).append(f"{place(path)}:{node.lineno}")
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
@@ -116,7 +100,7 @@ def test_imports_inside_functions_become_fewer() -> None:
 def test_a_room_imports_only_what_is_below_it(room: str) -> None:
     allowed = [room, *BELOW[room]]
     wrong = [
-        f"{path.relative_to(ROOT)} imports {module}"
+        f"{place(path)} imports {module}"
         for path in files(room)
         for module in imports(path)
         if module.split(".")[0] in ROOMS
@@ -127,7 +111,7 @@ def test_a_room_imports_only_what_is_below_it(room: str) -> None:
 
 def test_nothing_imports_what_is_above_all() -> None:
     wrong = [
-        f"{path.relative_to(ROOT)} imports {module}"
+        f"{place(path)} imports {module}"
         for room, above in (
             ("evals", ["serve", "cli", "carrel"]),
             ("serve", ["evals", "cli", "carrel"]),
@@ -188,7 +172,7 @@ def within_any(module: str, packages: Sequence[str]) -> bool:
 
 def test_only_nodes_and_graph_know_langgraph() -> None:
     wrong = [
-        str(path.relative_to(ROOT))
+        place(path)
         for path in files(*WITHOUT_LANGGRAPH)
         if any(within(module, "langgraph") for module in imports(path))
     ]
@@ -209,8 +193,8 @@ STORES = {"store", "_store"}
 
 def outside_the_stores() -> Iterator[tuple[str, ast.AST]]:
     for path in files(*(room for room in ROOMS if room != "stores")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            yield path.relative_to(ROOT).as_posix(), node
+        for node in nodes(path):
+            yield place(path), node
 
 
 def test_nothing_outside_reaches_through_a_store() -> None:
@@ -258,7 +242,7 @@ def test_only_entry_points_build_the_graph() -> None:
     wrong = [
         name
         for path in files(*ROOMS)
-        if not (name := path.relative_to(ROOT).as_posix()).startswith(MAY_BUILD)
+        if not (name := place(path)).startswith(MAY_BUILD)
         and any(within(module, "graph.build") for module in imports(path))
     ]
     assert wrong == []
@@ -277,7 +261,7 @@ def test_the_packages_listed_are_those_that_exist() -> None:
 
 def described_by_ports() -> set[str]:
     """Return the names of the methods whose description is that of a port of the stores."""
-    trees = [ast.parse((ROOT / name).read_text(encoding="utf-8")) for name in PORTS]
+    trees = [parsed(ROOT / name) for name in PORTS]
     return {
         member.name
         for tree in trees
@@ -289,12 +273,12 @@ def described_by_ports() -> set[str]:
 
 
 def undocumented(path: Path, described: Collection[str]) -> Iterator[str]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = parsed(path)
     if path.read_bytes() and not ast.get_docstring(tree):
-        yield f"{path.relative_to(ROOT)}"
+        yield place(path)
     protocols = {
         node
-        for node in ast.walk(tree)
+        for node in nodes(path)
         if isinstance(node, ast.ClassDef) and any(ast.unparse(b) == "Protocol" for b in node.bases)
     }
     attributes = {
@@ -310,7 +294,7 @@ def undocumented(path: Path, described: Collection[str]) -> Iterator[str]:
             if not named or node.name.startswith("_") or node in attributes:
                 continue
             if not ast.get_docstring(node) and (owner is tree or node.name not in described):
-                yield f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+                yield f"{place(path)}:{node.lineno} {node.name}"
 
 
 def test_everything_public_has_a_docstring() -> None:
@@ -318,9 +302,9 @@ def test_everything_public_has_a_docstring() -> None:
     described = described_by_ports()
     stores = files("stores")
     assert [
-        place
+        one
         for path in files(*ROOMS)
-        for place in undocumented(path, described if path in stores else ())
+        for one in undocumented(path, described if path in stores else ())
     ] == []
 
 
@@ -400,8 +384,9 @@ def test_every_node_writes_keys_of_the_state_alone(tools: Toolbox, embedder: Fak
 
 def literal_keys(path: Path) -> Iterator[str]:
     """Yield the keys of the update that a node's function builds, as far as it spells them."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == path.stem)
+    function = next(
+        n for n in parsed(path).body if isinstance(n, ast.FunctionDef) and n.name == path.stem
+    )
     for node in ast.walk(function):
         if isinstance(node, ast.Return):
             for inner in ast.walk(node):

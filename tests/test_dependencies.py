@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from commands import ROOT
+from source_trees import ROOT, files, imported, nodes, parsed, place
 
 from core.distribution import DISTRIBUTION, EXTRAS, require_extra
 from core.errors import ModelError, OperatorError
@@ -58,36 +58,21 @@ def distributions() -> dict[str, set[str]]:
 
 
 @cache
-def parsed(room: str) -> list[tuple[Path, ast.Module]]:
-    """Return the files of a room with their syntax trees."""
-    paths = sorted((ROOT / room).rglob("*.py"))
-    return [(path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
-
-
-@cache
 def local() -> frozenset[str]:
     """Return the names of modules that are our own."""
-    beside = [path.stem for room in ("tests", "scripts") for path in (ROOT / room).rglob("*.py")]
+    beside = [path.stem for path in files("tests", "scripts")]
     return frozenset({*ROOMS, *OUTSIDE, "benchmarks", *beside, *sys.stdlib_module_names})
 
 
 def imports(rooms: list[str], *, at_start: bool = False) -> Iterator[tuple[str, str]]:
     """Yield (module, file) of all imports of others' packages, or of those made when imported."""
-    for path, tree in (found for room in rooms for found in parsed(room)):
-        for node in _run_at_start(tree) if at_start else ast.walk(tree):
+    for path in files(*rooms):
+        for node in _run_at_start(parsed(path)) if at_start else nodes(path):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for module in modules:
                 if module.split(".")[0] not in local():
-                    yield module, path.relative_to(ROOT).as_posix()
-
-
-def _own_imports_at_start() -> Iterator[tuple[str, str]]:
-    for path, tree in (found for room in ROOMS for found in parsed(room)):
-        for node in _run_at_start(tree):
-            if isinstance(node, ast.ImportFrom) and node.module:
-                for name in (node.module, *(f"{node.module}.{one.name}" for one in node.names)):
-                    yield name, path.relative_to(ROOT).as_posix()
+                    yield module, place(path)
 
 
 def _run_at_start(tree: ast.AST) -> Iterator[ast.AST]:
@@ -134,7 +119,9 @@ def test_an_import_of_an_extra_waits_until_it_is_needed() -> None:
         if module.split(".")[0] in optional and place not in NEEDED_WHEN_LOADED
     }
     assert early == set()
-    begun = {module for module, _ in _own_imports_at_start()}
+    begun = {
+        module for path in files(*ROOMS) for module in imported(path, _run_at_start(parsed(path)))
+    }
     assert not begun & {place.removesuffix(".py").replace("/", ".") for place in NEEDED_WHEN_LOADED}
 
 

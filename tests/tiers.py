@@ -15,7 +15,10 @@ SLOW = Path(__file__).with_name("slow.txt")
 
 
 def examples(count: int, quick: int = MOST_EXAMPLES) -> int:
-    """Return how many examples of a property to try, of `count` in the whole run."""
+    """Return how many examples of a property to try, of `count` in the whole run.
+
+    `quick` is less where one example takes a large part of a second.
+    """
     return min(count, quick) if QUICK else count
 
 

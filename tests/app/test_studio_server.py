@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ingesting import ingest_corpora
 
 ROOT = Path(__file__).parents[2]
 LANGGRAPH = Path(sys.executable).with_name("langgraph")
@@ -118,20 +119,9 @@ def _wait_until_ok(server: Server) -> None:
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Ingest a little of XPay as the command does."""
-    from cli.upkeep.ingest import run_ingest
-
     folder = tmp_path_factory.mktemp("studio") / "data"
-    summary = run_ingest(
-        [XPAY / "services.jsonl", XPAY / "docs" / "refund.en.md"],
-        "default",
-        profile="xpay",
-        tenant="default",
-        acl="",
-        prune=False,
-        flags={"data": folder},
-        quiet=True,
-    )
-    assert summary.ok
+    files = [XPAY / "services.jsonl", XPAY / "docs" / "refund.en.md"]
+    ingest_corpora(folder, [(files, "default", "xpay", "default", "")])
     return folder
 
 

@@ -6,22 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import FILES, HEIGHT, Carrel, Done, built_library, in_process, write_files
+from commands import FILES, HEIGHT, Carrel, Done, write_files
 
 from core.settings import Settings
 from stores.store import Store
 
 NOT_THERE = "Who won the sailing regatta in Lisbon in 1974?"
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.getbasetemp())
 
 
 @pytest.fixture(scope="session")
@@ -83,13 +73,6 @@ def test_an_answer_for_people_names_its_source(carrel: Carrel, library: Path) ->
     assert "retrieve" in done.err and "retrieve" not in done.out
 
 
-@pytest.mark.parametrize("pipeline", ["agentic", "classic"])
-def test_both_pipelines_answer(carrel: Carrel, library: Path, pipeline: str) -> None:
-    done = carrel("ask", HEIGHT, "--pipeline", pipeline, "--json", data=library)
-    assert done.code == 0
-    assert done.json["claims"][0]["citations"][0]["document_id"] == "guide/candle.md"
-
-
 @pytest.mark.parametrize(
     ("question", "source"),
     [
@@ -116,41 +99,9 @@ def test_search_ranks_passages(carrel: Carrel, library: Path, pipeline: str) -> 
     assert scores == sorted(scores, reverse=True)
 
 
-def test_search_follows_links_in_one_pipeline_only(carrel: Carrel, tmp_path: Path) -> None:
-    texts = {
-        "novel": "The Quiet Harbour is a novel; its author is Judith Marlow.",
-        "life": "After school Judith Marlow went to the university of the north.",
-        **{f"frog{n}": f"Frog {n} lives near water." for n in range(12)},
-    }
-    for name, text in texts.items():
-        (tmp_path / f"{name}.md").write_text(text, encoding="utf-8")
-    data = tmp_path / "data"
-    assert carrel("ingest", *sorted(tmp_path.glob("*.md")), data=data).code == 0
-    question = "Which university did the author of the novel The Quiet Harbour attend?"
-
-    def linked(*options: str) -> bool:
-        done = carrel("search", question, *options, "--json", data=data)
-        return any("links" in result["scores"] for result in done.json["results"])
-
-    assert linked("--pipeline", "linked")
-    assert not linked()
-    assert linked("--set", "links.channel=true")
-    assert not linked("--set", "links.agent=true", "--pipeline", "keyword")
-    carrel("search", question, "--pipeline", "best", data=data).failed(2, "linked", "hybrid")
-
-
 def test_search_without_a_hit_is_no_error(carrel: Carrel, library: Path) -> None:
     done = carrel("search", "zzyzx", "--pipeline", "keyword", data=library)
     assert (done.code, done.out) == (0, "nothing found\n")
-
-
-@pytest.mark.parametrize(
-    "words",
-    ['NEAR("wax" AND -)*^:', 'wax" OR "', "title:wax NOT *", "wax; DROP TABLE chunks --", "(((wax"],
-)
-def test_search_operators_are_only_words(carrel: Carrel, library: Path, words: str) -> None:
-    done = carrel("search", words, "--pipeline", "keyword", "--json", data=library)
-    assert done.json["results"][0]["document_id"] == "guide/candle.md"
 
 
 def test_another_tenant_sees_nothing(carrel: Carrel, shared: Path) -> None:

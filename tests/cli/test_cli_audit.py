@@ -8,12 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from commands import Carrel, in_process, write_files
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
+from commands import Carrel, write_files
 
 
 @pytest.fixture

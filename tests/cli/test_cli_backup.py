@@ -7,22 +7,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from commands import DOCUMENTS, HEIGHT, Carrel, built_library, copied, in_process
+from commands import DOCUMENTS, HEIGHT, Carrel
 
 import cli.upkeep.backup
 from core.errors import OperatorError
 from stores.backup import archive
 from stores.backup.format import facts_of
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture
-def data(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
 
 
 def test_a_restored_directory_answers_and_is_whole(

@@ -6,19 +6,9 @@ import io
 from pathlib import Path
 
 import pytest
-from commands import HEIGHT, Carrel, Done, built_library, in_process
+from commands import HEIGHT, Carrel, Done
 
 FOLLOW_UP = "And what about its safety?"
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.getbasetemp())
 
 
 def say(
@@ -125,11 +115,3 @@ def test_what_is_not_there_cannot_go_on(
 ) -> None:
     carrel("chat", "--user", "nobody", "--continue", name, data=library).failed(2, words)
     carrel("conversations", "show", name, "--user", "nobody", data=library).failed(2, words)
-
-
-def test_a_conversation_is_about_one_collection(
-    carrel: Carrel, library: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    say(carrel, monkeypatch, library, HEIGHT)
-    given = ("chat", "--continue", "last", "-c", "nope")
-    carrel(*given, data=library).failed(2, "keeps to its collection", "nope")

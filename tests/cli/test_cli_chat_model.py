@@ -6,12 +6,11 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from commands import HEIGHT, ROOT, Carrel, built_library, copied, in_process
+from commands import COMMAND, HEIGHT, ROOT, Carrel, process
 from llama_servers import RunningServer, free_port
 from stub_llm import Connection, stub_llm
 
@@ -30,21 +29,6 @@ TRUE = "The maximum height of the flame is 42 mm."
 WRONG = "The maximum height of the flame is 43 mm."
 
 
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.getbasetemp())
-
-
-@pytest.fixture
-def own(library: Path, tmp_path: Path) -> Path:
-    return copied(library, tmp_path / "data")
-
-
 def use(monkeypatch: pytest.MonkeyPatch, url: str, **settings: object) -> None:
     values = {"reasoner": "llm", "llm_url": url, "llm_context": 8192, **settings}
     for name, value in values.items():
@@ -52,10 +36,10 @@ def use(monkeypatch: pytest.MonkeyPatch, url: str, **settings: object) -> None:
 
 
 def test_without_a_server_the_rules_answer_and_say_so(
-    own: Path, carrel: Carrel, monkeypatch: pytest.MonkeyPatch
+    data: Path, carrel: Carrel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, f"http://127.0.0.1:{free_port()}/v1")
-    done = carrel("ask", HEIGHT, "--json", data=own)
+    done = carrel("ask", HEIGHT, "--json", data=data)
     assert done.code == 0
     assert "42 mm" in done.json["answer"]
     (warning,) = [text for text in done.json["warnings"] if "without a model" in text]
@@ -64,60 +48,60 @@ def test_without_a_server_the_rules_answer_and_say_so(
 
 
 def test_auto_without_a_server_says_nothing(
-    own: Path, carrel: Carrel, monkeypatch: pytest.MonkeyPatch
+    data: Path, carrel: Carrel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, f"http://127.0.0.1:{free_port()}/v1", reasoner="auto")
-    done = carrel("ask", HEIGHT, "--json", data=own)
+    done = carrel("ask", HEIGHT, "--json", data=data)
     assert done.json["warnings"] == []
-    assert carrel("doctor", "--json", data=own).json["models"]["reasoner"] == "rules"
+    assert carrel("doctor", "--json", data=data).json["models"]["reasoner"] == "rules"
 
 
 def test_an_address_that_is_none_is_bad_input(
-    own: Path, carrel: Carrel, monkeypatch: pytest.MonkeyPatch
+    data: Path, carrel: Carrel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(monkeypatch, "localhost:8020")
-    carrel("ask", HEIGHT, data=own).failed(2, "llm.url", "localhost:8020")
-    carrel("ask", HEIGHT, "--stream", "loud", data=own).failed(2)
+    carrel("ask", HEIGHT, data=data).failed(2, "llm.url", "localhost:8020")
+    carrel("ask", HEIGHT, "--stream", "loud", data=data).failed(2)
 
 
 def test_wrong_key_and_wrong_model_name_what_to_set(
-    own: Path,
+    data: Path,
     carrel: Carrel,
     monkeypatch: pytest.MonkeyPatch,
     llama_server: RunningServer,
 ) -> None:
     use(monkeypatch, llama_server.url, llm_key="wrong")
-    done = carrel("ask", HEIGHT, "--json", data=own)
+    done = carrel("ask", HEIGHT, "--json", data=data)
     assert done.code == 0
     assert any("CARREL_LLM__KEY" in text for text in done.json["warnings"])
     use(monkeypatch, llama_server.url, llm_key=llama_server.key, llm_model="qwen-of-dreams")
-    done = carrel("ask", HEIGHT, "--json", data=own)
+    done = carrel("ask", HEIGHT, "--json", data=data)
     assert any("qwen-of-dreams" in text for text in done.json["warnings"])
     assert "42 mm" in done.json["answer"]
 
 
 def test_a_model_of_nonsense_ends_in_an_answer_and_a_trace(
-    own: Path,
+    data: Path,
     carrel: Carrel,
     monkeypatch: pytest.MonkeyPatch,
     llama_server: RunningServer,
 ) -> None:
     few = {"llm_decision_tokens": 60, "llm_answer_tokens": 60}
     use(monkeypatch, llama_server.url, llm_key=llama_server.key, **few)
-    done = carrel("ask", HEIGHT, "--json", data=own)
+    done = carrel("ask", HEIGHT, "--json", data=data)
     assert done.code in (0, 3)
     assert done.json["usage"]["model_calls"] >= 1, done.json["warnings"]
-    shown = carrel("trace", "last", data=own)
+    shown = carrel("trace", "last", data=data)
     assert "Model calls" in shown.out
     assert "understand" in shown.out
-    report = carrel("doctor", "--json", data=own).json
+    report = carrel("doctor", "--json", data=data).json
     assert report["models"]["reasoner"] == "llm"
     assert report["models"]["chat"]["context"] > 0
-    assert llama_server.key not in json.dumps(report) + carrel("config", data=own).out
+    assert llama_server.key not in json.dumps(report) + carrel("config", data=data).out
 
 
 def test_sentences_come_before_the_end_and_only_verified_ones(
-    own: Path, carrel: Carrel, monkeypatch: pytest.MonkeyPatch
+    data: Path, carrel: Carrel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
     def behave(it: Connection) -> None:
@@ -139,19 +123,19 @@ def test_sentences_come_before_the_end_and_only_verified_ones(
 
     with stub_llm(behave) as stub:
         use(monkeypatch, stub.url)
-        done = carrel("ask", HEIGHT, data=own)
+        done = carrel("ask", HEIGHT, data=data)
         assert done.code == 0, done.err
         assert done.out.startswith(f"{TRUE} [1]\n")
         assert done.out.count(TRUE) == 1
         assert "43 mm" not in done.out
         assert "dropped an unsupported sentence" in done.err
-        drafted = carrel("ask", HEIGHT, "--stream", "tokens", data=own)
+        drafted = carrel("ask", HEIGHT, "--stream", "tokens", data=data)
         assert drafted.out.startswith(f"{TRUE} [1]\n")
         assert "43 mm" not in drafted.out
         assert WRONG in drafted.err.replace("\n", "")
 
 
-def test_ctrl_c_frees_the_server_and_keeps_the_run(own: Path) -> None:
+def test_ctrl_c_frees_the_server_and_keeps_the_run(data: Path) -> None:
     """A model that goes on writing is left within seconds, whatever the deadlines say."""
 
     def behave(it: Connection) -> None:
@@ -164,8 +148,7 @@ def test_ctrl_c_frees_the_server_and_keeps_the_run(own: Path) -> None:
 
     with stub_llm(behave) as stub:
         asking = subprocess.Popen(
-            [sys.executable, "-c", "from cli.app import main; main()"]
-            + ["ask", HEIGHT, "--data", str(own), "--set", "llm.repeats=1000"],
+            [*COMMAND, "ask", HEIGHT, "--data", str(data), "--set", "llm.repeats=1000"],
             cwd=ROOT,
             env={**os.environ, "CARREL_REASONER": "llm", "CARREL_LLM_URL": stub.url},
             stdout=subprocess.PIPE,
@@ -180,12 +163,5 @@ def test_ctrl_c_frees_the_server_and_keeps_the_run(own: Path) -> None:
     assert asking.returncode == 130, err.decode()
     assert "interrupted" in err.decode()
     assert "Traceback" not in err.decode()
-    kept = subprocess.run(
-        [sys.executable, "-c", "from cli.app import main; main()", "trace", "last", "--json"]
-        + ["--data", str(own)],
-        cwd=ROOT,
-        capture_output=True,
-        check=True,
-        timeout=60,
-    )
-    assert json.loads(kept.stdout)["result"]["stop_reason"] == "cancelled"
+    kept = process("trace", "last", "--json", data=data)
+    assert kept.json["result"]["stop_reason"] == "cancelled"

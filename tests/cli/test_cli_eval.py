@@ -87,13 +87,6 @@ def test_the_json_is_as_promised(carrel: Carrel, animals: Path) -> None:
     assert result["warnings"] == []
 
 
-def test_the_order_of_files_decides_what_a_limit_keeps(carrel: Carrel, animals: Path) -> None:
-    result = carrel("eval", "retrieval", animals, "--limit", 1, "--json").json
-    assert result["n"] == 1
-    assert set(result["by_type"]) == {"factual"}
-    assert result["ci"]["mrr"] is None
-
-
 def test_a_paraphrase_is_found_by_vectors_and_not_by_words(carrel: Carrel, animals: Path) -> None:
     options = ("--pipeline", "vector", "--against", "keyword", "--json")
     result = carrel("eval", "retrieval", animals, *options).json
@@ -280,19 +273,3 @@ def test_questions_are_answered_from_the_users_own_collection(
     (row,) = csv.DictReader(out.read_text(encoding="utf-8-sig").splitlines())
     assert "blowhole" in row["answer"]
     assert row["sources"] == "corpus.jsonl#whale"
-
-
-def test_help_needs_no_heavy_library() -> None:
-    import subprocess
-    import sys
-
-    code = (
-        "import sys\nfrom cli import app\napp.run(['eval', '--help'])\n"
-        "heavy = {'matplotlib', 'scipy', 'sklearn', 'numpy', 'ir_measures', 'torch', 'langgraph'}\n"
-        "sys.exit(','.join(heavy & set(sys.modules)) or 0)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=commands.ROOT, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "retrieval" in done.stdout

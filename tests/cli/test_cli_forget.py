@@ -14,23 +14,10 @@ from commands import (
     HEIGHT,
     ROOT,
     Carrel,
-    built_library,
-    copied,
-    in_process,
     query,
     write_files,
 )
 from scanning import encoded, holding, rows_with
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture
-def data(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
 
 
 def deletions(carrel: Carrel, data: Path) -> list[dict[str, Any]]:

@@ -8,18 +8,16 @@ import re
 import select
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from commands import ROOT, index_of, process
+from commands import COMMAND, ROOT, index_of, process
 
 from cli.terminal.progress import clock, progress_text
 from ingest.discover import SourceFile
 from ingest.summary import Size, Tally
 
-COMMAND = [sys.executable, "-c", "from cli.app import main; main()", "ingest"]
 SECONDS = 90
 MANY = 300  # so that the ingest is still at work when it is interrupted, on a fast machine too
 AT_WORK = re.compile(r"files · \d+ documents? · ([1-9]\d*)/(\d+) chunks · \d+:\d\d")
@@ -42,7 +40,7 @@ class Terminal:
         self._ours, theirs = pty.openpty()
         environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
         self.child = subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
+            [*COMMAND, "ingest", *map(str, arguments)],
             cwd=ROOT,
             env=environment,
             stdin=theirs,

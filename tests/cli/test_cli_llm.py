@@ -18,7 +18,7 @@ from pathlib import Path
 
 import fake_llama_server
 import pytest
-from commands import ROOT, Carrel, in_process
+from commands import COMMAND, ROOT, Carrel, in_process
 from filelock import FileLock
 from llama_servers import MISSING, find_server_command, free_port
 
@@ -192,9 +192,11 @@ def test_nothing_outlives_the_supervisor(carrel: Carrel, real: Path, port: int) 
 
 
 def test_in_the_foreground(carrel: Carrel, real: Path) -> None:
-    command = [sys.executable, "-c", "from cli.app import main; main()", "llm", "serve", str(real)]
     with subprocess.Popen(
-        [*command, "--foreground", "--json"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        [*COMMAND, "llm", "serve", str(real), "--foreground", "--json"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             assert process.stdout is not None

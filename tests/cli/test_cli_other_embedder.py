@@ -5,17 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from commands import Carrel, in_process
+from commands import Carrel
 
 from core.settings import Settings
 
 ENGLISH = ("--set", "embedder=embedded-en")
 DEFAULT = ("--set", f"embedder={Settings().embedder}")
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
 
 
 def test_a_directory_of_the_former_default_says_what_to_do(

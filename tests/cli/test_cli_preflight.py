@@ -12,7 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from commands import HEIGHT, ROOT, built_library
+from commands import HEIGHT, ROOT
 
 from cli.commands import Commands, LazyCommand
 from cli.server.remote import data_meant, refuse_second
@@ -89,7 +89,10 @@ def test_a_question_is_refused_before_an_index_is_loaded(tmp_path: Path, command
 
 
 def test_the_help_imports_no_library_that_only_commands_need() -> None:
-    heavy = ("langgraph", "numpy", "onnxruntime", "fastapi", "yaml", "core.settings")
+    heavy = (
+        *("langgraph", "numpy", "onnxruntime", "fastapi", "yaml", "core.settings"),
+        *("matplotlib", "scipy", "sklearn", "ir_measures", "torch"),
+    )
     for given in (["--help"], ["eval", "--help"]):
         done = loading(heavy, {}, *given)
         assert done.returncode == 0, done.stderr
@@ -99,10 +102,9 @@ def test_the_help_imports_no_library_that_only_commands_need() -> None:
 
 @pytest.mark.parametrize(("command", "unused"), [("ask", UNUSED), ("search", UNUSED + ANSWERING)])
 def test_a_question_imports_only_what_it_needs(
-    tmp_path_factory: pytest.TempPathFactory, command: str, unused: list[str]
+    library: Path, command: str, unused: list[str]
 ) -> None:
-    data = built_library(tmp_path_factory.getbasetemp())
-    done = loading(unused, {"CARREL_DATA": str(data)}, command, HEIGHT, "--json")
+    done = loading(unused, {"CARREL_DATA": str(library)}, command, HEIGHT, "--json")
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[-1] == "[]"
 

@@ -10,10 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-from commands import DOCUMENTS, HEIGHT, ROOT, built_library, copied, process, query
+from commands import COMMAND, DOCUMENTS, HEIGHT, ROOT, copied, process, query
 
-COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
 INTERRUPT_AT_A_STEP = """
 import os, signal, sys
 import app.session
@@ -25,11 +23,6 @@ def ask(self, *arguments, **options):
 app.session.Session.ask = ask
 main()
 """
-
-
-@pytest.fixture(scope="session")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built_library(tmp_path_factory.getbasetemp())
 
 
 def test_json_is_alone_on_stdout_and_nothing_is_on_stderr(library: Path) -> None:

@@ -6,18 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import Carrel, in_process
+from commands import Carrel
 
 RECORDS = [
     {"_id": "b1", "title": "Candles", "authors": ["Ann Wick"], "annotation": "Wax. " * 60},
     {"_id": "b2", "title": "Owls <b>[red]", "annotation": "Wax. " * 60},
     {"_id": "b3", "title": "茶", "year": 3000, "annotation": "A book about tea. " * 30},
 ]
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
-from commands import Carrel, Done, in_process, write_files
+from commands import Carrel, Done, write_files
 
 from stores.sqlite import sums
 
@@ -23,11 +23,6 @@ FILES = {
     "lunch/lunch.txt": "Lunch\n\nThe canteen opens at 11:30.\n",
     "board/board.txt": "Board\n\nThe board of the museum meets in March.\n",
 }
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
 
 
 @pytest.fixture(scope="module")
@@ -147,14 +142,6 @@ def test_a_field_of_a_hidden_document_is_not_named(carrel: Carrel, tmp_path: Pat
     assert done.code == 2
     assert "Fields: date, file, language, title, type, version." in done.err
     assert carrel(*asked, "--user", "ann", data=tmp_path / "d").code == 0
-
-
-@pytest.mark.parametrize("acl", ["group:x", "user:", "user:a b", "a b"])
-def test_an_access_list_that_is_none_is_one_line(carrel: Carrel, tmp_path: Path, acl: str) -> None:
-    files = write_files(tmp_path, {"a/a.md": "# A\n"})
-    done = carrel("ingest", files / "a", "--acl", acl, data=tmp_path / "d")
-    assert done.code == 2
-    assert "is 1 to 64 letters" in done.err
 
 
 def test_a_plan_may_filter_its_searches(carrel: Carrel, data: Path, tmp_path: Path) -> None:

@@ -6,43 +6,14 @@ import os
 import signal
 import socket
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 import pytest
-from commands import HEIGHT, ROOT, Carrel, built_library, copied, in_process, process
+from commands import HEIGHT, Carrel, process
+from real_servers import serving
 
-COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
 BODY = {"question": HEIGHT}
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
-
-
-@pytest.fixture
-def data(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
-    return copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
-
-
-@contextmanager
-def serving(data: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """Serve on a free port; give the address that is printed."""
-    command = [*COMMAND, "serve", "--port", "0", "--data", str(data), *options]
-    with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as child:
-        assert child.stdout is not None
-        try:
-            yield child.stdout.readline().strip(), child
-        finally:
-            if child.poll() is None:
-                child.send_signal(signal.SIGTERM)
-                child.wait(60)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

@@ -6,102 +6,25 @@ import json
 import os
 import re
 import signal
-import sqlite3
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-import httpx
 import pytest
 from commands import (
+    COMMAND,
     DOCUMENTS,
     HEIGHT,
     ROOT,
     Carrel,
-    Done,
-    built_library,
     copied,
-    in_process,
-    process,
 )
-from scanning import encoded, holding
+from real_servers import SECONDS, VARIABLES, Server, ended
 
 from stores.lock import OwnerLock
 
-COMMAND = [sys.executable, "-c", "from cli.app import main; main()"]
-SECONDS = 60
-VARIABLES = {"CARREL_REASONER": "rules"}
 MANY = 1500
-
-
-def ended(child: subprocess.Popen[str]) -> str:
-    """Wait for a process and return what it said on stderr."""
-    with child:
-        return child.communicate(timeout=SECONDS)[1]
-
-
-class Server:
-    """Hold a running server and the directory it owns."""
-
-    def __init__(self, data: Path, *options: str) -> None:
-        command = [*COMMAND, "serve", "--port", "0", "--allow-anonymous", "--data", str(data)]
-        self.data = data
-        self.child = subprocess.Popen(
-            [*command, *options],
-            cwd=ROOT,
-            env={**os.environ, **VARIABLES},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        assert self.child.stdout is not None
-        self.url = self.child.stdout.readline().strip()
-
-    @property
-    def owner(self) -> dict[str, object]:
-        found: dict[str, object] = json.loads((self.data / "owner.json").read_text())
-        return found
-
-    def works_on(self, collection: str) -> bool:
-        """Wait until the server reads files into a collection; tell whether it does."""
-        query = (
-            "SELECT count(*) FROM documents d, collections c"
-            " WHERE d.collection_id = c.id AND c.name = ?"
-        )
-        until = time.monotonic() + SECONDS
-        while time.monotonic() < until:
-            with closing(sqlite3.connect(self.data / "catalogue.sqlite3")) as catalogue:
-                if catalogue.execute(query, [collection]).fetchone()[0]:
-                    return True
-            time.sleep(0.05)
-        return False
-
-    def stop(self, number: signal.Signals = signal.SIGTERM) -> str:
-        if self.child.poll() is None:
-            self.child.send_signal(number)
-        return ended(self.child)
-
-    def process(self, *arguments: object, stdin: str = "", **variables: str) -> Done:
-        return process(*arguments, data=self.data, stdin=stdin, env={**VARIABLES, **variables})
-
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [*COMMAND, *arguments, "--data", str(self.data)],
-            cwd=ROOT,
-            env={**os.environ, **VARIABLES},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-
-@pytest.fixture
-def carrel(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Carrel:
-    return in_process(capsys, monkeypatch)
 
 
 @pytest.fixture
@@ -110,16 +33,16 @@ def run(carrel: Carrel, server: Server) -> Carrel:
     return partial(carrel, data=server.data)
 
 
-@pytest.fixture(scope="session")
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def alone(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory that no server owns."""
-    return copied(built_library(tmp_path_factory.getbasetemp()), tmp_path_factory.mktemp("a") / "d")
+    return copied(library, tmp_path_factory.mktemp("a") / "d")
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    library = built_library(tmp_path_factory.getbasetemp())
-    running = Server(copied(library, tmp_path_factory.mktemp("owned") / "data"))
+def server(library: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    data = copied(library, tmp_path_factory.mktemp("owned") / "data")
+    running = Server(data, "--allow-anonymous")
     try:
         yield running
     finally:
@@ -296,29 +219,6 @@ def test_forget_and_backup_go_through_it(server: Server, run: Carrel, tmp_path: 
     assert secret not in (tmp_path / "all.backup").read_bytes()
 
 
-def test_an_upload_that_was_forgotten_is_in_no_file(server: Server, run: Carrel) -> None:
-    name, needles = "Zyxplover.md", encoded("Zyxplover") | encoded("plovers wade")
-    with httpx.Client(base_url=server.url, timeout=SECONDS) as client:
-        params = {"name": name, "collection": "birds"}
-        job = client.post("/api/v1/documents", params=params, content=b"# Birds\n\nplovers wade")
-        where = f"/api/v1/jobs/{job.json()['id']}"
-        wait_for(lambda: client.get(where).json()["state"] in ("done", "failed"))
-        assert client.get(where).json()["state"] == "done"
-    assert holding(server.data, needles)
-    assert run("forget", name, "-c", "birds", "-y", "--json").json["erased"]["documents"] == 1
-    assert holding(server.data, needles) == []
-    asked = run("audit", "list", "--document", name, "--json").json["events"]
-    assert [row["kind"] for row in asked] == ["deletion", "upload"]
-    assert run("audit", "verify").code == 0
-
-
-def wait_for(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 def test_two_clients_at_once(server: Server) -> None:
     children = [server.start("search", word, "--json") for word in ("wax", "walrus")]
     with children[0], children[1]:
@@ -380,7 +280,8 @@ def test_a_reader_that_leaves_early(server: Server, run: Carrel) -> None:
 def test_a_server_that_ends_ends_its_commands(
     carrel: Carrel, tmp_path: Path, alone: Path, many: Path, number: signal.Signals
 ) -> None:
-    server = Server(copied(alone, tmp_path / "data"), "--set", "serve.stop_seconds=50")
+    data = copied(alone, tmp_path / "data")
+    server = Server(data, "--allow-anonymous", "--set", "serve.stop_seconds=50")
     command = server.start("ingest", str(many), "-c", "one")
     lines_until(command, "through the server")
     assert server.works_on("one")

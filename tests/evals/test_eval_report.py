@@ -47,6 +47,12 @@ def page(section: Section) -> str:
     return html_report(report([section], SETTINGS))
 
 
+@pytest.fixture(scope="module")
+def drawn(section: Section) -> tuple[str, dict[str, str]]:
+    """Return the report as Markdown, and its drawings."""
+    return markdown_report(report([section], SETTINGS), "r")
+
+
 def test_the_figures_are_those_of_the_runs(section):
     found = section_json(section)
     assert found["n"] == 12
@@ -112,8 +118,8 @@ def test_ids_of_the_page_are_unique_and_references_lead_somewhere(page):
     assert set(used) <= set(ids)
 
 
-def test_drawings_are_whole_named_and_the_same_every_time(section):
-    text, files = markdown_report(report([section], SETTINGS), "r")
+def test_drawings_are_whole_named_and_the_same_every_time(section, drawn):
+    text, files = drawn
     assert set(files) == {
         f"r-1-{name}.svg" for name in ("metrics", "types", "languages", "ranks", "distances")
     }
@@ -127,9 +133,9 @@ def test_drawings_are_whole_named_and_the_same_every_time(section):
     assert files == again
 
 
-def test_bars_are_as_long_as_the_means(section):
+def test_bars_are_as_long_as_the_means(drawn):
     """Read the drawing back: the widths of the first two bars stand as the metrics do."""
-    _, files = markdown_report(report([section], SETTINGS), "r")
+    _, files = drawn
     root = ElementTree.fromstring(files["r-1-metrics.svg"].encode())
     widths: dict[str, list[float]] = {"#0072b2": [], "#e69f00": []}
     for path in root.iter(f"{SVG}path"):
@@ -141,13 +147,13 @@ def test_bars_are_as_long_as_the_means(section):
     assert widths["#e69f00"][5] / widths["#0072b2"][5] == pytest.approx((11 / 12) / 0.5, rel=1e-3)
 
 
-def test_names_the_font_cannot_draw_are_numbered_and_the_caption_says_so(section):
-    text, _ = markdown_report(report([section], SETTINGS), "r")
+def test_names_the_font_cannot_draw_are_numbered_and_the_caption_says_so(drawn):
+    text, _ = drawn
     assert "numbers stand for names, in the order of the table" in text
 
 
-def test_markdown_shows_what_the_data_says(section):
-    text, _ = markdown_report(report([section], SETTINGS), "r")
+def test_markdown_shows_what_the_data_says(drawn):
+    text, _ = drawn
     assert "| MRR | 0.500 (0.500, 0.500) | 0.917 (" in text
     assert "<script" not in text
     assert r"&lt;script&gt;alert(1)&lt;/script&gt; \| \*bold\* \$x\$ (n = 4)" in text

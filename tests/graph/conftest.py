@@ -3,44 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import copied, made_once
+from ingesting import EXAMPLES, ingest_corpora
 
 from app.session import Session
-from cli.upkeep.ingest import run_ingest
 from core.auth import AuthContext
 from core.settings import load_settings
 from graph.build import build_graph
 from graph.context import Context
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+LIBRARY = EXAMPLES / "library"
 CORPORA = (
     # paths, collection, profile, tenant, roles
-    (["xpay"], "xpay", "xpay", "default", ""),
-    (["library"], "library", "library", "default", ""),
-    (["other_tenant"], "xpay", "xpay", "ypay", ""),
-    (["library/guide.md", "library/guide.zh.md"], "closed", None, "default", "secret"),
+    ([EXAMPLES / "xpay"], "xpay", "xpay", "default", ""),
+    ([EXAMPLES / "library"], "library", "library", "default", ""),
+    ([EXAMPLES / "other_tenant"], "xpay", "xpay", "ypay", ""),
+    ([LIBRARY / "guide.md", LIBRARY / "guide.zh.md"], "closed", None, "default", "secret"),
 )
 
 
 @pytest.fixture(scope="session")
 def examples(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """Open a data directory with both corpora, another tenant's tickets and a closed collection."""
-    data = tmp_path_factory.mktemp("examples")
-    for paths, collection, profile, tenant, acl in CORPORA:
-        summary = run_ingest(
-            [EXAMPLES / path for path in paths],
-            collection,
-            profile=profile,
-            tenant=tenant,
-            acl=acl,
-            prune=False,
-            flags={"data": data},
-            quiet=True,
-        )
-        assert summary.ok
+    made = made_once(
+        tmp_path_factory.getbasetemp(), "examples", lambda data: ingest_corpora(data, CORPORA)
+    )
+    data = copied(made, tmp_path_factory.mktemp("graph") / "examples")
     # Tests put models of their own in place: what one has said or found is not for the next.
     forgetful = {"cache_rewrite_hours": 0, "cache_result_minutes": 0}
     settings, _ = load_settings({"data": data, "reasoner": "rules", **forgetful})

@@ -109,24 +109,6 @@ def test_timeout_after_something_was_found_answers_it(run: Run) -> None:
     assert "300 seconds" in state["answer"].text
 
 
-def test_an_answer_that_says_nothing(run: Run) -> None:
-    class Silent:
-        name = "silent"
-
-        def __init__(self, honest: Any) -> None:  # noqa: ANN401
-            self._honest = honest
-
-        def __getattr__(self, verb: str) -> Any:  # noqa: ANN401
-            return getattr(self._honest, verb)
-
-        def answer(self, *_: object) -> Any:  # noqa: ANN401
-            from core.types import Draft
-
-            return Draft(claims=[])
-
-    assert ends(run(PLAIN, reasoner=Silent)) == StopReason.no_relevant_evidence
-
-
 @pytest.mark.parametrize("node", ["understand", "retrieve", "generate"])
 def test_an_interrupted_run_is_kept_as_cancelled(node: str, examples: Session) -> None:
     auth = AuthContext(tenant="default", user=f"stops-{node}")

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import FakeEmbedder, document, write
+import talks
+from fakes import document
+from talks import AUTH, begin, filled, reopening
 
-import app.session
 from app.session import Session
 from core.auth import AuthContext
 from core.errors import CallerError
-from core.profile import Profile
-from core.settings import Settings, load_settings
 from core.trace import RunRecord, Step
 from graph.threads import THREADS
 from models.chat.types import ModelCancelled
-from stores.store import Store
+from stores.sqlite.catalogue import Collection
+from stores.sqlite.rows import DocumentRow
 
-AUTH = AuthContext(tenant="default", user="ann")
 DOCUMENTS = {
     "refund.md": ("Refund API", "The refund API is maintained by the Payments Gateway team."),
     "payout.md": ("Payout API", "The maximum timeout of the payout API is 300 seconds."),
@@ -43,40 +41,20 @@ LOGO = "In which year was the refund logo drawn?"
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("clarify") / "data"
-    embedder = FakeEmbedder()
-    with Store(Settings(data=folder), embedder.model_id, create=True) as store:
-        collection = store.intake.open_collection("default", "main", Profile(name="default"))
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Session]]:
+    def rows(main: Collection) -> list[DocumentRow]:
         languages = {"возврат.md": "ru", "повернення.md": "uk", "退款.md": "zh"}
-        rows = [
-            document(collection, name, text, title=title, language=languages.get(name, "en"))
+        open_to_all = [
+            document(main, name, text, title=title, language=languages.get(name, "en"))
             for name, (title, text) in DOCUMENTS.items()
         ]
-        rows.append(
-            document(collection, "x.md", "The refund vault.", title="Vault refund", acl=["boss"])
-        )
-        write(store, collection, rows, embedder)
-    return folder
+        vault = document(main, "x.md", "The refund vault.", title="Vault refund", acl=["boss"])
+        return [*open_to_all, vault]
 
-
-@pytest.fixture(scope="module")
-def opened(data: Path) -> Iterator[Callable[..., Session]]:
-    held: list[Session] = []
-
-    def again(**flags: Any) -> Session:
-        while held:
-            held.pop().close()
-        # The made-up embedder knows no meaning, so that sentences are less likely to answer.
-        given = {"data": data, "reasoner": "rules", "grade_partly": 0.1, **flags}
-        held.append(Session(load_settings(given)[0]))
-        return held[0]
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(app.session, "open_embedder", lambda settings: FakeEmbedder())
+    data = filled(tmp_path_factory.mktemp("clarify") / "data", rows)
+    # The made-up embedder knows no meaning, so that sentences are less likely to answer.
+    with reopening(data, grade_partly=0.1) as again:
         yield again
-        while held:
-            held.pop().close()
 
 
 @pytest.fixture
@@ -84,13 +62,8 @@ def session(opened: Callable[..., Session]) -> Session:
     return opened()
 
 
-def begin(session: Session) -> str:
-    return session.store.runs.create_conversation("default", "ann", "main").id
-
-
 def say(session: Session, name: str, text: str, **more: Any) -> RunRecord:
-    given = {"clarify": True} | more
-    return session.ask(text, given.pop("auth", AUTH), "", conversation=name, **given)
+    return talks.say(session, name, text, **{"clarify": True} | more)
 
 
 def nodes(run: RunRecord) -> list[str]:

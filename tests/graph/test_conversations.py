@@ -13,78 +13,46 @@ from typing import Any
 
 import ormsgpack
 import pytest
-from fakes import FakeEmbedder, document, write
+from fakes import document
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langgraph.checkpoint.sqlite import SqliteSaver
+from talks import AUTH, begin, filled, reopening, say
 from tiers import examples
 
-import app.session
 from app.session import Session
 from core.auth import AuthContext
 from core.errors import AbsentError, CallerError, OperatorError, StorageUnavailableError
-from core.profile import Profile
-from core.settings import Settings, load_settings
 from core.trace import RunRecord, Step
 from graph.threads import MESSAGES, THREADS, StateDamagedError, ThreadSaver, explained_threads
 from models.chat.types import ModelCancelled
 from reasoning.types import Turn
-from stores.store import Store
 
-AUTH = AuthContext(tenant="default", user="ann")
 AUDITOR = AuthContext(tenant="default", user="ann", roles=frozenset({"auditor"}))
 MAINTAINED = "The refund API is maintained by the Payments Gateway team."
 TIMEOUT = "The maximum timeout of the refund API is 300 seconds."
 VAULT = "The code of the vault is Marigold."
-FLAGS = {"reasoner": "rules", "caching.result_minutes": 0}  # a remembered search has no stages
 NOTHING = "Which zebras paint submarines?"
 
 
 @pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("talk") / "data"
-    embedder = FakeEmbedder()
-    with Store(Settings(data=folder), embedder.model_id, create=True) as store:
-        collection = store.intake.open_collection("default", "main", Profile(name="default"))
-        rows = [
-            document(collection, "team.md", MAINTAINED, title="Refund API"),
-            document(collection, "limits.md", TIMEOUT, title="Refund API limits"),
-            document(collection, "secret.md", VAULT, title="Vault", acl=["auditor"]),
-        ]
-        write(store, collection, rows, embedder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def opened(data: Path) -> Iterator[Callable[[], Session]]:
-    """Open the data directory again and again, as after restarts; the last one is closed."""
-    held: list[Session] = []
-
-    def again() -> Session:
-        while held:
-            held.pop().close()
-        held.append(Session(load_settings({"data": data, **FLAGS})[0]))
-        return held[0]
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(app.session, "open_embedder", lambda settings: FakeEmbedder())
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Session]]:
+    data = filled(
+        tmp_path_factory.mktemp("talk") / "data",
+        lambda main: [
+            document(main, "team.md", MAINTAINED, title="Refund API"),
+            document(main, "limits.md", TIMEOUT, title="Refund API limits"),
+            document(main, "secret.md", VAULT, title="Vault", acl=["auditor"]),
+        ],
+    )
+    # A remembered search has no stages.
+    with reopening(data, **{"caching.result_minutes": 0}) as again:
         yield again
-        while held:
-            held.pop().close()
 
 
 @pytest.fixture
 def session(opened: Callable[[], Session]) -> Session:
     return opened()
-
-
-def begin(session: Session) -> str:
-    return session.store.runs.create_conversation("default", "ann", "main").id
-
-
-def say(session: Session, name: str, text: str, **more: Any) -> RunRecord:
-    auth = more.pop("auth", AUTH)
-    return session.ask(text, auth, "", conversation=name, **more)
 
 
 def rows(session: Session, name: str) -> list[tuple[Any, ...]]:
@@ -126,7 +94,9 @@ SAID = [
 ]
 
 
-@settings(max_examples=examples(12), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples(12, quick=4), deadline=None, suppress_health_check=list(HealthCheck)
+)
 @given(st.lists(st.tuples(st.sampled_from(SAID), st.booleans()), min_size=1, max_size=5))
 def test_a_turn_is_as_good_as_a_run_with_the_same_history(
     session: Session, said: list[tuple[str, bool]]

@@ -8,43 +8,28 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from fakes import FakeEmbedder, document, write
+from fakes import document
+from talks import AUTH, begin, filled, reopening, say
 
-import app.session
 from app.session import Session
-from core.auth import AuthContext
 from core.errors import OperatorError
-from core.settings import Settings, load_settings
-from core.trace import RunRecord
 from graph.state import state_serializer
 from stores.runlog.conversations import THREADS
-from stores.store import Store, parts
+from stores.store import parts
 
-AUTH = AuthContext(tenant="default", user="ann")
 LOST = "damaged or gone"
 
 
 @pytest.fixture
-def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session]:
-    embedder = FakeEmbedder()
-    with Store(Settings(data=tmp_path / "data"), embedder.model_id, create=True) as store:
-        collection = store.intake.open_collection("default", "main", None)
-        rows = [
-            document(collection, "team.md", "The refund API is maintained by the Payments team.")
-        ]
-        write(store, collection, rows, embedder)
-    monkeypatch.setattr(app.session, "open_embedder", lambda settings: FakeEmbedder())
-    settings = load_settings({"data": tmp_path / "data", "reasoner": "rules"})[0]
-    with Session(settings) as opened:
-        yield opened
-
-
-def say(session: Session, name: str, text: str) -> RunRecord:
-    return session.ask(text, AUTH, "", conversation=name)
+def session(tmp_path: Path) -> Iterator[Session]:
+    text = "The refund API is maintained by the Payments team."
+    data = filled(tmp_path / "data", lambda main: [document(main, "team.md", text)])
+    with reopening(data) as opened:
+        yield opened()
 
 
 def begun(session: Session) -> str:
-    name = session.store.runs.create_conversation("default", "ann", "main").id
+    name = begin(session)
     say(session, name, "Who maintains the refund API?")
     return name
 

@@ -64,15 +64,3 @@ def test_without_history_a_follow_up_is_a_question_of_its_own(examples: Session)
     step = run.trail[0]
     assert step.arguments["history"] == 0
     assert step.arguments["parts"] == ["And who maintains it"]
-
-
-def test_a_turn_of_a_chat_sees_the_turns_before(examples: Session) -> None:
-    history: list[Turn] = []
-    for question, expected in [
-        ("What is the default timeout of the XPay payout API?", "120 seconds"),
-        ("And who maintains it?", "Payout Operations"),
-        ("and who is on call for it?", "payout-rota"),
-    ]:
-        run = examples.ask(question, AUTH, "xpay", history=history)
-        assert expected in run.result["answer"]
-        history.append(Turn(question, run.result["answer"]))

@@ -273,15 +273,6 @@ def test_an_answer_in_the_language_of_the_question_needs_a_verdict(
     assert (SAID in state["answer"].text) is not refused
 
 
-def test_no_prompt_names_the_caller(run: Callable[..., Any]) -> None:
-    script = Script(answer=lambda *_: claims((TRUE, 1)))
-    run(QUESTION, reasoner=script.reasoner, tenant="default")
-    text = "\n".join(str(m.text) for prompt in script.chat.prompts for m in prompt)
-    assert "tenant" not in text
-    assert "default/" not in text
-    assert not re.search(r"\b[0-9a-f]{24}\b", text), "an id of a chunk or a document"
-
-
 def asked(
     session: Session,
     script: Script,

@@ -1,15 +1,20 @@
-"""Plans as they run: slots, branches, values undone, hops, waves, limits."""
+"""Plans as they run: slots, branches, values undone, hops, waves, limits, and any plan at all."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import pytest
 from fakes import FakeEmbedder
-from plan_runs import CHAIN, PRESIDENT, TIDES, context_of, run_in, run_plan, town
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plan_runs import CHAIN, PRESIDENT, TEXTS, TIDES, context_of, run_in, run_plan, town
+from random_plans import valid_plans
+from tiers import examples
 from written_operations import parse
 
 from core.types import Plan, SubQuestion
@@ -20,7 +25,6 @@ from reasoning.planning.slots import Facts, problems
 from stores.store import Store
 from tools.toolbox import Toolbox
 
-ELECTED = "Whom did the general assembly of the {} elect its first president?"
 SOCIETY, CLUB, GUILD, UNION = "Harbour Society", "Boat Club", "Rope Guild", "Net Union"
 
 
@@ -292,3 +296,53 @@ def test_a_question_of_each_value_may_be_searched_by_a_hop_alone(tools: Toolbox)
     state = run_in(replace(context, given=given))
     assert {"h1", "e", "m", "h"} == set(state["done"])
     assert any("president" in str(step.arguments) for step in state["trail"] if step.tool)
+
+
+WORDS = sorted({word for text in TEXTS.values() for word in text.split()})
+
+
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    valid_plans(),
+    st.lists(st.sampled_from(WORDS), min_size=1, max_size=3),
+    st.integers(0, 12),
+    st.sampled_from(["union", "intersect"]),
+    st.integers(1, 90),
+    st.sets(st.integers(0, 4)),
+)
+def test_any_plan_ends_within_its_budget(
+    tools: Toolbox,
+    plan: Plan,
+    found: Sequence[str],
+    calls: int,
+    merge: str,
+    steps: int,
+    listed: set[int],
+) -> None:
+    bare = [
+        question.model_copy(
+            update={
+                "calls": [],
+                "text": f"{found[0]} {question.text}",
+                "wants": "list" if place in listed else "text",
+            }
+        )
+        for place, question in enumerate(plan.questions)
+    ]
+    state = run_plan(
+        tools,
+        Plan(questions=bare),
+        finds={question.id: found for question in bare},
+        merge=merge,
+        budget_tool_calls=calls,
+        budget_steps=steps,
+    )
+    assert state["answer"].text
+    assert state["usage"].tool_calls <= calls
+    made = {operation.out for operation in state["operations"]}
+    assert set(state["done"]) <= made and set(state["registers"]) <= made
+    asked = [step for step in state["trail"] if step.tool]
+    assert {step.auth_filter["tenant"] for step in asked} <= {"acme"}
+    assert all("Mallory" not in item.text for item in state["evidence"])
+    for item in state["evidence"]:
+        assert all(0 <= grade <= 3 for grade in item.grades.values())

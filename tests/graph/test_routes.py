@@ -1,10 +1,11 @@
-"""The edges, as tables."""
+"""The edges, as tables, and the drawing of them, which is the control flow of the docs."""
 
 from __future__ import annotations
 
 from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
+from commands import ROOT
 
 from core.operations import (
     AnyOperation,
@@ -24,6 +25,7 @@ from graph.build import (
     after_stop_condition,
     after_understand,
     after_verify,
+    build_graph,
     sent,
 )
 from graph.state import Outcome, Path
@@ -116,3 +118,32 @@ def test_every_route_names_its_targets_and_changes_nothing(route) -> None:
     before = dict(state)
     assert route(state) in targets
     assert state == before
+
+
+SNAPSHOT = ROOT / "docs" / "explanation" / "graph.mmd"
+
+
+def test_the_drawing_is_the_one_in_the_docs() -> None:
+    drawn = build_graph().get_graph().draw_mermaid()
+    assert drawn == SNAPSHOT.read_text(encoding="utf-8"), (
+        "the graph has changed; when that is meant, run `make docs` and look at the difference"
+    )
+
+
+def test_every_loop_passes_a_node_that_counts() -> None:
+    """Each cycle goes through rewrite (attempts), plan (closed), generate (drafts) or clarify."""
+    drawn = build_graph().get_graph()
+    counted = {"rewrite", "plan", "generate", "clarify"}
+    edges: dict[str, set[str]] = {}
+    for edge in drawn.edges:
+        if edge.source not in counted and edge.target not in counted:
+            edges.setdefault(edge.source, set()).add(edge.target)
+
+    def reaches(start: str, goal: str, seen: set[str]) -> bool:
+        return any(
+            following == goal
+            or (following not in seen and reaches(following, goal, {*seen, start}))
+            for following in edges.get(start, set())
+        )
+
+    assert [name for name in edges if reaches(name, name, set())] == []

@@ -90,12 +90,3 @@ def test_allowed_sources_confine_every_tool(examples: Session) -> None:
     assert {item["source"].split(".")[0] for item in run.result["evidence"]} == {"docs/refund"}
     assert "300 seconds" in run.result["answer"]
     assert "Payments Gateway" not in run.result["answer"]
-
-
-def test_a_run_is_found_by_its_own_user_only(examples: Session) -> None:
-    auth = AuthContext(tenant="default", user="ann")
-    run = examples.ask("What is the refund window?", auth, "xpay")
-    assert examples.store.runs.load(auth, run.run_id).run_id == run.run_id
-    for tenant, user in (("default", "bob"), ("ypay", "ann")):
-        with pytest.raises(CallerError):
-            examples.store.runs.load(AuthContext(tenant=tenant, user=user), run.run_id)

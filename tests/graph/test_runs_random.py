@@ -28,7 +28,7 @@ QUESTIONS = st.one_of(
 
 
 @settings(
-    max_examples=examples(100),
+    max_examples=examples(100, quick=5),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

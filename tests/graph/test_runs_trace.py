@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from app.session import Session
@@ -92,13 +90,6 @@ def test_the_stored_run_is_the_returned_run(traced: RunRecord, examples: Session
     stored = examples.store.runs.load(AUTH, traced.run_id)
     assert stored.trail == traced.trail
     assert stored.model_dump(mode="json") == traced.model_dump(mode="json")
-
-
-def test_a_run_survives_json(traced: RunRecord) -> None:
-    text = traced.model_dump_json()
-    assert RunRecord.model_validate_json(text) == RunRecord.model_validate(json.loads(text))
-    for step in traced.trail:
-        assert Step.model_validate_json(step.model_dump_json()) == step
 
 
 def test_steps_are_seen_as_they_happen(examples: Session) -> None:

@@ -32,6 +32,11 @@ def test_names_and_files_are_unique_and_complete() -> None:
     assert all(card.quantisation in card.file for card in table)
 
 
+def test_each_has_a_rank_and_serves_no_more_than_it_was_made_for() -> None:
+    assert sorted(card.rank for card in chat_table()) == list(range(1, len(chat_table()) + 1))
+    assert all(card.slot_context <= card.context for card in chat_table())
+
+
 @pytest.mark.parametrize(
     "name", ["qwen3-8b", "Qwen3-8B-Q4_K_M.gguf", "/models/Qwen3-8B-Q4_K_M.gguf"]
 )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -26,14 +27,15 @@ if not hasattr(socket, "free_connect"):
 """
 # A busy machine must not stop a run early.
 ENVIRONMENT = {"CARREL_REASONER": "rules", "CARREL_BUDGET__SECONDS": "300"}
+Run = Callable[[str], Any]
 SHOWN = ("text/html", "image/png", "text/plain")
 
 
 @pytest.fixture(scope="module")
-def ran() -> Iterator[dict[str, Any]]:
-    """Run all of them in one kernel, which loads the models once."""
+def ran() -> Iterator[Run]:
+    """Run each that is asked for in one kernel, which loads the models once."""
     with kernel(OFFLINE, **ENVIRONMENT) as running:
-        yield {name: running.run(read(name)) for name in NOTEBOOKS}
+        yield cache(lambda name: running.run(read(name)))
 
 
 def code(notebook: Any) -> list[Any]:
@@ -75,13 +77,13 @@ def test_all_notebooks_are_run() -> None:
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_the_outputs_in_the_files_are_of_the_same_shape(ran: dict[str, Any], name: str) -> None:
-    assert kinds(read(name)) == kinds(ran[name]), "run `make notebooks`"
+def test_the_outputs_in_the_files_are_of_the_same_shape(ran: Run, name: str) -> None:
+    assert kinds(read(name)) == kinds(ran(name)), "run `make notebooks`"
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_nothing_warns_and_nothing_names_this_machine(ran: dict[str, Any], name: str) -> None:
-    for notebook in (ran[name], read(name)):
+def test_nothing_warns_and_nothing_names_this_machine(ran: Run, name: str) -> None:
+    for notebook in (ran(name), read(name)):
         text = "".join(str(cell.outputs) for cell in code(notebook))
         assert "stderr" not in text
         assert "Warning" not in text
@@ -89,8 +91,8 @@ def test_nothing_warns_and_nothing_names_this_machine(ran: dict[str, Any], name:
         assert "<script" not in text
 
 
-def test_quickstart_cites_refuses_and_keeps_callers_apart(ran: dict[str, Any]) -> None:
-    notebook = ran["quickstart"]
+def test_quickstart_cites_refuses_and_keeps_callers_apart(ran: Run) -> None:
+    notebook = ran("quickstart")
     (lighthouse,) = pages(notebook, "run = library.ask(")
     assert "1874" in answer(lighthouse) and "31 metres" in answer(lighthouse)
     assert "Ida Holm." in lighthouse.css_first("article mark").text()
@@ -106,8 +108,8 @@ def test_quickstart_cites_refuses_and_keeps_callers_apart(ran: dict[str, Any]) -
     assert "90,000 euros" in eve.css_first("mark").text()
 
 
-def test_retrieval_lab_shows_that_the_searches_differ(ran: dict[str, Any]) -> None:
-    notebook = ran["retrieval_lab"]
+def test_retrieval_lab_shows_that_the_searches_differ(ran: Run) -> None:
+    notebook = ran("retrieval_lab")
     (page,) = pages(notebook, "PIPELINES = ")
     heads = [one.text() for one in page.css("th")]
     assert heads == ["passage", "vector", "keyword", "hybrid"]
@@ -127,8 +129,8 @@ def test_retrieval_lab_shows_that_the_searches_differ(ran: dict[str, Any]) -> No
     assert [["image/png"]] == [kind for kind in kinds(notebook) if "image/png" in kind]
 
 
-def test_trace_lab_follows_two_hops_and_their_budget(ran: dict[str, Any]) -> None:
-    notebook = ran["trace_lab"]
+def test_trace_lab_follows_two_hops_and_their_budget(ran: Run) -> None:
+    notebook = ran("trace_lab")
     (run,) = pages(notebook, "run = library.ask(")
     assert "Payments Gateway team" in answer(run)
     (plan,) = pages(notebook, "run_plan_view(run)")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from builders import asking, graded, piece, weights_for
+from builders import answered, asking, graded, piece, weights_for
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import examples
 
 from core.language.sentences import sentence_spans
+from core.settings import Settings
 from core.types import Draft, Evidence, Plan, SubQuestion, Understanding
 from reasoning.rules.answering.relevance import Relevance
 from reasoning.rules.reasoner import RulesReasoner
@@ -173,14 +174,10 @@ WORDS = (
     )
 )
 def test_every_claim_quotes_its_chunk_exactly(texts: list[str]) -> None:
-    from builders import weights_for
-
-    from core.settings import Settings
-
     evidence = [graded(piece(text, title=str(place))) for place, text in enumerate(texts)]
     reasoner = RulesReasoner(Settings(), weights_for(evidence), None)
     question = asking("How many beds has the ward?", wants="number")
-    made = reasoner.answer(KNOWN, Plan(questions=[question]), evidence)
+    made = answered(reasoner, question, evidence)
     by_id = {item.evidence_id: item for item in evidence}
     for claim in made.claims:
         (citation,) = claim.citations
@@ -211,7 +208,7 @@ ASKED = (
 def test_a_verdict_counts_denials(rules: Rules, question: str, said: str, verdict: str) -> None:
     evidence = [graded(piece(said))]
     asked = asking(question, wants="yesno")
-    draft = rules(evidence).answer(KNOWN, Plan(questions=[asked]), evidence)
+    draft = answered(rules(evidence), asked, evidence)
     assert draft.claims[0].verdict == verdict
 
 
@@ -224,16 +221,14 @@ def test_what_a_sentence_announces_in_the_next_chunk_is_said_too(rules: Rules) -
     given = rules([intro, code, other])
     grades = {g.evidence_id: g.grade for g in given.grade(question, [intro, code, other])}
     assert grades[code.evidence_id] == grades[intro.evidence_id] >= 2
-    evidence = [graded(intro), graded(code), other]
-    plan = Plan(questions=[question])
-    draft = given.answer(KNOWN, plan, evidence)
+    draft = answered(given, question, [graded(intro), graded(code), other])
     assert [claim.text for claim in draft.claims] == [intro.text, code.text]
 
 
 def test_lines_of_code_answer_only_who_asks_how(rules: Rules) -> None:
     code = graded(piece("lamp.set_colour(1)\nlamp.on()", kind="code", title="Lamp colour"))
     question = asking("What is the colour of the lamp?")
-    draft = rules([code]).answer(KNOWN, Plan(questions=[question]), [code])
+    draft = answered(rules([code]), question, [code])
     assert draft.claims == []
 
 
@@ -241,7 +236,7 @@ def test_bold_words_lead_their_line_as_a_heading(rules: Rules) -> None:
     text = "1. **Roof.** The repair costs £900.\n2. **Bicycle shed.** The budget is £2,000."
     evidence = [graded(piece(text, title="Minutes"))]
     question = asking("What is the budget of the bicycle shed?")
-    draft = rules(evidence).answer(KNOWN, Plan(questions=[question]), evidence)
+    draft = answered(rules(evidence), question, evidence)
     assert "2,000" in draft.claims[0].text
     assert all("£900" not in claim.text for claim in draft.claims)
 
@@ -249,7 +244,7 @@ def test_bold_words_lead_their_line_as_a_heading(rules: Rules) -> None:
 def test_only_and_except_give_no_verdict(rules: Rules) -> None:
     evidence = [graded(piece("The tower is open daily except Mondays."))]
     question = asking("Is the tower open on Mondays?", wants="yesno")
-    draft = rules(evidence).answer(KNOWN, Plan(questions=[question]), evidence)
+    draft = answered(rules(evidence), question, evidence)
     assert draft.claims[0].verdict == ""
 
 
@@ -262,9 +257,7 @@ def test_only_and_except_give_no_verdict(rules: Rules) -> None:
 )
 def test_a_verdict_needs_all_that_is_asked(rules: Rules, question: str, said: str) -> None:
     evidence = [graded(piece(said))]
-    draft = rules(evidence).answer(
-        KNOWN, Plan(questions=[asking(question, wants="yesno")]), evidence
-    )
+    draft = answered(rules(evidence), asking(question, wants="yesno"), evidence)
     assert all(claim.verdict == "" for claim in draft.claims)
 
 
@@ -272,7 +265,7 @@ def test_a_plus_within_a_sentence_is_no_list_mark(rules: Rules) -> None:
     said = "The bindings of C++ in Zig are written by Ada Frost."
     evidence = [graded(piece(said))]
     question = asking("Who writes the bindings of C++?")
-    draft = rules(evidence).answer(KNOWN, Plan(questions=[question]), evidence)
+    draft = answered(rules(evidence), question, evidence)
     assert draft.claims[0].text == said
 
 
@@ -285,3 +278,31 @@ def test_a_sentence_that_refers_speaks_of_what_stands_before_it(said: str, refer
     wanted = relevance.wanted(asking("Who leads the harbour team?"), [])
     [found] = [one for one in relevance.sentences(wanted, evidence) if one.text == said]
     assert (found.said > 0.9) is refers
+
+
+QUESTION = asking("Where was the founder of the museum born and buried?", wants="place")
+MUSEUM = graded(piece("The founder of the museum was Ann Lee.", title="Museum"))
+PERSON = graded(piece("Ann Lee was born in Brest and buried in Lille.", title="Ann Lee"), 2)
+OTHER = graded(piece("Bob Ray was born and buried in Nantes.", title="Bob Ray"), 2)
+
+
+def said(rules: Rules, *evidence: Evidence, **settings: object) -> list[str]:
+    reasoner = rules(list(evidence), **settings)
+    made = answered(reasoner, QUESTION, evidence)
+    return [claim.text for claim in made.claims]
+
+
+def test_a_linked_sentence_completes_the_answer(rules: Rules) -> None:
+    assert set(said(rules, MUSEUM, OTHER, PERSON)) == {MUSEUM.text, PERSON.text}
+
+
+def test_a_sentence_without_a_link_does_not(rules: Rules) -> None:
+    assert OTHER.text not in said(rules, MUSEUM, OTHER)
+
+
+def test_one_claim_stays_one(rules: Rules) -> None:
+    assert len(said(rules, MUSEUM, PERSON, claims_per_question=1)) == 1
+
+
+def test_what_is_graded_too_low_completes_nothing(rules: Rules) -> None:
+    assert said(rules, MUSEUM, graded(PERSON, 1)) == [MUSEUM.text]

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.settings import Settings
 from core.types import Clarification, Evidence
 from reasoning import clarifying
 from reasoning.clarifying import (
@@ -20,7 +19,6 @@ from reasoning.clarifying import (
 )
 from reasoning.types import Turn
 
-SETTINGS = Settings()
 PLAIN = Clarification(question="?")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from builders import answered as one_answer
 from builders import asking, graded, piece
 from llm_doubles import breaking, purse, thinking
 
@@ -129,11 +130,10 @@ def test_what_the_rules_are_sure_of_stands_where_the_model_is_not(minilm):
 def test_a_model_that_was_not_examined_takes_no_sure_answer_away(minilm):
     reasoner, _ = thinking(NULL, NULL, evidence=[ITEM], embedder=minilm)
     question = asking("How long does the refund API wait at most?", wants="number")
-    known = Understanding(question=question.text, language="en")
     with opened_ledger(purse()) as ledger:
-        assert not reasoner.answer(known, Plan(questions=[question]), [ITEM]).claims
+        assert not one_answer(reasoner, question, [ITEM]).claims
         reasoner._verbs -= {"null"}
-        (claim,) = reasoner.answer(known, Plan(questions=[question]), [ITEM]).claims
+        (claim,) = one_answer(reasoner, question, [ITEM]).claims
     assert claim.text == FIRST
     assert ledger.notes == ["the model finds no answer; the rules' stands"]
 

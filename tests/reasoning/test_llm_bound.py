@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from builders import asking, graded, piece
+from builders import answered, asking, graded, piece
 from llm_doubles import purse, thinking
 
 from core.budget import opened_ledger
 from core.metadata import HELD, ROW
-from core.types import Evidence, FieldInfo, Plan, RecordTable, ToolSpec, Understanding
+from core.types import Claim, Evidence, FieldInfo, RecordTable, SubQuestion, ToolSpec, Understanding
 from models.chat.types import ChatReply
 from reasoning.verification import unsupported_reason
 
@@ -50,8 +50,7 @@ def test_a_model_cannot_overrule_a_total() -> None:
     reasoner, model = thinking("12 tickets are open [1].")
     with opened_ledger(purse()):
         grades = reasoner.grade(question, [total, piece("12 tickets were open in May.")])
-        known = Understanding(question=question.text, language="en")
-        draft = reasoner.answer(known, Plan(questions=[question]), [graded(total)])
+        draft = answered(reasoner, question, [graded(total)])
     assert [grade.grade for grade in grades] == [3, 0]
     assert [claim.text for claim in draft.claims] == [total.text]
     assert model.verbs == []
@@ -68,26 +67,23 @@ def test_a_passage_without_the_number_asked_for_answers_nothing_whatever_the_mod
     assert [grade.grade for grade in grades] == [3, 1]
 
 
-def answered(question, item: Evidence, *claims: str):
-    reasoner, model = thinking(" ".join(claims), evidence=[item])
+def said(question: SubQuestion, item: Evidence, *claims: str) -> list[Claim]:
+    """Return what is left of what a model says."""
+    reasoner, _ = thinking(" ".join(claims), evidence=[item])
     with opened_ledger(purse()):
-        known = Understanding(question=question.text, language="en")
-        draft = reasoner.answer(known, Plan(questions=[question]), [graded(item)])
-    return draft, model
+        return answered(reasoner, question, [graded(item)]).claims
 
 
 def test_a_first_sentence_without_the_number_asked_for_is_left_out() -> None:
     item = piece("The harbour hall has 40 seats. It was built for guests.")
     question = asking("How many seats has the harbour hall?", wants="number")
     vague, exact = "The harbour hall was built for guests.", "The harbour hall has 40 seats."
-    draft, _ = answered(question, item, vague, exact)
-    assert [claim.text for claim in draft.claims] == [exact]
+    assert [claim.text for claim in said(question, item, vague, exact)] == [exact]
 
 
 def test_a_claim_that_announces_a_list_brings_it() -> None:
     item = piece("The supported engines are:\n- Alpha\n- Beta\n- Gamma\n\nOther text follows here.")
-    draft, _ = answered(asking("Which engines are supported?"), item, "The supported engines are:")
-    claim = draft.claims[0]
+    (claim, *_) = said(asking("Which engines are supported?"), item, "The supported engines are:")
     assert claim.text == "The supported engines are:\n- Alpha\n- Beta\n- Gamma"
     assert claim.citations[0].quote == claim.text
     assert unsupported_reason(claim, {item.evidence_id: item}) == ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from builders import asking, graded, piece
+from builders import answered, asking, graded, piece
 from hypothesis import given
 from hypothesis import strategies as st
 from llm_doubles import ScriptedModel, purse, thinking, tool
@@ -173,9 +173,7 @@ def test_the_value_of_a_slot_stays_within_its_question(verb):
         "grade": lambda: reasoner.grade(asked, [item]),
         "rewrite": lambda: reasoner.rewrite(asked, [item], [tool("search_api")]),
         "extract": lambda: reasoner.extract(asked, [item]),
-        "answer": lambda: reasoner.answer(
-            Understanding(question=asked.text, language="en"), Plan(questions=[asked]), [item]
-        ),
+        "answer": lambda: answered(reasoner, asked, [item]),
     }[verb]()
     user = model.requests[0].messages[-1].content
     assert user.count("<question") == user.count("</question>") == 1
@@ -255,8 +253,7 @@ def test_of_a_long_piece_the_likeliest_sentences_are_shown():
     said = "The refund API waits 30 seconds."
     item = graded(piece("More text follows here. " * 300 + said + " Other words follow it." * 300))
     reasoner, model = thinking(f"{said} [1]", context=2500)
-    known = Understanding(question="How long?", language="en")
-    draft = reasoner.answer(known, Plan(questions=[asking("How long does it wait?")]), [item])
+    draft = answered(reasoner, asking("How long does it wait?"), [item])
     (citation,) = draft.claims[0].citations
     assert item.text[citation.start : citation.end] == citation.quote == said
     assert len(model.requests[0].messages[-1].content) < 3000

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from random_json import any_json
 from random_plans import valid_plans
 
 from core.errors import CallerError
@@ -181,10 +182,7 @@ def test_a_file_is_read_with_its_limits(tmp_path: Path) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-                    lambda inner: st.lists(inner) | st.dictionaries(
-                        st.sampled_from(["questions", "id", "text", "deps", "op", "operations"])
-                        | st.text(max_size=3), inner), max_leaves=30))  # fmt: skip
+@given(any_json("questions", "id", "text", "deps", "op", "operations"))
 def test_any_json_is_read_or_refused(value: Any) -> None:
     try:
         read(value)
@@ -235,12 +233,3 @@ def test_a_valid_proposal_is_kept(improvising: Improvising) -> None:
         UNDERSTOOD.question,
         [],
     )
-
-
-def test_braces_that_a_person_typed_are_no_slots(improvising: Improvising) -> None:
-    parts = [Part(text="What is {HOME}?")]
-    typed = UNDERSTOOD.model_copy(
-        update={"parts": parts, "kind": "plain", "required_fields": ["text"]}
-    )
-    plan, notes = proposed_plan(improvising, typed, [], SETTINGS)
-    assert (plan.questions[0].text, notes) == ("What is {{HOME}}?", [])

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from builders import asking, graded, piece
+from builders import answered, asking, graded, piece
 
 from core.settings import Settings
-from core.types import Plan, Understanding
 from reasoning.rules.answering.blocks import in_context, spans_of
 from reasoning.rules.answering.headings import leads
 from reasoning.rules.answering.relevance import Relevance
@@ -115,8 +114,7 @@ def test_documents_that_contradict_each_other_are_both_quoted(rules: Rules) -> N
         graded(piece("Logs are kept for 90 days.", title="Catalogue of June")),
     ]
     question = asking("How long are logs kept?", wants="number")
-    known = Understanding(question=question.text, language="en")
-    made = rules(items).answer(known, Plan(questions=[question]), items)
+    made = answered(rules(items), question, items)
     assert {claim.text for claim in made.claims} == {item.text for item in items}
 
 
@@ -134,9 +132,8 @@ def test_the_steps_of_a_section_are_one_answer(rules: Rules) -> None:
         for n, text in enumerate(parts)
     ]
     question = asking("How do I flash the firmware?")
-    known = Understanding(question=question.text, language="en")
     good = [graded(item) for item in items]
-    made = rules(good).answer(known, Plan(questions=[question]), good)
+    made = answered(rules(good), question, good)
     assert [claim.text for claim in made.claims] == parts
     relevance = Relevance(None, lambda terms: dict.fromkeys(terms, 1.0))
     wanted = relevance.wanted(question, [])

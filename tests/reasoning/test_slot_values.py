@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from builders import asking, graded, piece, weights_for
 from hypothesis import given, settings
@@ -13,8 +11,6 @@ from tiers import examples
 from core.settings import Settings
 from core.types import AnswerKind, Evidence, Finding, SubQuestion
 from reasoning.rules.reasoner import RulesReasoner
-
-Rules = Callable[..., RulesReasoner]
 
 
 def found(question: SubQuestion, *evidence: Evidence) -> list[Finding]:

@@ -12,7 +12,6 @@ from core.settings import Settings
 from retrievers.channels import SENTENCE, TEXT, VECTOR
 from retrievers.fusion import rank_candidates
 
-SETTINGS = Settings()
 BOTH = {VECTOR: 10, TEXT: 10}
 
 

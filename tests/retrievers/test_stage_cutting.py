@@ -10,7 +10,6 @@ from stage_builders import hit, ids, searched, with_settings
 from core.settings import Settings
 from retrievers.stages import context_budget, near_duplicates, token_budget
 
-TEN = [hit(f"h{n}", score=1 - n / 20) for n in range(10)]
 LONG = "The harbour of the town opens at dawn and closes when the last boat is in. " * 3
 
 

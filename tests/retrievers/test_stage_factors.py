@@ -6,11 +6,9 @@ import pytest
 from stage_builders import ANN, hit, ids, searched
 
 import retrievers.factors as module
-from core.settings import Settings
 from retrievers.factors import code_share, factors, is_index_page
 from retrievers.versions import asked_version, version_distance, version_notes
 
-SETTINGS = Settings()
 AMOUNTS = (
     *("VERSION_EXACT", "VERSION_NEAR", "VERSION_FAR", "CODE", "CODE_OTHER"),
     *("INDEX_PAGE", "API_NAME", "HEADING"),

@@ -3,6 +3,8 @@
 - `session`: an open session over tenants "acme" (collections "guide" and, for editors, "closed")
   and "zoo" (collection "guide").
 - `served`: a server over it; `served.client("admin")` calls it as one kind of caller (KINDS).
+- `library`: a copy of the data directory that the tests of commands use.
+- `server`: one over the sample corpora, of the protocols of others alone (protocol_servers.py).
 - `browser_page`, `browser_pages`: a real browser on that server (browser.py).
 """
 
@@ -16,11 +18,13 @@ import pytest
 from browser import browser_page as browser_page
 from browser import browser_pages as browser_pages
 from browser import chromium as chromium
-from commands import write_files
+from commands import built_library, copied, made_once, write_files
+from ingesting import ingest_corpora
+from protocol_servers import CORPORA as PROTOCOL_CORPORA
+from protocol_servers import Server, serving
 from serving import Served, running
 
 from app.session import Session
-from cli.upkeep.ingest import run_ingest
 from core.settings import load_settings
 from serve.services import make_app_state
 from stores.accounts.keys import Keys
@@ -53,22 +57,16 @@ KINDS = {
 @pytest.fixture(scope="session")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     base = tmp_path_factory.mktemp("served")
-    flags = {"data": base / "data", "reasoner": "rules"}
+    flags: dict[str, object] = {"data": base / "data", "reasoner": "rules"}
     # Tests call more often than people.
     flags |= {"serve_ask_rate": 0, "serve_rate": 0, "serve_wrong_keys": 0}
-    for number, (files, collection, tenant, acl) in enumerate(CORPORA):
-        folder = write_files(base / str(number), files)
-        summary = run_ingest(
-            [folder],
-            collection,
-            profile=None,
-            tenant=tenant,
-            acl=acl,
-            prune=False,
-            flags=flags,
-            quiet=True,
-        )
-        assert summary.ok
+    ingest_corpora(
+        base / "data",
+        (
+            ([write_files(base / str(number), files)], collection, None, tenant, acl)
+            for number, (files, collection, tenant, acl) in enumerate(CORPORA)
+        ),
+    )
     with Session(load_settings(flags)[0]) as opened:
         yield opened
 
@@ -89,6 +87,30 @@ def served(session: Session) -> Iterator[Served]:
     services = make_app_state(session)
     with running(services) as url:
         yield Served(url, services, headers)
+
+
+@pytest.fixture
+def library(tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> Path:
+    return copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
+
+
+@pytest.fixture(scope="session")
+def protocols(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    made = made_once(
+        tmp_path_factory.getbasetemp(),
+        "protocols",
+        lambda data: ingest_corpora(data, PROTOCOL_CORPORA),
+    )
+    data = copied(made, tmp_path_factory.mktemp("protocols") / "data")
+    settings = load_settings({"data": data, "reasoner": "rules"})[0]
+    with Session(settings) as opened, serving(opened) as server:
+        yield server
+
+
+@pytest.fixture
+def server(protocols: Server) -> Server:
+    protocols.runner.reset()
+    return protocols
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """A small real server for tests of wire formats: one session, a thread per question, uvicorn.
 
-    with examples_session() as session, serving(session) as server:
-        httpx.get(server.url + "/v1/models", headers=server.headers)
+    httpx.get(server.url + "/v1/models", headers=server.headers)  # the fixture `server`
 
 Callers are known by a bearer token: KEYS maps it to who asks. `server.runner` counts the runs that
 are at work, and can be told to fail or to wait.
@@ -15,19 +14,16 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
+from ingesting import EXAMPLES
 from starlette.requests import Request
 
 from app.session import Session
-from cli.upkeep.ingest import run_ingest
 from core.auth import AuthContext
-from core.settings import Settings, load_settings
+from core.settings import Settings
 from core.trace import RunRecord
 from models.chat.types import ModelCancelled
 from serve.errors import NotAuthenticated
@@ -35,7 +31,7 @@ from serve.protocols.langserve import langserve_router
 from serve.protocols.openai import openai_router
 from serve.questions import Question, RunEvent
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+XPAY = EXAMPLES / "xpay"
 QUESTION = "What is the default timeout of the XPay payout API?"
 TWO_PARTS = f"{QUESTION} And who maintains it?"
 UNANSWERABLE = "Which colour has the moon base of the astronauts?"
@@ -45,39 +41,10 @@ KEYS = {
     "stranger": AuthContext(tenant="other", user="stranger"),
 }
 CORPORA = (
-    (["xpay/docs/payouts.en.md", "xpay/services.jsonl"], "xpay", "xpay", "default"),
-    (["library/guide.md"], "default", None, "default"),
-    (["other_tenant/tickets.jsonl"], "tickets", None, "other"),
+    ([XPAY / "docs/payouts.en.md", XPAY / "services.jsonl"], "xpay", "xpay", "default", ""),
+    ([EXAMPLES / "library/guide.md"], "default", None, "default", ""),
+    ([EXAMPLES / "other_tenant/tickets.jsonl"], "tickets", None, "other", ""),
 )
-
-
-@cache
-def examples_data() -> tuple[Path, TemporaryDirectory[str]]:
-    """Ingest two collections of one tenant and one of another, once; goes with the process."""
-    folder = TemporaryDirectory()
-    data = Path(folder.name)
-    for paths, collection, profile, tenant in CORPORA:
-        summary = run_ingest(
-            [EXAMPLES / path for path in paths],
-            collection,
-            profile=profile,
-            tenant=tenant,
-            acl="",
-            prune=False,
-            flags={"data": data},
-            quiet=True,
-        )
-        assert summary.ok
-    return data, folder
-
-
-@contextmanager
-def examples_session() -> Iterator[Session]:
-    """Open the data directory with the examples."""
-    data, _ = examples_data()
-    settings, _ = load_settings({"data": data, "reasoner": "rules"})
-    with Session(settings) as session:
-        yield session
 
 
 class ThreadRunner:
@@ -85,7 +52,12 @@ class ThreadRunner:
 
     def __init__(self, session: Session) -> None:
         self.session = session
-        self.at_work = self.given_up = 0
+        self.at_work = 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was asked, and what a test has told it to do."""
+        self.given_up = 0
         self.asked: list[tuple[Question, AuthContext]] = []
         self.before: Callable[[Question], None] = lambda question: None
         self.after_step: Callable[[Question], None] = lambda question: None

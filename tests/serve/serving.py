@@ -135,6 +135,16 @@ def error_of(response: httpx.Response) -> dict[str, Any]:
     return error
 
 
+def events_of(response: httpx.Response) -> list[tuple[str, Any]]:
+    """Read a whole stream of server-sent events."""
+    found = []
+    for block in response.read().decode().split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
+        if lines:
+            found.append((lines["event"], json.loads(lines["data"])))
+    return found
+
+
 def eventually(true: Callable[[], bool]) -> None:
     """Wait until something is true."""
     pause = threading.Event()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
@@ -19,27 +19,13 @@ from protocol_servers import (
     TWO_PARTS,
     UNANSWERABLE,
     Server,
-    examples_session,
-    serving,
 )
 
-from app.session import Session
 from core.auth import AuthContext
 from serve.protocols.langserve_schemas import AgentOutput
 
+READER = AuthContext(tenant="default", user="reader")
 ASKED = {"question": QUESTION, "collection": "xpay"}
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with examples_session() as opened:
-        yield opened
-
-
-@pytest.fixture
-def server(session: Session) -> Iterator[Server]:
-    with serving(session) as running:
-        yield running
 
 
 @pytest.fixture
@@ -71,11 +57,11 @@ def run(remote: RemoteRunnable, work: Callable[[RemoteRunnable], Any]) -> Any:
     return asyncio.run(main())
 
 
-def test_invoke_returns_what_ask_json_prints(agent: Any, session: Session) -> None:
+def test_invoke_returns_what_ask_json_prints(agent: Any, server: Server) -> None:
     output = agent().invoke(ASKED)
     assert output["answer"] == ANSWER
     AgentOutput.model_validate(output)
-    kept = session.store.runs.load(AuthContext(tenant="default", user="reader"), output["run_id"])
+    kept = server.runner.session.store.runs.load(READER, output["run_id"])
     assert kept.result == output
 
 

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langserve.lzstring import LZString
-from protocol_servers import ANSWER, QUESTION, Server, examples_session, serving, until
+from protocol_servers import ANSWER, QUESTION, Server, until
+from random_json import any_json
 from serving import leave
 from tiers import examples
 
-from app.session import Session
 from core.errors import (
     CallerError,
     CarrelError,
@@ -32,23 +32,8 @@ ASKED = {"question": QUESTION, "collection": "xpay"}
 STREAMS = ("stream", "stream_log", "stream_events")
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with examples_session() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def server(session: Session) -> Iterator[Server]:
-    with serving(session) as running:
-        yield running
-
-
 @pytest.fixture
 def http(server: Server) -> Iterator[httpx.Client]:
-    server.runner.before = server.runner.after_step = lambda question: None
-    server.runner.asked.clear()
-    server.runner.given_up = 0
     with httpx.Client(base_url=f"{server.url}/agent/", headers=server.headers, timeout=60) as made:
         yield made
 
@@ -264,21 +249,7 @@ def test_a_client_that_leaves_frees_its_run(http: httpx.Client, server: Server, 
 
 
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text() | st.integers(),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(["question", "collection", "messages", "content", "type", "x"])
-                | st.text(max_size=3),
-                inner,
-                max_size=4,
-            )
-        ),
-        max_leaves=12,
-    )
-)
+@given(any_json("question", "collection", "messages", "content", "type", "x"))
 def test_no_json_is_an_internal_error(http: httpx.Client, value: Any) -> None:
     for body in (value, {"input": value}, {"input": ASKED, "config": value}):
         content = json.dumps(body).encode()

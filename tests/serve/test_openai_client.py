@@ -18,26 +18,11 @@ from protocol_servers import (
     TWO_PARTS,
     UNANSWERABLE,
     Server,
-    examples_session,
     serving,
 )
 
-from app.session import Session
-
 MODEL = "carrel:xpay"
 ASKED: list[Any] = [{"role": "user", "content": QUESTION}]
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with examples_session() as opened:
-        yield opened
-
-
-@pytest.fixture
-def server(session: Session) -> Iterator[Server]:
-    with serving(session) as running:
-        yield running
 
 
 @pytest.fixture
@@ -129,7 +114,7 @@ def test_messages_are_history_and_question(client: openai.OpenAI, server: Server
     assert (question.text, question.history) == ("And who maintains it?", ((QUESTION, ANSWER),))
 
 
-def test_sources_can_end_the_text(session: Session, client: openai.OpenAI) -> None:
+def test_sources_can_end_the_text(client: openai.OpenAI) -> None:
     wanted = {"carrel": {"sources": True}}
     completion = client.chat.completions.create(model=MODEL, messages=ASKED, extra_body=wanted)
     text = completion.choices[0].message.content or ""
@@ -141,10 +126,10 @@ def test_sources_can_end_the_text(session: Session, client: openai.OpenAI) -> No
     assert "".join(chunk.choices[0].delta.content or "" for chunk in stream) == text
 
 
-def test_a_setting_ends_every_text_with_sources(session: Session) -> None:
+def test_a_setting_ends_every_text_with_sources(server: Server) -> None:
     with (
-        serving(session, openai_sources=True) as server,
-        openai.OpenAI(base_url=f"{server.url}/v1", api_key="reader") as client,
+        serving(server.runner.session, openai_sources=True) as other,
+        openai.OpenAI(base_url=f"{other.url}/v1", api_key="reader") as client,
     ):
         completion = client.chat.completions.create(model=MODEL, messages=ASKED)
         assert "\n\n---\n- [1] " in (completion.choices[0].message.content or "")

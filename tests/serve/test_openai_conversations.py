@@ -7,27 +7,14 @@ from typing import Any
 
 import openai
 import pytest
-from protocol_servers import ANSWER, QUESTION, Server, examples_session, serving
+from protocol_servers import ANSWER, QUESTION, Server
 
-from app.session import Session
 from core.auth import AuthContext
 from serve.protocols.openai_schemas import CONVERSATION_HEADER, told
 
 MODEL = "carrel:xpay"
 READER = AuthContext(tenant="default", user="reader")
 HEADER = CONVERSATION_HEADER.lower()
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with examples_session() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def server(session: Session) -> Iterator[Server]:
-    with serving(session) as running:
-        yield running
 
 
 @pytest.fixture
@@ -86,14 +73,13 @@ def test_a_stream_is_the_same(client: openai.OpenAI) -> None:
     assert "Payout Operations" in texts[1]
 
 
-def test_without_the_header_nothing_is_kept_or_asked(
-    client: openai.OpenAI, session: Session
-) -> None:
-    before = len(session.store.runs.newest_conversations(READER, 200))
+def test_without_the_header_nothing_is_kept_or_asked(client: openai.OpenAI, server: Server) -> None:
+    runs = server.runner.session.store.runs
+    before = len(runs.newest_conversations(READER, 200))
     answer, name, beside = say(client, "Who maintains it?", "")
     assert name == "" and "clarification" not in beside and "conversation_id" not in beside
     assert beside["stop_reason"] != "clarification_needed" and answer
-    assert len(session.store.runs.newest_conversations(READER, 200)) == before
+    assert len(runs.newest_conversations(READER, 200)) == before
 
 
 def test_it_is_the_callers_own_and_keeps_to_its_collection(client: openai.OpenAI) -> None:

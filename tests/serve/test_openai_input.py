@@ -12,11 +12,11 @@ import openai
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from protocol_servers import ANSWER, QUESTION, Server, examples_session, serving, until
+from protocol_servers import ANSWER, QUESTION, Server, until
+from random_json import any_json
 from serving import leave
 from tiers import examples
 
-from app.session import Session
 from core.errors import ModelError
 from serve.errors import Busy
 
@@ -25,23 +25,8 @@ ASKED = {"role": "user", "content": QUESTION}
 PATH = "chat/completions"
 
 
-@pytest.fixture(scope="module")
-def session() -> Iterator[Session]:
-    with examples_session() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def server(session: Session) -> Iterator[Server]:
-    with serving(session) as running:
-        yield running
-
-
 @pytest.fixture
 def http(server: Server) -> Iterator[httpx.Client]:
-    server.runner.before = server.runner.after_step = lambda question: None
-    server.runner.asked.clear()
-    server.runner.given_up = 0
     with httpx.Client(base_url=f"{server.url}/v1/", headers=server.headers, timeout=60) as made:
         yield made
 
@@ -221,19 +206,7 @@ def test_a_client_that_leaves_frees_its_run(
 
 @settings(max_examples=examples(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text() | st.integers(),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(["role", "content", "type", "text", "user", "stream"])
-                | st.text(max_size=3),
-                inner,
-                max_size=4,
-            )
-        ),
-        max_leaves=12,
-    ),
+    any_json("role", "content", "type", "text", "user", "stream"),
     st.sampled_from(["messages", "model", "stream_options", "carrel", "tools", "metadata"]),
 )
 def test_no_json_is_an_internal_error(http: httpx.Client, value: Any, name: str) -> None:

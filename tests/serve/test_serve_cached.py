@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -13,11 +12,11 @@ import pytest
 from commands import write_files
 from hypothesis import given
 from hypothesis import strategies as st
+from ingesting import ingest_corpora
 from redis_servers import MISSING, REDIS, RunningRedis
-from serving import Served
+from serving import Served, events_of
 
 from app.session import Session
-from cli.upkeep.ingest import run_ingest
 from core.auth import AuthContext
 from core.settings import load_settings
 from core.trace import RunRecord, Step
@@ -69,15 +68,7 @@ def test_a_stream_of_a_remembered_answer_has_its_steps(served: Served) -> None:
     with served.client("reader") as client:
         for _ in range(2):
             with client.stream("POST", "/api/v1/chat", json=body) as response:
-                lines = response.read().decode().splitlines()
-            pairs = zip(lines, lines[1:], strict=False)
-            seen.append(
-                [
-                    (line[7:], json.loads(data[6:]))
-                    for line, data in pairs
-                    if line.startswith("event: ")
-                ]
-            )
+                seen.append(events_of(response))
     first, second = ([kind for kind, _ in events] for events in seen)
     assert second == [kind for kind in first if kind in ("step", "result")]
     assert seen[1][-1][1] == {**seen[0][-1][1], "cached": True}
@@ -94,17 +85,8 @@ def opened(tmp_path: Path) -> Iterator[Callable[..., Session]]:
         for session in sessions:
             session.close()
         sessions.clear()
-        summary = run_ingest(
-            [write_files(tmp_path / tenant, files)],
-            "guide",
-            profile=None,
-            tenant=tenant,
-            acl=acl,
-            prune=False,
-            flags={"data": tmp_path / "data"},
-            quiet=True,
-        )
-        assert summary.ok
+        corpus = ([write_files(tmp_path / tenant, files)], "guide", None, tenant, acl)
+        ingest_corpora(tmp_path / "data", [corpus])
 
     def open_it(**values: object) -> Session:
         settings, _ = load_settings({"data": tmp_path / "data", "reasoner": "rules", **values})

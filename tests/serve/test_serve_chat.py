@@ -5,21 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import httpx
 import pytest
-from serving import Served, error_of
+from serving import Served, error_of, events_of
 
 ASK = "What is the maximum height of the candle flame?"
-
-
-def events_of(response: httpx.Response) -> list[tuple[str, Any]]:
-    """Read a whole stream of server-sent events."""
-    found = []
-    for block in response.read().decode().split("\n\n"):
-        lines = dict(line.split(": ", 1) for line in block.splitlines() if not line.startswith(":"))
-        if lines:
-            found.append((lines["event"], json.loads(lines["data"])))
-    return found
 
 
 def test_an_answer_is_what_the_command_prints(served: Served) -> None:
@@ -94,13 +83,7 @@ def test_what_a_run_refuses_has_a_status(
     assert words in error_of(response)["message"]
 
 
-WRONG: list[bytes] = [
-    b"",
-    b"{",
-    b"null",
-    b"[]",
-    b'"question"',
-    b"\xff\xfe",
+WRONG: list[bytes] = [  # what is no request at all is in test_serve_hostile.py
     b"{}",
     b'{"question": 3}',
     b'{"question": null}',
@@ -113,7 +96,6 @@ WRONG: list[bytes] = [
     b'{"question": "a", "messages": [{"role": "system", "content": "obey"}]}',
     b'{"question": "a", "messages": [{"role": "user"}]}',
     b'{"question": "\\ud800"}',
-    b"[" * 100_000,
     b'{"question": "a"} trailing',
 ]
 

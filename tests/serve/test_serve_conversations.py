@@ -11,8 +11,17 @@ from typing import Any
 
 import httpx
 import pytest
-from commands import built_library, copied
-from serving import SECONDS, Served, error_of, eventually, held_services, leave, running
+from scanning import holding
+from serving import (
+    SECONDS,
+    Served,
+    error_of,
+    events_of,
+    eventually,
+    held_services,
+    leave,
+    running,
+)
 
 from app.session import Session
 from core.settings import load_settings
@@ -105,10 +114,9 @@ def same_error(foreign: httpx.Response, absent: httpx.Response) -> None:
 def test_a_stream_ends_with_the_conversation(served: Served) -> None:
     with served.client() as client:
         name = begin(client)
-        lines = say(client, name, FLAME, stream=True).text.splitlines()
+        kind, result = events_of(say(client, name, FLAME, stream=True))[-1]
         turns = client.get(f"/api/v1/conversations/{name}").json()["turns"]
-    result = json.loads(lines[-2].removeprefix("data: "))
-    assert lines[-3] == "event: result"
+    assert kind == "result"
     assert result["conversation_id"] == name
     assert [turn["run_id"] for turn in turns] == [result["run_id"]]
 
@@ -201,11 +209,12 @@ def test_whoever_leaves_gives_the_conversation_back(session: Session) -> None:
 
 def test_what_is_deleted_is_gone_from_every_file(served: Served) -> None:
     marker = "zanzibarquux"
+    needles = [marker.encode()]
     with served.client() as client:
         name = begin(client)
         run_id = say(client, name, f"{FLAME} {marker}").json()["run_id"]
         folder = served.services.session.store.folder
-        assert holding(folder, marker) != []
+        assert holding(folder, needles) != []
         assert client.delete(f"/api/v1/conversations/{name}").status_code == 204
         assert client.get(f"/api/v1/conversations/{name}").status_code == 404
         assert client.delete(f"/api/v1/conversations/{name}").status_code == 404
@@ -213,12 +222,7 @@ def test_what_is_deleted_is_gone_from_every_file(served: Served) -> None:
     with served.client("admin") as client:
         log = client.get("/api/v1/audit", params={"kind": "deletion"}).json()
     assert name in json.dumps(log["events"])
-    assert holding(folder, marker) == []
-
-
-def holding(folder: Path, marker: str) -> list[str]:
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return [path.name for path in files if marker.encode() in path.read_bytes()]
+    assert holding(folder, needles) == []
 
 
 def test_what_is_asked_back_waits_for_the_reply(served: Served) -> None:
@@ -249,10 +253,11 @@ def test_what_is_asked_back_waits_for_the_reply(served: Served) -> None:
 def test_a_stream_tells_what_is_asked_back(served: Served) -> None:
     with served.client() as client:
         name = begin(client)
-        lines = say(client, name, "How high is it?", clarify=True, stream=True).text.splitlines()
-    result = json.loads(lines[-2].removeprefix("data: "))
+        *_, (_, step), (_, result) = events_of(
+            say(client, name, "How high is it?", clarify=True, stream=True)
+        )
     assert result["clarification"]["question"] == "What do you mean by “it”?"
-    assert json.loads(lines[-5].removeprefix("data: "))["node"] == "clarify"
+    assert step["node"] == "clarify"
 
 
 def test_nothing_is_asked_back_unless_it_may_be(served: Served) -> None:
@@ -267,37 +272,11 @@ def test_nothing_is_asked_back_unless_it_may_be(served: Served) -> None:
     assert alone["answer"] == result["answer"]
 
 
-def test_a_reply_after_the_server_was_started_again(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
-) -> None:
-    data = copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
-    settings = load_settings({"data": data, "reasoner": "rules"})[0]
-    name = ""
-    asked: list[dict] = []
-    for text in (FLAME, "And why does it burn?", None, "Who are they?", "the candle"):
-        with (
-            Session(settings) as session,
-            running(make_app_state(session, allow_anonymous=True)) as url,
-            httpx.Client(base_url=url, timeout=SECONDS) as client,
-        ):
-            if text is None:  # another one, where nothing is named yet
-                name = ""
-                continue
-            name = name or begin(client, collection="default")
-            asked.append(say(client, name, text, clarify=True).json())
-            shown = client.get(f"/api/v1/conversations/{name}").json()
-            assert (shown["waiting"] is not None) == (text == "Who are they?")
-    assert "42 mm" in asked[0]["answer"] and "wick" in asked[1]["answer"]
-    assert asked[2]["run_id"] == asked[3]["run_id"]
-    assert asked[3]["clarification"] is None and asked[3]["answer"]
-
-
 def test_stopping_the_server_leaves_what_can_go_on(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+    library: Path,
 ) -> None:
     """A run at work when the server stops is cancelled, and its turn is as if it never was."""
-    data = copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
-    flags = {"data": data, "reasoner": "rules", "serve.stop_seconds": 0}
+    flags = {"data": library, "reasoner": "rules", "serve.stop_seconds": 0}
     at_work = threading.Event()
     with Session(load_settings(flags)[0]) as session:
         services = make_app_state(session, allow_anonymous=True)

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scanning import encoded
-from scanning import holding as scanned
+from scanning import encoded, holding
 from serving import Served, error_of, eventually
 from uploading import uploaded
 
@@ -71,7 +70,7 @@ def test_a_deleted_document_is_nowhere(served: Served) -> None:
         run = client.post("/api/v1/chat", json=question).json()
         assert "27 cm" in run["answer"] and secret in str(run["evidence"])
         folder = served.services.session.store.folder
-        assert holding(folder, secret.encode())
+        assert found_in(folder, {secret.encode()})
         assert delete(served, "stoat.txt").status_code == 204
         # From here on nothing of it comes back.
         assert passages(served, "stoat.txt").status_code == 404
@@ -93,7 +92,7 @@ def test_a_deleted_document_is_nowhere(served: Served) -> None:
         noted = client.get("/api/v1/audit", params={"kind": "deletion"}).json()["events"]
     named = served.services.audit.log.document("stoat.txt")
     assert noted[0]["facts"] == {"collection": "burrow", **named}
-    eventually(lambda: not holding(folder, secret.encode()))
+    eventually(lambda: not found_in(folder, {secret.encode()}))
 
 
 def test_no_file_names_a_document_that_was_deleted(served: Served) -> None:
@@ -119,17 +118,9 @@ def found_in(folder: Path, needles: set[bytes]) -> list[object]:
     """Return where needles are; files that are replaced meanwhile are looked at again."""
     while True:
         try:
-            return [one for one in scanned(folder, needles) if not one[0].startswith("models")]
+            return [one for one in holding(folder, needles) if not one[0].startswith("models")]
         except FileNotFoundError:
             continue
-
-
-def holding(folder: Path, needle: bytes) -> list[Path]:
-    return [
-        path
-        for path in folder.rglob("*")
-        if path.is_file() and "models" not in path.parts and needle in path.read_bytes()
-    ]
 
 
 def test_the_last_document_takes_its_collection_with_it(served: Served) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
-from commands import HEIGHT, built_library, copied
+from commands import HEIGHT
 from serving import SECONDS, HeldSession, error_of, eventually, held_services, leave, running
 from stub_llm import Connection, stub_llm
 
@@ -65,10 +65,7 @@ def test_leaving_while_waiting_for_a_whole_answer(session: Session) -> None:
         eventually(lambda: idle(services))
 
 
-def test_leaving_ends_the_call_of_the_model(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
-) -> None:
-    data = copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "copy")
+def test_leaving_ends_the_call_of_the_model(library: Path) -> None:
     asking = threading.Event()
 
     def behave(it: Connection) -> None:
@@ -78,7 +75,7 @@ def test_leaving_ends_the_call_of_the_model(
             it.say("a good reply")
 
     with stub_llm(behave) as stub:
-        given = {"data": data, "reasoner": "llm", "llm_url": stub.url, "llm_context": 8192}
+        given = {"data": library, "reasoner": "llm", "llm_url": stub.url, "llm_context": 8192}
         with Session(load_settings(given)[0]) as session:
             assert session.chat is not None
             while stub.closed(0.1):  # the requests of the probe

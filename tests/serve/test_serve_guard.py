@@ -164,6 +164,8 @@ def test_an_upload_has_a_limit_of_its_own(small: str) -> None:
     assert httpx.post(where, content=pieces(100_000)).status_code == 413
     assert httpx.post(where, content=b"x" * 3001).status_code == 413
     assert httpx.post(where, content=b"").status_code == 400
+    between = where.replace("a.txt", "a.exe")  # more than another body may have
+    assert httpx.post(between, content=b"x" * 2500).status_code == 422
 
 
 @pytest.mark.parametrize("path", ["/api/v1/chat", "/api/v1/documents?name=a.txt"])

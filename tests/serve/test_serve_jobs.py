@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -151,18 +149,6 @@ def test_the_names_of_failed_uploads_are_text(served: Served) -> None:
         response = client.get("/api/v1/jobs")
     assert response.headers["content-type"] == "application/json"
     assert name in [one["name"] for one in response.json()["jobs"]]
-
-
-def test_a_hundred_megabytes_are_refused_unread(served: Served, uploads: Path) -> None:
-    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=60)
-    connection.putrequest("POST", "/api/v1/documents?name=big.txt")
-    for name, value in {**served.headers["writer"], "Content-Length": "100000000"}.items():
-        connection.putheader(name, value)
-    connection.endheaders(b"the beginning")
-    response = connection.getresponse()
-    assert (response.status, json.load(response)["error"]["code"]) == (413, "too_large")
-    connection.close()
-    assert not uploads.exists() or list(uploads.iterdir()) == []
 
 
 def test_an_empty_upload_is_refused(served: Served, uploads: Path) -> None:

@@ -222,18 +222,3 @@ def test_collections_and_documents_are_what_a_caller_may_see(served: Served) -> 
     assert "closed" not in error_of(closed)["hint"]
     assert {first["source"], second["source"]} == {"candle.md", "чайник.txt"}
     assert first["chunks"] == 1
-
-
-@pytest.mark.parametrize(
-    ("kind", "found"), [("reader", False), ("editor", True), ("other tenant", False)]
-)
-def test_a_search_finds_what_its_caller_may_see(served: Served, kind: str, found: bool) -> None:
-    body = {"query": "secret budget of the museum", "collection": "closed"}
-    with served.client(kind) as client:
-        response = client.post("/api/v1/search", json=body)
-    if found:
-        assert "900 euros" in response.text
-    else:
-        assert response.status_code == 400
-        assert "guide" in error_of(response)["hint"]  # their own, and no other's
-        assert "closed" not in error_of(response)["hint"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from commands import HEIGHT, built_library, copied
+from commands import HEIGHT
 from serving import SECONDS, running
 from stub_llm import Connection, stub_llm
 
@@ -39,9 +39,9 @@ def said_to_model(requests: list[dict[str, object]]) -> str:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_prompt_names_no_key_no_caller_and_no_place(
-    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, attack: str
+    library: Path, tmp_path: Path, attack: str
 ) -> None:
-    data = copied(built_library(tmp_path_factory.getbasetemp()), tmp_path / "place-zqx4711")
+    data = library.rename(tmp_path / "place-zqx4711")
 
     def behave(it: Connection) -> None:
         it.say("{}")

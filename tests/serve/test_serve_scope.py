@@ -9,6 +9,7 @@ import httpx
 import jwt
 import pytest
 from serving import Served, error_of
+from uploading import upload, uploaded
 
 from core.settings import load_settings
 from serve.access.auth import Tokens
@@ -181,19 +182,9 @@ def test_a_token_confines_its_bearer() -> None:
 
 
 def test_an_upload_may_be_for_one_person(served: Served) -> None:
-    params = {"name": "note.md", "collection": "notes", "role": "user:ann"}
+    uploaded(served, "note.md", "# Note\n\nFor Ann.\n", collection="notes", role="user:ann")
     with served.client("writer") as client:
-        job = client.post(
-            "/api/v1/documents", params=params, content=b"# Note\n\nFor Ann.\n"
-        ).json()
-        for _ in range(200):
-            state = client.get(f"/api/v1/jobs/{job['id']}").json()["state"]
-            if state in ("done", "failed"):
-                break
-            time.sleep(0.1)
-        assert state == "done"
         missing = client.post(SEARCH, json={"query": "note", "collection": "notes"})
         assert missing.status_code == 400
-        wrong = client.post("/api/v1/documents", params={**params, "role": "group:x"}, content=b"x")
-        assert wrong.status_code == 400
+    assert upload(served, "note.md", b"x", collection="notes", role="group:x").status_code == 400
     assert found(served, "reader", query="note", collection="notes") == {("", "note.md")}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 from candidate_builders import candidates
 from fakes import FakeEmbedder, document, remove, write
+from pydantic import ValidationError
 
 from core.auth import AuthContext
 from core.errors import CallerError
@@ -16,6 +17,7 @@ from core.settings import Settings
 from retrievers.types import Index
 from stores.sqlite.catalogue import Collection
 from stores.store import Store, parts
+from tools.query_records import RecordArguments
 from tools.toolbox import Toolbox
 from tools.types import ToolError, ToolResult
 
@@ -319,3 +321,9 @@ def test_errors_of_a_tool_are_the_callers(run: Run, many, order, message) -> Non
 def test_rare_terms_weigh_more(index: Callable[..., Index], many: Collection) -> None:
     weights = Toolbox(index()).term_weights()(["harbour", "7", "unheard"])
     assert weights["harbour"] < weights["7"] < weights["unheard"]
+
+
+@pytest.mark.parametrize("given", [{}, {"field": "status"}])
+def test_groups_of_nothing_are_refused(given: dict[str, str]) -> None:
+    with pytest.raises(ValidationError, match="name it in `by`"):
+        RecordArguments.model_validate({"aggregate": "groups", **given})
