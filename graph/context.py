@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from core.auth import AuthContext
 from core.budget import Budget, Ledger, Usage, opened_ledger
@@ -18,12 +18,14 @@ from core.settings import Settings
 from core.time_limit import TimeLimit, limited_time
 from core.trace import Step
 from core.types import Plan, Understanding
-from graph.state import State
 from reasoning.planning.compiler import compiled
 from reasoning.planning.files import PlanFile
 from reasoning.planning.rules import proposed_plan
 from reasoning.types import Reasoner
 from tools.toolbox import Toolbox
+
+if TYPE_CHECKING:  # a search needs no LangGraph
+    from graph.state import State
 
 PipelineName = Literal["auto", "agentic", "classic", "single"]
 ONE_SEARCH: tuple[PipelineName, ...] = ("classic", "single")

@@ -5,19 +5,15 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 
-import numpy as np
 import pytest
 from fakes import FakeEmbedder
 
 from core.errors import CallerError, DataLockedError, OperatorError
-from core.settings import Settings
 from evals.compare import evaluate
-from evals.corpus import build_corpus, counting, open_corpus
+from evals.corpus import build_corpus, open_corpus
 from evals.dataset import read_dataset
 from evals.runner import PIPELINES, Hit, Hits, run_queries, summed_notes, warm_up_texts
 from ingest.steps import Steps
-from models.embeddings import SpanEmbedder
-from models.loading import open_embedder
 
 
 def quiet(stage: str, done: int, total: int) -> None:
@@ -216,28 +212,3 @@ def test_wrong_pipelines(dataset, settings, pipeline, against):
         evaluate(read_dataset(dataset()), pipeline, settings, quiet, against=against)
     assert caught.value.exit_code == 2
     assert not settings.cache.exists(), "nothing is ingested before the names are checked"
-
-
-TEXTS = ["The harbour is closed. A pilot is dear.", "A quiet forest."]
-
-
-def test_a_counting_embedder_tells_sentences_apart_when_its_original_does() -> None:
-    """Else an evaluation would measure less than a user gets."""
-    calls: list[int] = []
-    model = open_embedder(Settings())
-    counted = counting(model, lambda stage, done, total: calls.append(done))
-    assert isinstance(model, SpanEmbedder)
-    assert isinstance(counted, SpanEmbedder)
-    rows, parts = counted.embed_passages(TEXTS, [[(0, 22), (23, 39)], []])
-    own_rows, own_parts = model.embed_passages(TEXTS, [[(0, 22), (23, 39)], []])
-    assert np.allclose(rows, own_rows)
-    assert np.allclose(parts[0], own_parts[0])
-    assert np.allclose(counted.embed_documents(TEXTS), rows, atol=1e-5)
-    assert calls == [2, 4]
-
-
-def test_one_that_cannot_does_not_pretend() -> None:
-    fake = FakeEmbedder()
-    counted = counting(fake, lambda stage, done, total: None)
-    assert not isinstance(counted, SpanEmbedder)
-    assert np.allclose(counted.embed_query("harbour"), fake.embed_query("harbour"))
