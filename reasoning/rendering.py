@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -101,11 +102,9 @@ def render_refusal(
     lines = [words.message("refusal")]
     if near:
         lines.append(words.message("similar").format(titles="; ".join(near)))
-    lines.append(
-        words.message("searched").format(
-            where=", ".join(dict.fromkeys(tools)) or "–", what="; ".join(looked_for)
-        )
-    )
+    where = ", ".join(dict.fromkeys(tools)) or "–"
+    line = words.message("searched").format(where=where, what="; ".join(looked_for))
+    lines.append(re.sub(r"(?<=[.?!。？！])[.。]$", "", line))  # a question has its own mark
     told = reasons.get(why.value, reasons[StopReason.no_relevant_evidence.value])
     lines.append(words.message("stopped").format(why=told))
     return "\n".join(lines)

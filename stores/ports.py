@@ -603,7 +603,7 @@ class Maintenance(Protocol):
         """Delete the document that a caller is shown under this id; return False for none."""
 
     def named_document(self, collection: Collection, name: str) -> Gone:
-        """Return the document of this id, source, file or key; raises AbsentError."""
+        """Return the document of this id, source, file, key or path; raises AbsentError."""
 
     def documents_of(self, collection: Collection, patterns: Sequence[str]) -> list[Gone]:
         """Return the documents whose file or source fits any of the patterns (shell globs).

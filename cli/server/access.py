@@ -47,14 +47,15 @@ def verify(
     expected = [_head(text) for text in expect or []]
     with _opened(data) as log:
         verdict = log.verify(*expected)
+    rows = counted(verdict.rows, "row")
     if as_json:
         found = {"whole": not verdict.problem, "rows": verdict.rows, "head": str(verdict.head)}
         print_json({**found, "problem": verdict.problem, "seq": verdict.seq})
     elif verdict.problem:
         place = "" if verdict.seq is None else f"row {verdict.seq}: "
-        fail(f"{place}{verdict.problem}. The {verdict.rows} rows before it are whole.")
+        fail(f"{place}{verdict.problem}. Unchanged before it: {rows}.")
     else:
-        stdout().print(f"{verdict.rows} rows are whole; head {verdict.head}")
+        stdout().print(f"{rows} checked, none changed; head {verdict.head}")
     if verdict.problem:
         raise typer.Exit(BROKEN)
 
@@ -262,4 +263,4 @@ def _sees(key: Key) -> str:
 def _state(key: Key) -> str:
     if key.revoked_at:
         return f"revoked {key.revoked_at[:10]}"
-    return f"expires {key.expires_at[:10]}" if key.expires_at else "good"
+    return f"expires {key.expires_at[:10]}" if key.expires_at else "valid"

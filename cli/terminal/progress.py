@@ -17,6 +17,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    Task,
     TextColumn,
     TimeRemainingColumn,
     TransferSpeedColumn,
@@ -49,6 +50,14 @@ def _moving() -> dict[str, Any]:
     return {"console": stderr(), "transient": True, **redirected}
 
 
+class DoneColumn(MofNCompleteColumn):
+    """Show how much is done, and of how much where that is known."""
+
+    def render(self, task: Task) -> Text:
+        """Return the count, which stands alone for a total that nobody knows."""
+        return Text(str(int(task.completed))) if task.total is None else super().render(task)
+
+
 class StageBars:
     """Draw one bar per stage; a stage whose total is not known (0) only counts."""
 
@@ -70,7 +79,7 @@ class StageBars:
         return self._advance
 
     def _columns(self) -> list[ProgressColumn]:
-        return [MofNCompleteColumn()]
+        return [DoneColumn()]
 
     def _advance(self, stage: str, done: int, total: int) -> None:
         check_interrupted()

@@ -157,9 +157,8 @@ def _of_documents(collection: Collection, found: Sequence[Gone], counts: Counter
     """Say what goes with documents, and what only loses what it had of them."""
     names = [one.alias or one.document_id for one in found[:SHOWN]]
     more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    gone = _listed({name: count for name, count in counts.items() if name not in CHANGED})
-    changed = _listed({name: counts[name] for name in CHANGED})
-    kept = f"; what {changed} have of it goes, what people typed stays" if changed else ""
+    kept = "; what people typed stays" if any(counts[name] for name in CHANGED) else ""
+    gone = _of_counts(counts)
     return f"{', '.join(names)}{more} from collection '{collection.name}' ({gone}){kept}"
 
 
@@ -168,6 +167,13 @@ def _of_tenant(session: Session, tenant: str, counts: Counter[str]) -> str:
     names = [one.name for one in session.catalogue.collections(tenant)]
     of = f", its collections {', '.join(names)}" if names else ""
     return f"everything of tenant '{tenant}'{of} ({_listed(counts)})"
+
+
+def _of_counts(counts: Mapping[str, int]) -> str:
+    """Say what goes with documents, before and after."""
+    gone = _listed({name: count for name, count in counts.items() if name not in CHANGED})
+    changed = _listed({name: counts.get(name, 0) for name in CHANGED})
+    return f"{gone}, traces of it in {changed}" if changed else gone
 
 
 def _listed(counts: Mapping[str, int]) -> str:
@@ -194,7 +200,7 @@ def _still_there(found: Sequence[Gone]) -> list[str]:
 SHOWN = 5  # names of documents or files, chosen
 
 Name = Annotated[
-    str | None, typer.Argument(help="A document: its id, source or file.", show_default=False)
+    str | None, typer.Argument(help="A document: its id, source, file or path.", show_default=False)
 ]
 Sources = Annotated[
     list[str] | None,
@@ -258,9 +264,9 @@ def _show(report: dict[str, Any]) -> None:
     if "let_in" in report:
         stdout().print(escape(f"{report['let_in']} may be ingested again"))
         return
-    erased = report["erased"].items()
-    parts = [f"{count} {name.replace('_', ' ')}" for name, count in erased if count]
-    done = f"erased: {', '.join(parts)}" if parts else "the interrupted erasure is finished"
+    told = _listed if "audit_rows" in report["stays"] else _of_counts
+    gone = told(report["erased"])
+    done = f"erased: {gone}" if gone else "the interrupted erasure is finished"
     rows, questions = report["stays"].get("audit_rows", 0), report["stays"]["question_rows"]
     left = "nothing of it is left in the data directory"
     if rows or questions:
@@ -272,14 +278,14 @@ def _show(report: dict[str, Any]) -> None:
             " vectors until `chroma vacuum` is run on its folder"
         )
     if rows:
-        warn(f"{rows} rows of the audit log stay, which name the tenant and its users")
+        warn(f"the audit log keeps {counted(rows, 'row')}, naming the tenant and its users")
     if questions:
         warn(
-            f"{questions} rows of the audit log stay that hold words of questions, which may be"
+            f"the audit log keeps {counted(questions, 'row')} with words of questions, which may be"
             " words of it (audit.questions=text); `audit.days` removes old rows"
         )
     still = report.get("still_there", [])
     for path in still[:SHOWN]:
         warn(f"the file is still at {path}: the next ingest of it brings the document back")
     if len(still) > SHOWN:
-        warn(f"and {len(still) - SHOWN} more files")
+        warn(f"and {counted(len(still) - SHOWN, 'more file')}")

@@ -132,6 +132,7 @@ class Token(NamedTuple):
     term: str
     start: int
     end: int
+    is_function: bool = False
 
 
 def analyze(text: str, language: str | None = None) -> list[Token]:
@@ -141,7 +142,7 @@ def analyze(text: str, language: str | None = None) -> list[Token]:
     languages of that script. Cyrillic in a text of no given language is detected as a whole.
     """
     return [
-        Token(piece.term, start + piece.start, start + piece.end)
+        Token(piece.term, start + piece.start, start + piece.end, piece.is_function)
         for start, piece in _pieces(text, language)
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -76,3 +76,20 @@ def stopwords(language: str) -> frozenset[str]:
     """Return the casefolded function words of a language; empty for one without a folder."""
     known = known_languages().get(language)
     return known.stopwords if known is not None else frozenset()
+
+
+def own_texts() -> Iterator[str]:
+    """Yield what Carrel says in any language, without what is filled into it.
+
+    The names of messages as well: a reason to stop is told by its name in a trail.
+    """
+    for known in known_languages().values():
+        yield from _strings(known.messages)
+
+
+def _strings(message: Any) -> Iterator[str]:  # noqa: ANN401
+    if isinstance(message, dict):
+        for inner in (*message, *message.values()):
+            yield from _strings(inner)
+    else:
+        yield from re.split(r"\{[^}]*\}", str(message))

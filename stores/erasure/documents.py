@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Collection as AbstractCollection
@@ -171,15 +172,23 @@ ALIKE = 0.4  # of difflib's ratio, whose own is 0.6; chosen, not measured
 CONSIDERED = 100_000
 
 
+# A path as it is typed has folders that the name of a file in the collection lacks. All of it must
+# be in the stored path: a file of another folder that is called the same is another document.
+TYPED = """path = :name OR substr(path, -length(:name) - 1) = '/' || :name
+    AND substr(:name, -length(d.file) - 1) = '/' || d.file"""
+
+
 def named_document(connection: sqlite3.Connection, collection: Collection, name: str) -> Gone:
-    """Return the document of this id, source, file or key.
+    """Return the document of this id, source, file or key, or of the path it was ingested from.
 
     Raises AbsentError with the nearest names, or with the keys of all that their writers gave this
     id: whoever saw only one of them could not tell which it is.
     """
-    for column in ("document_id", "source", "file", "key"):
-        named = is_called(":name") if column == "document_id" else f"d.{column} = :name"
-        found = _documents(connection, collection, named, {"name": name})
+    named = {column: f"d.{column} = :name" for column in ("document_id", "source", "file", "key")}
+    named |= {"document_id": is_called(":name"), "path": f"({TYPED})"}
+    for column, condition in named.items():
+        given = _whole_path(name) if column == "path" else name
+        found = _documents(connection, collection, condition, {"name": given})
         if len(found) == 1:
             return found[0]
         if not found:
@@ -195,6 +204,11 @@ def named_document(connection: sqlite3.Connection, collection: Collection, name:
             hint=hint,
         )
     raise _absent("document", connection, collection, name)
+
+
+def _whole_path(name: str) -> str:
+    """Return a path as ingest keeps it; what a relative one begins at is not known here."""
+    return os.path.realpath(name) if os.path.isabs(name) else os.path.normpath(name)
 
 
 def documents_of(

@@ -8,10 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 from core.language.analysis import Token, analyze, terms
+from core.language.cues import own_texts
 from core.metadata import HELD, ROW
 from core.types import Claim, citation_marks, numbered_sources
 
@@ -39,7 +41,8 @@ def nowhere(terms: Sequence[str]) -> bool:
 class Hidden:
     """Replace, in texts, words and rows of words that only deleted documents have.
 
-    What a person typed (`own`) is theirs, wherever it is repeated.
+    What a person typed (`own`) is theirs, wherever it is repeated. Function words, and what Carrel
+    itself says, are of no document.
     """
 
     def __init__(
@@ -57,7 +60,8 @@ class Hidden:
         self._pairs = {pair for row in rows for pair in pairwise(row)}
         self._elsewhere = elsewhere
         self._known: dict[tuple[str, ...], bool] = {}
-        self._own = [f" {' '.join(terms(own, language))} " for language in self._languages]
+        self._own = [_row(terms(own, language)) for language in self._languages]
+        self._own += map(_messages, self._languages)
         self._literals = _any_of({one for one in literals if one and not _stands_in(one, own)})
 
     def text(self, text: str) -> str:
@@ -66,8 +70,9 @@ class Hidden:
             text = self._literals.sub(HIDDEN, text)
         hidden: set[int] = set()
         for language in self._languages:
-            for row in self._rows(analyze(text, language)):
-                if not self._said_elsewhere(tuple(token.term for token in row)):
+            for whole in self._rows(analyze(text, language)):
+                row = _told(whole)
+                if row and not self._said_elsewhere(tuple(token.term for token in row)):
                     hidden.update(range(row[0].start, max(token.end for token in row)))
         if not hidden:
             return text
@@ -102,9 +107,32 @@ class Hidden:
 
     def _said_elsewhere(self, row: tuple[str, ...]) -> bool:
         if row not in self._known:
-            typed = any(f" {' '.join(row)} " in own for own in self._own)
+            typed = any(_row(row) in own for own in self._own)
             self._known[row] = typed or self._elsewhere(row)
         return self._known[row]
+
+
+def _row(said: Iterable[str]) -> str:
+    return f" {' '.join(said)} "
+
+
+def _told(row: Sequence[Token]) -> Sequence[Token]:
+    """Return a row from its first word that tells something to its last, none for no such word.
+
+    One digit tells nothing: trails count passages, words and questions with it.
+    """
+    telling = [at for at, token in enumerate(row) if not _is_plain(token)]
+    return row[telling[0] : telling[-1] + 1] if telling else ()
+
+
+def _is_plain(token: Token) -> bool:
+    return token.is_function or (len(token.term) == 1 and token.term.isdigit())
+
+
+@cache
+def _messages(language: str) -> str:
+    """Return what Carrel says in all its languages, as terms of one; two spaces end a row."""
+    return "".join(_row(terms(text, language)) for text in own_texts())
 
 
 def _any_of(names: Collection[str]) -> re.Pattern[str] | None:

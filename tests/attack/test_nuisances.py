@@ -60,7 +60,7 @@ def test_forget_names_the_audit_rows_that_stay(carrel: Carrel, data: Path) -> No
     ask(data, 11)
     done = carrel("forget", "n2", "-y", data=data)
     assert "nothing of it is left in the data directory but in the audit log" in done.out
-    assert "11 rows of the audit log stay that hold words of questions" in done.err
+    assert "the audit log keeps 11 rows with words of questions" in done.err
     said = carrel("forget", "guide/candle.md", "-y", "--json", data=data).json
     assert set(said) == {"erased", "still_there", "stays"}
     assert said["stays"]["question_rows"] == 11

@@ -43,7 +43,7 @@ def test_keys_of_the_command_line_are_recorded(carrel: Carrel, data: Path) -> No
 def test_a_whole_record_is_said_to_be_whole(carrel: Carrel, data: Path) -> None:
     done = carrel("audit", "verify", data=data)
     head = done.out.split()[-1]
-    assert done.code == 0 and done.out.startswith("3 rows are whole; head 3:")
+    assert done.code == 0 and done.out.startswith("3 rows checked, none changed; head 3:")
     assert carrel("audit", "verify", "--expect", head, data=data).code == 0
     found = carrel("audit", "verify", "--json", data=data).json
     assert found == {"whole": True, "rows": 3, "head": head, "problem": "", "seq": None}

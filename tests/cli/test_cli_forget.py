@@ -70,6 +70,20 @@ def test_what_is_not_there_is_named_with_the_nearest(carrel: Carrel, data: Path)
     assert query(data, "SELECT count(*) FROM documents") == [(DOCUMENTS,)]
 
 
+@pytest.mark.parametrize("typed", ["{folder}/guide/candle.md", "./{folder}/guide/candle.md", ""])
+def test_a_document_is_named_by_the_path_that_was_ingested(
+    carrel: Carrel, data: Path, typed: str
+) -> None:
+    ((path,),) = query(data, "SELECT path FROM files WHERE relative = 'guide/candle.md'")
+    folder = Path(path).parents[1]
+    carrel("forget", "other/guide/candle.md", "-y", data=data).failed(2, "must be in the coll")
+    carrel("forget", folder / "notes.jsonl", "-y", data=data).failed(2, "2 have this path")
+    named = typed.format(folder=folder.name) or path
+    carrel("forget", named, "-y", "--json", data=data)
+    assert query(data, "SELECT 1 FROM documents WHERE file = 'guide/candle.md'") == []
+    assert query(data, "SELECT count(*) FROM documents") == [(DOCUMENTS - 1,)]
+
+
 def test_a_person_is_told_what_goes_and_asked(
     carrel: Carrel, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,8 +94,8 @@ def test_a_person_is_told_what_goes_and_asked(
     assert (done.code, done.out.strip()) == (1, "") and "nothing was erased" in done.err
     assert re.search(
         r"This goes for good: guide/candle\.md from collection 'default' \(1 document, \d+ chunks,"
-        r" 1 file, \d+ vectors\); what \d+ runs?(, \d+ conversations?)? have of it goes, what"
-        r" people typed stays\.",
+        r" 1 file, \d+ vectors, traces of it in \d+ runs?(, \d+ conversations?)?\); what people"
+        r" typed stays\.",
         done.err,
     )
     page = (ROOT / "serve/page/views/documents.js").read_text(encoding="utf-8")
@@ -93,7 +107,10 @@ def test_a_person_is_told_what_goes_and_asked(
     assert query(data, "SELECT count(*) FROM documents") == [(DOCUMENTS,)]
     assert carrel("doctor", "--json", data=data).json["problems"] == []
     monkeypatch.setattr("sys.stdin", io.StringIO("Y\n"))
-    assert carrel("forget", "--source", "guide/*", data=data).code == 0
+    done = carrel("forget", "--source", "guide/*", data=data)
+    assert done.code == 0
+    (told,) = re.findall(r"\((4 documents, .*)\); what people typed stays", done.err)
+    assert done.out.strip().startswith(f"erased: {told}; nothing of it is left")
     assert query(data, "SELECT count(*) FROM documents") == [(DOCUMENTS - 4,)]
 
 

@@ -77,6 +77,7 @@ def test_keys_are_shown_once_and_listed_without_secrets(carrel: Carrel, tmp_path
     assert made["key"] not in listed.out and shown.out.strip() not in listed.out
     assert carrel("keys", "revoke", made["id"], data=data).out == f"{made['id']} is revoked\n"
     assert "revoked" in carrel("keys", "list", "--tenant", "acme", data=data).out
+    assert "valid" in carrel("keys", "list", data=data).out
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from rich.console import Console
 
 import cli.terminal.answer
 import cli.terminal.progress
-from cli.terminal.progress import Watching
+from cli.terminal.progress import StageBars, Watching
 from core.trace import Step, StreamEvent
 
 RESULT = {
@@ -104,3 +104,11 @@ def test_a_draft_goes_to_stderr_and_ends_before_the_sentence(
         watching.stream(sentence("One [1]"))
     assert screens.err == "One\n"
     assert screens.out == "One [1]"
+
+
+def test_a_bar_names_no_total_that_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    screens = Screens(monkeypatch, terminal=True)
+    with StageBars(quiet=False) as progress:
+        progress("words", 3, 0)
+        progress("files", 1, 4)
+    assert "/?" not in screens.err and "words" in screens.err and "1/4" in screens.err

@@ -112,6 +112,13 @@ def test_a_refusal_says_what_where_and_why(language: str) -> None:
     assert "who leads it Kepler ward" in text
 
 
+@pytest.mark.parametrize(("language", "mark"), [*zip(LANGUAGES, "???？", strict=True)])
+def test_no_stop_follows_the_mark_of_a_question(language: str, mark: str) -> None:
+    known = KNOWN.model_copy(update={"question": f"Who leads it{mark}", "language": language})
+    text = render_refusal(known, None, ["search"], StopReason.timeout)
+    assert f"Who leads it{mark}\n" in text
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_reason_to_refuse_has_its_own_words(language: str) -> None:
     named = {

@@ -120,6 +120,35 @@ def test_a_run_without_the_document_is_left_alone() -> None:
     assert (result, trail) == (record.result, [step.model_dump() for step in record.trail])
 
 
+REFUSALS = {
+    "en": (
+        "Stopped because: no passage is relevant enough.",
+        "It stopped because of a heron in the passage. 5 herons: 1 is relevant evidence.",
+    ),
+    "ru": (
+        "Причина остановки: нет достаточно близких фрагментов.",
+        "Цапля из близких мест. Причина одна. Достаточно фрагментов и остановки.",
+    ),
+    "uk": (
+        "Причина зупинки: немає достатньо близьких фрагментів.",
+        "Чапля з близьких місць. Причина одна. Достатньо фрагментів і зупинки.",
+    ),
+    "zh": ("停止原因:没有足够相关的段落。", "苍鹭停止了。段落的原因。没有鱼。足够多。相关。"),
+}
+
+
+@pytest.mark.parametrize("language", REFUSALS)
+def test_what_carrel_itself_says_is_no_text_of_a_document(language: str) -> None:
+    refusal, text = REFUSALS[language]
+    item = {"evidence_id": "c1", "document_id": "a", "text": text, "language": language}
+    reason = "no_relevant_evidence: 1 of 5 is from it, because of the"
+    trail = [{"node": "stop_condition", "reason": f"{reason} heron"}]
+    run = {"answer": refusal, "evidence": [item]}
+    assert redacted(run, trail, {"a"})
+    assert run["answer"] == refusal
+    assert trail[0]["reason"] == f"{reason} {'…' if language == 'en' else 'heron'}"
+
+
 def result() -> dict[str, Any]:
     record = {"evidence_id": "c1", "document_id": "a", "kind": "record", "text": "name: Oak"}
     count = {

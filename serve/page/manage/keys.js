@@ -73,11 +73,11 @@ async function copied(text, node, button) {
 
 function row(key, revoke) {
   const expired = key.expires_at && new Date(key.expires_at) <= new Date();
-  const state = key.revoked_at ? "revoked" : expired ? "expired" : "good";
+  const state = key.revoked_at ? "revoked" : expired ? "expired" : "valid";
   return el("tr", null,
-    el("th", { scope: "row", class: state === "good" ? null : "revoked" }, key.user),
+    el("th", { scope: "row", class: state === "valid" ? null : "revoked" }, key.user),
     el("td", null, el("code", null, key.id)), el("td", null, key.roles.map((role) => [el("span", { class: "chip" }, role), " "])),
     el("td", { class: "date" }, dateText(key.created_at)), el("td", { class: "date" }, key.expires_at ? dateText(key.expires_at) : "never"),
     el("td", null, state),
-    el("td", { class: "end" }, state === "good" ? el("button", { type: "button", class: "quiet danger-text", "aria-label": `Revoke ${key.id} of ${key.user}`, onclick: revoke }, "Revoke") : ""));
+    el("td", { class: "end" }, state === "valid" ? el("button", { type: "button", class: "quiet danger-text", "aria-label": `Revoke ${key.id} of ${key.user}`, onclick: revoke }, "Revoke") : ""));
 }
