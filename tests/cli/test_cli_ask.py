@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from commands import FILES, HEIGHT, Carrel, Done, write_files
 
+from cli.questions.ask import PIPELINES
 from core.settings import Settings
 from stores.store import Store
 
@@ -163,6 +164,11 @@ def test_a_run_becomes_a_page_of_its_own(carrel: Carrel, library: Path, tmp_path
     carrel("trace", "--out", str(page), data=library).failed(2, "one run")
     carrel("trace", asked, "--out", "run.pdf", data=library).failed(2, ".html")
     carrel("trace", asked, "--out", str(tmp_path / "no" / "a.html"), data=library).failed(2)
+
+
+def test_the_help_names_every_pipeline(carrel: Carrel) -> None:
+    shown = carrel("ask", "--help").out
+    assert not [name for name in PIPELINES if f"{name}:" not in shown]
 
 
 def test_config_says_where_values_come_from(
