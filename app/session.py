@@ -72,18 +72,13 @@ class Session:
             undone.pop_all()
             undone.callback(self.store.close)
             self.caches = open_caches(settings, self.store.folder)
+            undone.callback(self.caches.close)
+            self.second = self._second(needs_embedder)
             undone.pop_all()
         self.catalogue, self.intake = self.store.catalogue, self.store.intake
         self.runs, self.accounts = self.store.runs, self.store.accounts
         self.maintenance = self.store.maintenance
         self.maintenance.on_change.append(self.caches.clear)
-        self.second: Embedder | None = None
-        try:
-            self.second = open_second(settings)
-        except ModelError as error:
-            if needs_embedder:
-                raise
-            self._warnings.append(f"one embedder alone: {error}")
         self._rerankers: dict[str, Reranker | None] = {}
         self._chat: tuple[ChatModel | None, str] | None = None
         self._asking: Asking | None = None
@@ -112,6 +107,15 @@ class Session:
             if needed:
                 raise
             self._warnings.append(f"keyword search only: {error}")
+        return None
+
+    def _second(self, needed: bool) -> Embedder | None:
+        try:
+            return open_second(self.settings)
+        except ModelError as error:
+            if needed:
+                raise
+            self._warnings.append(f"one embedder alone: {error}")
         return None
 
     def index(self, collection: Collection) -> Index:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from carrel.rooms import check_rooms
+from carrel.rooms import check_rooms, explained
 
 if TYPE_CHECKING:
     from carrel.library import Library
@@ -46,7 +46,12 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - of a module
     if name not in _MODULES:
         raise AttributeError(f"module 'carrel' has no attribute '{name}'")
     check_rooms()
-    return getattr(import_module(_MODULES[name]), name)
+    try:
+        return getattr(import_module(_MODULES[name]), name)
+    except ImportError as error:
+        if (why := explained(error)) == str(error):
+            raise
+        raise ImportError(why, name=error.name) from error
 
 
 def __dir__() -> list[str]:

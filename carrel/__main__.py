@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from carrel.rooms import check_rooms
+from carrel.rooms import check_rooms, explained
 
 OPERATOR = 4  # as errors for whoever runs the machine
 
@@ -13,11 +13,10 @@ def main() -> None:
     """Run the command line."""
     try:
         check_rooms()
+        from cli.app import main as run
     except ImportError as error:
-        print(f"carrel: {error}", file=sys.stderr)  # noqa: T201 - what prints may be hidden
+        print(f"carrel: {explained(error)}", file=sys.stderr)  # noqa: T201 - what prints may be hidden
         sys.exit(OPERATOR)
-    from cli.app import main as run
-
     run()
 
 

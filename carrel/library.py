@@ -20,7 +20,7 @@ from app.session import Session
 from core.auth import AuthContext, checked_name, checked_principal, checked_sources
 from core.errors import CallerError, ModelError
 from core.profile import load_profile
-from core.settings import load_settings
+from core.settings import known_values, load_settings
 from core.trace import RunRecord
 from core.types import Evidence
 from display.evidence import EvidenceList
@@ -28,6 +28,7 @@ from display.runs import show_in_notebooks
 from ingest.pipeline import Pipeline
 from reasoning.planning.files import read_plan
 from serve.searching import RESULT_KEYS, SEARCHES, SearchName, find_passages
+from stores.index.place import wanted_place
 from tools.langchain_view import structured_tools
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ class Library:
             self._temporary = tempfile.TemporaryDirectory(prefix="carrel-")
             folder = self._temporary.name
         self.folder = Path(folder)
-        self._given: dict[str, Any] = {"data": self.folder, **settings}
+        given = known_values(settings, "Library")
+        self._given: dict[str, Any] = {"data": self.folder, **given}
         self._open: Session | None = Session(load_settings(self._given)[0], create=True)
         self._root = self
 
@@ -110,9 +112,10 @@ class Library:
         The models and the data directory stay those it was opened with.
         """
         other = copy.copy(self)
-        other._given = {**self._given, **settings}
+        other._given = {**self._given, **known_values(settings, "with_settings")}
         changed = copy.copy(self._session)
         changed.settings = load_settings(other._given)[0]
+        wanted_place(changed.settings)  # which the directory alone would have checked
         other._open = changed
         return other
 

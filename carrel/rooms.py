@@ -11,6 +11,15 @@ ROOMS = (
 )
 
 
+def explained(error: ImportError) -> str:
+    """Say why a package of ours cannot be imported, in one line."""
+    try:
+        from core.distribution import explain_import
+    except ImportError:  # which may be what is missing
+        return str(error)
+    return explain_import(error) or str(error)
+
+
 def check_rooms() -> None:
     """Raise ImportError, in one line, when a package of another owner stands for one of ours."""
     home = Path(__file__).resolve().parents[1]

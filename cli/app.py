@@ -13,7 +13,8 @@ from cli.commands import app
 from cli.server.remote import ServerOwns, run_there
 from cli.server.running import host
 from cli.terminal.output import fail
-from core.errors import CarrelError, StorageError, disk_error
+from core.distribution import explain_import
+from core.errors import CarrelError, OperatorError, StorageError, disk_error
 from core.settings_sources import variables
 
 INTERRUPTED = 130
@@ -94,6 +95,9 @@ def _unexpected(error: Exception) -> int:
     if isinstance(error, OSError) and (found := disk_error(error)):
         fail(str(found))
         return found.exit_code
+    if isinstance(error, ImportError) and (why := explain_import(error)):
+        fail(why)
+        return OperatorError.exit_code
     fail(
         f"something unexpected happened ({type(error).__name__}: {error}). "
         "Run it again with CARREL_DEBUG=1 to see where, and report it."

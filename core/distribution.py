@@ -32,6 +32,21 @@ def program_version() -> str:
         return "unknown"
 
 
+def explain_import(error: ImportError) -> str:
+    """Return why a module of this distribution cannot be imported, "" where it is another's."""
+    from importlib.metadata import packages_distributions
+
+    room = (error.name or "").partition(".")[0]
+    owners = set(packages_distributions().get(room, []))
+    if DISTRIBUTION not in owners:
+        return ""
+    others = ", ".join(sorted(owners - {DISTRIBUTION})) or "another distribution"
+    return (
+        f"Carrel's package '{room}' is not as it was installed ({error}); {others} may have"
+        " overwritten it. Install Carrel into an environment of its own."
+    )
+
+
 def install_command(extra: str) -> str:
     """Return the command that installs an extra."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"

@@ -38,7 +38,8 @@ _OTHERS = {
     "serve.openai_sources": "openai_sources",
     "serve.otel_endpoint": "otel_endpoint",
 }
-# What was a setting and is a constant beside its use, as nobody changed it.
+# What was a setting and is a constant beside its use, as nobody changed it, or went with what
+# it set.
 FIXED = frozenset(
     (
         "embedder_batch reranker_batch reranker_max_tokens annotation_chars annotation_spread "
@@ -61,7 +62,12 @@ FIXED = frozenset(
         "audit_login_minutes audit_linger_ms conversation_title_chars clarification_options "
         "clarification_option_chars langserve_batch langserve_batch_at_once "
         "langserve_config_chars weight_entities text_cutoff_alone query2doc_distance "
-        "hyde_distance llm_grader"
+        "hyde_distance llm_grader fusion weight_text weights_by_kind weight_vector_concept "
+        "weight_vector_general weight_vector_identifier trust_agreement trust_agreement_span "
+        "trust_min_rows trust_peak trust_peak_span trust_vectors weak_distance weak_weight_text "
+        "noisy_penalty noisy_share feedback feedback_agreement feedback_hits feedback_peak "
+        "feedback_weight stage_adaptive adaptive_cutoff adaptive_far adaptive_k adaptive_k_far "
+        "adaptive_k_far_most adaptive_k_near adaptive_near factor_position position_chunks"
     ).split()
 )
 QUIET = frozenset({"llm_url"})  # variables whose flat names stay

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, get_args
 
@@ -18,7 +18,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDic
 from pydantic_settings.sources import PydanticBaseSettingsSource
 
 from core.budget import Budget
-from core.errors import CallerError
+from core.errors import CallerError, shorten
 from core.fields.chat import LlamaSettings, LlmSettings
 from core.fields.group import AT_START, IGNORED, REFUSED, ChangeRule, Group, group_field
 from core.fields.ingest import IngestSettings, LibrarySettings, StorageSettings
@@ -55,6 +55,10 @@ from core.settings_sources import (
 
 ANSWER_SHARE = 0.15  # of a run's budget is kept for the answer; chosen, not measured
 PASSWORD = re.compile(r"//[^/]*@")  # of a URL
+LISTED = "`carrel config` lists the settings"
+NEAR = 0.75  # a letter amiss in a name of four is nearer, another word is not; chosen, not measured
+# Variables that are no settings: of this program, its tests and its measurements.
+OTHER_VARIABLES = re.compile(r"CARREL_(DEBUG|SETTINGS|EVAL_DATA|FAULT_\w+|TEST\w*)")
 Origin = Literal["flag", "environment", "file", "profile", "mode", "directory", "default"]
 
 
@@ -216,22 +220,27 @@ def renamed(name: str, value: object) -> str:
     return name if isinstance(value, Mapping) else FLAT.get(name, name)
 
 
-def renamed_with_notes(given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield given settings under their new names, and note each old one on stderr."""
+def renamed_with_notes(
+    given: Mapping[str, Any], written: Callable[[str], str] = str
+) -> Iterator[tuple[str, Any]]:
+    """Yield given settings under their new names, and note each old one on stderr.
+
+    `written` returns a name as whoever gave it writes it.
+    """
     for name, value in given.items():
         new = renamed(name, value)
         if name in FIXED:
-            _note(name, f"{name} is no setting any more: its default holds")
+            _note(written(name), "is a setting no more: it has no effect and may be deleted")
             continue
         if new != name:
-            _note(name, f"{name} is {new} now; the old name is read until 1.0")
+            _note(written(name), f"is {written(new)} now; the old name is read until 1.0")
         yield new, value
 
 
 def _note(name: str, text: str) -> None:
     if name not in _noted and not is_of_a_command():  # whose process has said so
         _noted.add(name)
-        sys.stderr.write(f"note: {text}\n")
+        sys.stderr.write(f"note: {name} {text}\n")
 
 
 def by_name(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -280,31 +289,40 @@ PATHS = _of_type(Path)
 def known_values(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return settings that a person gave, by name, with a note for each old name.
 
-    Raises CallerError, which begins with `where`, for an unknown one.
+    Raises CallerError, which begins with `where` and names each unknown one.
     """
     found = by_name(dict(renamed_with_notes(given)))
-    for name in found:
+    if len(unknown := [name for name in found if name not in FIELDS]) > 1:
+        shown = [
+            shorten(name) + (f" (the nearest is {near})" if (near := nearest(name)) else "")
+            for name in unknown
+        ]
+        raise CallerError(f"{where}: unknown settings: {', '.join(shown)}", hint=LISTED)
+    for name in unknown:
         check_name(name, where)
     return found
 
 
 def check_name(name: str, where: str) -> None:
-    """Raise CallerError when there is no such setting; it names the nearest one."""
+    """Raise CallerError when there is no such setting; it names one that is near."""
     if name in FIELDS:
         return
     near = nearest(name)
     hint = f"the nearest is {near}; " if near else ""
     if name in GROUPS:
         hint = "its settings stand below it; "
-    raise CallerError(
-        f"{where}: unknown setting", value=name, hint=f"{hint}`carrel config` lists the settings"
-    )
+    raise CallerError(f"{where}: unknown setting", value=name, hint=hint + LISTED)
 
 
 def nearest(name: str) -> str:
-    """Return the setting whose name is most like this one, empty when none is."""
-    names = {one.rpartition(".")[2]: one for one in FIELDS} | FLAT | {one: one for one in FIELDS}
-    found = difflib.get_close_matches(name, names, 1)
+    """Return the setting whose name may have been meant, empty when none is near."""
+    group, _, field = name.lower().rpartition(".")
+    names = {one.rpartition(".")[2]: one for one in FIELDS} | FLAT
+    names |= {one.rpartition(".")[2]: one for one in FIELDS if one.startswith(f"{group}.")}
+    if group not in GROUPS:  # else the group alone would make all its settings alike
+        field = name.lower()
+        names |= {one: one for one in FIELDS}
+    found = difflib.get_close_matches(field, names, 1, NEAR)
     return names[found[0]] if found else ""
 
 
@@ -320,6 +338,18 @@ def setting_of(variable: str) -> str:
     name = variable.removeprefix(PREFIX).lower()
     new = name.replace("__", ".", 1)
     return new if new in FIELDS else FLAT.get(name, "")
+
+
+def unknown_variables() -> list[str]:
+    """Return the variables of the environment that look like settings and are none."""
+    return sorted(
+        one
+        for one in variables()
+        if one.startswith(PREFIX)
+        and not setting_of(one)
+        and one.removeprefix(PREFIX).lower() not in GROUPS.keys() | FIXED
+        and not OTHER_VARIABLES.fullmatch(one)
+    )
 
 
 class Variables(EnvSettingsSource):
@@ -338,18 +368,42 @@ class Variables(EnvSettingsSource):
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:  # noqa: ANN401
         """Return a list with commas as it is, what else has parts as JSON."""
-        if field.annotation in GROUPS.values() or str(value).lstrip().startswith("["):
-            return super().decode_complex_value(field_name, field, value)
-        return value
+        group = field.annotation in GROUPS.values()
+        if not group and not str(value).lstrip().startswith("["):
+            return value
+        try:
+            found = super().decode_complex_value(field_name, field, value)
+        except ValueError:
+            if not group:
+                raise
+            found = None
+        if group and not isinstance(found, dict):
+            secret = any(one.startswith(f"{field_name}.") for one in SECRETS)
+            raise CallerError(
+                f"{variable_of(field_name)} is a group of settings, given as JSON",
+                value=None if secret else value,
+                hint=f'such as {{"name": 1}}, or one by one as {variable_of(field_name)}__NAME',
+            )
+        return found
 
     def read(self) -> dict[str, Any]:
         """Return the settings by name; raises CallerError."""
         quiet = {FLAT[name]: self.flat.pop(name) for name in QUIET & self.flat.keys()}
-        old = dict(renamed_with_notes(self.flat))
+        old = dict(renamed_with_notes(self.flat, variable_of))
+        for variable in unknown_variables():
+            near = nearest(variable.removeprefix(PREFIX).replace("__", ".", 1))
+            end = f"; the nearest is {variable_of(near)}" if near else ""
+            _note(variable, f"is the variable of no setting and has no effect{end}")
         try:
             return old | quiet | by_name(self())
-        except SettingsError as error:
-            raise CallerError(str(error), hint="give a group as JSON") from None
+        except SettingsError:
+            named = [
+                one
+                for one, value in variables().items()
+                if setting_of(one) in LISTS and value.lstrip().startswith("[")
+            ]
+            rule = f"a list is JSON or has commas between, also in {', '.join(named)}"
+            raise CallerError(rule, hint="correct it") from None
 
 
 def load_settings(

@@ -91,11 +91,11 @@ def read_values(path: Path) -> dict[str, Any]:
         reason = f"{path} ({error.strerror})"
         raise CallerError("the settings file must be readable", value=reason, hint=hint) from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        rule = f"settings file {path.name} is not valid YAML"
+        rule = f"a settings file is YAML, and {path.name} is not valid YAML"
         raise CallerError(rule, value=str(error), hint=hint) from None
     if found is None:
         return {}
     if not isinstance(found, dict) or not all(isinstance(name, str) for name in found):
-        rule = f"settings file {path.name} holds one setting a line, as `name: value`"
+        rule = f"a settings file is YAML, one setting a line as `name: value`: {path.name} is not"
         raise CallerError(rule, hint=hint)
     return found

@@ -22,7 +22,7 @@ def find_file(folder: Path, *names: str) -> Path:
     raise CallerError(
         f"a data set needs {' or '.join(names)}",
         value=str(folder),
-        hint="docs/how-to/evaluate.md describes the three files of a data set",
+        hint="`carrel eval retrieval --help` names the three files of a data set",
     )
 
 

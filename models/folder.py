@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from core.distribution import require_extra
+from core.distribution import has_extra, install_command, require_extra
 from core.errors import ModelError
 from core.language.detect import UNDETERMINED
 from core.settings import variable_of
@@ -140,10 +140,13 @@ def find_folder(name: str, *, setting: str, instead: str) -> ModelFolder:
         folder = None
     hint = f"check {variable_of(setting)}, or use '{instead}'"
     if folder is None:
+        fetch = "`carrel models pull NAME` fetches one of `carrel models list`"
+        if not has_extra("huggingface"):
+            fetch += f"; it also needs `{install_command('huggingface')}`"
         raise ModelError(
             f"'{setting}' must be '{instead}', a model folder or a cached hub model",
             value=name,
-            hint=hint,
+            hint=f"{fetch}; {hint}",
         )
     _check_complete(folder, hint)
     return folder

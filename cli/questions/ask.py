@@ -40,7 +40,8 @@ def ask(
         str,
         typer.Option(
             "--pipeline",
-            help="auto: a plain question skips the planner; agentic: none does; classic: one pass.",
+            help="auto: a plain question skips the planner; agentic: none does; classic: one pass;"
+            " single: a model reads one search.",
         ),
     ] = "auto",
     plan: Annotated[

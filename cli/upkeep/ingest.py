@@ -69,7 +69,7 @@ def ingest(
         collection,
         profile=profile,
         tenant=tenant,
-        acl=",".join(acl or []),
+        acl=_readers(acl or []),
         prune=prune,
         flags=flags_from(data, changes),
         quiet=as_json,
@@ -81,6 +81,15 @@ def ingest(
     if not summary.ok:
         fail(_nothing(summary))
         raise typer.Exit(1)
+
+
+def _readers(acl: list[str]) -> str:
+    """Return who may read, with commas between; an empty name would open documents to all."""
+    for given in acl:
+        if not given.strip(" ,"):
+            rule = "--acl names a role or user:NAME"
+            raise CallerError(rule, value=repr(given), hint="leave it out to let all read")
+    return ",".join(acl)
 
 
 def _nothing(summary: Summary) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,8 +16,7 @@ from cli.terminal.output import counted, plain_table, print_json, stderr, stdout
 from core.auth import AuthContext
 from core.errors import CarrelError
 from core.profile import load_profile
-from core.settings import FIELDS, GROUPS, LIVE, Settings, load_settings, setting_of, variable_of
-from core.settings_sources import PREFIX, VARIABLE
+from core.settings import FIELDS, LIVE, Settings, load_settings, unknown_variables, variable_of
 from models.chat.open_chat import served_model
 from models.chat.types import NoConnection
 from stores.index.place import recorded_settings
@@ -231,11 +229,8 @@ def config(
         }
         for name, field in FIELDS.items()
     }
-    known = {"CARREL_DEBUG", VARIABLE, *map(variable_of, GROUPS)}
-    given = (key for key in os.environ if key.startswith(PREFIX) and key not in known)
-    unknown = sorted(key for key in given if not setting_of(key))
     if as_json:
-        print_json({"settings": rows, "unknown_variables": unknown})
+        print_json({"settings": rows, "unknown_variables": unknown_variables()})
         return
     table = plain_table("setting", "value", "from", "live", "meaning", overflow="fold")
     for name, row in rows.items():
@@ -244,5 +239,3 @@ def config(
         shown = (name, str(row["value"]), row["origin"], live, row["description"])
         table.add_row(*shown, style=style)
     stdout().print(table)
-    for variable in unknown:
-        warn(f"{variable} names no setting")

@@ -142,7 +142,7 @@ def known_tools(facts: Facts) -> Found:
                 yield question.id, f"tool {spec.name} has no argument {shown(name)}"
 
 
-HINT = "docs/reference/plans.md lists the rules of a plan"
+HINT = "correct it; `carrel plan QUESTION --json` writes a plan to begin with"
 RULES: tuple[Rule, ...] = (
     *(question_count, unique_ids, dependencies, no_cycle),
     *(slots_defined, slots_downstream, texts_fit, known_tools),

@@ -143,6 +143,18 @@ def test_a_package_that_hides_one_of_ours_is_named_in_one_line(tmp_path: Path, r
     assert f"ImportError: Carrel's package '{room}' is hidden" in imported.stderr
 
 
+def test_a_package_of_ours_that_was_overwritten_is_named_in_one_line(tmp_path: Path) -> None:
+    gone = "import sys; sys.modules['tools.toolbox'] = None\n"
+    words = "Carrel's package 'tools' is not as it was installed (import of tools.toolbox"
+    (tmp_path / "notes.md").write_text(GATE, encoding="utf-8")
+    command = f"sys.argv = ['carrel', 'ingest', '{tmp_path}', '--data', '{tmp_path / 'data'}']\n"
+    done = run(tmp_path, "-c", f"{gone}{command}from carrel.__main__ import main; main()")
+    assert done.returncode == 4
+    assert done.stderr.splitlines()[-1].startswith(f"carrel: {words}")
+    imported = run(tmp_path, "-c", f"{gone}from carrel import Library")
+    assert f"ImportError: {words}" in imported.stderr
+
+
 def test_all_rooms_are_looked_for() -> None:
     packages = {
         path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "benchmarks"

@@ -56,11 +56,21 @@ def test_a_search_shows_itself(library: Library, pipeline: str) -> None:
 
 
 def test_settings_change_for_a_copy_alone(library: Library) -> None:
-    frugal = library.with_settings(budget_tool_calls=0)
+    frugal = library.with_settings(budget={"tool_calls": 0})
     assert frugal.ask(QUESTION, "guide").result["stop_reason"] == "max_tool_calls"
     assert library.ask(QUESTION, "guide").result["stop_reason"] == "enough_evidence"
     frugal.close()  # it owns nothing
     assert library.ask(QUESTION, "guide").result["answer"]
+
+
+def test_an_old_name_of_a_setting_is_noted(
+    library: Library, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("core.settings._noted", set())
+    assert len(library.with_settings(top_k=1, fusion="rrf").search("candle", "guide", k=1)) == 1
+    notes = capsys.readouterr().err
+    assert "note: top_k is retrieval.top_k now" in notes
+    assert "note: fusion is a setting no more" in notes
 
 
 def test_a_plan_is_checked_and_run(library: Library) -> None:
@@ -82,6 +92,8 @@ def test_a_plan_is_checked_and_run(library: Library) -> None:
         (lambda one: one.ask(QUESTION, "nothing"), "must exist"),
         (lambda one: one.with_settings(top_k=0), "top_k"),
         (lambda one: one.with_settings(no_such=1), "no_such"),
+        (lambda one: one.with_settings(topk=1), "topk. The nearest is retrieval.top_k"),
+        (lambda one: one.with_settings(index="foo"), "unknown index: foo"),
         (lambda one: one.as_caller("a b"), "letters"),
     ],
 )

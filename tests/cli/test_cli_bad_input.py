@@ -129,6 +129,8 @@ def test_wrong_use(carrel: Carrel, library: Path, arguments: list[str], words: l
         (["{corpus}", "--tenant", "a/b"], ["tenant", "a/b"]),
         (["{corpus}", "--collection", "../x"], ["collection", "../x"]),
         (["{corpus}", "--acl", "editor,a/b"], ["role", "a/b"]),
+        (["{corpus}", "--acl", ""], ["--acl names a role or user:NAME: ''"]),
+        (["{corpus}", "--acl", "editor", "--acl", " , "], ["--acl names", "' , '"]),
         (["{corpus}", "--acl", "group:x"], ["is 1 to 64 letters", "group:x"]),
         (["{corpus}", "--acl", "user:a b"], ["is 1 to 64 letters", "a b"]),
         (["{corpus}", "{corpus}/nothing"], ["nothing", "exist"]),

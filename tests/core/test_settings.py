@@ -182,7 +182,8 @@ def test_an_old_name_is_read_with_one_note(
     monkeypatch.setenv(PREFIX + "TOP_K", "4")
     monkeypatch.setenv(PREFIX + "AUDIT", "off")
     path = tmp_path / "old.yaml"
-    path.write_text("pool: 50\ntop_k: 9\nrrf_constant: 30\nllm_grader: true\n", encoding="utf-8")
+    gone = "rrf_constant: 30\nllm_grader: true\nfusion: rrf\nweight_text: 0.4\n"
+    path.write_text(f"pool: 50\ntop_k: 9\n{gone}", encoding="utf-8")
     for _ in range(2):
         settings, origins = load_settings(known_values({"text_k": "6"}, "--set"), file=str(path))
     found = settings.retrieval
@@ -191,10 +192,47 @@ def test_an_old_name_is_read_with_one_note(
     told = capsys.readouterr()
     assert told.out == ""
     notes = told.err.splitlines()
-    assert len(notes) == 6 and all(note.startswith("note: ") for note in notes)
-    assert "note: top_k is retrieval.top_k now; the old name is read until 1.0" in notes
-    for gone in ("rrf_constant", "llm_grader"):
-        assert f"note: {gone} is no setting any more: its default holds" in notes
+    assert len(notes) == 9 and all(note.startswith("note: ") for note in notes)
+    for end in ("top_k is retrieval.top_k", "CARREL_TOP_K is CARREL_RETRIEVAL__TOP_K"):
+        assert f"note: {end} now; the old name is read until 1.0" in notes
+    end = "is a setting no more: it has no effect and may be deleted"
+    for name in ("rrf_constant", "llm_grader", "fusion", "weight_text"):
+        assert f"note: {name} {end}" in notes
+
+
+@pytest.mark.usefixtures("_nothing_noted")
+def test_a_variable_that_is_no_setting_is_noted_with_one_that_is_near(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("FUSION", "RETRIEVAL__TOPK", "TOPP_K", "XYZZY"):
+        monkeypatch.setenv(PREFIX + name, "2")
+    for name in ("DEBUG", "EVAL_DATA", "FAULT_AT", "FAULT_SHIM", "TESTS", "TEST_GGUF"):
+        monkeypatch.setenv(PREFIX + name, "")
+    assert load_settings()[0].retrieval.top_k == 10
+    notes = capsys.readouterr().err.splitlines()
+    assert len(notes) == 4 and "CARREL_FUSION is a setting no more" in notes[0]
+    for name in ("RETRIEVAL__TOPK", "TOPP_K"):
+        start = f"note: CARREL_{name} is the variable of no setting and has no effect"
+        assert f"{start}; the nearest is CARREL_RETRIEVAL__TOP_K" in notes
+    assert notes[-1].endswith("CARREL_XYZZY is the variable of no setting and has no effect")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "words"),
+    [
+        ("RETRIEVAL", "abc", "CARREL_RETRIEVAL is a group of settings, given as JSON: abc"),
+        ("RETRIEVAL", "5", "CARREL_RETRIEVAL is a group"),
+        ("LLM", "sk-4711", "CARREL_LLM is a group"),
+        ("SERVE__HOSTS", "[a", "CARREL_SERVE__HOSTS"),
+    ],
+)
+def test_a_variable_that_cannot_be_read_is_named(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, words: str
+) -> None:
+    monkeypatch.setenv(PREFIX + variable, value)
+    with pytest.raises(CallerError, match=words) as caught:
+        load_settings()
+    assert "4711" not in str(caught.value)
 
 
 @pytest.mark.usefixtures("_nothing_noted")
@@ -241,7 +279,12 @@ def test_values_are_given_by_group_by_name_and_by_old_name() -> None:
 
 @pytest.mark.parametrize(
     ("name", "near"),
-    [("topk", "retrieval.top_k"), ("retrieval.topk", "retrieval.top_k"), ("xyzzy", "")],
+    [
+        ("topk", "retrieval.top_k"),
+        ("retrieval.topk", "retrieval.top_k"),
+        ("fusiom", ""),
+        ("xyzzy", ""),
+    ],
 )
 def test_an_unknown_name_is_told_the_nearest_one(name: str, near: str) -> None:
     assert nearest(name) == near

@@ -68,6 +68,8 @@ def test_a_named_file_is_read_in_place_of_the_variables(
         ("llm: {key: [walrus]}", "llm.key"),
         ("retrieval:\n  top_k: 0", "'retrieval.top_k' (settings file)"),
         ("retrieval:\n  topk: 1", "nearest is retrieval.top_k"),
+        ("topk: 1\nwalrus: 2", "topk (the nearest is retrieval.top_k), walrus. `carrel"),
+        ('[llm]\nurl = "x"', "a settings file is YAML"),
         ("retrieval: 5", "Its settings stand below it"),
     ],
 )

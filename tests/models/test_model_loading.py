@@ -53,6 +53,16 @@ def test_a_missing_second_embedder_names_its_setting(given) -> None:
         open_second(settings)
 
 
+def test_the_way_to_a_model_that_is_not_here_is_told(
+    given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extra = "pip install 'carrel-rag\\[huggingface\\]'"
+    monkeypatch.setattr("models.folder.has_extra", lambda extra: False)
+    for opened, name in ((open_embedder, "embedder"), (open_reranker, "reranker")):
+        with pytest.raises(ModelError, match=f"models pull NAME.*{extra}"):
+            opened(Settings(**{**given, name: "BAAI/not-here"}))
+
+
 def test_the_backend_is_one_of_three() -> None:
     with pytest.raises(Exception, match="embedding.backend"):
         load_settings({"embedder_backend": "tpu"})
@@ -98,5 +108,7 @@ def test_a_broken_reranker_is_one_warning(tiny_folder: Path, given) -> None:
 
 def test_ingest_needs_both_embedders(tiny_folder: Path, given) -> None:
     settings = Settings(embedder=str(tiny_folder), embedder_second="/nowhere", **given)
-    with pytest.raises(ModelError, match="EMBEDDING__SECOND"):
+    with pytest.raises(ModelError, match="EMBEDDING__SECOND") as raised:
         Session(settings, create=True, needs_embedder=True)
+    assert raised.value.__traceback__ is not None  # which keeps the failed session
+    Session(Settings(embedder=str(tiny_folder), **given)).close()
