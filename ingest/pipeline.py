@@ -115,8 +115,10 @@ class Pipeline:
 
     def _run(self, paths: Sequence[Path], *, prune: bool) -> Summary:
         started = time.monotonic()
-        sources, failures = discover(paths)
+        others: list[str] = []
+        sources, failures = discover(paths, others)
         summary = Summary(files=len(sources) + len(failures), failed=list(failures))
+        summary.others = len(others)
         check_disk(sources, self._store.folder, self._settings.storage.min_free_mb)
         recover(self._store, self._embedder, self._settings.ingest.batch)
         with RunIndex() as seen:

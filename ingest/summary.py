@@ -17,10 +17,12 @@ from stores.sqlite.files import LeftOutRow
 class Summary:
     """Say what an ingest did; `documents` and `chunks` are what the files amount to now.
 
+    `others` is how many more files the folders hold, of formats that are not read.
     `notes` say what was done otherwise than the settings ask.
     """
 
     files: int = 0
+    others: int = 0
     indexed: int = 0
     unchanged: int = 0
     renamed: int = 0
