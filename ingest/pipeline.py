@@ -156,14 +156,16 @@ class Pipeline:
             batches: Iterator[Batch] = reader.batches(self._tally.read(sources))
             for work in (steps.parsed, steps.cut):
                 batches = running.enter_context(in_background(batches, work))
+            batches = steps.portions(batches)
             batches = running.enter_context(in_background(batches, steps.embed, self._idle))
             running.callback(sandbox.end)
             running.callback(reader.ending.set)
             running.callback(steps.ending.set)
             for batch in batches:
                 steps.write(batch)
-                self._tally.files_done = batch.files
-                self._progress("files", batch.files, len(sources))
+                # A batch may be filled by the end of a file that it does not count yet.
+                self._tally.files_done = max(self._tally.files_done, batch.files)
+                self._progress("files", self._tally.files_done, len(sources))
 
     def _idle(self) -> None:
         """Tell how far the step is that is waited for."""
