@@ -51,7 +51,8 @@ def run(arguments: list[str] | None = None) -> int:
         return error.exit_code
     except Exception as error:  # the last door: a traceback never reaches a user
         return _ended(error)
-    if code == INTERRUPTED:  # Typer turns a KeyboardInterrupt into this
+    # Typer turns a KeyboardInterrupt into this; of a server's command its client says it.
+    if code == INTERRUPTED and host() is None:
         fail("interrupted; what was finished is kept. Run it again to go on.")
     if not given:
         return WRONG_USE

@@ -33,18 +33,22 @@ class _Found:
     relative: str
 
 
-def discover(paths: Sequence[Path]) -> tuple[list[SourceFile], list[LoadFailure]]:
+def discover(
+    paths: Sequence[Path], others: list[str] | None = None
+) -> tuple[list[SourceFile], list[LoadFailure]]:
     """List the readable files in sorted order, and the named or document-like ones that are not.
 
+    The names of all other files below the folders are added to `others`.
     A file reached twice is listed once. Where two given paths hold the same relative name, the
     names below both get the folder's name in front.
     """
     found: list[_Found] = []
     failures: list[LoadFailure] = []
+    others = [] if others is None else others
     for given in paths:
         root = Path(os.path.abspath(given))
         if root.is_dir():
-            _walk(root, found, failures)
+            _walk(root, found, failures, others)
         elif not root.exists():
             raise CallerError(
                 "no such file or folder", value=str(given), hint="check the path and name it again"
@@ -58,7 +62,7 @@ def discover(paths: Sequence[Path]) -> tuple[list[SourceFile], list[LoadFailure]
     return _named(_once(found)), failures
 
 
-def _walk(root: Path, found: list[_Found], failures: list[LoadFailure]) -> None:
+def _walk(root: Path, found: list[_Found], failures: list[LoadFailure], others: list[str]) -> None:
     links: list[_Found] = []
     for folder, names in _folders(root, failures):
         for entry in names:
@@ -73,6 +77,8 @@ def _walk(root: Path, found: list[_Found], failures: list[LoadFailure]) -> None:
                     found.append(item)
                 else:
                     failures.append(LoadFailure(path=item.relative, reason="not a regular file"))
+            else:
+                others.append(item.relative)
     # After the files: a link to a file of this folder is that file once more.
     real_root = root.resolve()
     for link in links:

@@ -115,8 +115,10 @@ class Pipeline:
 
     def _run(self, paths: Sequence[Path], *, prune: bool) -> Summary:
         started = time.monotonic()
-        sources, failures = discover(paths)
+        others: list[str] = []
+        sources, failures = discover(paths, others)
         summary = Summary(files=len(sources) + len(failures), failed=list(failures))
+        summary.others = len(others)
         check_disk(sources, self._store.folder, self._settings.storage.min_free_mb)
         recover(self._store, self._embedder, self._settings.ingest.batch)
         with RunIndex() as seen:
@@ -154,14 +156,16 @@ class Pipeline:
             batches: Iterator[Batch] = reader.batches(self._tally.read(sources))
             for work in (steps.parsed, steps.cut):
                 batches = running.enter_context(in_background(batches, work))
+            batches = steps.portions(batches)
             batches = running.enter_context(in_background(batches, steps.embed, self._idle))
             running.callback(sandbox.end)
             running.callback(reader.ending.set)
             running.callback(steps.ending.set)
             for batch in batches:
                 steps.write(batch)
-                self._tally.files_done = batch.files
-                self._progress("files", batch.files, len(sources))
+                # A batch may be filled by the end of a file that it does not count yet.
+                self._tally.files_done = max(self._tally.files_done, batch.files)
+                self._progress("files", self._tally.files_done, len(sources))
 
     def _idle(self) -> None:
         """Tell how far the step is that is waited for."""

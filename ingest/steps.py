@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -71,8 +73,32 @@ class Batch:
         """Tell whether it holds so many chunks or ends of files."""
         return self.chunks >= limit or len(self.finished) >= limit
 
+    def portion(self, chunks: int) -> Batch:
+        """Take documents of at least so many chunks off its front, and the files that end there."""
+        count = held = 0
+        while count < len(self.documents) and held < chunks:
+            held += len(self.documents[count].chunks)
+            count += 1
+        documents, self.documents = self.documents[:count], self.documents[count:]
+        waiting = {document.file for document in self.documents}
+        ended = 0
+        while ended < len(self.finished) and self.finished[ended].relative not in waiting:
+            ended += 1
+        finished, self.finished = self.finished[:ended], self.finished[ended:]
+        files = {document.file for document in documents}
+        return Batch(
+            documents=documents,
+            paths={name: path for name, path in self.paths.items() if name in files},
+            aliases={name: alias for name, alias in self.aliases.items() if name in files},
+            finished=finished,
+            files=self.files - len(self.finished),
+            chunks=held,
+        )
+
 
 AT_ONCE = 3000  # characters: less than a second of the model on two cores
+FIRST = 32  # chunks written together before the model's speed is known; chosen, not measured
+PORTION_S = 3.0  # of the model's work between two writes, so that documents are seen to come in
 
 
 class Steps:
@@ -98,6 +124,7 @@ class Steps:
         self._seen = seen
         self._summary = summary
         self._tally = tally
+        self._portion = FIRST
         self.ending = threading.Event()  # when set, no more is embedded than a few texts
 
     def parsed(self, batch: Batch) -> Batch:
@@ -143,6 +170,16 @@ class Steps:
         one.file.documents -= 1
         self._seen.drop_document(one.document_id)
 
+    def portions(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Divide batches into what the model does in about PORTION_S, of whole documents.
+
+        One with renamed documents stays whole: their old ids go when the new ones come.
+        """
+        for batch in batches:
+            while not batch.replaced and _size(batch).chunks > self._portion:
+                yield batch.portion(self._portion)
+            yield batch
+
     def embed(self, batch: Batch) -> Batch:
         """Make and keep the vectors that the batch lacks."""
         passages = {}
@@ -153,9 +190,13 @@ class Steps:
                     title, document.metadata, document.language, chunk
                 )
         model = self._embedder.model_id
-        missing = sorted(self._intake.missing_vectors(model, passages))
+        missing = self._intake.missing_vectors(model, passages)
         with self._tally.batch(_size(batch)):
-            made = self._made({key: passages[key] for key in missing})
+            if batch.documents:
+                file = batch.documents[0].file
+                self._tally.embedding = batch.aliases.get(file, file)
+            self._tally.known(_size(batch, without=missing))
+            made = self._made({key: passages[key] for key in sorted(missing)})
         if batch.documents:
             self._intake.write_vectors(
                 self._collection.id, model, made.vectors, made.sentences, batch.entries()
@@ -167,7 +208,7 @@ class Steps:
 
         Who ends the ingest waits for those few alone; what was made by then is kept.
         """
-        made = Embedded({}, {})
+        made, began = Embedded({}, {}), time.monotonic()
         for some in _few_at_once(passages):
             if self.ending.is_set():
                 self._intake.store_vectors(self._embedder.model_id, *made)
@@ -176,7 +217,10 @@ class Steps:
                 part = passage_vectors(self._embedder, some)
             made.vectors.update(part.vectors)
             made.sentences.update(part.sentences)
-            self._tally.embedded(len(some), sum(one.length for one in some.values()))
+            self._tally.embedded(Size(len(some), sum(one.length for one in some.values())))
+        if passages:
+            pace = len(passages) / max(time.monotonic() - began, 1e-6)
+            self._portion = max(1, min(2 * self._portion, round(PORTION_S * pace)))
         return made
 
     def write(self, batch: Batch) -> None:
@@ -235,8 +279,13 @@ def confirm(reading: IngestContext, documents: Sequence[str]) -> None:
         )
 
 
-def _size(batch: Batch) -> Size:
-    chunks = [chunk for document in batch.documents for chunk in document.chunks]
+def _size(batch: Batch, without: AbstractSet[str] = frozenset()) -> Size:
+    chunks = [
+        chunk
+        for document in batch.documents
+        for chunk in document.chunks
+        if chunk.content_hash not in without
+    ]
     return Size(len(chunks), sum(len(chunk.text) for chunk in chunks))
 
 

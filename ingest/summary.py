@@ -17,10 +17,12 @@ from stores.sqlite.files import LeftOutRow
 class Summary:
     """Say what an ingest did; `documents` and `chunks` are what the files amount to now.
 
+    `others` is how many more files the folders hold, of formats that are not read.
     `notes` say what was done otherwise than the settings ask.
     """
 
     files: int = 0
+    others: int = 0
     indexed: int = 0
     unchanged: int = 0
     renamed: int = 0
@@ -91,11 +93,12 @@ class Tally:
         self.files = self.files_done = 0
         self.documents = 0
         self.chunks = self.chunks_done = 0  # found so far, and those with vectors
-        self.name = ""  # of the file that is read
+        self.reading = self.embedding = ""  # names of files
         self._began = time.monotonic()
         self._started = 0.0  # when there was something to embed
         self._bytes = self._bytes_read = 0
         self._text = self._text_done = 0  # characters of those chunks, which tell the time
+        self._text_made = 0  # of those that had no vectors before
 
     @property
     def elapsed(self) -> float:
@@ -110,12 +113,23 @@ class Tally:
         return min(1.0, self._text_done / self._text * self._bytes_read / self._bytes)
 
     @property
+    def at_least(self) -> bool:
+        """Tell whether `remaining` is for what was read of the first file alone."""
+        return not self._bytes_read
+
+    @property
     def remaining(self) -> float | None:
         """Return about how many seconds are left, None while that is unknown."""
-        share = self.share
-        if not share or not self._started:
+        if not self._text_made:
             return None
-        return (time.monotonic() - self._started) * (1 - share) / share
+        whole = self._text if self.at_least else self._text * self._bytes / self._bytes_read
+        pace = (time.monotonic() - self._started) / self._text_made
+        return pace * max(0.0, whole - self._text_done)
+
+    @property
+    def name(self) -> str:
+        """Return the file at work: the one that is embedded, else the one that is read."""
+        return self.embedding if self.chunks_done < self.chunks else self.reading
 
     def read(self, sources: Sequence[SourceFile]) -> Iterable[SourceFile]:
         """Yield the files, each when the one before it has been read."""
@@ -125,7 +139,7 @@ class Tally:
 
     def _each(self, sources: Sequence[SourceFile], sizes: Sequence[int]) -> Iterator[SourceFile]:
         for source, size in zip(sources, sizes, strict=True):
-            self.name = source.relative
+            self.reading = source.relative
             yield source
             self._bytes_read += size
 
@@ -135,14 +149,19 @@ class Tally:
         self._text += size.text
         self.chunks += size.chunks
 
-    def embedded(self, chunks: int, text: int) -> None:
-        """Add chunks that have their vectors."""
-        self._text_done += text
-        self.chunks_done += chunks
+    def known(self, size: Size) -> None:
+        """Add chunks that had their vectors before."""
+        self._text_done += size.text
+        self.chunks_done += size.chunks
+
+    def embedded(self, size: Size) -> None:
+        """Add chunks that have got their vectors."""
+        self.known(size)
+        self._text_made += size.text
 
     @contextmanager
     def batch(self, size: Size) -> Iterator[None]:
-        """Count a whole batch at the end of the block: some of it had its vectors already."""
+        """Count a whole batch at the end of the block: some of its texts may be equal."""
         text, chunks = self._text_done + size.text, self.chunks_done + size.chunks
         yield
         self._text_done, self.chunks_done = text, chunks

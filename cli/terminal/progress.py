@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 Advance = Callable[[str, int, int], None]
 
 BAR = 20  # characters; chosen, not measured
+SHORT = 8  # characters that a bar or a name must have to be shown; chosen, not measured
 REFRESHED = 4  # times a second; chosen, not measured
+FIRST = 0.9  # seconds to the first line: who is refused before reads one line, the reason
 OFTEN, SELDOM = 10, 10  # seconds with a line each, then between two lines; chosen, not measured
+SEPARATOR = " · "
 COLD = 3.0  # seconds after which the model is made ready for the first time
 
 
@@ -131,33 +134,57 @@ class IngestBar:
 
     def _tell(self) -> None:
         """Print a line each second at first, then each ten seconds."""
-        seconds = 0
-        while not self._ended.wait(1 if seconds < OFTEN else SELDOM):
-            if self._tally.files:  # who is refused before that reads one line, the reason
-                seconds = int(self._tally.elapsed)
-                self._err.print(escape(progress_text(self._tally)))
+        pause = FIRST
+        while not self._ended.wait(pause):
+            pause = 1 if self._tally.elapsed < OFTEN else SELDOM
+            self._err.print(escape(progress_text(self._tally)))
 
     def _line(self) -> Text:
-        filled = round(self._tally.share * BAR)
-        line = Text("━" * filled, style="bar.complete")
-        line.append("━" * (BAR - filled), style="bar.back")
-        line.append(f" {progress_text(self._tally)}", style="none")
-        line.truncate(max(1, self._err.width - 1), overflow="ellipsis")
-        return line
+        return progress_line(self._tally, self._err.width - 1)
+
+
+def progress_line(tally: Tally, width: int) -> Text:
+    """Return how far an ingest is, with a bar, in one line.
+
+    The times come last of what is left out: the name goes first, the bar, then what is counted.
+    """
+    pieces = _pieces(tally)
+    while len(pieces) > 1 and len(SEPARATOR.join(pieces)) > width:
+        del pieces[0]
+    text = SEPARATOR.join(pieces)
+    bar = min(BAR, width - len(text) - 1)
+    line = Text()
+    if bar >= SHORT:
+        filled = round(tally.share * bar)
+        line.append("━" * filled, style="bar.complete")
+        line.append("━" * (bar - filled), style="bar.back")
+        line.append(" ")
+    line.append(text, style="none")
+    if tally.name and width - line.cell_len >= len(SEPARATOR) + SHORT:
+        line.append(f"{SEPARATOR}{tally.name}", style="none")
+    line.truncate(max(1, width), overflow="ellipsis")
+    return line
 
 
 def progress_text(tally: Tally) -> str:
     """Return how far an ingest is, in words."""
+    return SEPARATOR.join([*_pieces(tally), *filter(None, [tally.name])])
+
+
+def _pieces(tally: Tally) -> list[str]:
+    """Return what is done, the time it took, and the time that is left where that is known."""
     if not tally.files:
         what = "opening" if tally.elapsed < COLD else "preparing the embedding model (once)"
-        return f"{what} · {clock(tally.elapsed)}"
-    left = tally.remaining
-    remaining = "" if left is None else f" · about {clock(left)} left"
-    return (
-        f"{tally.files_done}/{tally.files} files · {counted(tally.documents, 'document')}"
-        f" · {tally.chunks_done}/{tally.chunks} chunks · {clock(tally.elapsed)}{remaining}"
-        f" · {tally.name}"
-    )
+        return [what, clock(tally.elapsed)]
+    pieces = [
+        f"{tally.files_done}/{tally.files} files",
+        counted(tally.documents, "document"),
+        f"{tally.chunks_done}/{tally.chunks} chunks",
+        clock(tally.elapsed),
+    ]
+    if (left := tally.remaining) is not None:
+        pieces.append(f"{'at least' if tally.at_least else 'about'} {clock(left)} left")
+    return pieces
 
 
 def clock(seconds: float) -> str:

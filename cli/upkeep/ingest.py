@@ -187,9 +187,10 @@ def summary_json(summary: Summary) -> dict[str, Any]:
 def print_summary(summary: Summary, collection: str) -> None:
     """Print what happened, with every file that failed and why."""
     out = stdout()
+    others = f" · {summary.others} of other formats" if summary.others else ""
     out.print(
         f"[bold]{collection}[/bold]: {summary.files} files · {summary.indexed} indexed"
-        f" · {summary.unchanged} unchanged · {len(summary.failed)} failed"
+        f" · {summary.unchanged} unchanged · {len(summary.failed)} failed{others}"
         f" → {summary.documents} documents, {summary.chunks} chunks in {summary.seconds:.1f} s"
     )
     if summary.renamed:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from commands import COMMAND, ROOT, index_of, process
 
-from cli.terminal.progress import clock, progress_text
+from cli.terminal.progress import clock, progress_line, progress_text
 from ingest.discover import SourceFile
 from ingest.summary import Size, Tally
 
@@ -90,9 +90,12 @@ def test_ctrl_c_ends_it_and_nothing_is_lost(corpus: Path, tmp_path: Path) -> Non
 def test_without_a_terminal_there_are_lines(corpus: Path, tmp_path: Path) -> None:
     done = process("ingest", corpus, data=tmp_path / "data")
     assert done.code == 0
-    lines = done.err.splitlines()
+    first, *lines = done.err.splitlines()
+    assert re.match(r"opening · 0:0\d$", first)
     assert lines and all(
-        re.match(rf"\d+/{MANY} files · \d+ doc.* chunks · \d+:\d\d", one) for one in lines
+        re.match(rf"\d+/{MANY} files · \d+ doc.* chunks · \d+:\d\d", one)
+        for one in lines
+        if not one.startswith(("opening", "preparing"))
     )
     assert "\x1b" not in done.err
 
@@ -107,10 +110,34 @@ def test_what_is_left_is_told_by_the_text_that_was_read(tmp_path: Path) -> None:
     next(reading)
     tally.cut(Size(4, 100))
     with tally.batch(Size(4, 100)):
-        tally.embedded(2, 50)
-        assert (tally.share, tally.remaining) == (0.0, None)  # nobody knows what the file holds
+        tally.embedding = "a.md"
+        tally.known(Size(1, 10))
+        assert tally.remaining is None
+        tally.embedded(Size(1, 40))
+        assert tally.share == 0.0 and tally.remaining is not None
+        assert tally.at_least  # nobody knows what more the file holds
         next(reading)
-        assert tally.share == 0.25 and tally.remaining is not None
+        assert tally.share == 0.25 and not tally.at_least
+        assert tally.name == "a.md"
+        tell = progress_text(tally)
+        assert tell.startswith("0/2 files · 0 documents · 2/4 chunks · 0:00 · about 0:00 left")
     assert (tally.chunks_done, tally.name) == (4, "b.md")
     assert progress_text(tally).startswith("0/2 files · 0 documents · 4/4 chunks · 0:00")
     assert clock(3599.7) == "60:00"
+
+
+def test_the_times_fit_any_width(tmp_path: Path) -> None:
+    (tmp_path / "harbours.md").write_text("x" * 100)
+    tally = Tally()
+    list(tally.read([SourceFile(path=tmp_path / "harbours.md", relative="harbours.md")]))
+    tally.cut(Size(1425, 9000))
+    tally.embedded(Size(1, 10))
+    tally.embedding = "harbours.md"
+    counts = "0/1 files · 0 documents · 1/1425 chunks"
+    for width in range(24, 140):
+        line = progress_line(tally, width).plain
+        assert len(line) <= width
+        assert re.search(r"\d:\d\d · about \d:\d\d left", line)
+    assert f" {counts} · 0:00" in progress_line(tally, 79).plain
+    assert progress_line(tally, 79).plain.startswith("━" * 8)
+    assert progress_line(tally, 139).plain.endswith(" left · harbours.md")

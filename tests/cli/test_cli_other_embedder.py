@@ -28,7 +28,7 @@ def test_a_directory_of_the_former_default_says_what_to_do(
         assert words in found.err
     asked = carrel("ask", "When does the harbour open?", "--json", *DEFAULT, data=data)
     assert any("carrel reindex" in one for one in asked.json["warnings"])
-    refused = carrel("ingest", tmp_path / "library.md", *DEFAULT, data=data)
+    refused = carrel("ingest", tmp_path / "library.md", "--json", *DEFAULT, data=data)
     refused.failed(refused.code, "all-MiniLM-L6-v2@", "carrel reindex", "embedded-en")
 
     assert carrel("ingest", tmp_path / "library.md", *ENGLISH, data=data).code == 0

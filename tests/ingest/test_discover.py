@@ -21,9 +21,10 @@ def test_a_folder_is_walked_in_order_and_noise_is_left_out(tmp_path: Path) -> No
     _make(
         tmp_path, "b/z.md", "a.txt", "b/a.html", ".git/x.md", ".hidden.md", "logo.png", "Makefile"
     )
-    files, failures = discover([tmp_path])
+    others: list[str] = []
+    files, failures = discover([tmp_path], others)
     assert [file.relative for file in files] == ["a.txt", "b/a.html", "b/z.md"]
-    assert failures == []
+    assert (failures, others) == ([], ["Makefile", "logo.png"])
 
 
 def test_unsupported_documents_are_reported_with_advice(tmp_path: Path) -> None:

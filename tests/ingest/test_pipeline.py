@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from commands import DOCUMENTS, FILES, Index, index_of, pdf, query, write_files
 from fakes import FakeEmbedder
@@ -59,6 +60,30 @@ def test_a_changed_file_replaces_its_chunks(ingest: Ingest, corpus: Path, store:
     assert "wick" not in str(rows) and "tallow" in str(rows)
     changed = index_of(store.folder).documents - others
     assert {row[0] for row in changed} == {"guide/candle.md"}
+
+
+def test_what_an_interrupted_ingest_has_embedded_is_kept(
+    ingest: Ingest, tmp_path: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Documents are written after seconds, not batches; a second run embeds none of them again."""
+    corpus = write_files(tmp_path / "many", {f"{n}.md": f"Ship {n} is here.\n" for n in range(99)})
+    embedded: list[str] = []
+    embed = FakeEmbedder.embed_documents
+
+    def noting(model: FakeEmbedder, texts: list[str]) -> np.ndarray:
+        embedded.extend(texts)
+        return embed(model, texts)
+
+    def stop(stage: str, done: int, total: int) -> None:
+        if done:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(FakeEmbedder, "embed_documents", noting)
+    with pytest.raises(KeyboardInterrupt):
+        ingest(corpus, progress=stop)
+    assert 0 < len(names(store)) < 99
+    assert ingest(corpus).documents == 99
+    assert len(embedded) == len(set(embedded)) == 99
 
 
 def test_a_record_that_is_gone_disappears(ingest: Ingest, corpus: Path, store: Store) -> None:
