@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -115,10 +115,11 @@ class SqliteRecord:
 
 
 @contextmanager
-def opened_record(settings: Settings) -> Iterator[SqliteRecord]:
-    """Open the record alone, without the indexes made from it, in a directory that is owned."""
+def opened_record(settings: Settings, *, owned: bool = True) -> Iterator[SqliteRecord]:
+    """Open the record without the indexes made from it; seal what changes in an owned directory."""
     path = data_folder(settings) / CATALOGUE
-    with explained(path), closing(Database(path)) as database:
+    seal = FileManifest(path.parent).sealed_again() if owned else nullcontext()
+    with seal, explained(path), closing(Database(path)) as database:
         yield SqliteRecord(database, settings)
 
 
@@ -133,23 +134,17 @@ def opened_catalogue(
     """
     folder = folder.expanduser().absolute()
     check_folder(folder, create=create)
-    catalogue = folder / CATALOGUE
     lock = OwnerLock(folder, wait_s=0)
-    seal = FileManifest(folder)
-    report = None
     try:
         lock.acquire()
     except DataLockedError:
-        if format_of(catalogue) != FORMAT:  # its owner has not made it yet
+        if format_of(folder / CATALOGUE) != FORMAT:  # its owner has not made it yet
             raise
     with private_files():
         try:
             if lock.held:
                 make_private(folder, insecure=insecure)
-                report = seal.open()
-            with explained(catalogue), closing(Database(catalogue)) as database:
-                yield SqliteRecord(database, Settings(data=folder))
+            with opened_record(Settings(data=folder), owned=lock.held) as record:
+                yield record
         finally:
-            if report is not None and report.state in ("equal", "new"):
-                seal.write(report.left_out)
             lock.release()

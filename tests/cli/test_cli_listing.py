@@ -8,6 +8,7 @@ import pytest
 from commands import Carrel, change, in_process, write_files
 
 from core.settings import load_settings
+from stores.integrity.file_manifest import FileManifest
 from stores.sqlite.listing import Listing
 
 FILES = {
@@ -127,6 +128,17 @@ def test_a_list_says_when_data_is_damaged(
 def test_without_data_they_say_what_to_do(carrel: Carrel, tmp_path: Path) -> None:
     for command in ("collections", "documents", "status"):
         carrel(command, data=tmp_path / "none").failed(4, "no data here yet", "carrel ingest")
+
+
+def test_who_only_reads_hides_no_change_by_others(carrel: Carrel, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert carrel("ingest", write_files(tmp_path, FILES) / "board", data=data).code == 0
+    assert carrel("status", data=data).code == 0
+    assert FileManifest(data)._compared().state == "equal"
+    change(data, "UPDATE documents SET title = 'forged'")
+    for command in ("collections", "documents", "status", "trace"):
+        assert carrel(command, data=data).code == 0
+        assert FileManifest(data)._compared().state == "changed"
 
 
 @pytest.mark.parametrize("command", ["list", "ls"])
