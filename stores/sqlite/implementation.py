@@ -88,7 +88,7 @@ class SqliteRecord:
     def __init__(self, database: Database, settings: Settings) -> None:
         """Use an open `database`."""
         weights = (TITLE_WEIGHT, KEYWORDS_WEIGHT, SECTION_WEIGHT)
-        self._database = database
+        self.database = database
         self.folder = database.path.parent
         self.fulltext = FullText(database, weights)
         self.catalogue = SqliteCatalogue(database, self.fulltext, settings)
@@ -97,21 +97,21 @@ class SqliteRecord:
         self.accounts = SqliteAccounts(database)
 
     def warnings(self) -> list[str]:
-        return self._database.condition.warnings()
+        return self.database.condition.warnings()
 
     def unfinished_erasure(self) -> str:
-        left = pending(self._database)
+        left = pending(self.database)
         return left.problem if left else ""
 
     def index(self, settings: Settings) -> str:
-        kept = recorded_place(self._database)
+        kept = recorded_place(self.database)
         wanted = checked_place(kept, settings)
         return wanted.record if kept else ""
 
     @property
     def lost(self) -> str:
         """Say which rows are missing, "" for none."""
-        return self._database.condition.lost
+        return self.database.condition.lost
 
 
 @contextmanager
