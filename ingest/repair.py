@@ -41,10 +41,12 @@ def rebuild(
     second: Embedder | None = None,
     *,
     words: bool = True,
+    switched: bool = False,
 ) -> dict[str, Any]:
     """Rebuild full text and vectors; texts without a vector of these models are embedded first.
 
-    Without `words` the full text stays as it is.
+    Without `words` the full text stays as it is. An index that was `switched` to is made already,
+    but for what it does not have yet.
     """
     started = time.monotonic()
     intake, catalogue = store.intake, store.catalogue
@@ -58,7 +60,8 @@ def rebuild(
     search = store.search
     fault("rebuild.before")
     for collection in catalogue.collections():
-        search.rebuild(collection, partial(progress, f"index {collection.name}"))
+        made = search.refresh if switched else search.rebuild
+        made(collection, partial(progress, f"index {collection.name}"))
     fault("rebuild.after")
     return {
         "fts_rows": rows,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,12 +17,14 @@ from core.errors import CallerError
 from core.settings import Settings
 from ingest.repair import rebuild
 from ingest.repair import repair as repair_store
+from ingest.vectors import embed_missing
 from stores.folder import open_places
-from stores.index.registry import switch_index
+from stores.index.registry import StageProgress, switch_index
 from stores.integrity.health import NAMED
 
 if TYPE_CHECKING:
     from app.session import Session
+    from stores.ports import Intake
 
 Index = Annotated[
     str | None,
@@ -34,22 +37,31 @@ Index = Annotated[
 ]
 
 
-def _switched(settings: Settings, index: str) -> Settings:
-    """Let the directory have another index, still empty; return the settings that go with it."""
-    settings = settings.model_copy(update={"index": index})
+def _switched(settings: Settings, progress: StageProgress) -> bool:
+    """Give the directory the index of the settings; return whether it had another."""
+    from models.loading import open_embedder  # late: `--help` needs no model
+
     with owned(settings, alone=True):
-        if note := switch_index(settings):
+        embedder = open_embedder(settings)
+
+        def embed(intake: Intake) -> None:
+            embed_missing(intake, embedder, settings.ingest.batch, partial(progress, "embed"))
+
+        note = switch_index(settings, embedder.model_id, progress, embed)
+        if note:
             warn(note)
-    return settings
+        return note is not None
 
 
 def reindex(
     data: Data = None, changes: Set = None, index: Index = None, as_json: Json = False
 ) -> None:
     """Rebuild the full-text and vector indexes from the catalogue."""
-    settings = settings_from(data, changes)
+    settings, switched = settings_from(data, changes), False
     if index is not None:
-        settings = _switched(settings, index)
+        settings = settings.model_copy(update={"index": index})
+        with StageBars(as_json) as progress:
+            switched = _switched(settings, progress)
     with (
         opened(settings, needs_embedder=True) as session,
         working(session, "reindex", quiet=as_json),
@@ -57,7 +69,9 @@ def reindex(
     ):
         assert session.embedder is not None  # needs_embedder says so
         own = session.settings
-        report = rebuild(session.store, session.embedder, own, progress, session.second)
+        report = rebuild(
+            session.store, session.embedder, own, progress, session.second, switched=switched
+        )
     if as_json:
         print_json(report)
         return

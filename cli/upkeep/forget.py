@@ -21,6 +21,7 @@ from core.auth import checked_name
 from core.errors import AbsentError, CallerError
 from stores.accounts.audit import AuditLog
 from stores.erasure.documents import Gone
+from stores.index.port import IndexUnavailableError
 from stores.sqlite.catalogue import Collection
 from stores.sqlite.rows import document_key
 
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 
 NAMED = 100  # documents that the audit log names, each by a pseudonym
+LATER = (
+    "what was forgotten is out of all answers already; `carrel forget` takes it out of the vector"
+    " index as well when that answers again"
+)
 FIRST = ("documents", "chunks", "files", "vectors")
 CHANGED = ("runs", "conversations", "jobs")  # which stay, without what they had of a document
 
@@ -253,7 +258,10 @@ def forget(
                 steps[stage] += 1
                 progress(stage, steps[stage], 0)
 
-            session.maintenance.tidy(step)
+            try:
+                session.maintenance.tidy(step)
+            except IndexUnavailableError as error:
+                raise IndexUnavailableError(error.rule, value=error.value, hint=LATER) from None
     if as_json:
         print_json(report)
     else:

@@ -14,12 +14,13 @@ from cli.server.running import host
 from cli.terminal.answer import shortened
 from cli.terminal.output import counted, plain_table, print_json, stderr, stdout, warn
 from core.auth import AuthContext
-from core.errors import CarrelError
+from core.errors import CarrelError, OperatorError
 from core.profile import load_profile
 from core.settings import FIELDS, LIVE, Settings, load_settings, unknown_variables, variable_of
 from models.chat.open_chat import served_model
 from models.chat.types import NoConnection
 from stores.index.place import recorded_settings
+from stores.index.server import glance
 from stores.lock import read_owner
 from stores.ports import Record
 
@@ -133,8 +134,10 @@ def _report(settings: Settings, kept: Record, auth: AuthContext) -> dict[str, An
 def _index(settings: Settings, kept: Record) -> tuple[str, list[str]]:
     """Return the search index that the directory has, and why these settings do not open it."""
     try:
-        return kept.index(settings) or settings.index, []
-    except CarrelError as error:
+        index = kept.index(settings) or settings.index
+        server = index.partition(" ")[2]
+        return index, [problem] if server and (problem := glance(server)) else []
+    except OperatorError as error:  # settings that no directory could have are refused
         return settings.index, [str(error)]
 
 

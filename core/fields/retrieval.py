@@ -174,7 +174,7 @@ class ChromaSettings(Group):
         " the data directory.",
     )
     timeout_s: float = Field(
-        10, gt=0, le=600, description="Seconds a Chroma server may take to answer once."
+        10, gt=0, le=600, description="Seconds a Chroma server has for one whole search or write."
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import shutil
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from langchain_chroma import Chroma
 from core.errors import CarrelError
 from core.time_limit import current_limit
 from stores.index.port import IndexUnavailableError, VectorRow, VectorScope
+from stores.index.server import no_answer, too_slow
 from stores.segments.types import Floats
 from stores.sqlite.connections import compact, connect
 
@@ -41,7 +43,6 @@ PROOF_S = 120.0  # for a process to read a whole folder; chosen, not measured
 # Wider than Chroma's own choice (100, 100, 16), which misses more of the nearest (docs/evals).
 GRAPH: Any = {"space": "cosine", "ef_search": 400, "ef_construction": 200, "max_neighbors": 32}
 BUSY_S = 30.0  # for a lock of Chroma's own catalogue; chosen, not measured
-SWITCH = "`carrel reindex --index memmap` does without it"
 REBUILD = "the catalogue has all of it; `carrel reindex` writes the index again"
 
 
@@ -70,7 +71,7 @@ class ChromaVectors:
         self._prefix = f"carrel-{prefix}-"
         self._model = hashlib.sha256(model.encode()).hexdigest()[:8]
         self._batch = batch
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s if url else math.inf
         self._client: Any = None
         self._opened: dict[int, Chroma] = {}
         self._lock = threading.RLock()
@@ -99,7 +100,12 @@ class ChromaVectors:
             self._call(take, writes=True)
 
     def search(
-        self, collection_id: int, vector: Floats, limit: int, scope: VectorScope
+        self,
+        collection_id: int,
+        vector: Floats,
+        limit: int,
+        scope: VectorScope,
+        until: float = math.inf,
     ) -> list[int]:
         limit = min(limit, MOST)
         found: list[tuple[float, int]] = []
@@ -112,7 +118,7 @@ class ChromaVectors:
                 ).similarity_search_by_vector_with_relevance_scores(asked, limit, filter=where)
                 return [(float(gap), int(hit.metadata["row"])) for hit, gap in hits]
 
-            found += self._call(ask)
+            found += self._call(ask, until=until)
         return [row for _, row in sorted(found)[:limit]]
 
     def count(self, collection_id: int) -> int:
@@ -218,29 +224,29 @@ class ChromaVectors:
                 self.torn, self._doubted = _prove(self._folder), False
             return self.torn
 
-    def _call(self, ask: Callable[[], T], *, writes: bool = False) -> T:
+    def _call(self, ask: Callable[[], T], *, writes: bool = False, until: float = math.inf) -> T:
         """Ask Chroma; whatever it raises becomes one line that says what to do."""
         try:
-            return self._in_time(ask) if self.server else ask()
+            return self._in_time(ask, until) if self.server else ask()
         except (CarrelError, KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # Chroma's Rust part raises what is no Exception
             self.close()
             if self.server:
-                raise self._away(f"{type(error).__name__}: {error}") from None
+                raise no_answer(self.server, error) from None
             # Chroma hands a client that failed to start to the next that asks for the folder.
             SharedSystemClient._identifier_to_system.pop(str(self._folder), None)
             if writes:  # on a full disk that tears its files for good
                 self.torn = f"a write to it failed ({type(error).__name__}: {error})"
             raise _damaged(f"{type(error).__name__}: {error}") from None
 
-    def _in_time(self, ask: Callable[[], T]) -> T:
+    def _in_time(self, ask: Callable[[], T], until: float) -> T:
         """Ask on a thread of its own, until the caller's time is up: Chroma's client waits on."""
         caller = current_limit()
         if caller.is_up():
             raise caller.error()
         if time.monotonic() < self._rests_until:
-            raise self._away(f"it did not within {self._timeout_s:g} s a moment ago")
+            raise self._late(" a moment ago")
         done: list[T] = []
         failed: list[BaseException] = []
 
@@ -253,26 +259,23 @@ class ChromaVectors:
         thread = threading.Thread(target=run, name="chroma", daemon=True)
         thread.start()
         left = caller.until - time.monotonic()
-        thread.join(max(0.0, min(self._timeout_s, left)))
+        own = min(self.timeout_s, until - time.monotonic())
+        thread.join(max(0.0, min(own, left)))
         if thread.is_alive():
             client, self._opened, self._client = self._client, {}, None
             self._lock = threading.RLock()
             if client is not None:
                 _close(client)  # which ends the request as well
-            if left < self._timeout_s:
+            if left < own:
                 raise caller.error()
             self._rests_until = time.monotonic() + REST_S
-            raise self._away(f"it did not within {self._timeout_s:g} s")
+            raise self._late()
         if failed:
             raise failed[0]
         return done[0]
 
-    def _away(self, reason: str) -> IndexUnavailableError:
-        return IndexUnavailableError(
-            "the Chroma server must answer in time",
-            value=f"{self.server} ({reason})",
-            hint=f"start it (`chroma run`), see chroma.url and chroma.timeout_s, or {SWITCH}",
-        )
+    def _late(self, when: str = "") -> IndexUnavailableError:
+        return too_slow(self.server, f"it did not within {self.timeout_s:g} s{when}")
 
 
 def _close(client: Any) -> None:  # noqa: ANN401 - chromadb's own type

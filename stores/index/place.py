@@ -6,7 +6,7 @@ import secrets
 import shutil
 import sqlite3
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,6 +32,10 @@ class IndexPlace:
         """Return what the catalogue says of it."""
         return f"{self.name} {self.url}".strip()
 
+    def with_key(self) -> IndexPlace:
+        """Return the place with what sets it apart, new where it has none yet."""
+        return self if self.key else replace(self, key=secrets.token_hex(6))
+
 
 def wanted_place(settings: Settings, recorded: str = "") -> IndexPlace:
     """Return the index that settings ask for; what they leave open is as recorded.
@@ -53,18 +57,6 @@ def wanted_place(settings: Settings, recorded: str = "") -> IndexPlace:
             hint="such as http://localhost:8000, without a name or password",
         )
     return IndexPlace(wanted, url if wanted == CHROMA else "")
-
-
-def place_of(database: Database, settings: Settings) -> IndexPlace:
-    """Return the index of a data directory; a new one gets what the settings say.
-
-    Raises OperatorError where they say another than the directory has.
-    """
-    kept = recorded_place(database)
-    if kept is None and not database.condition.read_only:
-        with database.write() as connection:
-            return _recorded(connection, wanted_place(settings))
-    return checked_place(kept, settings)
 
 
 def checked_place(kept: IndexPlace | None, settings: Settings) -> IndexPlace:
@@ -110,21 +102,24 @@ def recorded_settings(settings: Settings) -> dict[str, str]:
     return {}
 
 
-def switch_place(database: Database, folder: Path, wanted: IndexPlace) -> None:
-    """Record another index, which has still to be made, and remove the files of the one before."""
-    with database.write() as connection:
-        for table in ("segments", "dead_chunks", "indexed_vectors"):
-            connection.execute(f"DELETE FROM {table}")
-        _recorded(connection, wanted)
+def forget_index(connection: sqlite3.Connection) -> None:
+    """Forget how far the index has come that another takes the place of."""
+    for table in ("segments", "dead_chunks", "indexed_vectors"):
+        connection.execute(f"DELETE FROM {table}")
+
+
+def remove_files(folder: Path, kept: str) -> None:
+    """Remove the files of the index before, all but the folder of vectors that is `kept`."""
     for name in ALL_FOLDERS:
+        if name == kept:
+            continue
         shutil.rmtree(folder / name, ignore_errors=True)
         if (folder / name).is_symlink() or (folder / name).is_file():
             (folder / name).unlink()
 
 
-def _recorded(connection: sqlite3.Connection, wanted: IndexPlace) -> IndexPlace:
-    place = IndexPlace(wanted.name, wanted.url, secrets.token_hex(6))
+def record_place(connection: sqlite3.Connection, place: IndexPlace) -> None:
+    """Record which index the directory has from now on."""
     connection.executemany(
         "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(INDEX, place.record), (INDEX_ID, place.key)]
     )
-    return place

@@ -56,11 +56,12 @@ class VectorIndex(Protocol):
 
     Every method may raise IndexUnavailableError, whose line says what to do. `torn` says why files
     must not be opened, "" for no reason; `server` is the address of a server that has the vectors,
-    "" for none.
+    "" for none; `timeout_s` is how long all requests of one search may take.
     """
 
     torn: str
     server: str
+    timeout_s: float
 
     def write(self, collection_id: int, rows: Sequence[VectorRow]) -> None:
         """Keep vectors by chunk id; one that is there already is replaced."""
@@ -69,11 +70,17 @@ class VectorIndex(Protocol):
         """Forget chunks; unknown ids are ignored."""
 
     def search(
-        self, collection_id: int, vector: Floats, limit: int, scope: VectorScope
+        self,
+        collection_id: int,
+        vector: Floats,
+        limit: int,
+        scope: VectorScope,
+        until: float = ...,
     ) -> list[int]:
         """Return the row ids of up to `limit` chunks within the scope, nearest first.
 
         Fewer than `limit` mean that the scope has no more, or that the index cannot look further.
+        A server is not waited for after `until`, by `time.monotonic()`.
         """
 
     def count(self, collection_id: int) -> int:

@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 
 from core.distribution import require_extra
+from core.errors import CarrelError, OperatorError
 from core.settings import Settings
-from stores.folder import CATALOGUE as FILE
-from stores.folder import data_folder
 from stores.index.folders import CHROMA, FOLDERS, MEMMAP
-from stores.index.place import IndexPlace, place_of, recorded_place, switch_place, wanted_place
-from stores.index.port import IndexUnavailableError, VectorIndex
-from stores.index.tracking import TrackedVectors
-from stores.integrity.file_manifest import FileManifest
+from stores.index.place import (
+    IndexPlace,
+    checked_place,
+    forget_index,
+    record_place,
+    recorded_place,
+    remove_files,
+    wanted_place,
+)
+from stores.index.port import VectorIndex
+from stores.index.tracking import TrackedVectors, keep_mark
 from stores.segments.search import SegmentSearch
-from stores.sqlite.database import Database, explained
+from stores.sqlite.catalogue import VisiblePassages
+from stores.sqlite.database import Database
 from stores.sqlite.fulltext import FullText
+from stores.sqlite.implementation import SqliteIntake, opened_record
 
 Opener = Callable[[Path, IndexPlace, str, Settings], VectorIndex]
+StageProgress = Callable[[str, int, int], None]
 
 
 def _chroma(folder: Path, place: IndexPlace, model: str, settings: Settings) -> VectorIndex:
@@ -43,46 +53,85 @@ VECTORS: dict[str, Opener | None] = {MEMMAP: None, CHROMA: _chroma}
 def open_index(
     folder: Path, database: Database, fulltext: FullText, model: str, settings: Settings
 ) -> SegmentSearch:
-    """Return the search index that a data directory has; nothing of it is opened yet."""
-    place = place_of(database, settings)
+    """Return the search index that a data directory has; nothing of it is opened yet.
+
+    A new directory gets the one that the settings say, unless something of that is not installed.
+    Raises OperatorError where they say another than the directory has.
+    """
+    kept = recorded_place(database)
+    place = checked_place(kept, settings).with_key()
     opener, tracked = VECTORS[place.name], None
     if opener is not None:
         index = opener(folder, place, model, settings)
         tracked = TrackedVectors(database, index, model)
+    if kept is None and not database.condition.read_only:
+        with database.write() as connection:
+            record_place(connection, place)
     return SegmentSearch(folder, FOLDERS[place.name], database, fulltext, model, settings, tracked)
 
 
-def switch_index(settings: Settings) -> str:
-    """Record the index that the settings ask for, and drop the one before; return a note.
+def switch_index(
+    settings: Settings,
+    model: str,
+    progress: StageProgress,
+    embed: Callable[[SqliteIntake], object] = lambda intake: None,
+) -> str | None:
+    """Give the directory the index that the settings ask for, with the vectors of `model`.
 
-    The catalogue keeps all that the new one is made of. Nothing changes where it is there already.
-    The directory must be owned and not open.
+    It is recorded when it has all of them; what fails before leaves everything as it was. Words are
+    left to `refresh`. `embed` makes vectors that are missing. Returns a note, None where the index
+    is that one already. The directory must be owned and not open.
     """
-    folder = data_folder(settings)
-    manifest = FileManifest(folder)
-    before = manifest.open()  # a kill in between is no change by others
-    with explained(folder / FILE), closing(Database(folder / FILE)) as database:
-        note = _switch(folder, database, settings)
-    if before.state == "equal":
-        manifest.write(before.left_out)
-    return note
+    with opened_record(settings) as record:
+        database, folder = record.database, record.folder
+        before = recorded_place(database)
+        wanted = wanted_place(settings, before.record if before else "").with_key()
+        if before is None or before.record == wanted.record:
+            return None
+        embed(record.intake)
+        marks = _built(database, wanted, model, settings, progress)
+        with database.write() as connection:
+            forget_index(connection)
+            for collection_id, mark in marks.items():
+                keep_mark(connection, collection_id, model, mark)
+            record_place(connection, wanted)
+        note = _left_behind(folder, before, settings)
+        remove_files(folder, CHROMA if wanted.name == CHROMA and not wanted.url else "")
+        return note
 
 
-def _switch(folder: Path, database: Database, settings: Settings) -> str:
-    before = recorded_place(database)
-    wanted = wanted_place(settings, before.record if before else "")
-    if before is None or before.record == wanted.record:
-        return ""
-    note, opener = "", VECTORS[wanted.name]
-    if opener is not None:
-        opener(folder, wanted, "", settings).close()  # which says what is not installed
-    opener = VECTORS[before.name]
-    if opener is not None and before.url:
-        index = opener(folder, before, "", settings)
-        try:
+def _built(
+    database: Database, place: IndexPlace, model: str, settings: Settings, progress: StageProgress
+) -> dict[int, int]:
+    """Write all vectors to a place; return how far that is, by collection."""
+    opener = VECTORS[place.name]
+    if opener is None:
+        return {}
+    index, marks = opener(database.path.parent, place, model, settings), {}
+    tracked = TrackedVectors(database, index, model)
+    try:
+        index.clear()  # of a build that was ended; a server that is away says so here
+        for one in VisiblePassages(database).collections():
+            shown = partial(progress, f"vectors {one.name}")
+            for mark in tracked.written(one.id, progress=shown):
+                marks[one.id] = mark
+    except BaseException:
+        with suppress(CarrelError):
             index.clear()
-        except IndexUnavailableError:
-            note = f"what {before.url} has of this directory stays there: it does not answer"
+        raise
+    finally:
         index.close()
-    switch_place(database, folder, wanted)
-    return note
+    return marks
+
+
+def _left_behind(folder: Path, before: IndexPlace, settings: Settings) -> str:
+    """Remove what a server had of the index before; say why that cannot be."""
+    opener = VECTORS[before.name]
+    if opener is None or not before.url:
+        return ""
+    try:
+        with closing(opener(folder, before, "", settings)) as index:
+            index.clear()
+    except OperatorError as error:
+        return f"what {before.url} has of this directory stays there: {error.rule}"
+    return ""

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ FEW_HIDDEN = 1000
 MISSED_SHARE = 0.25  # of a sample may be missed by an approximate index; chosen, not measured
 SAMPLE = 20  # rows that must be found by their own vector; chosen, not measured
 REINDEX = "run `carrel reindex`"
+EMPTY = f"the vector index has nothing of this collection yet; {REINDEX}"
 
 _NEWER = f"""SELECT c.chunk_id, c.id, c.document, c.kind, {SOUND_VECTOR} FROM chunks c
     LEFT JOIN embeddings e ON e.content_hash = c.content_hash AND e.model = :model
@@ -60,18 +62,22 @@ class TrackedVectors:
     def write_new(self, collection_id: int, progress: Progress | None = None) -> None:
         """Write the rows above the mark, batch by batch, each followed by the mark."""
         with self._lock:
-            mark, done = self._mark(self._database.read(), collection_id), 0
-            given = self._given(collection_id)
-            while rows := self._rows(_NEWER, given | {"above": mark}):
-                self.index.write(collection_id, _sound(rows))
-                mark, done = rows[-1][1], done + len(rows)
+            above = self._mark(self._database.read(), collection_id)
+            for mark in self.written(collection_id, above, progress):
                 with self._database.write() as connection:
-                    connection.execute(
-                        "INSERT OR REPLACE INTO indexed_vectors VALUES (?, ?, ?)",
-                        (collection_id, self._model, mark),
-                    )
-                if progress is not None:
-                    progress(done, max(done, self._count(_COUNT, collection_id)))
+                    keep_mark(connection, collection_id, self._model, mark)
+
+    def written(
+        self, collection_id: int, above: int = 0, progress: Progress | None = None
+    ) -> Iterator[int]:
+        """Write the rows above one, batch by batch; yield how far that is, which is not kept."""
+        done, given = 0, self._given(collection_id)
+        while rows := self._rows(_NEWER, given | {"above": above}):
+            self.index.write(collection_id, _sound(rows))
+            above, done = rows[-1][1], done + len(rows)
+            yield above
+            if progress is not None:
+                progress(done, max(done, self._count(_COUNT, collection_id)))
 
     def settle(self, collection_id: int) -> None:
         """Write what is new, take out what died; raise IndexUnavailableError where that fails."""
@@ -137,13 +143,16 @@ class TrackedVectors:
     ) -> tuple[Integers, str]:
         """Return the `pool` rows nearest to `vector`, ascending by number, and a note."""
         every = embedded.numbers()
-        known = view.ids[every] <= self._mark(connection, view.collection_id)
+        mark = self._mark(connection, view.collection_id)
+        known = view.ids[every] <= mark
         known &= ~np.isin(every, view.late.rows)
         inside, waiting = every[known], every[~known]
         try:
             found = self._found(view, inside, vector, pool, kinds) if len(inside) else inside
             lacking = min(pool, len(inside)) - len(found)
             note = f"the vector index gave {lacking} too few" if lacking > 0 else ""
+            if len(every) and not mark:  # as an ingest leaves it that did not reach the server
+                note = EMPTY
         except IndexUnavailableError as error:
             note = error.rule  # whoever asks reads it: no address of a server
         self.trouble = note
@@ -161,9 +170,9 @@ class TrackedVectors:
     ) -> Integers:
         """Return the rows among `inside` that the index finds, at least `pool` if it can."""
         scope = _scope(view, inside, kinds)
-        limit = pool
+        limit, until = pool, time.monotonic() + self.index.timeout_s
         while True:
-            hits = self.index.search(view.collection_id, vector, limit, scope)
+            hits = self.index.search(view.collection_id, vector, limit, scope, until)
             places, live = view.places(np.array(hits, dtype=np.int64))
             rows = np.intersect1d(places[live], inside)
             enough = len(rows) >= min(pool, len(inside))
@@ -221,6 +230,13 @@ class TrackedVectors:
             connection.execute(
                 "DELETE FROM indexed_vectors WHERE collection_id = ?", (collection_id,)
             )
+
+
+def keep_mark(connection: sqlite3.Connection, collection_id: int, model: str, mark: int) -> None:
+    """Keep how far the index has come with a collection."""
+    connection.execute(
+        "INSERT OR REPLACE INTO indexed_vectors VALUES (?, ?, ?)", (collection_id, model, mark)
+    )
 
 
 def _sound(rows: Sequence[Any]) -> list[VectorRow]:

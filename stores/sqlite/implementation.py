@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -88,7 +88,7 @@ class SqliteRecord:
     def __init__(self, database: Database, settings: Settings) -> None:
         """Use an open `database`."""
         weights = (TITLE_WEIGHT, KEYWORDS_WEIGHT, SECTION_WEIGHT)
-        self._database = database
+        self.database = database
         self.folder = database.path.parent
         self.fulltext = FullText(database, weights)
         self.catalogue = SqliteCatalogue(database, self.fulltext, settings)
@@ -97,28 +97,29 @@ class SqliteRecord:
         self.accounts = SqliteAccounts(database)
 
     def warnings(self) -> list[str]:
-        return self._database.condition.warnings()
+        return self.database.condition.warnings()
 
     def unfinished_erasure(self) -> str:
-        left = pending(self._database)
+        left = pending(self.database)
         return left.problem if left else ""
 
     def index(self, settings: Settings) -> str:
-        kept = recorded_place(self._database)
+        kept = recorded_place(self.database)
         wanted = checked_place(kept, settings)
         return wanted.record if kept else ""
 
     @property
     def lost(self) -> str:
         """Say which rows are missing, "" for none."""
-        return self._database.condition.lost
+        return self.database.condition.lost
 
 
 @contextmanager
-def opened_record(settings: Settings) -> Iterator[SqliteRecord]:
-    """Open the record alone, without the indexes made from it, in a directory that is owned."""
+def opened_record(settings: Settings, *, owned: bool = True) -> Iterator[SqliteRecord]:
+    """Open the record without the indexes made from it; seal what changes in an owned directory."""
     path = data_folder(settings) / CATALOGUE
-    with explained(path), closing(Database(path)) as database:
+    seal = FileManifest(path.parent).sealed_again() if owned else nullcontext()
+    with seal, explained(path), closing(Database(path)) as database:
         yield SqliteRecord(database, settings)
 
 
@@ -133,23 +134,17 @@ def opened_catalogue(
     """
     folder = folder.expanduser().absolute()
     check_folder(folder, create=create)
-    catalogue = folder / CATALOGUE
     lock = OwnerLock(folder, wait_s=0)
-    seal = FileManifest(folder)
-    report = None
     try:
         lock.acquire()
     except DataLockedError:
-        if format_of(catalogue) != FORMAT:  # its owner has not made it yet
+        if format_of(folder / CATALOGUE) != FORMAT:  # its owner has not made it yet
             raise
     with private_files():
         try:
             if lock.held:
                 make_private(folder, insecure=insecure)
-                report = seal.open()
-            with explained(catalogue), closing(Database(catalogue)) as database:
-                yield SqliteRecord(database, Settings(data=folder))
+            with opened_record(Settings(data=folder), owned=lock.held) as record:
+                yield record
         finally:
-            if report is not None and report.state in ("equal", "new"):
-                seal.write(report.left_out)
             lock.release()

@@ -85,6 +85,7 @@ def test_a_dialogue_is_kept_and_can_go_on(
     assert HEIGHT in told.out and "42 mm" in told.out
     assert HEIGHT in carrel("conversations", "list", data=library).out
     deleted = carrel("conversations", "delete", name, "-y", "--json", data=library)
+    assert carrel("doctor", "--json", data=library).json["seal"]["state"] == "equal"
     assert deleted.json["conversation_id"] == name
     carrel("conversations", "show", name, data=library).failed(2, "no such conversation", name)
     carrel("conversations", "delete", name, "-y", data=library).failed(2, "no such conversation")

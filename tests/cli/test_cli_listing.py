@@ -8,6 +8,7 @@ import pytest
 from commands import Carrel, change, in_process, write_files
 
 from core.settings import load_settings
+from stores.integrity.file_manifest import FileManifest
 from stores.sqlite.listing import Listing
 
 FILES = {
@@ -87,10 +88,23 @@ def test_status_tells_what_is_there(carrel: Carrel, data: Path) -> None:
 def test_status_names_the_search_index(carrel: Carrel, data: Path, monkeypatch) -> None:
     assert carrel("status", "--json", data=data).json["index"] == "memmap"
     assert "index: memmap\n" in carrel("status", data=data).out
-    for wanted, word in (("weird", "unknown index"), ("chroma", "reindex --index chroma")):
-        monkeypatch.setenv("CARREL_INDEX", wanted)
-        (problem,) = carrel("status", "--json", data=data).json["problems"]
-        assert word in problem
+    monkeypatch.setenv("CARREL_INDEX", "chroma")
+    (problem,) = carrel("status", "--json", data=data).json["problems"]
+    assert "reindex --index chroma" in problem
+    monkeypatch.setenv("CARREL_INDEX", "weird")
+    carrel("status", data=data).failed(2, "unknown index")
+
+
+def test_a_server_that_is_away_is_told(carrel: Carrel, tmp_path: Path) -> None:
+    data, files = tmp_path / "data", write_files(tmp_path, FILES)
+    assert carrel("ingest", files / "board", data=data).code == 0
+    record = "UPDATE meta SET value = 'chroma http://127.0.0.1:9' WHERE key = 'index'"
+    change(data, record)
+    (problem,) = carrel("status", "--json", data=data).json["problems"]
+    assert "was not reached" in problem and "127.0.0.1:9" in problem
+    name = carrel("documents", "--json", data=data).json["documents"][0]["document_id"]
+    left = carrel("forget", name, "-y", data=data)
+    left.failed(4, "was not reached", "out of all answers already", "carrel forget")
 
 
 def test_another_index_by_command_and_back(carrel: Carrel, tmp_path: Path) -> None:
@@ -127,6 +141,17 @@ def test_a_list_says_when_data_is_damaged(
 def test_without_data_they_say_what_to_do(carrel: Carrel, tmp_path: Path) -> None:
     for command in ("collections", "documents", "status"):
         carrel(command, data=tmp_path / "none").failed(4, "no data here yet", "carrel ingest")
+
+
+def test_who_only_reads_hides_no_change_by_others(carrel: Carrel, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    assert carrel("ingest", write_files(tmp_path, FILES) / "board", data=data).code == 0
+    assert carrel("status", data=data).code == 0
+    assert FileManifest(data)._compared().state == "equal"
+    change(data, "UPDATE documents SET title = 'forged'")
+    for command in ("collections", "documents", "status", "trace"):
+        assert carrel(command, data=data).code == 0
+        assert FileManifest(data)._compared().state == "changed"
 
 
 @pytest.mark.parametrize("command", ["list", "ls"])

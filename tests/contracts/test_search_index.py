@@ -6,9 +6,11 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -22,6 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from llama_servers import free_port
 
+from core import distribution
 from core.auth import AuthContext
 from core.errors import CallerError, OperatorError
 from core.settings import Settings
@@ -30,6 +33,7 @@ from stores.index.chroma import ChromaVectors
 from stores.index.folders import ALL_FOLDERS, FOLDERS
 from stores.index.port import IndexUnavailableError, VectorIndex, VectorScope
 from stores.index.registry import VECTORS, switch_index
+from stores.index.server import glance
 from stores.index.tracking import TrackedVectors
 from stores.segments.types import Candidates
 from stores.sqlite.catalogue import Collection
@@ -281,12 +285,81 @@ def test_another_index_is_refused_until_it_was_switched(
     other = "chroma" if values["index"] == "memmap" else "memmap"
     with pytest.raises(OperatorError, match=f"carrel reindex --index {other}"):
         open_store(**values | {"index": other})
-    assert switch_index(Settings(data=indexed.folder, **values | {"index": other})) == ""
+    there = Settings(data=indexed.folder, **values | {"index": other})
+    assert switch_index(there, "fake", lambda *done: None) == ""
     again = open_store(segment_min_rows=10)  # what is not set is as the directory records
     assert names(again, search(again, main, "word7 common", pool=1)) == {"d7"}
     again.search.rebuild(main)
     assert {name for name in ALL_FOLDERS if (again.folder / name).exists()} <= set(FOLDERS[other])
     assert again.maintenance.examine()["problems"] == []
+
+
+def test_an_index_that_cannot_be_built_leaves_the_one_before(
+    indexed: Store, main: Collection, values: dict[str, object], open_store: Opener
+) -> None:
+    fill(indexed, main, 30)
+    indexed.search.refresh(main)
+    had = indexed.index(Settings())
+    indexed.close()
+    away = {"index": "chroma", "chroma_url": "http://127.0.0.1:9"}
+    there = Settings(data=indexed.folder, **values | away)
+    with pytest.raises(IndexUnavailableError, match="was not reached"):
+        switch_index(there, "fake", lambda *done: None)
+    again = open_store(**values)
+    assert again.index(Settings()) == had
+    assert search(again, main, "word7 common", pool=1).notes == ()
+    assert again.maintenance.examine()["problems"] == []
+
+
+def test_what_is_not_installed_is_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "new"
+    with monkeypatch.context() as patch:
+        patch.setattr(distribution, "_is_found", lambda module: module != "langchain_chroma")
+        with pytest.raises(OperatorError, match="langchain_chroma"):
+            Store(Settings(data=data, index="chroma"), "fake", create=True)
+    with Store(Settings(data=data), "fake") as store:
+        assert store.index(Settings()) == "memmap"
+
+
+@pytest.mark.parametrize(
+    ("status", "reply", "said"),
+    [(500, "oops", "HTTP 500"), (200, "<html></html>", "its reply is no JSON")],
+)
+def test_an_error_of_a_server_is_told_in_words(
+    open_store: Opener, status: int, reply: str, said: str
+) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(reply)))
+            self.end_headers()
+            self.wfile.write(reply.encode())
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}"
+        index = tracked_of(open_store(index="chroma", chroma_url=url)).index
+        with pytest.raises(IndexUnavailableError, match="answered with an error") as caught:
+            index.count(1)
+        looked = glance(url)
+        server.shutdown()
+    assert said in str(caught.value) and said in looked and "Error:" not in str(caught.value)
+
+
+def test_all_requests_of_a_search_share_the_time_of_one(
+    open_store: Opener, silent_server: str
+) -> None:
+    store = open_store(index="chroma", chroma_url=silent_server, chroma_timeout_s=60)
+    began = time.monotonic()
+    with pytest.raises(IndexUnavailableError, match="must answer in time"):
+        vector = FakeEmbedder().embed_query("harbour")
+        tracked_of(store).index.search(1, vector, 3, VectorScope(), began + 0.2)
+    assert time.monotonic() - began < 20
 
 
 def test_an_unknown_index_is_one_line(open_store: Opener) -> None:
@@ -400,7 +473,8 @@ def test_a_server_that_is_away_or_slow_loses_nothing(
     rows = [shelf.row(f"d{n}", f"word{n} common") for n in range(30)]
     write(shelf.store, shelf.collection, rows, FakeEmbedder())
     began = time.monotonic()
-    with pytest.raises(OperatorError, match=r"Chroma server must answer in time.*--index memmap"):
+    said = "was not reached.*refused" if away else "must answer in time"
+    with pytest.raises(OperatorError, match=rf"Chroma server {said}.*--index memmap"):
         shelf.search.refresh(shelf.collection)
     assert time.monotonic() - began < 20
     assert names(shelf.store, search(shelf.store, shelf.collection, "word7 common", pool=1)) == {
@@ -408,6 +482,7 @@ def test_a_server_that_is_away_or_slow_loses_nothing(
     }
     [problem] = shelf.search.problems([shelf.collection])
     assert "\n" not in problem and url in problem
+    assert any("nothing of this collection yet" in one for one in shelf.store.warnings())
 
 
 def test_a_server_that_hides_rows_is_seen_through(at_server: Any) -> None:
