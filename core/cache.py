@@ -88,8 +88,8 @@ class Cache:
         None is not remembered. A key that another thread has claimed is waited for until `deadline`
         (`time.monotonic()`); when that thread fails, leaves None or is late, this one makes it.
         """
-        held = self.get(key)
-        if held is None and self.enabled:
+        value = self.get(key)
+        if value is None and self.enabled:
             mine, others = self._claimed([key])
             if mine:
                 claim = CacheClaim()
@@ -98,8 +98,8 @@ class Cache:
                     if claim.value is not None:
                         made[key] = claim.value
                 return
-            held = _waited(others[key], deadline)
-        yield CacheClaim(held)
+            value = _waited(others[key], deadline)
+        yield CacheClaim(value)
 
     def many(
         self, keys: Sequence[str], make: Callable[[list[str]], Mapping[str, bytes]]
@@ -120,17 +120,17 @@ class Cache:
         return found | (dict(make(failed)) if failed else {})
 
     def _looked_up(self, keys: Sequence[str]) -> dict[str, bytes]:
-        held = dict(zip(keys, self._near.get(keys), strict=True))
-        missing = [key for key, one in held.items() if one is None]
+        entries = dict(zip(keys, self._near.get(keys), strict=True))
+        missing = [key for key, one in entries.items() if one is None]
         if self._far is not None and missing:
             for key, one in zip(missing, self._far.get(missing), strict=True):
                 if one is not None:  # it ends when it would have ended afar
                     self._near.hold(key, one)
-                    held[key] = one
-        found = {key: one.value for key, one in held.items() if one is not None}
+                    entries[key] = one
+        found = {key: one.value for key, one in entries.items() if one is not None}
         with self._lock:
             self.hits += len(found)
-            self.misses += len(held) - len(found)
+            self.misses += len(entries) - len(found)
         return found
 
     def _claimed(self, keys: Sequence[str]) -> tuple[list[str], dict[str, Future[bytes | None]]]:

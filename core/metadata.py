@@ -175,27 +175,27 @@ class Filter(FrozenModel):
         if "metadata" not in self.columns:
             return [first] if first else []
         try:
-            said = json.loads(first)
+            metadata = json.loads(first)
         except ValueError:  # damaged, as its sum will tell whoever reads it
             return []
         for name in _DATES.get(self.name, (self.name,)):
-            if values := _said(said, name):
+            if values := _values_of(metadata, name):
                 return values
         return [second] if second else []
 
     def _equal(self, value: str) -> bool:
-        said, asked = _folded(value), _folded(self.value)
-        if said == asked:
+        found, asked = _folded(value), _folded(self.value)
+        if found == asked:
             return True
-        if ("*" in asked or "?" in asked) and fnmatchcase(said, asked):
+        if ("*" in asked or "?" in asked) and fnmatchcase(found, asked):
             return True
         if self.name == "authors":
             words = set(_WORD.findall(asked))
-            return bool(words) and words <= set(_WORD.findall(said))
-        one, other = _number(said), _number(asked)
+            return bool(words) and words <= set(_WORD.findall(found))
+        one, other = _number(found), _number(asked)
         if one is not None and one == other:
             return True
-        return _DATE.fullmatch(asked) is not None and said.startswith(f"{asked}-")
+        return _DATE.fullmatch(asked) is not None and found.startswith(f"{asked}-")
 
     def _ordered(self, value: str) -> bool:
         compare = _ORDERS[self.op]
@@ -252,7 +252,7 @@ def meets_filter(text: str, *columns: str) -> bool:
     return parse_filter(text).meets(*columns)
 
 
-def _said(metadata: object, name: str) -> list[str]:
+def _values_of(metadata: object, name: str) -> list[str]:
     if not isinstance(metadata, dict):
         return []
     found = [value for key, value in metadata.items() if str(key).casefold() == name]

@@ -45,12 +45,12 @@ class Operation(FrozenModel):
         """Return the registers it reads, in the order of its fields, each with its kind."""
         found: list[tuple[str, Kind]] = []
         for field, kind in self.READS.items():
-            held = getattr(self, field)
-            names = held.values() if isinstance(held, dict) else held
-            if isinstance(held, Reference):
-                names = [held.ref]
-            elif isinstance(held, str):
-                names = [] if field in TEXTS else [held]
+            value = getattr(self, field)
+            names = value.values() if isinstance(value, dict) else value
+            if isinstance(value, Reference):
+                names = [value.ref]
+            elif isinstance(value, str):
+                names = [] if field in TEXTS else [value]
             found += [(name, kind) for name in names]
         return found
 
@@ -234,12 +234,12 @@ class Register(FrozenModel):
     entities: list[str] = Field(default_factory=list)
 
 
-def searched(held: Register | None, found: list[SearchHits]) -> Register:
+def searched(register: Register | None, found: list[SearchHits]) -> Register:
     """Return the register of a search with the hits of more searches."""
-    before = held or Register(kind="hits")
+    before = register or Register(kind="hits")
     searches = [*before.searches, *found]
     hits = dict.fromkeys(name for one in searches for name in one.chunk_ids)
     update: dict[str, object] = {"searches": searches, "hits": list(hits)}
-    if held is None or not held.searches:
+    if register is None or not register.searches:
         update["first_pass"] = len(found)
     return before.model_copy(update=update)

@@ -310,12 +310,12 @@ def prompts_of(
 
     sentence-transformers saves empty prompts with every model, so that only others count.
     """
-    said = folder.own if folder else {}
-    declared = said.get("prompts")
+    config = folder.own if folder else {}
+    declared = config.get("prompts")
     own = declared if isinstance(declared, Mapping) else {}
     query, passage = _first(own, QUERY_NAMES), _first(own, PASSAGE_NAMES)
     if not query and not passage:
-        usual = own.get(said.get("default_prompt_name"), "")
+        usual = own.get(config.get("default_prompt_name"), "")
         query = card.query_prompt if card else usual
         passage = card.passage_prompt if card else usual
     return (

@@ -22,7 +22,7 @@ import numpy as np
 
 from core.distribution import require_extra
 from core.errors import ModelError
-from core.question import whole_text
+from core.question import replace_surrogates
 from models.folder import EmbedderSpec, ModelFolder
 from models.onnx_runtime import ExportError, RunOptions, run_error
 from models.vectors import Vectors, unit_rows
@@ -269,7 +269,7 @@ class HuggingFaceEmbedder:
         """Embed passages; each is cut at the length the model was made for."""
         if not texts:
             return np.empty((0, self.dimension), dtype=np.float32)
-        readable = [whole_text(text) for text in texts]
+        readable = [replace_surrogates(text) for text in texts]
         size = self._batch_size or len(texts)
         rows = [
             row
@@ -284,7 +284,7 @@ class HuggingFaceEmbedder:
     def embed_query(self, text: str) -> Vectors:
         """Embed one question."""
         row = np.array(
-            [self._run(self._embeddings.embed_query, whole_text(text))], dtype=np.float32
+            [self._run(self._embeddings.embed_query, replace_surrogates(text))], dtype=np.float32
         )
         vector: Vectors = unit_rows(row, self.model_id)[0]
         return vector

@@ -102,8 +102,8 @@ class SentenceReader:
 def _likeliest(logits: Vectors) -> tuple[int, int]:
     """Return the first and the last piece of what answers likeliest, shape (pieces, 2) given."""
     both = logits[:, :1] + logits[:, 1]
-    whole = np.triu(both - both.min() + 1) - np.triu(both - both.min() + 1, VALUE)
-    start, end = np.unravel_index(int(whole.argmax()), whole.shape)
+    scores = np.triu(both - both.min() + 1) - np.triu(both - both.min() + 1, VALUE)
+    start, end = np.unravel_index(int(scores.argmax()), scores.shape)
     return int(start), int(end)
 
 

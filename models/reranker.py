@@ -11,7 +11,7 @@ import numpy as np
 
 from core.distribution import require_extra
 from core.errors import ModelError
-from core.question import whole_text
+from core.question import replace_surrogates
 from models.folder import ModelFolder, content_digest, find_folder, named_id
 from models.huggingface import check_device, export_classifier, torch_loading
 from models.onnx_runtime import (
@@ -129,7 +129,7 @@ def _torch_logits(folder: ModelFolder, options: RunOptions) -> Logits:
     def logits(pairs: Pairs) -> Vectors:
         try:
             found: Vectors = model.predict(
-                [tuple(map(whole_text, pair)) for pair in pairs],
+                [tuple(map(replace_surrogates, pair)) for pair in pairs],
                 batch_size=options.batch_size,
                 activation_fn=torch.nn.Identity(),
                 show_progress_bar=False,

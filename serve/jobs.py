@@ -257,8 +257,8 @@ class Jobs:
 
     def _lost(self, row: JobRow) -> str:
         path = self._path(row)
-        whole = row.kind != "upload" or (path.is_file() and path.stat().st_size == row.bytes)
-        if not whole:
+        complete = row.kind != "upload" or (path.is_file() and path.stat().st_size == row.bytes)
+        if not complete:
             return "the upload is no longer there; send it again"
         if row.state == "running" and row.attempts >= JOB_ATTEMPTS:
             return f"the server ended {row.attempts} times while it was at work on this"
@@ -294,8 +294,8 @@ class Jobs:
                 log.exception("unexpected", extra={"id": job.row.id})
                 failure = failure_of(error)
                 known = isinstance(failure.error, CarrelError)
-                said = failure.message if known else "something unexpected happened"
-                self._end(job, "failed", f"{said} (id {job.row.id})")
+                message = failure.message if known else "something unexpected happened"
+                self._end(job, "failed", f"{message} (id {job.row.id})")
 
     def _in_turn(self, job: Job) -> None:
         """Work when no other work changes many documents, such as a command of the operator."""

@@ -119,7 +119,7 @@ def _depth(text: str, line: Span) -> int:
 
 
 # Records and annotations stay whole up to so many times the chunk size (chosen, not measured).
-WHOLE_FACTOR = 4
+UNSPLIT_FACTOR = 4
 
 
 class SentenceChunker(Chunker):
@@ -137,7 +137,7 @@ class SentenceChunker(Chunker):
     def spans(self, run: BlockRun) -> Iterable[Span]:
         """Locate the chunks of one run."""
         kind = run.parts[0].kind
-        if is_whole(run, self._size):
+        if is_unsplit(run, self._size):
             return [trimmed(run.text)]
         if kind == "code":
             return pack(paragraph_units(run.text, self._size), self._size)
@@ -147,10 +147,10 @@ class SentenceChunker(Chunker):
         return pack(sentences, self._size, self._overlap)
 
 
-def is_whole(run: BlockRun, chunk_size: int) -> bool:
+def is_unsplit(run: BlockRun, chunk_size: int) -> bool:
     """Tell whether a run is an annotation or a record that is not split."""
     kind = run.parts[0].kind
-    return kind in ("annotation", "record") and len(run.text.strip()) <= WHOLE_FACTOR * chunk_size
+    return kind in ("annotation", "record") and len(run.text.strip()) <= UNSPLIT_FACTOR * chunk_size
 
 
 class FixedChunker(Chunker):
@@ -167,7 +167,7 @@ class FixedChunker(Chunker):
 
     def spans(self, run: BlockRun) -> Iterable[Span]:
         """Locate the windows of one run."""
-        return [trimmed(run.text)] if is_whole(run, self._size) else self._windows(run.text)
+        return [trimmed(run.text)] if is_unsplit(run, self._size) else self._windows(run.text)
 
     def _windows(self, text: str) -> Iterator[Span]:
         """Locate the windows of a text, each without the white space around it."""
@@ -178,14 +178,14 @@ class FixedChunker(Chunker):
             yield start, start + len(text[start:end].rstrip())
             if end >= stop:
                 return
-            fresh = _whole_character(text, end)
+            fresh = _skip_white_space(text, end)
             again = first_boundary(text, max(end - self._overlap, start + 1), end)
-            start = _whole_character(text, again)
+            start = _skip_white_space(text, again)
             if start + self._size <= fresh:
                 start = fresh
 
 
-def _whole_character(text: str, place: int) -> int:
+def _skip_white_space(text: str, place: int) -> int:
     """Return the first place from here that holds more than white space."""
     while text[place].isspace():
         place += 1
@@ -325,15 +325,15 @@ class SemanticChunker(Chunker):
 
 def _joined(spans: Iterable[Span], belongs: Callable[[Span, Span], bool]) -> Iterator[Span]:
     """Join each span to what is before it where it belongs to that."""
-    held: Span | None = None
+    pending: Span | None = None
     for span in spans:
-        if held is not None and belongs(held, span):
-            span = held[0], span[1]
-        elif held is not None:
-            yield held
-        held = span
-    if held is not None:
-        yield held
+        if pending is not None and belongs(pending, span):
+            span = pending[0], span[1]
+        elif pending is not None:
+            yield pending
+        pending = span
+    if pending is not None:
+        yield pending
 
 
 class Chunkers:

@@ -54,8 +54,8 @@ def chunks(path: Path) -> Iterator[bytes]:
     rest = b""
     with path.open("rb") as handle:
         while block := handle.read(_BLOCK):
-            *whole, rest = (rest + block).split(RECORD_END)
-            yield from (record for record in map(_trimmed, whole) if record)
+            *complete, rest = (rest + block).split(RECORD_END)
+            yield from (record for record in map(_trimmed, complete) if record)
             if len(rest) > _MAX_RECORD:
                 raise DocumentError("a MARC record without an end; the rest of the file is lost")
     if rest := _trimmed(rest):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.archive import is_document, parse_member
-from ingest.loaders.limits import MB, LoadLimits, damage_named
+from ingest.loaders.limits import MB, LoadLimits, report_damage
 from ingest.loaders.office.ooxml import is_ole
 from ingest.loaders.text import encoding
 from ingest.loaders.text.plain_text import text_blocks
@@ -74,9 +74,9 @@ class _MailReader:
         inner = [
             self.read(one, depth + 1) for one in part.get_payload() if isinstance(one, Message)
         ]
-        told = _chosen(inner) if kind == "multipart/alternative" else inner
+        chosen = _chosen(inner) if kind == "multipart/alternative" else inner
         return Parts(
-            _without_repeats([text for one in told for text in one.texts]),
+            _without_repeats([text for one in chosen for text in one.texts]),
             [named for one in inner for named in one.attachments],
         )
 
@@ -205,22 +205,22 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 def documents(mail: Mail, relative: str, format_name: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the document of a message, then those of its attachments, one level deeper."""
-    said = mail.headers
+    headers = mail.headers
     described = metadata.normalise(
         {
-            "title": said["Subject"],
-            "authors": [said["From"]],
-            "to": said["To"],
-            "updated_at": said["Date"],
+            "title": headers["Subject"],
+            "authors": [headers["From"]],
+            "to": headers["To"],
+            "updated_at": headers["Date"],
         }
     )
     attached = [(name, data) for name, data in mail.attachments if is_document(name)]
-    if not mail.blocks and not attached and not said["Subject"]:
+    if not mail.blocks and not attached and not headers["Subject"]:
         raise DocumentError("an empty e-mail: no subject, no text and no document attached")
     # A message may be its subject only; "who wrote about X, and when" is asked of mail.
-    heading = "\n".join(f"{name}: {value}" for name, value in said.items() if value)
+    heading = "\n".join(f"{name}: {value}" for name, value in headers.items() if value)
     blocks = [Block(text=heading), *mail.blocks]
-    yield ParsedDocument.of_file(relative, format_name, blocks, described, said["Subject"])
+    yield ParsedDocument.of_file(relative, format_name, blocks, described, headers["Subject"])
     for name, data in attached:
         if data.startswith(_TNEF):
             yield LoadFailure(path=f"{relative}/{name}", reason=_TNEF_REASON)
@@ -311,7 +311,7 @@ def load_msg(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
         raise DocumentError("no Outlook message: such a file is an OLE container")
     from oxmsg import Message as OutlookMessage  # which other letters do without
 
-    with damage_named("the Outlook message is damaged"):
+    with report_damage("the Outlook message is damaged"):
         found = _mail(OutlookMessage.load(path.read_bytes()))
     yield from documents(found, relative, "msg", limits)
 

@@ -344,8 +344,8 @@ def _document(
     if isinstance(found, DocumentError):
         raise found
     fields = [_own_script(field) for field in found]
-    said = _values(fields, unimarc=unimarc)
-    title = " = ".join(said["title"]) or _late_title(fields)
+    values = _values(fields, unimarc=unimarc)
+    title = " = ".join(values["title"]) or _late_title(fields)
     if not title:
         raise DocumentError("no title and no heading in this record")
     own = next((field.value for field in _all(fields, "001") if field.value), "")
@@ -357,18 +357,18 @@ def _document(
             raise DocumentError(f"the same as record {earlier} ({document_id})")
         document_id = f"{relative}#{number}"
     # Readers ask in the language of their library: "год", not "year".
-    spoken = _catalogued_in(fields, unimarc=unimarc) or "".join(said["language"][:1])
+    spoken = _catalogued_in(fields, unimarc=unimarc) or "".join(values["language"][:1])
     document = record_fields.record(
         relative,
         document_id,
-        _named(said, title, _year(fields, unimarc=unimarc)),
+        _named(values, title, _year(fields, unimarc=unimarc)),
         title=title[:300],
         format_name=format_name,
         labels=find_language(spoken).messages.get("fields", {}),
     )
     texts = []
-    if said["annotation"]:
-        texts.append(Block(text="\n".join(said["annotation"]), kind="annotation"))
-    if said["contents"]:
-        texts.append(Block(text="\n".join(said["contents"]), section="Contents"))
+    if values["annotation"]:
+        texts.append(Block(text="\n".join(values["annotation"]), kind="annotation"))
+    if values["contents"]:
+        texts.append(Block(text="\n".join(values["contents"]), section="Contents"))
     return document.model_copy(update={"blocks": [*document.blocks, *texts]})

@@ -351,9 +351,9 @@ def _with_pdfium(path: Path, limits: LoadLimits) -> _Read:
 def _text(page: Any) -> str:  # noqa: ANN401 (a text page of pypdfium2)
     """Return the text within the page; PDFium's other reading has more of the line ends."""
     inside = str(page.get_text_bounded())
-    whole = str(page.get_text_range())
-    same = "".join(whole.split()) == "".join(inside.split())
-    return with_tabs(page, whole) if same else inside
+    full = str(page.get_text_range())
+    same = "".join(full.split()) == "".join(inside.split())
+    return with_tabs(page, full) if same else inside
 
 
 def _with_pypdf(path: Path, limits: LoadLimits) -> _Read:
@@ -385,5 +385,5 @@ def _described(info: dict[str, Any]) -> dict[str, Any]:
 def _day(written: object) -> str:
     """Return "D:20240131…" as 2024-01-31, what is no date as ""."""
     digits = str(written or "").removeprefix("D:")[:8]
-    whole = len(digits) == len("20240131") and digits.isdigit()
-    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if whole else ""
+    is_date = len(digits) == len("20240131") and digits.isdigit()
+    return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if is_date else ""

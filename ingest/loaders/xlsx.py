@@ -25,7 +25,7 @@ from xlrd.sheet import Cell as XlsCell  # type: ignore[import-untyped]
 from core.errors import DocumentError
 from ingest.loaders import metadata
 from ingest.loaders.formats import OLE_MAGIC, is_binary
-from ingest.loaders.limits import LoadLimits, damage_named
+from ingest.loaders.limits import LoadLimits, report_damage
 from ingest.loaders.office import ooxml
 from ingest.loaders.records import csv_file
 from ingest.loaders.sheets import Cell, Row, Sheet, Workbook, cell_of
@@ -53,7 +53,7 @@ def load_xls(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 
 def _open(path: Path) -> XlsBook:
-    with open(os.devnull, "w", encoding="utf-8") as log, damage_named("the XLS is damaged"):
+    with open(os.devnull, "w", encoding="utf-8") as log, report_damage("the XLS is damaged"):
         try:
             # Merged areas are known only together with the formats.
             return xlrd.open_workbook(
@@ -146,9 +146,9 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 
 def _documents(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
-    with damage_named("the XLSX is damaged"):
+    with report_damage("the XLSX is damaged"):
         book = _opened(ooxml.opened(path))
-    with closing(book), damage_named("a sheet of the XLSX is damaged"):
+    with closing(book), report_damage("a sheet of the XLSX is damaged"):
         workbook = Workbook(relative, "xlsx", limits)
         yield from workbook.documents(_sheets(book), ooxml.described(book.properties))
 

@@ -24,8 +24,8 @@ class FindingText(NamedTuple):
 
 
 def _lacking(field: str, called: str, level: Level = "note") -> FindingText:
-    said = f"records have no {called}"
-    return FindingText(level, "records", said, f"add a field `{field}` to them")
+    what = f"records have no {called}"
+    return FindingText(level, "records", what, f"add a field `{field}` to them")
 
 
 FINDINGS = {
@@ -167,13 +167,13 @@ def _findings(found: dict[str, Counted], sizes: dict[str, int]) -> list[QualityF
     return [
         QualityFinding(
             code=code,
-            level=said.level,
+            level=entry.level,
             count=found[code][0],
-            of=max(sizes[said.of], found[code][0]),
-            what=said.what,
+            of=max(sizes[entry.of], found[code][0]),
+            what=entry.what,
             examples=found[code][1],
-            advice=said.advice,
+            advice=entry.advice,
         )
-        for code, said in FINDINGS.items()
+        for code, entry in FINDINGS.items()
         if found.get(code, (0, []))[0]
     ]

@@ -304,10 +304,10 @@ class _Document:
         """Look at one passage; return the lengths of its sentences."""
         fresh = new_part(self._before, text)
         self._before = text
-        said = [fresh[start:end] for start, end in sentence_spans(fresh)]
-        said = [sentence for sentence in said if any(map(str.isalpha, sentence))]
-        self.sentences += len(said)
-        self._lone += sum(len(sentence.split()) == 1 for sentence in said)
+        sentences = [fresh[start:end] for start, end in sentence_spans(fresh)]
+        sentences = [sentence for sentence in sentences if any(map(str.isalpha, sentence))]
+        self.sentences += len(sentences)
+        self._lone += sum(len(sentence.split()) == 1 for sentence in sentences)
         run, self._open = unended(fresh, self._open)
         self._run = max(self._run, run)
         self._halves.update(broken_words(fresh))
@@ -321,7 +321,7 @@ class _Document:
             if 0 < len(line := line.strip()) <= LINE and any(map(str.isalpha, line)):
                 if line in self._lines or len(self._lines) < MOST_LINES:
                     self._lines[line] += 1
-        return list(map(len, said))
+        return list(map(len, sentences))
 
     def problems(self) -> Iterable[tuple[str, str]]:
         """Yield the code of each problem with what is shown of it."""

@@ -116,8 +116,8 @@ class LlamaCppChat(BaseChatModel):
 
     def render(self, messages: Sequence[BaseMessage], **variables: object) -> str:
         """Return the prompt that the model's own chat template makes."""
-        said = convert_to_openai_messages(list(messages))
-        return str(self._formatter(messages=said, **variables).prompt)
+        converted = convert_to_openai_messages(list(messages))
+        return str(self._formatter(messages=converted, **variables).prompt)
 
     def get_num_tokens(self, text: str) -> int:
         """Count the tokens of a text."""
@@ -254,8 +254,8 @@ def file_digest(path: Path) -> str:
     """Return what tells a model's file from another: its name, its length and its first part."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
-    told = f"{path.name} {path.stat().st_size} ".encode() + head
-    return hashlib.sha256(told).hexdigest()[:24]
+    identity = f"{path.name} {path.stat().st_size} ".encode() + head
+    return hashlib.sha256(identity).hexdigest()[:24]
 
 
 def _thinking(chat: LlamaCppChat) -> Thinking:

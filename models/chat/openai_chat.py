@@ -60,11 +60,11 @@ class GuardedTransport(httpx2.HTTPTransport):
         seconds = call.settings.llm.connect_seconds
         call.connect_by = time.monotonic() + seconds
 
-        def connecting(event: str, told: dict[str, Any]) -> None:
+        def connecting(event: str, details: dict[str, Any]) -> None:
             if event.endswith("start_tls.started"):
                 call.connect_by = time.monotonic() + seconds
             elif event.endswith(("connect_tcp.complete", "start_tls.complete")):
-                call.hold(told["return_value"].get_extra_info("socket"))
+                call.hold(details["return_value"].get_extra_info("socket"))
 
         request.extensions["trace"] = connecting
         # The call notices first; a thread that nobody waits for any more ends by this one.
@@ -113,11 +113,11 @@ def server_error(error: Exception, url: str, call: RunningCall | None) -> ModelE
     if isinstance(error, ModelError):
         return error
     if isinstance(error, openai.APIStatusError):
-        return status_error(error.status_code, _said(error), url)
+        return status_error(error.status_code, _error_text(error), url)
     if isinstance(error, openai.APIConnectionError | httpx2.TransportError):
         return _connection_error(error, url, call)
     if isinstance(error, openai.APIError):  # an error that came within the stream
-        return reply_error(_said(error))
+        return reply_error(_error_text(error))
     rule = "the reply of the model server is not what an OpenAI-compatible server sends"
     return ModelReplyError(rule, value=str(error) or repr(error))
 
@@ -137,7 +137,7 @@ def _connection_error(error: Exception, url: str, call: RunningCall | None) -> M
     return ModelReplyError(rule, value=str(cause), hint="check CARREL_LLM_URL")
 
 
-def _said(error: openai.APIError) -> str:
+def _error_text(error: openai.APIError) -> str:
     body = error.body
     if isinstance(body, dict):
         return f"{body.get('type') or ''} {body.get('message') or body}".strip()
@@ -205,9 +205,9 @@ class ServerChat(ChatOpenAI):
             made.message.additional_kwargs["reasoning_content"] = str(thought)
         if chunk.get("timings"):
             made.message.response_metadata["timings"] = chunk["timings"]
-        told = made.generation_info or chunk.get("usage") or chunk.get("timings")
+        figures = made.generation_info or chunk.get("usage") or chunk.get("timings")
         # a stream of empty chunks must not fill the memory
-        return made if made.text or thought or told else None
+        return made if made.text or thought or figures else None
 
     def get_num_tokens(self, text: str) -> int:
         """Let the server count the tokens of a text."""
@@ -220,9 +220,9 @@ class ServerChat(ChatOpenAI):
         It is restored from the server's folder of saved slots, or read and saved there. Returns
         False where the server keeps no slots; errors of the connection are those of `types.py`.
         """
-        said = convert_to_openai_messages(list(messages))
-        told = json.dumps([self.capabilities.digest, said], ensure_ascii=False)
-        name = {"filename": f"{hashlib.sha256(told.encode()).hexdigest()[:24]}.bin"}
+        converted = convert_to_openai_messages(list(messages))
+        identity = json.dumps([self.capabilities.digest, converted], ensure_ascii=False)
+        name = {"filename": f"{hashlib.sha256(identity.encode()).hexdigest()[:24]}.bin"}
         try:
             self._posted(f"/slots/{slot}?action=restore", name)
             return True
@@ -231,7 +231,7 @@ class ServerChat(ChatOpenAI):
                 return False
         with suppress(httpx2.HTTPStatusError, KeyError):
             made = self._posted(
-                "/apply-template", {"messages": said, "add_generation_prompt": False}
+                "/apply-template", {"messages": converted, "add_generation_prompt": False}
             )
             asked = {"prompt": made["prompt"], "n_predict": 0, "id_slot": slot}
             self._posted("/completion", {**asked, "cache_prompt": False})

@@ -50,7 +50,7 @@ class Page:
         return self.data if self.status == 200 and isinstance(self.data, dict) else {}
 
     @property
-    def said(self) -> str:
+    def error_text(self) -> str:
         """Return what an error page says."""
         inner = self.data.get("error", self.data) if isinstance(self.data, dict) else self.data
         message = inner.get("message", inner) if isinstance(inner, dict) else inner

@@ -37,11 +37,11 @@ class BodyLimit:
         if declared > most:
             raise _too_large(most)
         until = time.monotonic() + settings.serve.body_seconds
-        received, whole = 0, False
+        received, complete = 0, False
 
         async def bounded() -> Message:
-            nonlocal received, whole
-            if whole:
+            nonlocal received, complete
+            if complete:
                 return await receive()  # waits for the client to leave
             try:
                 async with asyncio.timeout(max(0.0, until - time.monotonic())):
@@ -50,7 +50,7 @@ class BodyLimit:
                 rule = f"a body arrives within {settings.serve.body_seconds:g} s"
                 raise Refused(408, "too_slow", rule, hint="send it again") from None
             received += len(message.get("body", b""))
-            whole = message["type"] != "http.request" or not message.get("more_body", False)
+            complete = message["type"] != "http.request" or not message.get("more_body", False)
             if received > most:
                 raise _too_large(most)
             return message

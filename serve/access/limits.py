@@ -39,8 +39,8 @@ class _Rate(RateLimitItemPerMinute):
     """
 
     def key_for(self, *identifiers: bytes | str | float) -> str:
-        told = json.dumps([str(one) for one in identifiers], separators=(",", ":"))
-        return f"{self.namespace}/{hashlib.sha256(told.encode('ascii')).hexdigest()}"
+        text = json.dumps([str(one) for one in identifiers], separators=(",", ":"))
+        return f"{self.namespace}/{hashlib.sha256(text.encode('ascii')).hexdigest()}"
 
 
 @dataclass(frozen=True)

@@ -183,10 +183,10 @@ async def jobs(
     limit: Annotated[int, Query(ge=1, le=500)] = 50,
 ) -> dict[str, Any]:
     """List the newest jobs of the caller, the newest first."""
-    if whole := everyone == "true":
+    if of_tenant := everyone == "true":
         with_role(auth, {services.settings.serve.admin_role})
     found = await services.runner.do(
-        auth, lambda: services.jobs.newest(auth, limit, everyone=whole)
+        auth, lambda: services.jobs.newest(auth, limit, everyone=of_tenant)
     )
     return {"jobs": [one.describe() for one in found]}
 

@@ -152,7 +152,7 @@ class Agent:
         sent = _sent(self.request, run, values(while_standing(self.request, run)), *first)
         return event_stream(sent, run, self.settings)
 
-    async def whole(self, work: Coroutine[Any, Any, T]) -> T:
+    async def finish(self, work: Coroutine[Any, Any, T]) -> T:
         """Return what `work` returns to a client that is still there, and may still have it."""
         found = await unless_gone(self.request, work)
         check_standing(self.request)
@@ -228,13 +228,13 @@ def _asking(prefix: str, given: Any, who: list[Any], config: list[Any]) -> APIRo
     @router.post("/invoke", response_model=InvokeResponse)
     async def invoke(body: InvokeRequest, agent: Agent = given) -> Response:
         """Answer one question."""
-        output = await agent.whole(agent.answer(body.input, body.config))
+        output = await agent.finish(agent.answer(body.input, body.config))
         return _json({"output": output, "metadata": _metadata()})
 
     @router.post("/batch", response_model=BatchResponse)
     async def batch(body: BatchRequest, agent: Agent = given) -> Response:
         """Answer several questions."""
-        outputs = await agent.whole(agent.answers(body))
+        outputs = await agent.finish(agent.answers(body))
         named = [_metadata() for _ in outputs]
         run_ids = [one["run_id"] for one in named]
         return _json({"output": outputs, "metadata": {"responses": named, "run_ids": run_ids}})
@@ -286,8 +286,8 @@ async def _sent(
         yield {"event": "end"}
     except Exception as error:
         failure = noted(failure_of(error), request)
-        told = {"status_code": failure.status, "message": failure.message}
-        yield {"event": "error", "data": json_text(told)}
+        error_data = {"status_code": failure.status, "message": failure.message}
+        yield {"event": "error", "data": json_text(error_data)}
     finally:
         run.close()
 

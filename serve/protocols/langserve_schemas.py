@@ -41,7 +41,7 @@ class LangChainMessage(BaseModel):
             return self.content
         return "".join(part if isinstance(part, str) else part.text for part in self.content)
 
-    def said(self) -> Utterance | None:
+    def to_utterance(self) -> Utterance | None:
         """Return what a person or the agent said, else None."""
         kind = (self.role or self.type).lower()
         if kind in ("human", "user", "humanmessagechunk"):
@@ -87,11 +87,11 @@ class AgentConfig(BaseModel):
 
 def question_of(given: AgentInput, config: AgentConfig) -> Question:
     """Return the question as the runner takes it."""
-    said = [message.said() for message in given.messages or []]
+    utterances = [message.to_utterance() for message in given.messages or []]
     return Question(
         text=given.question,
         collection=given.collection or config.configurable.collection or DEFAULT_COLLECTION,
-        history=turns_of(one for one in said if one is not None),
+        history=turns_of(one for one in utterances if one is not None),
         pipeline=config.configurable.pipeline or "auto",
     )
 

@@ -30,7 +30,7 @@ from serve.protocols.openai_schemas import (
     continued,
     model_ids,
     question_of,
-    told,
+    show_clarification,
 )
 from serve.protocols.openai_schemas import openai_error as error_body
 from serve.protocols.openai_schemas import openai_failure as failed
@@ -99,19 +99,19 @@ class Completion:
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
 
-    async def whole(self, runner: Runner, question: Question, auth: AuthContext) -> Response:
+    async def respond(self, runner: Runner, question: Question, auth: AuthContext) -> Response:
         """Return the response when the run has ended; cancelled with its task."""
         run = FollowedRun(runner, question, auth)
         steps: list[dict[str, Any]] = []
         try:
-            result = told(await result_of(run, steps))
+            result = show_clarification(await result_of(run, steps))
         finally:
             run.close()
-        said = unloaded(result["answer"])
-        shown = cited(said, result, with_footer=self.with_footer)
+        answer = unloaded(result["answer"])
+        shown = cited(answer, result, with_footer=self.with_footer)
         message = {
             "role": "assistant",
-            "content": said + shown.footer,
+            "content": answer + shown.footer,
             "refusal": None,
             "annotations": shown.annotations,
         }
@@ -148,7 +148,7 @@ class Completion:
             if piece := answer.piece(event):
                 yield self.chunk({"content": unloaded(piece)})
             if event.kind == "result":
-                for chunk in self._last(answer, told(event.data)):
+                for chunk in self._last(answer, show_clarification(event.data)):
                     yield chunk
         if self.with_usage:
             yield {**self._chunk([]), "usage": used(steps)}
@@ -188,8 +188,8 @@ class Completion:
 
 def status(step: dict[str, Any]) -> dict[str, Any]:
     """Return a step as a line of status."""
-    said = ": ".join(part for part in (step["node"], step.get("reason", "")) if part)
-    return {"type": "status", "data": {"description": said, "done": False}}
+    description = ": ".join(part for part in (step["node"], step.get("reason", "")) if part)
+    return {"type": "status", "data": {"description": description, "done": False}}
 
 
 def source(found: Source) -> dict[str, Any]:
@@ -273,7 +273,7 @@ def openai_router(
             run = await unless_gone(request, begun(runner, question, auth))
             response: Response = event_stream(chat.lines(run, request), run, settings)
         else:
-            response = await unless_gone(request, chat.whole(runner, question, auth))
+            response = await unless_gone(request, chat.respond(runner, question, auth))
             check_standing(request)
         if conversation is not None:
             response.headers[CONVERSATION_HEADER] = conversation

@@ -164,19 +164,21 @@ def question_of(request: ChatCompletionRequest, collections: Sequence[str]) -> Q
     """Return the last message of the user as the question, what was said before as history."""
     _refuse_tools(request)
     collection = collection_of(request.model, collections)
-    said: list[Utterance] = []
+    utterances: list[Utterance] = []
     asked = -1
     for place, message in enumerate(request.messages):
         if message.role == "user":
-            asked = len(said)
-            said.append(Utterance("user", _text(message, place)))
+            asked = len(utterances)
+            utterances.append(Utterance("user", _text(message, place)))
         elif message.role == "assistant":
-            said.append(Utterance("assistant", FOOTER.sub("", _text(message, place))))
+            utterances.append(Utterance("assistant", FOOTER.sub("", _text(message, place))))
     if asked < 0:
         raise OpenAIError(
             400, "messages must hold a message of the user, which is the question", "messages"
         )
-    return Question(text=said[asked].text, collection=collection, history=turns_of(said[:asked]))
+    return Question(
+        text=utterances[asked].text, collection=collection, history=turns_of(utterances[:asked])
+    )
 
 
 def _text(message: ChatMessage, place: int) -> str:
@@ -245,7 +247,7 @@ def continued(question: Question, model: str, conversation: str) -> Question:
     )
 
 
-def told(result: dict[str, Any]) -> dict[str, Any]:
+def show_clarification(result: dict[str, Any]) -> dict[str, Any]:
     """Return a result whose answer is what it asks back, if it does, with harmless Markdown."""
     asks: Mapping[str, Any] | None = result.get("clarification")
     if asks is None:

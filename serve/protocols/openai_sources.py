@@ -86,13 +86,13 @@ def marks_of(text: str, result: Mapping[str, Any], sources: Sequence[Source]) ->
     for claim in result["claims"]:
         cited = dict.fromkeys(numbers[one["chunk_id"]] for one in claim["citations"])
         shown = [f"[{number}]" for number in cited]
-        said = unloaded(claim["text"])
-        whole = f"{said} {''.join(shown)}"
-        at = text.find(whole, seen.get(whole, 0))
+        sentence = unloaded(claim["text"])
+        marked = f"{sentence} {''.join(shown)}"
+        at = text.find(marked, seen.get(marked, 0))
         if at < 0:
             continue
-        seen[whole] = at + len(whole)
-        start = at + len(said) + 1
+        seen[marked] = at + len(marked)
+        start = at + len(sentence) + 1
         for number, mark in zip(cited, shown, strict=True):
             marks.append(Mark(number, start, start + len(mark)))
             start += len(mark)

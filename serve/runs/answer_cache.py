@@ -68,11 +68,11 @@ class AnswerCache:
 
     def known(self, asked: AnswerKey | None, auth: AuthContext) -> RunRecord | None:
         """Return the run that answered the same before, with `cached` in its result."""
-        held = self._cache.get(asked.key) if asked is not None else None
-        if held is None:
+        run_id = self._cache.get(asked.key) if asked is not None else None
+        if run_id is None:
             return None
         try:
-            run = self._session.runs.load(auth, held.decode("ascii"))
+            run = self._session.runs.load(auth, run_id.decode("ascii"))
         except CallerError:
             return None
         if "withheld" in run.result:
@@ -81,7 +81,7 @@ class AnswerCache:
 
     def ended(self, asked: AnswerKey | None, run: RunRecord) -> None:
         """Count a run; remember it when it answers in full and nothing changed meanwhile."""
-        if asked is not None and run.index_version == asked.version and is_whole(run):
+        if asked is not None and run.index_version == asked.version and is_complete(run):
             self._cache.put(asked.key, run.run_id.encode("ascii"))
         if self._figures is not None:
             self._figures.observe(run, self._bases(run))
@@ -95,7 +95,7 @@ class AnswerCache:
         return bases
 
 
-def is_whole(run: RunRecord) -> bool:
+def is_complete(run: RunRecord) -> bool:
     """Tell whether a run answered with all it could have had: nothing failed or ran out."""
     result = run.result
     return (

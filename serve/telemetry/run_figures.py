@@ -89,8 +89,8 @@ class RunFigures:
                     self._tool.labels(tool).observe(step.ms / 1000)
                     self._latest(self._tools, tool).add(step.ms)
 
-    def _latest(self, held: dict[str, Recent], name: str) -> Recent:
-        return held.setdefault(name, Recent(self._samples))
+    def _latest(self, recent: dict[str, Recent], name: str) -> Recent:
+        return recent.setdefault(name, Recent(self._samples))
 
     def figures(self) -> dict[str, Any]:
         """Return "nodes", "tools", "answers" and "distances" as JSON."""

@@ -202,7 +202,7 @@ class Conversations(CataloguePart):
         asks = turn.clarification.model_dump() if turn.clarification else None
         shown = "" if asks is None else json.dumps(asks, ensure_ascii=False)
         open_run = {"run_id": turn.run_id, "question": turn.question, "clarification": asks}
-        held = json.dumps(open_run, ensure_ascii=False) if waiting else ""
+        open_text = json.dumps(open_run, ensure_ascii=False) if waiting else ""
         now = _now()
         with self._database.write() as connection:
             connection.execute(
@@ -215,7 +215,7 @@ class Conversations(CataloguePart):
             connection.execute(
                 """UPDATE conversations SET updated_at = ?, checkpoint_id = ?, waiting = ?,
                        title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ?""",
-                (now, checkpoint_id, held, title, conversation.id),
+                (now, checkpoint_id, open_text, title, conversation.id),
             )
             which = "(t.conversation, t.run_id) = (?, ?)"
             sign(connection, "conversation_turns", which, conversation.id, turn.run_id)

@@ -104,8 +104,8 @@ class SegmentSearch:
             with self._view(collection_id) as (view, connection):
                 ids = row_ids(connection, collection_id, chunk_ids)
                 rows, live = view.places(np.array([ids.get(key, -1) for key in chunk_ids]))
-                held = zip(chunk_ids, rows.tolist(), live.tolist(), strict=True)
-                found = {key: (view.sentence_rows(row), row) for key, row, alive in held if alive}
+                places = zip(chunk_ids, rows.tolist(), live.tolist(), strict=True)
+                found = {key: (view.sentence_rows(row), row) for key, row, alive in places if alive}
                 return {
                     key: rows if len(rows) else view.vectors(np.array([row]))
                     for key, (rows, row) in found.items()

@@ -53,9 +53,9 @@ def late_vectors(
     if not found:
         return empty
     dimension = max(part.vectors.shape[1] for part in parts) or len(found[0][1]) // 4
-    vectors, whole = vector_rows([blob for _, blob in found], dimension)
+    vectors, usable = vector_rows([blob for _, blob in found], dimension)
     late = np.array([row for row, _ in found], dtype=np.int64)
-    return Late(np.searchsorted(ids, late[whole]), vectors[whole])
+    return Late(np.searchsorted(ids, late[usable]), vectors[usable])
 
 
 def without_vectors(part: IndexedRows) -> IndexedRows:

@@ -19,7 +19,7 @@ from core.cache import Cache, local_cache
 from core.cache_stores import (
     KEY_FILE,
     OVERHEAD,
-    Held,
+    CachedValue,
     MemoryStore,
     Secret,
     random_secret,
@@ -84,7 +84,7 @@ def test_a_key_tells_nothing_of_what_it_is_of() -> None:
 
 @given(st.binary(max_size=40), st.integers(0, 200), st.integers(0, 255))
 def test_what_was_changed_in_any_byte_is_not_opened(value: bytes, place: int, to: int) -> None:
-    held = Held(value, 1234.5)
+    held = CachedValue(value, 1234.5)
     sealed = SECRET.sealed("k", held)
     assert SECRET.opened("k", sealed) == held
     assert SECRET.opened("other", sealed) is None

@@ -302,7 +302,7 @@ def test_what_nobody_waits_for_is_written_at_the_end(log: AuditLog) -> None:
 def test_rows_beyond_what_is_held_are_counted(
     log: AuditLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("serve.access.audit.MOST_HELD", 3)
+    monkeypatch.setattr("serve.access.audit.MOST_QUEUED", 3)
     append, broken = log.append, threading.Event()
     broken.set()
 

@@ -11,7 +11,7 @@ from typing import Any
 import docx
 from docx.document import Document
 
-from ingest.loaders.limits import LoadLimits, damage_named
+from ingest.loaders.limits import LoadLimits, report_damage
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import (
     CONTAINERS,
@@ -246,7 +246,7 @@ _MAX_NESTING = 50  # a bound against hostile nesting; chosen, not measured
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocument]:
     """Yield the one document of a DOCX file; call it in a child process."""
     ooxml.check(path, "DOCX", limits, "word")
-    with damage_named("the DOCX is damaged"):
+    with report_damage("the DOCX is damaged"):
         document = docx.Document(ooxml.opened(path))
     reader = _DocxReader(document)
     reader.read(document.element.body, 0)

@@ -134,8 +134,8 @@ def add_blocks(
 
 
 def _add_heading(outline: Outline, element: Element, numbers: OdfNumbering) -> None:
-    said = attribute(element, "outline-level")
-    level = int(said) if said.isdecimal() else 1
+    declared = attribute(element, "outline-level")
+    level = int(declared) if declared.isdecimal() else 1
     text = text_of(element)
     if text.strip() and attribute(element, "is-list-header") != "true":
         text = f"{numbers.heading(level)} {text}".strip()
@@ -390,19 +390,19 @@ def metadata_of(root: Element) -> dict[str, Any]:
     meta = next(descendants(root, "meta"), None)
     if meta is None:
         return {}
-    said: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for element in meta:
         if text := words(element):
-            said.setdefault(str(element.tag).rsplit("}", 1)[-1], []).append(text)
+            values.setdefault(str(element.tag).rsplit("}", 1)[-1], []).append(text)
     return metadata.normalise(
         {
-            "title": "".join(said.get("title", [])),
-            "authors": said.get("initial-creator") or said.get("creator") or [],
-            "keywords": said.get("keyword", []),
-            "language": "".join(said.get("language", [])),
-            "subject": "".join(said.get("subject", [])),
-            "description": "".join(said.get("description", [])),
-            "created": next(iter(said.get("creation-date", [])), ""),
-            "updated_at": next(iter(said.get("date", []) + said.get("creation-date", [])), ""),
+            "title": "".join(values.get("title", [])),
+            "authors": values.get("initial-creator") or values.get("creator") or [],
+            "keywords": values.get("keyword", []),
+            "language": "".join(values.get("language", [])),
+            "subject": "".join(values.get("subject", [])),
+            "description": "".join(values.get("description", [])),
+            "created": next(iter(values.get("creation-date", [])), ""),
+            "updated_at": next(iter(values.get("date", []) + values.get("creation-date", [])), ""),
         }
     )

@@ -44,7 +44,7 @@ _STREAMS = {
     "book": "xls",
     "powerpoint document": "ppt",
 }
-_NOBODY = {"python-docx", "openpyxl", "python-pptx"}
+_LIBRARY_NAMES = {"python-docx", "openpyxl", "python-pptx"}
 
 
 def is_ole(path: Path) -> bool:
@@ -141,7 +141,7 @@ def described(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libr
         }
     except Exception:  # any part of a damaged property sheet; the text is what matters
         return {}
-    if found["authors"] in _NOBODY:
+    if found["authors"] in _LIBRARY_NAMES:
         found["authors"] = ""
     return metadata.normalise(found)
 
@@ -185,9 +185,9 @@ def _points(holder: Element | None) -> dict[int, str]:
     for point in _all(holder, "pt"):
         at, value = attribute(point, "idx"), child(point, "v")
         if value is not None and at.isdecimal():
-            said = _shown(value.text or "", is_date=is_date)
+            text = _shown(value.text or "", is_date=is_date)
             # Of several levels of categories the innermost comes first.
-            found[int(at)] = f"{said} {found[int(at)]}" if int(at) in found else said
+            found[int(at)] = f"{text} {found[int(at)]}" if int(at) in found else text
     return found
 
 

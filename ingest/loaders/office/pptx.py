@@ -10,7 +10,7 @@ from pptx import Presentation
 from pptx.enum.shapes import PP_PLACEHOLDER
 
 from core.errors import DocumentError
-from ingest.loaders.limits import LoadLimits, because, check_pages, damage_named
+from ingest.loaders.limits import LoadLimits, because, check_pages, report_damage
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import linear
 from ingest.loaders.office.ooxml import chart_rows
@@ -82,7 +82,7 @@ _DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the one document of a presentation; a hidden or damaged slide is a failure."""
     ooxml.check(path, "PPTX", limits, "ppt")
-    with damage_named("the PPTX is damaged"):
+    with report_damage("the PPTX is damaged"):
         deck = Presentation(ooxml.opened(path))
     height = int(deck.slide_height or 0) or 1
     blocks: list[Block] = []

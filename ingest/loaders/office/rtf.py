@@ -11,7 +11,7 @@ from striprtf.striprtf import rtf_to_text
 
 from core.errors import DocumentError
 from ingest.loaders import metadata
-from ingest.loaders.limits import LoadLimits, damage_named
+from ingest.loaders.limits import LoadLimits, report_damage
 from ingest.loaders.text.plain_text import first_short_line, text_blocks
 from ingest.types import ParsedDocument
 
@@ -91,7 +91,7 @@ def text_of(raw: bytes, limits: LoadLimits) -> tuple[str, dict[str, object]]:
             f"{len(source)} characters of RTF; the limit is 20 times {limits.max_characters}"
             " (ingest.max_characters); split the file or raise it"
         )
-    with damage_named("the RTF is damaged"):
+    with report_damage("the RTF is damaged"):
         text = convert(source, _code_page(raw), "replace")
         found = {
             name: convert("{\\rtf1 " + value + "}", _code_page(raw), "replace").strip()

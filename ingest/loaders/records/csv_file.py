@@ -79,8 +79,8 @@ class _Table:
         return ((line, row) for line, row in rows if any(map(str.strip, row)))
 
     def _lines(self) -> Iterator[str]:
-        for number, (line, whole) in enumerate(self._text.lines(self._longest), start=1):
-            if not whole:
+        for number, (line, complete) in enumerate(self._text.lines(self._longest), start=1):
+            if not complete:
                 raise DocumentError(
                     f"line {number} is longer than {self._longest} characters"
                     " (ingest.max_characters)"

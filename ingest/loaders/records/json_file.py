@@ -37,11 +37,11 @@ def load_lines(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded
     text = TextFile(path, suffix_of(path.name), limits.max_records_mb)
     seen: dict[int, int] = {}
     longest = _ESCAPE * limits.max_characters
-    for number, (line, whole) in enumerate(text.lines(longest), start=1):
+    for number, (line, complete) in enumerate(text.lines(longest), start=1):
         if not line.strip():
             continue
         try:
-            if not whole:
+            if not complete:
                 raise DocumentError(
                     f"longer than {longest} characters; the limit of a text is"
                     f" {limits.max_characters} (ingest.max_characters)"

@@ -69,20 +69,20 @@ class TextFile:
         self._encoding = _encoding(scan, suffix)
 
     def lines(self, longest: int) -> Iterator[tuple[str, bool]]:
-        r"""Yield each line with its \n, cut after `longest` characters, and whether it is whole."""
+        r"""Yield each line with its \n, cut after `longest` characters, and if it is complete."""
         with (
             self._open() as raw,
             io.TextIOWrapper(raw, encoding=self._encoding, errors="replace") as handle,
         ):
             first = True
             while line := handle.readline(longest + 1):
-                whole = len(line) <= longest or line.endswith("\n")
+                complete = len(line) <= longest or line.endswith("\n")
                 rest = line
                 while rest and not rest.endswith("\n"):
                     rest = handle.readline(longest + 1)
                 line = line.lstrip("\ufeff") if first else line
                 first = False
-                yield line.replace("\x00", "") if "\x00" in line else line, whole
+                yield line.replace("\x00", "") if "\x00" in line else line, complete
 
     def _open(self) -> BinaryIO:
         packed = self._path.suffix.lower() == ".gz"
@@ -136,8 +136,8 @@ def _encoding(scan: _Scan, suffix: str) -> str:
     name = None if is_binary(scan.head) else _named(scan)
     if name is None or _controls(scan.head, name):
         kind = kind_of(scan.head)
-        said = f": it is {kind}" if kind else ""
-        raise DocumentError(f"binary content in a {suffix or 'text'} file{said}")
+        detail = f": it is {kind}" if kind else ""
+        raise DocumentError(f"binary content in a {suffix or 'text'} file{detail}")
     return name
 
 

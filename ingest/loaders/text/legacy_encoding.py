@@ -225,9 +225,9 @@ def guess(raw: bytes, declared: str = "") -> str | None:
         - (_KANA_COST * _kana(sample.decode(name, "replace")) if name in _CHINESE else 0.0)
         for name in CANDIDATES
     }
-    said = _usual(declared)
+    believed = _usual(declared)
     name = max(
-        scored, key=lambda name: scored[name] - CANDIDATES[name] + _BELIEVED * (name == said)
+        scored, key=lambda name: scored[name] - CANDIDATES[name] + _BELIEVED * (name == believed)
     )
     if scored[name] < _SURE and (utf := wide(raw)):
         text = raw[: _SAMPLE // 4 * 4].decode(utf, "ignore")

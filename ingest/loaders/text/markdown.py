@@ -14,7 +14,7 @@ from markdown_it.token import Token
 
 from ingest.clean import TAG_NAMES
 from ingest.loaders import metadata
-from ingest.loaders.limits import damage_named
+from ingest.loaders.limits import report_damage
 from ingest.loaders.outline import Outline, join_wrapped, table_text
 from ingest.loaders.text.plain_text import add_restructured
 from ingest.types import ParsedDocument
@@ -349,7 +349,7 @@ def load_notebook(relative: str, text: str) -> Iterator[ParsedDocument]:
     """Yield the one document of a notebook."""
     import nbformat  # as slow to import as all the rest, and Markdown does without
 
-    with damage_named("not a readable notebook"), warnings.catch_warnings():
+    with report_damage("not a readable notebook"), warnings.catch_warnings():
         # It warns of missing cell ids, which cost us nothing.
         warnings.simplefilter("ignore")
         book = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]

@@ -183,10 +183,10 @@ def _add_paragraph(outline: Outline, lines: list[str], at: int) -> int:
     while end < len(lines) and lines[end].strip() and not _title_at(lines, end):
         end += 1
     within = [_indent(line) > _indent(lines[at]) for line in lines[at + 1 : end]]
-    said = [line.strip() for line in lines[at:end]]
-    if within and all(within) and _TERM.fullmatch(said[0]):  # "term", what it is below
-        said = [f"{said[0].split(' : ')[0]}: {said[1]}", *said[2:]]
-    text = "\n".join(said)
+    stripped = [line.strip() for line in lines[at:end]]
+    if within and all(within) and _TERM.fullmatch(stripped[0]):  # "term", what it is below
+        stripped = [f"{stripped[0].split(' : ')[0]}: {stripped[1]}", *stripped[2:]]
+    text = "\n".join(stripped)
     literal = text.endswith("::")
     outline.prose(_inline(text[:-1] if literal else text).removesuffix("\n:"))
     if literal:

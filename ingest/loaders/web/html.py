@@ -17,11 +17,11 @@ _HIDDEN = ("annotation", "annotation-xml", "mphantom")
 
 def math_text(node: LexborNode) -> str:
     """Return the text of a <math> element."""
-    said = node.attributes.get("alttext")
-    if not said:
+    text = node.attributes.get("alttext")
+    if not text:
         source = node.css_first('annotation[encoding*="tex" i]')
-        said = source.text(deep=True) if source is not None else ""
-    return " ".join((said or _linear(node, 0)).split())
+        text = source.text(deep=True) if source is not None else ""
+    return " ".join((text or _linear(node, 0)).split())
 
 
 def _linear(node: LexborNode, depth: int) -> str:
@@ -379,12 +379,12 @@ def _blocks(tree: LexborHTMLParser) -> tuple[list[Block], str]:
     root = tree.body or tree.root
     if root is None:
         return [], ""
-    whole, heading = _walk([root])
+    blocks, heading = _walk([root])
     for selector, share in _MAIN.items():
         part, part_heading = _walk(_outermost(tree.css(selector)), is_part=True)
-        if part and _size(part) >= share * _size(whole):
+        if part and _size(part) >= share * _size(blocks):
             return part, part_heading or heading
-    return (whole, heading) if whole else _walk([root], keep_furniture=True)
+    return (blocks, heading) if blocks else _walk([root], keep_furniture=True)
 
 
 def _outermost(nodes: list[LexborNode]) -> list[LexborNode]:
