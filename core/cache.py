@@ -75,7 +75,7 @@ class Cache:
 
     def get(self, key: str) -> bytes | None:
         """Return what is remembered."""
-        return self._looked_up([key]).get(key) if self.enabled else None
+        return self._look_up([key]).get(key) if self.enabled else None
 
     def put(self, key: str, value: bytes) -> None:
         """Remember a value."""
@@ -90,15 +90,15 @@ class Cache:
         """
         value = self.get(key)
         if value is None and self.enabled:
-            mine, others = self._claimed([key])
+            mine, others = self._claim_keys([key])
             if mine:
                 claim = CacheClaim()
-                with self._being_made(mine) as made:
+                with self._publish(mine) as made:
                     yield claim
                     if claim.value is not None:
                         made[key] = claim.value
                 return
-            value = _waited(others[key], deadline)
+            value = _wait_for(others[key], deadline)
         yield CacheClaim(value)
 
     def many(
@@ -108,18 +108,18 @@ class Cache:
         wanted = list(dict.fromkeys(keys))
         if not self.enabled:
             return dict(make(wanted)) if wanted else {}
-        found = self._looked_up(wanted)
-        mine, others = self._claimed([key for key in wanted if key not in found])
+        found = self._look_up(wanted)
+        mine, others = self._claim_keys([key for key in wanted if key not in found])
         if mine:
-            with self._being_made(mine) as made:
+            with self._publish(mine) as made:
                 made |= make(mine)
             found |= {key: made[key] for key in mine if key in made}
-        waited = {key: _waited(future, None) for key, future in others.items()}
+        waited = {key: _wait_for(future, None) for key, future in others.items()}
         found |= {key: value for key, value in waited.items() if value is not None}
         failed = [key for key in waited if key not in found]
         return found | (dict(make(failed)) if failed else {})
 
-    def _looked_up(self, keys: Sequence[str]) -> dict[str, bytes]:
+    def _look_up(self, keys: Sequence[str]) -> dict[str, bytes]:
         entries = dict(zip(keys, self._near.get(keys), strict=True))
         missing = [key for key, one in entries.items() if one is None]
         if self._far is not None and missing:
@@ -133,7 +133,7 @@ class Cache:
             self.misses += len(entries) - len(found)
         return found
 
-    def _claimed(self, keys: Sequence[str]) -> tuple[list[str], dict[str, Future[bytes | None]]]:
+    def _claim_keys(self, keys: Sequence[str]) -> tuple[list[str], dict[str, Future[bytes | None]]]:
         """Return the keys this thread has to make, and those that others are making."""
         with self._lock:
             others = {key: self._making[key] for key in keys if key in self._making}
@@ -143,7 +143,7 @@ class Cache:
         return mine, others
 
     @contextmanager
-    def _being_made(self, mine: list[str]) -> Iterator[dict[str, bytes]]:
+    def _publish(self, mine: list[str]) -> Iterator[dict[str, bytes]]:
         """Remember what is put into the mapping, and give it to those who wait for these keys."""
         made: dict[str, bytes] = {}
         try:
@@ -169,7 +169,7 @@ def local_cache(name: str, entries: int, seconds: float = 86_400.0) -> Cache:
     return Cache(name, MemoryStore(entries=entries), random_secret(), seconds)
 
 
-def _waited(future: Future[bytes | None], deadline: float | None) -> bytes | None:
+def _wait_for(future: Future[bytes | None], deadline: float | None) -> bytes | None:
     left = None if deadline is None else max(0.0, deadline - time.monotonic())
     try:
         return future.result(timeout=left)

@@ -50,7 +50,7 @@ class Secret:
 
     def renew(self) -> None:
         """Replace the secret by another: nothing made with it before is found or read again."""
-        self._secret = os.urandom(SECRET_BYTES) if self._path is None else _written(self._path)
+        self._secret = os.urandom(SECRET_BYTES) if self._path is None else _write_secret(self._path)
         self._cipher = None
 
     @property
@@ -66,19 +66,19 @@ class Secret:
         text = json.dumps([cache, fields], sort_keys=True, allow_nan=False, separators=(",", ":"))
         return hmac.new(self._secret, b"key" + text.encode("ascii"), hashlib.sha256).hexdigest()
 
-    def sealed(self, key: str, entry: CachedValue) -> bytes:
+    def seal(self, key: str, entry: CachedValue) -> bytes:
         """Return a value with its time, readable and genuine under this key alone (AES-GCM)."""
         head, nonce = _HEAD.pack(entry.until), os.urandom(NONCE_BYTES)
-        return head + nonce + self._aead().encrypt(nonce, entry.value, _bound(key, head))
+        return head + nonce + self._aead().encrypt(nonce, entry.value, _bind_header(key, head))
 
-    def opened(self, key: str, sealed: bytes) -> CachedValue | None:
+    def unseal(self, key: str, sealed: bytes) -> CachedValue | None:
         """Return the decrypted value, None for anything else."""
         from cryptography.exceptions import InvalidTag
 
         head, rest = sealed[: _HEAD.size], sealed[_HEAD.size :]
         nonce, text = rest[:NONCE_BYTES], rest[NONCE_BYTES:]
         try:
-            value = self._aead().decrypt(nonce, text, _bound(key, head))
+            value = self._aead().decrypt(nonce, text, _bind_header(key, head))
         except (InvalidTag, ValueError):  # forged; too short
             return None
         return CachedValue(value, _HEAD.unpack(head)[0])
@@ -91,7 +91,7 @@ class Secret:
         return self._cipher
 
 
-def _bound(key: str, head: bytes) -> bytes:
+def _bind_header(key: str, head: bytes) -> bytes:
     return b"|".join((FORMAT, key.encode("ascii"), head))
 
 
@@ -109,7 +109,7 @@ def secret_of(folder: Path) -> Secret:
     try:
         secret = path.read_bytes() if path.exists() else b""
         if len(secret) != SECRET_BYTES:
-            secret = _written(path)
+            secret = _write_secret(path)
     except OSError as error:
         raise OperatorError(
             "a cache in Redis needs its key file",
@@ -120,7 +120,7 @@ def secret_of(folder: Path) -> Secret:
     return Secret(secret, path)
 
 
-def _written(path: Path) -> bytes:
+def _write_secret(path: Path) -> bytes:
     """Write a new secret into a file and return it."""
     secret = os.urandom(SECRET_BYTES)
     fresh = path.with_suffix(".new")
@@ -238,10 +238,10 @@ class RedisStore:
             replies: list[bytes] = pipe.execute()
             return replies
 
-        replies = self._asked(ask) if keys else None
+        replies = self._ask_server(ask) if keys else None
         if replies is None:
             return [None] * len(keys)
-        return [self._opened(key, reply) for key, reply in zip(keys, replies, strict=True)]
+        return [self._open_reply(key, reply) for key, reply in zip(keys, replies, strict=True)]
 
     def put(self, values: Mapping[str, bytes], until: float) -> None:
         """Hold values until a time; those that are too large are left out."""
@@ -253,11 +253,11 @@ class RedisStore:
         def tell() -> Any:  # noqa: ANN401 - nobody reads it
             pipe = self._client.pipeline(transaction=False)
             for key, value in fitting.items():
-                sealed = self._secret.sealed(key, CachedValue(value, until))
+                sealed = self._secret.seal(key, CachedValue(value, until))
                 pipe.set(self._place(key), sealed, px=milliseconds)
             return pipe.execute()
 
-        self._asked(tell)
+        self._ask_server(tell)
 
     def clear(self) -> None:
         """Delete all that this data directory keeps there, as far as Redis can be reached."""
@@ -267,7 +267,7 @@ class RedisStore:
             for found in self._client.scan_iter(match=pattern, count=SCANNED):
                 self._client.unlink(found)
 
-        self._asked(tell)
+        self._ask_server(tell)
 
     def _place(self, key: str) -> str:
         return f"{PREFIX}{self._secret.namespace}:{key}"
@@ -276,10 +276,10 @@ class RedisStore:
         """Close the connections."""
         self._client.close()
 
-    def _opened(self, key: str, reply: object) -> CachedValue | None:
+    def _open_reply(self, key: str, reply: object) -> CachedValue | None:
         if not isinstance(reply, bytes) or not reply:
             return None
-        entry = self._secret.opened(key, reply)
+        entry = self._secret.unseal(key, reply)
         if entry is None:
             with self._lock:
                 self.forged += 1
@@ -289,7 +289,7 @@ class RedisStore:
             return None
         return entry if entry.until > self._clock() else None
 
-    def _asked(self, ask: Callable[[], T]) -> T | None:
+    def _ask_server(self, ask: Callable[[], T]) -> T | None:
         from redis.exceptions import RedisError
 
         if not self.up:

@@ -160,9 +160,9 @@ class Filter(FrozenModel):
         """Tell whether a document with these `columns` passes."""
         values = self._values(*columns)
         if self.op == "~":
-            return any(_folded(self.value) in _folded(value) for value in values)
+            return any(_fold_case(self.value) in _fold_case(value) for value in values)
         if self.op in _ORDERS:
-            return any(self._ordered(value) for value in values)
+            return any(self._compare(value) for value in values)
         return any(self._equal(value) for value in values) == (self.op == "=")
 
     def _values(self, first: str, second: str = "") -> list[str]:
@@ -184,7 +184,7 @@ class Filter(FrozenModel):
         return [second] if second else []
 
     def _equal(self, value: str) -> bool:
-        found, asked = _folded(value), _folded(self.value)
+        found, asked = _fold_case(value), _fold_case(self.value)
         if found == asked:
             return True
         if ("*" in asked or "?" in asked) and fnmatchcase(found, asked):
@@ -197,7 +197,7 @@ class Filter(FrozenModel):
             return True
         return _DATE.fullmatch(asked) is not None and found.startswith(f"{asked}-")
 
-    def _ordered(self, value: str) -> bool:
+    def _compare(self, value: str) -> bool:
         compare = _ORDERS[self.op]
         if self.name == "version":
             return bool(compare(version_order(value), version_order(self.value)))
@@ -268,7 +268,7 @@ def _text(value: object) -> str:
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     return " ".join(text.casefold().split())
 
 

@@ -116,10 +116,10 @@ def _leaf(part: Message, kind: str) -> Parts:
     data = _data(part)
     if kind in _READ_AS and name and not is_document(name):
         name += _READ_AS[kind]
-    return Parts(attachments=[(name or _made_up(kind), data)]) if data else Parts()
+    return Parts(attachments=[(name or _invent_name(kind), data)]) if data else Parts()
 
 
-def _made_up(kind: str) -> str:
+def _invent_name(kind: str) -> str:
     """Return a name for a part that has none, by its type."""
     suffix = mimetypes.guess_extension(kind) if not kind.startswith("text/") else ""
     return f"attachment{suffix}" if suffix else ""
@@ -162,11 +162,11 @@ def _text(part: Message) -> str:
         # The declared one may be wrong or made up; strict, to notice it.
         text = data.decode(named)
     except (LookupError, UnicodeDecodeError, ValueError):
-        text = guessed(data)
+        text = guess_text(data)
     return text.replace("\r\n", "\n")
 
 
-def guessed(data: bytes) -> str:
+def guess_text(data: bytes) -> str:
     """Decode what no encoding was named for."""
     try:
         return encoding.decode(data, ".eml")
@@ -247,7 +247,7 @@ def _header(message: Message, name: str) -> str:
     raw = next((str(value) for key, value in message.raw_items() if key.lower() == name), "")
     if any("\udc80" <= c <= "\udcff" for c in raw):
         # Bytes above ASCII that no encoding was named for.
-        return " ".join(guessed(raw.encode("utf-8", "surrogateescape")).split())
+        return " ".join(guess_text(raw.encode("utf-8", "surrogateescape")).split())
     try:
         value = str(message.get(name) or "")
     except Exception:  # the header parser raises anything on malformed ones

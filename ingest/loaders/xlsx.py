@@ -147,13 +147,13 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 def _documents(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     with report_damage("the XLSX is damaged"):
-        book = _opened(ooxml.opened(path))
+        book = _open_book(ooxml.make_readable(path))
     with closing(book), report_damage("a sheet of the XLSX is damaged"):
         workbook = Workbook(relative, "xlsx", limits)
-        yield from workbook.documents(_sheets(book), ooxml.described(book.properties))
+        yield from workbook.documents(_sheets(book), ooxml.read_properties(book.properties))
 
 
-def _opened(source: str | BytesIO) -> Book:
+def _open_book(source: str | BytesIO) -> Book:
     def load(file: str | BytesIO) -> Book:
         return openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
 
@@ -169,7 +169,7 @@ def _sheets(book: Book) -> Iterator[Sheet]:
         # A claimed size of a million rows would be filled with empty cells.
         sheet.reset_dimensions()
         hidden = sheet.sheet_state != "visible"
-        yield Sheet(sheet.title, _rows(sheet), [] if hidden else _merged(book, sheet), hidden)
+        yield Sheet(sheet.title, _rows(sheet), [] if hidden else _find_merged(book, sheet), hidden)
 
 
 def _rows(sheet: Any) -> Iterator[Row]:  # noqa: ANN401 (openpyxl's read-only sheet)
@@ -178,7 +178,7 @@ def _rows(sheet: Any) -> Iterator[Row]:  # noqa: ANN401 (openpyxl's read-only sh
             yield number, [cell_of(value) for value in row]
 
 
-def _merged(book: Any, sheet: Any) -> list[tuple[int, int, int, int]]:  # noqa: ANN401
+def _find_merged(book: Any, sheet: Any) -> list[tuple[int, int, int, int]]:  # noqa: ANN401
     """Find the merged areas, which stand behind all cells and openpyxl leaves out of a stream."""
     found: list[tuple[int, int, int, int]] = []
     rest = b""

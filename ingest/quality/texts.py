@@ -130,7 +130,7 @@ _WORD = re.compile(r"[^\W\d_]{4,}")
 _END = re.compile(r"[.!?\u2026\u3002\uff01\uff1f\uff1b;:]|\n\s*\n")
 
 
-def garbled(text: str) -> str:
+def find_garbled(text: str) -> str:
     """Return the first stretch that is UTF-8 read as another encoding, "" for none."""
     if text.isascii():
         return ""
@@ -186,7 +186,7 @@ def other_signs(text: str) -> float:
     return 1 - letters / len(seen)
 
 
-def unended(text: str, before: int) -> tuple[int, int]:
+def measure_unended(text: str, before: int) -> tuple[int, int]:
     """Return the longest run of characters without the end of a sentence, and the one left open.
 
     `before` is what the text before has left open; a blank line ends a sentence too.
@@ -308,13 +308,13 @@ class _Document:
         sentences = [sentence for sentence in sentences if any(map(str.isalpha, sentence))]
         self.sentences += len(sentences)
         self._lone += sum(len(sentence.split()) == 1 for sentence in sentences)
-        run, self._open = unended(fresh, self._open)
+        run, self._open = measure_unended(fresh, self._open)
         self._run = max(self._run, run)
         self._halves.update(broken_words(fresh))
         if len(self._words) < MOST_WORDS:
             self._words |= words_of(fresh)
         self._lost += fresh.count(LOST)
-        self._garbled = self._garbled or garbled(fresh)
+        self._garbled = self._garbled or find_garbled(fresh)
         if len(fresh) >= NOISE_CHARS and other_signs(fresh) >= NOISE_SHARE:
             self._noisy += 1
         for line in fresh.split("\n"):

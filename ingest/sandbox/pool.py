@@ -226,15 +226,15 @@ class ParsedFile:
     def _line(self, child: ParserProcess) -> bytearray:
         """Wait for a line: only that time is the file's, not what the caller does in between."""
         started = time.monotonic()
-        left = self._allowed() - self._waited
+        left = self._allowed_seconds() - self._waited
         of_member = self._limits.timeout_s - (self._waited - self._entered)
         try:
             line = child.line(min(left, of_member) if self.member else left, self._longest + MB)
         except TimeoutError:
             self._waited += time.monotonic() - started
-            if self.member and self._waited < self._allowed():
+            if self.member and self._waited < self._allowed_seconds():
                 raise LostError(self._too_long(self._limits.timeout_s)) from None
-            raise DocumentError(self._too_long(self._allowed())) from None
+            raise DocumentError(self._too_long(self._allowed_seconds())) from None
         self._waited += time.monotonic() - started
         self._received += len(line)
         if self._received > self._most:
@@ -247,7 +247,7 @@ class ParsedFile:
             " raise it"
         )
 
-    def _allowed(self) -> float:
+    def _allowed_seconds(self) -> float:
         """Each further max_file_mb of the file, or of what came of it, has the time of a file.
 
         An archive has as much as if it were as large as one may be.

@@ -158,9 +158,9 @@ class DocxNumbering:
         self._count(counted, level, found)
         if found.kind == "bullet":
             return BULLET
-        return _PLACE.sub(lambda m: self._shown(counted, int(m[1]) - 1, found), found.text).strip()[
-            :_MAX_LABEL
-        ]
+        return _PLACE.sub(
+            lambda m: self._write_count(counted, int(m[1]) - 1, found), found.text
+        ).strip()[:_MAX_LABEL]
 
     def _place(self, paragraph: Element) -> tuple[str, int]:
         own = child(paragraph, "pPr", "numPr")
@@ -190,7 +190,7 @@ class DocxNumbering:
             if level < counted.levels.get(deeper, _DocxLevel()).restart:
                 del counts[deeper]
 
-    def _shown(self, counted: _List, level: int, shown_in: _DocxLevel) -> str:
+    def _write_count(self, counted: _List, level: int, shown_in: _DocxLevel) -> str:
         found = counted.levels.get(level) or _DocxLevel()
         if found.kind == "none":
             return ""
@@ -247,10 +247,10 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDocume
     """Yield the one document of a DOCX file; call it in a child process."""
     ooxml.check(path, "DOCX", limits, "word")
     with report_damage("the DOCX is damaged"):
-        document = docx.Document(ooxml.opened(path))
+        document = docx.Document(ooxml.make_readable(path))
     reader = _DocxReader(document)
     reader.read(document.element.body, 0)
-    described = ooxml.described(document.core_properties)
+    described = ooxml.read_properties(document.core_properties)
     titles = " ".join(reader.title.split()), described.get("title"), reader.outline.first_heading
     yield ParsedDocument.of_file(relative, "docx", reader.outline.finish(), described, *titles)
 

@@ -99,7 +99,7 @@ def load_old(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDo
     yield  # a generator, as every loader is
 
 
-def opened(path: Path) -> str | BytesIO:
+def make_readable(path: Path) -> str | BytesIO:
     """Return what the libraries can open.
 
     They know neither the names of "Strict Open XML" nor the types of templates, slide shows and
@@ -108,25 +108,25 @@ def opened(path: Path) -> str | BytesIO:
     with zipfile.ZipFile(path) as source:
         names = source.namelist()
         heads = [source.read(name) for name in (_RELATIONS, _TYPES) if name in names]
-        if all(_as_known(head) == head for head in heads):
+        if all(_rename_types(head) == head for head in heads):
             return str(path)
         out = BytesIO()
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:
             for name in names:
                 part = source.read(name)
                 is_xml = name.lower().endswith((".xml", ".rels"))
-                target.writestr(name, _as_known(part) if is_xml else part)
+                target.writestr(name, _rename_types(part) if is_xml else part)
     return out
 
 
-def _as_known(part: bytes) -> bytes:
+def _rename_types(part: bytes) -> bytes:
     part = _STRICT.sub(rb"http://schemas.openxmlformats.org/\1/2006/", part)
     for kind, main in _KINDS:
         part = kind.sub(main, part)
     return part
 
 
-def described(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libraries)
+def read_properties(properties: Any) -> dict[str, Any]:  # noqa: ANN401 (of three libraries)
     """Return the metadata in the property sheet of a document; a damaged sheet gives none."""
     try:
         found = {
@@ -185,7 +185,7 @@ def _points(holder: Element | None) -> dict[int, str]:
     for point in _all(holder, "pt"):
         at, value = attribute(point, "idx"), child(point, "v")
         if value is not None and at.isdecimal():
-            text = _shown(value.text or "", is_date=is_date)
+            text = _write_value(value.text or "", is_date=is_date)
             # Of several levels of categories the innermost comes first.
             found[int(at)] = f"{text} {found[int(at)]}" if int(at) in found else text
     return found
@@ -197,7 +197,7 @@ def _names_date(code: str) -> bool:
     return bool(is_date_format(code))
 
 
-def _shown(text: str, *, is_date: bool) -> str:
+def _write_value(text: str, *, is_date: bool) -> str:
     from openpyxl.utils.datetime import from_excel  # type: ignore[import-untyped]
 
     try:

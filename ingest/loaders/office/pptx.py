@@ -14,7 +14,7 @@ from ingest.loaders.limits import LoadLimits, because, check_pages, report_damag
 from ingest.loaders.office import ooxml
 from ingest.loaders.office.docx_text import linear
 from ingest.loaders.office.ooxml import chart_rows
-from ingest.loaders.outline import Outline, picture_text, raised, table_text
+from ingest.loaders.outline import Outline, picture_text, table_text, write_superscript
 from ingest.loaders.web.xml_tree import attribute, child, children, local_name, parse_xml
 from ingest.types import Block, Loaded, LoadFailure, ParsedDocument
 
@@ -50,7 +50,7 @@ def _pieces(paragraph: Element) -> Iterator[str]:
         name = local_name(part)
         if name in ("r", "fld"):
             text = "".join(t.text or "" for t in children(part, "t"))
-            yield raised(text) if _is_raised(part) else text
+            yield write_superscript(text) if _is_raised(part) else text
         elif name == "br":
             yield "\n"
         elif name == "m":
@@ -83,7 +83,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
     """Yield the one document of a presentation; a hidden or damaged slide is a failure."""
     ooxml.check(path, "PPTX", limits, "ppt")
     with report_damage("the PPTX is damaged"):
-        deck = Presentation(ooxml.opened(path))
+        deck = Presentation(ooxml.make_readable(path))
     height = int(deck.slide_height or 0) or 1
     blocks: list[Block] = []
     first_title = ""
@@ -103,7 +103,7 @@ def load(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
             yield LoadFailure(path=f"{relative}: slide {number}", reason=reason)
     if not blocks:
         raise DocumentError("no text on any slide; if they are pictures, OCR them first")
-    described = ooxml.described(deck.core_properties)
+    described = ooxml.read_properties(deck.core_properties)
     named = described.get("title") or ""
     if str(named).lower() in {"powerpoint presentation", "presentation"}:
         named = described.pop("title") and ""

@@ -265,15 +265,15 @@ def _add(outline: Outline, name: str, value: object, level: int) -> None:
             _add(outline, str(key), item, level + 1)
     elif isinstance(value, list) and level < _MAX_DEPTH:
         scalars = [item for item in value if not isinstance(item, dict | list)]
-        _add_line(outline, name, ", ".join(map(_shown, scalars)))
+        _add_line(outline, name, ", ".join(map(_write_value, scalars)))
         for item in value:
             if isinstance(item, dict | list):
                 _add(outline, name, item, level)
     else:
-        _add_line(outline, name, _shown(value))
+        _add_line(outline, name, _write_value(value))
 
 
-def _shown(value: object) -> str:
+def _write_value(value: object) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None else json.dumps(value, ensure_ascii=False)

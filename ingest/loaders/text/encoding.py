@@ -133,7 +133,7 @@ def _foreign(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool = 
 
 def _encoding(scan: _Scan, suffix: str) -> str:
     """Name the encoding; raise DocumentError when the content is not text."""
-    name = None if is_binary(scan.head) else _named(scan)
+    name = None if is_binary(scan.head) else _find_name(scan)
     if name is None or _controls(scan.head, name):
         kind = kind_of(scan.head)
         detail = f": it is {kind}" if kind else ""
@@ -147,7 +147,7 @@ def _controls(head: bytes, name: str = "utf-8") -> bool:
     return len(_CONTROL.findall(sample)) > _MAX_CONTROL_SHARE * max(len(sample), 100)
 
 
-def _named(scan: _Scan) -> str | None:
+def _find_name(scan: _Scan) -> str | None:
     for mark, name in _MARKS:
         if scan.head.startswith(mark):
             return name
@@ -157,7 +157,7 @@ def _named(scan: _Scan) -> str | None:
     if scan.foreign:
         match = _DECLARED.search(scan.head[:_DECLARED_WITHIN])
         return guess(scan.foreign, match.group(1).decode() if match else "")
-    if b"\x1b$" in scan.head and (escaped := legacy_encoding.escaped(scan.head)):
+    if b"\x1b$" in scan.head and (escaped := legacy_encoding.find_escape_encoding(scan.head)):
         return escaped
     # Cyrillic in UTF-16 is made of bytes that UTF-8 has too, half of them controls.
     return (legacy_encoding.wide(scan.head) if _controls(scan.head) else None) or "utf-8"

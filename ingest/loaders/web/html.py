@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterator
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from ingest.loaders import metadata
-from ingest.loaders.outline import Outline, grouped, lifted, lowered, ordinal, raised, table_text
+from ingest.loaders.outline import (
+    Outline,
+    add_brackets,
+    ordinal,
+    table_text,
+    write_above,
+    write_below,
+    write_superscript,
+)
 from ingest.types import Block, ParsedDocument
 
 _MAX_MATH_DEPTH = 40  # a bound against hostile nesting; chosen, not measured
@@ -36,17 +44,17 @@ def _linear(node: LexborNode, depth: int) -> str:
     first, second, third = [*parts, "", "", ""][:3]
     match node.tag:
         case "mfrac":
-            return f"{grouped(first)}/{grouped(second)}"
+            return f"{add_brackets(first)}/{add_brackets(second)}"
         case "msup" | "mover":
-            return f"{first}{lifted(second)}"
+            return f"{first}{write_above(second)}"
         case "msub" | "munder":
-            return f"{first}{lowered(second)}"
+            return f"{first}{write_below(second)}"
         case "msubsup" | "munderover":
-            return f"{first}{lowered(second)}{lifted(third)}"
+            return f"{first}{write_below(second)}{write_above(third)}"
         case "msqrt":
-            return f"√{grouped(''.join(parts))}"
+            return f"√{add_brackets(''.join(parts))}"
         case "mroot":
-            return f"{raised(second)}√{grouped(first)}"
+            return f"{write_superscript(second)}√{add_brackets(first)}"
         case "mtr":
             return ", ".join(parts)
         case "mtable":
@@ -70,18 +78,20 @@ def rows_of(table: LexborNode) -> list[list[str]]:
         cells: list[str] = []
         column = 0
         for cell in row.css("td, th"):
-            column = _continued(below, column, cells)
+            column = _repeat_spanning_cells(below, column, cells)
             text, height, width = text_of(cell), _span(cell, "rowspan"), _span(cell, "colspan")
             cells.append(text)
             if height > 1:
                 below[column] = (height - 1, width, text)
             column += width
-        _continued(below, column, cells)
+        _repeat_spanning_cells(below, column, cells)
         rows.append(cells)
     return rows
 
 
-def _continued(below: dict[int, tuple[int, int, str]], column: int, cells: list[str]) -> int:
+def _repeat_spanning_cells(
+    below: dict[int, tuple[int, int, str]], column: int, cells: list[str]
+) -> int:
     """Repeat the cells that reach down into this row; return the next free column."""
     while column in below:
         left, width, text = below.pop(column)
@@ -107,7 +117,7 @@ def text_of(node: LexborNode) -> str:
         elif found.tag == "br":
             parts.append("\n")
         elif found.tag == "sup":
-            parts.append(raised(found.text(deep=True)))
+            parts.append(write_superscript(found.text(deep=True)))
             return False
         elif found.tag == "math":
             parts.append(math_text(found))
@@ -199,7 +209,7 @@ class HtmlWalk:
         elif tag == "br":
             self._words.append("\x00")
         elif tag == "sup":
-            self._words.append(raised(node.text(deep=True)))
+            self._words.append(write_superscript(node.text(deep=True)))
         elif tag == "img":
             self._words.append(f" {node.attributes.get('alt') or ''} ")
         elif tag == "math":
