@@ -20,7 +20,7 @@ from models.folder import (
     content_digest,
     files_digest,
     find_folder,
-    named_id,
+    make_model_id,
     prompts_of,
 )
 from models.huggingface import (
@@ -220,7 +220,7 @@ def _open_endpoint(
     card = find_card(name, "embedder")
     prompts = prompts_of(None, card, wanted)
     digest = hashlib.sha256(f"{name} {revision}".encode()).hexdigest()
-    model_id = named_id(name.rpartition("/")[2], digest, *prompts)
+    model_id = make_model_id(name.rpartition("/")[2], digest, *prompts)
     spec = _spec(model_id, digest, prompts, options.max_tokens, languages, card)
     return open_endpoint(url, spec, options)
 
@@ -242,7 +242,7 @@ def _folder_spec(
     else:
         digest = content_digest(folder, cache_dir)
         differing = (*prompts, max_tokens)
-    model_id = named_id(folder.name, digest, *differing)
+    model_id = make_model_id(folder.name, digest, *differing)
     return _spec(model_id, digest, prompts, max_tokens, languages, card)
 
 

@@ -135,7 +135,7 @@ def export_embedder(folder: ModelFolder, target: Path) -> None:
     import torch
     from transformers import AutoModel
 
-    encoder = _loaded(AutoModel, folder, POOLER)
+    encoder = _load(AutoModel, folder, POOLER)
 
     def pooled(ids: torch.Tensor, attention: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         hidden = encoder(input_ids=ids, attention_mask=attention).last_hidden_state
@@ -156,7 +156,7 @@ def export_classifier(folder: ModelFolder, inputs: list[str], target: Path) -> N
     check_exportable(folder, (["Transformer"], []))
     from transformers import AutoModelForSequenceClassification
 
-    classifier = _loaded(AutoModelForSequenceClassification, folder, "")
+    classifier = _load(AutoModelForSequenceClassification, folder, "")
 
     def logits(*features: torch.Tensor) -> torch.Tensor:
         found: torch.Tensor = classifier(**dict(zip(inputs, features, strict=True))).logits
@@ -181,7 +181,7 @@ def _traceable(model: torch.nn.Module, compute: Callable[..., Any]) -> torch.nn.
     return Traceable()
 
 
-def _loaded(kind: type[Any], folder: ModelFolder, unused: str) -> PreTrainedModel:
+def _load(kind: type[Any], folder: ModelFolder, unused: str) -> PreTrainedModel:
     import torch
 
     with torch_loading(folder, unused):

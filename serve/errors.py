@@ -181,7 +181,7 @@ def explained(error: Exception, data: Path = Path()) -> CarrelError | None:
     return error if isinstance(error, CarrelError) else None
 
 
-def noted(failure: Failure, request: Request) -> Failure:
+def note_failure(failure: Failure, request: Request) -> Failure:
     """Write to the log what the operator must know of a failure, under the request's id."""
     if failure.status >= 500 and not isinstance(failure.error, Busy):
         request_id = request.scope.get("carrel.id", "")
@@ -198,12 +198,12 @@ def _invalid(error: RequestValidationError) -> Failure:
         )
         problems.append(Problem(where, plain(item.get("msg", "")), str(item.get("type", ""))))
     first = problems[0] if problems else Problem((), "invalid request", "invalid")
-    path = dotted(first.where)
+    path = field_path(first.where)
     message = f"{path}: {first.message}" if path else first.message
     return Failure(422, message, tuple(problems))
 
 
-def dotted(where: tuple[str | int, ...]) -> str:
+def field_path(where: tuple[str | int, ...]) -> str:
     """Return a field's path in the body, "" for the body itself."""
     parts = where[1:] if where[:1] == ("body",) else where
     return ".".join(str(part) for part in parts)
@@ -225,7 +225,7 @@ def route_with(reply: Callable[[Failure], Response]) -> type[APIRoute]:
                 try:
                     return await handler(request)
                 except Exception as error:
-                    return reply(noted(failure_of(error), request))
+                    return reply(note_failure(failure_of(error), request))
 
             return handle
 

@@ -155,7 +155,7 @@ class Jobs:
         for row in left:
             if row.id in self._live:
                 continue
-            reason = self._lost(row)
+            reason = self._find_loss(row)
             if reason:
                 self._end(Job(row), "failed", reason)
             else:
@@ -255,7 +255,7 @@ class Jobs:
         """Return where an upload is: in a folder of its own, so that no name reaches another."""
         return self._uploads / row.id / row.name
 
-    def _lost(self, row: JobRow) -> str:
+    def _find_loss(self, row: JobRow) -> str:
         path = self._path(row)
         complete = row.kind != "upload" or (path.is_file() and path.stat().st_size == row.bytes)
         if not complete:
@@ -289,7 +289,7 @@ class Jobs:
             except CarrelError as error:
                 self._end(job, "failed", str(error))
             except _Stopped:
-                self._stopped(job)
+                self._stop_job(job)
             except Exception as error:
                 log.exception("unexpected", extra={"id": job.row.id})
                 failure = failure_of(error)
@@ -333,7 +333,7 @@ class Jobs:
             )
         return key.auth
 
-    def _stopped(self, job: Job) -> None:
+    def _stop_job(self, job: Job) -> None:
         if job.cancelled:
             self._end(job, "cancelled", "")
             return

@@ -198,7 +198,7 @@ async def caller(request: Request) -> AuthContext:
             await services.limits.wrong_key(address)
             services.audit.note("login_failed", None, address=address)
         raise
-    services.audit.entered(entry, address)
+    services.audit.note_login(entry, address)
     request.scope["carrel.caller"] = entry.auth  # for the log
     request.scope["carrel.key"] = entry.key.id if entry.key else ""  # for jobs
     route = getattr(request.scope.get("route"), "path", "")

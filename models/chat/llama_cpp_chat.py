@@ -154,7 +154,7 @@ class LlamaCppChat(BaseChatModel):
             rule = f"the prompt does not fit the model's context of {self._llm.n_ctx()} tokens"
             raise ModelOverflow(rule, value=f"{len(tokens)} tokens", hint="send less text")
         with self._turn():
-            cached = self._reused(tokens)
+            cached = self._count_reused(tokens)
             finish = "stop"
             for piece in self._llm.create_completion(
                 tokens,
@@ -186,7 +186,7 @@ class LlamaCppChat(BaseChatModel):
         finally:
             self._lock.release()
 
-    def _reused(self, tokens: list[int]) -> int:
+    def _count_reused(self, tokens: list[int]) -> int:
         """Return how many tokens need not be read again; none of another owner's."""
         owner = current_ledger().owner
         if owner != self._owner:

@@ -25,7 +25,7 @@ from pydantic import SecretStr
 from core.errors import ModelError
 from core.settings import Settings
 from models.chat.guarded import GuardedChat
-from models.chat.running import RunningCall, left_alone, running_call
+from models.chat.running import RunningCall, run_in_thread, running_call
 from models.chat.server_page import proxy_of
 from models.chat.turns import BREAKER_FAILURES, BREAKER_SECONDS, server_breaker
 from models.chat.types import (
@@ -96,7 +96,7 @@ class _Counted(httpx2.SyncByteStream):
         self._stream.close()
 
 
-def guarded_client(url: str) -> httpx2.Client:
+def open_client(url: str) -> httpx2.Client:
     """Return a client for one server; it follows no redirects, which could lead elsewhere."""
     return httpx2.Client(
         transport=GuardedTransport(url), trust_env=False, timeout=None, follow_redirects=False
@@ -184,7 +184,7 @@ class ServerChat(ChatOpenAI):
     ) -> Iterator[ChatGenerationChunk]:
         try:
             stream = super()._stream
-            yield from left_alone(lambda: stream(messages, stop, run_manager, **kwargs))
+            yield from run_in_thread(lambda: stream(messages, stop, run_manager, **kwargs))
         except Exception as error:
             raise server_error(error, str(self.openai_api_base), running_call()) from error
 
@@ -212,7 +212,7 @@ class ServerChat(ChatOpenAI):
     def get_num_tokens(self, text: str) -> int:
         """Let the server count the tokens of a text."""
         path, body = tokenize_request(self.capabilities, text)
-        return token_count(self._posted(path, body))
+        return token_count(self._post(path, body))
 
     def hold_prefix(self, slot: int, messages: Sequence[BaseMessage]) -> bool:
         """Let a slot of llama-server hold the beginning of a prompt and nothing else.
@@ -224,22 +224,22 @@ class ServerChat(ChatOpenAI):
         identity = json.dumps([self.capabilities.digest, converted], ensure_ascii=False)
         name = {"filename": f"{hashlib.sha256(identity.encode()).hexdigest()[:24]}.bin"}
         try:
-            self._posted(f"/slots/{slot}?action=restore", name)
+            self._post(f"/slots/{slot}?action=restore", name)
             return True
         except httpx2.HTTPStatusError as error:
             if error.response.status_code not in UNKNOWN_PREFIX:
                 return False
         with suppress(httpx2.HTTPStatusError, KeyError):
-            made = self._posted(
+            made = self._post(
                 "/apply-template", {"messages": converted, "add_generation_prompt": False}
             )
             asked = {"prompt": made["prompt"], "n_predict": 0, "id_slot": slot}
-            self._posted("/completion", {**asked, "cache_prompt": False})
-            self._posted(f"/slots/{slot}?action=save", name)
+            self._post("/completion", {**asked, "cache_prompt": False})
+            self._post(f"/slots/{slot}?action=save", name)
             return True
         return False
 
-    def _posted(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+    def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Return the JSON that the server replies with, outside of OpenAI's protocol."""
         root = str(self.openai_api_base).removesuffix("/").removesuffix("/v1")
         key = self.openai_api_key.get_secret_value() if self.openai_api_key else ""  # type: ignore[union-attr]
@@ -247,7 +247,7 @@ class ServerChat(ChatOpenAI):
         if not isinstance(client, httpx2.Client):
             raise TypeError("ServerChat is made with a guarded client")
         headers = {"Authorization": f"Bearer {key}"}
-        (reply,) = left_alone(lambda: [client.post(root + path, json=body, headers=headers)])
+        (reply,) = run_in_thread(lambda: [client.post(root + path, json=body, headers=headers)])
         reply.raise_for_status()
         found: dict[str, Any] = reply.json()
         return found
@@ -255,7 +255,7 @@ class ServerChat(ChatOpenAI):
 
 def server_chat(settings: Settings, capabilities: Capabilities, key: str) -> GuardedChat:
     """Return the guarded chat model of the server at `settings.llm.url`."""
-    client = guarded_client(settings.llm.url)
+    client = open_client(settings.llm.url)
     llm = ServerChat(
         capabilities=capabilities,
         model=capabilities.model,

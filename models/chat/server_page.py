@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, ProxyHandler, Request, build_opener
 
 from core.errors import CarrelError
-from models.chat.running import left_alone
+from models.chat.running import run_in_thread
 from models.chat.types import ModelRefused, ModelTimeout, no_server
 
 
@@ -86,7 +86,7 @@ class ServerClient:
         left = self._deadline - time.monotonic()
         try:
             # in a thread: a name that is looked up or a server that drips knows no deadline
-            (page,) = left_alone(lambda: [_read(address, self._key, body, left)], self._check)
+            (page,) = run_in_thread(lambda: [_read(address, self._key, body, left)], self._check)
         except CarrelError:
             raise
         except Exception as error:

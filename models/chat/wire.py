@@ -17,7 +17,7 @@ from core.budget import current_ledger
 from core.language.scan import estimate_tokens
 from core.question import replace_surrogates
 from core.settings import Settings
-from models.chat.running import RunningCall, opened_call
+from models.chat.running import RunningCall, open_call
 from models.chat.turns import Breaker, Lease
 from models.chat.types import (
     Capabilities,
@@ -105,7 +105,7 @@ class PromptTokens:
             call = RunningCall.within(current_ledger(), self._settings)
             call.next_by = time.monotonic() + self._settings.llm.connect_seconds
             try:
-                with opened_call(call):
+                with open_call(call):
                     return int(self._llm.get_num_tokens(text))
             except Exception as error:  # whatever it is, the call itself will meet it too
                 if isinstance(call.error or error, ModelCancelled):
@@ -117,7 +117,7 @@ SHORTEST_RUN = 120  # characters: a ruled line or a few empty cells of a table a
 LONGEST_PIECE = 2000  # characters
 
 
-def repeated_piece(text: str, copies: int) -> int:
+def find_repeated_piece(text: str, copies: int) -> int:
     """Return the length of the piece that a text ends in `copies` times over, else 0."""
     if len(text) < SHORTEST_RUN:
         return 0
@@ -274,7 +274,7 @@ class IncomingReply:
             return
         self._unchecked = 0
         for written in (self._filter.text, self._filter.reasoning):
-            if repeated_piece(written, self.repeats):
+            if find_repeated_piece(written, self.repeats):
                 self.finish, self.cut = "repeated", True
 
 

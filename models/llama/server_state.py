@@ -59,14 +59,14 @@ def end_process(pid: int, born: str, seconds: float) -> bool:
     if not is_running(pid, born):
         return False
     _signal(pid, signal.SIGTERM)
-    if _gone(pid, born, seconds):
+    if _wait_until_gone(pid, born, seconds):
         return False
     _signal(pid, signal.SIGKILL)
-    _gone(pid, born, seconds)
+    _wait_until_gone(pid, born, seconds)
     return True
 
 
-def _gone(pid: int, born: str, seconds: float) -> bool:
+def _wait_until_gone(pid: int, born: str, seconds: float) -> bool:
     end = time.monotonic() + seconds
     while is_running(pid, born):
         if time.monotonic() > end:

@@ -173,7 +173,7 @@ class Audit:
         if self.settings.audit.enabled:
             self._writer.wait()
 
-    def entered(self, entry: Entered, address: str) -> None:
+    def note_login(self, entry: Entered, address: str) -> None:
         """Note a login: the first use of a key, or of a token's user, in a while."""
         key = entry.key.id if entry.key else ""
         who = (entry.how, key, entry.auth.tenant, entry.auth.user)

@@ -28,7 +28,7 @@ class BodyLimit:
         """Take the limits from the settings in force when a request comes."""
         self._settings = settings
 
-    def limited(self, scope: Scope, length: str | None, receive: Receive) -> Receive:
+    def limit(self, scope: Scope, length: str | None, receive: Receive) -> Receive:
         """Return a `receive` that keeps the limits; a declared length too large raises at once."""
         settings = self._settings()
         upload = scope["method"] == "POST" and scope["path"] == UPLOADS
@@ -118,7 +118,7 @@ class Guard:
             await send(message)
 
         try:
-            await self._guarded(scope, receive, safely)
+            await self._guard(scope, receive, safely)
         except CarrelError as error:
             status, code, headers = status_of(error)
             if code == MISFRAMED:
@@ -131,14 +131,14 @@ class Guard:
         finally:
             self._note(scope, seen["status"], time.perf_counter() - started)
 
-    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _guard(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         _check_framing(scope, headers)
         self._hosts.check(headers.get("host", ""))
         if host := target_host((scope.get("raw_path") or b"/").decode("latin-1")):
             self._hosts.check(host)
         self._origins.check(scope["method"], headers)
-        bounded = self._bodies.limited(scope, headers.get("content-length"), receive)
+        bounded = self._bodies.limit(scope, headers.get("content-length"), receive)
         await self._app(scope, bounded, send)
 
     def _note(self, scope: Scope, status: int, seconds: float) -> None:

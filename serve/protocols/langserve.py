@@ -23,7 +23,7 @@ from starlette.responses import JSONResponse, Response
 from core.auth import AuthContext
 from core.errors import CallerError
 from core.settings import Settings
-from serve.errors import Failure, failure_of, noted, route_with
+from serve.errors import Failure, failure_of, note_failure, route_with
 from serve.protocols.langserve_schemas import (
     AgentConfig,
     AgentInput,
@@ -38,7 +38,14 @@ from serve.protocols.langserve_schemas import (
     question_of,
 )
 from serve.questions import AnswerText, Question, RunEvent, Runner
-from serve.runs.following import FollowedRun, begun, event_stream, json_text, result_of, unless_gone
+from serve.runs.following import (
+    FollowedRun,
+    begin_run,
+    cancel_when_gone,
+    event_stream,
+    json_text,
+    result_of,
+)
 from serve.services import check_standing, while_standing
 
 BATCH = 64  # inputs that one LangServe batch may hold; chosen, not measured
@@ -148,13 +155,13 @@ class Agent:
         The run's first event is there, so that what keeps it out has a status.
         """
         question = self._question(body.input, body.config)
-        run = await unless_gone(self.request, begun(self.runner, question, self.auth))
-        sent = _sent(self.request, run, values(while_standing(self.request, run)), *first)
+        run = await cancel_when_gone(self.request, begin_run(self.runner, question, self.auth))
+        sent = _send_events(self.request, run, values(while_standing(self.request, run)), *first)
         return event_stream(sent, run, self.settings)
 
     async def finish(self, work: Coroutine[Any, Any, T]) -> T:
         """Return what `work` returns to a client that is still there, and may still have it."""
-        found = await unless_gone(self.request, work)
+        found = await cancel_when_gone(self.request, work)
         check_standing(self.request)
         return found
 
@@ -220,7 +227,7 @@ def _asking(prefix: str, given: Any, who: list[Any], config: list[Any]) -> APIRo
     router = APIRouter(
         prefix=prefix,
         tags=["agent"],
-        route_class=route_with(_failed),
+        route_class=route_with(_error_response),
         responses=FAILURES,
         dependencies=who,
     )
@@ -273,7 +280,7 @@ def _schema(model: Any) -> Callable[[], dict[str, Any]]:  # noqa: ANN401  # a py
     return schema
 
 
-async def _sent(
+async def _send_events(
     request: Request, run: FollowedRun, values: AsyncIterator[Any], *first: dict[str, str]
 ) -> Events:
     """Yield the events of a stream: what comes first, the values, and how it ended."""
@@ -285,7 +292,7 @@ async def _sent(
             yield {"event": "data", "data": json_text(value)}
         yield {"event": "end"}
     except Exception as error:
-        failure = noted(failure_of(error), request)
+        failure = note_failure(failure_of(error), request)
         error_data = {"status_code": failure.status, "message": failure.message}
         yield {"event": "error", "data": json_text(error_data)}
     finally:
@@ -300,7 +307,7 @@ def _json(content: dict[str, Any]) -> Response:
     return Response(json_text(content), media_type="application/json")
 
 
-def _failed(failure: Failure) -> Response:
+def _error_response(failure: Failure) -> Response:
     """Answer as LangServe does: FastAPI's `detail`, without the values it was given."""
     detail: Any = failure.message
     if failure.problems:

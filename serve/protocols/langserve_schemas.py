@@ -231,7 +231,7 @@ FIRST_CODE = 3
 def config_of(config_hash: str, limit: int) -> dict[str, Any]:
     """Return the configuration; raises a CallerError unless it is an object of valid JSON."""
     try:
-        config = json.loads(decompressed(config_hash, limit))
+        config = json.loads(decompress(config_hash, limit))
     except (ValueError, RecursionError):
         config = None
     if not isinstance(config, dict):
@@ -241,7 +241,7 @@ def config_of(config_hash: str, limit: int) -> dict[str, Any]:
     return config
 
 
-def decompressed(text: str, limit: int) -> str:
+def decompress(text: str, limit: int) -> str:
     """Undo `LZString.compressToEncodedURIComponent`; at most `limit` characters come out.
 
     lz-string is LZW with codes as wide as the dictionary needs, least significant bit first.

@@ -44,7 +44,7 @@ class AnswerCache:
         self._figures = figures
         self._cache: Cache = session.caches.answers
 
-    def asked(self, question: Question, auth: AuthContext) -> AnswerKey | None:
+    def key_of(self, question: Question, auth: AuthContext) -> AnswerKey | None:
         """Return what decides the answer to a question, None for one that is never remembered.
 
         The questions of a conversation depend on what was said in it, which grows with each.
@@ -66,7 +66,7 @@ class AnswerCache:
         )
         return AnswerKey(key, version)
 
-    def known(self, asked: AnswerKey | None, auth: AuthContext) -> RunRecord | None:
+    def find(self, asked: AnswerKey | None, auth: AuthContext) -> RunRecord | None:
         """Return the run that answered the same before, with `cached` in its result."""
         run_id = self._cache.get(asked.key) if asked is not None else None
         if run_id is None:
@@ -79,7 +79,7 @@ class AnswerCache:
             return None  # a document was closed since
         return run.model_copy(update={"result": {**run.result, "cached": True}})
 
-    def ended(self, asked: AnswerKey | None, run: RunRecord) -> None:
+    def remember(self, asked: AnswerKey | None, run: RunRecord) -> None:
         """Count a run; remember it when it answers in full and nothing changed meanwhile."""
         if asked is not None and run.index_version == asked.version and is_complete(run):
             self._cache.put(asked.key, run.run_id.encode("ascii"))

@@ -194,7 +194,7 @@ class AuditLog:
     def verify(self, *expected: Head) -> Verdict:
         """Check the whole chain; `expected` are heads that were noted earlier."""
         noted = read_head(self._folder)  # before the rows: those are added to meanwhile
-        seen = self._seen(self._database.read())
+        seen = self._read_seen(self._database.read())
         known = expected if noted is None else (*expected, noted)
         check = ChainCheck(self._key, known)
         try:
@@ -247,20 +247,20 @@ class AuditLog:
     def _intact(self, connection: sqlite3.Connection, kept: Sequence[AuditEntry] = ()) -> Head:
         """Return the last row, after one that says so when rows this process knew are gone."""
         last, known = self._last(connection), self._head
-        seen = self._seen(connection)
+        seen = self._read_seen(connection)
         gone = seen > last.seq
         if known.seq:
             query = "SELECT hash FROM audit WHERE seq = ?"
             row = connection.execute(query, (known.seq,)).fetchone()
             pruned = row is None and last.seq > known.seq  # by another process
             gone |= not pruned and (row is None or row["hash"] != known.hash)
-        if gone and not self._accepted(connection, kept):
+        if gone and not self._is_accepted(connection, kept):
             log.error("rows of the audit log are gone; the last one known was %s", known)
             facts = {"known": max(known.seq, seen), "hash": known.hash, "found": last.seq}
             return self._insert(connection, last, AuditEntry(TAMPERED, None, facts, self._now()))
         return last
 
-    def _accepted(self, connection: sqlite3.Connection, kept: Sequence[AuditEntry]) -> bool:
+    def _is_accepted(self, connection: sqlite3.Connection, kept: Sequence[AuditEntry]) -> bool:
         """Tell whether the operator knows that the rows up to the last known one are missing."""
         query = "SELECT facts FROM audit WHERE kind = ?"
         found = [json.loads(row["facts"]) for row in connection.execute(query, (ACCEPTED,))]
@@ -300,7 +300,7 @@ class AuditLog:
         row = connection.execute(query).fetchone()
         return Head(row["seq"], row["hash"]) if row else Head()
 
-    def _seen(self, connection: sqlite3.Connection) -> int:
+    def _read_seen(self, connection: sqlite3.Connection) -> int:
         query = "SELECT CAST(value AS INTEGER) FROM meta WHERE key = ?"
         row = connection.execute(query, (SEEN,)).fetchone()
         return int(row[0]) if row else 0

@@ -83,7 +83,7 @@ class SegmentSearch:
         kinds: Sequence[str] = (),
         term_weights: Sequence[float] | None = None,
     ) -> Candidates:
-        weights = weighted_terms(terms, term_weights)
+        weights = weigh_terms(terms, term_weights)
         while True:
             with self._view(collection_id) as (view, connection):
                 mask = view.masks.find(connection, auth, view, sources, kinds)
@@ -252,7 +252,7 @@ class SegmentSearch:
                 self._views.forget(collection_id, "its arrays are damaged")
 
 
-def weighted_terms(
+def weigh_terms(
     terms: Sequence[AbstractCollection[str]], weights: Sequence[float] | None
 ) -> dict[str, float]:
     """Return each term once, with the largest weight of the groups it is in."""

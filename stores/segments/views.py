@@ -162,15 +162,15 @@ class Views:
             self._database.condition.clear(segment_fallback(collection_id)[0])
             if segment is not None:
                 self._open(collection_id, known, segment)
-        view = self._extended(connection, collection_id, known, version)
+        view = self._extend(connection, collection_id, known, version)
         if view is None and known.base is not None:
             known.base, known.newer = None, None
             known.note = "the segment does not match the catalogue"
             self._database.condition.report(*segment_fallback(collection_id))
-            view = self._extended(connection, collection_id, known, version)
+            view = self._extend(connection, collection_id, known, version)
         if view is None:  # rows died without a note of it
             known.newer = None
-            view = self._extended(connection, collection_id, known, version)
+            view = self._extend(connection, collection_id, known, version)
         assert view is not None  # rows that were just read are all there
         return view
 
@@ -191,7 +191,7 @@ class Views:
         if manifest.model != self._recipe.model:
             known.base = without_vectors(known.base)
 
-    def _extended(
+    def _extend(
         self, connection: sqlite3.Connection, collection_id: int, known: _Known, version: int
     ) -> CollectionView | None:
         """Return the view of now, None when what is known cannot be all there is."""

@@ -130,10 +130,10 @@ def test_only_the_same_question_of_the_same_caller_is_remembered(
 def test_any_change_of_the_index_leaves_answers_behind(opened: Callable[..., Session]) -> None:
     session = opened()
     finished = AnswerCache(session)
-    keys = [finished.asked(ASKED, ANN)]
+    keys = [finished.key_of(ASKED, ANN)]
     for text, acl in (("42 mm", "editor"), ("43 mm", "")):
         opened.put({"flame.md": FLAMES["flame.md"].replace("42 mm", text)}, acl)  # type: ignore[attr-defined]
-        keys.append(AnswerCache(opened()).asked(ASKED, ANN))
+        keys.append(AnswerCache(opened()).key_of(ASKED, ANN))
     first, closed, last = keys
     assert closed is None  # there is nothing that she may see
     assert first is not None and last is not None and first.version < last.version
