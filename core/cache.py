@@ -23,7 +23,7 @@ from core.settings import Settings
 
 @dataclass
 class CacheClaim:
-    """A value that is looked up: None until whoever claimed its key has made it."""
+    """Hold a value that is looked up: None until the thread that claimed its key has made it."""
 
     value: bytes | None = None
 
@@ -74,7 +74,7 @@ class Cache:
         self._near.clear()
 
     def get(self, key: str) -> bytes | None:
-        """Return what is remembered."""
+        """Return the cached value of a key, None for an unknown one."""
         return self._look_up([key]).get(key) if self.enabled else None
 
     def put(self, key: str, value: bytes) -> None:
@@ -124,7 +124,7 @@ class Cache:
         missing = [key for key, one in entries.items() if one is None]
         if self._far is not None and missing:
             for key, one in zip(missing, self._far.get(missing), strict=True):
-                if one is not None:  # it ends when it would have ended afar
+                if one is not None:  # it expires when the shared one does
                     self._near.hold(key, one)
                     entries[key] = one
         found = {key: one.value for key, one in entries.items() if one is not None}
@@ -144,7 +144,7 @@ class Cache:
 
     @contextmanager
     def _publish(self, mine: list[str]) -> Iterator[dict[str, bytes]]:
-        """Remember what is put into the mapping, and give it to those who wait for these keys."""
+        """Cache the values put into the mapping, and hand them to the threads waiting for them."""
         made: dict[str, bytes] = {}
         try:
             yield made
@@ -182,7 +182,7 @@ HOUR, MINUTE, MB = 3600.0, 60.0, 1_000_000
 
 @dataclass(frozen=True)
 class Caches:
-    """Hold what is remembered: vectors, a model's rewrites, search results, and answers."""
+    """Hold the caches of vectors, a model's rewrites, search results and answers."""
 
     embeddings: Cache
     rewrites: Cache

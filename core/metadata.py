@@ -18,7 +18,7 @@ from core.types import FrozenModel
 
 ANY_FIELD = "*"  # of a condition: the field that has its words
 ROW = "records"  # the kind of evidence that says what a record query found
-HELD = "held"  # what its metadata call the chunks of the records it lists
+HELD = "held"  # the key in its metadata of the chunks of the records it lists
 _TITLE_NAMES = (
     "title", "name", "subject", "heading", "headline", "label", "full_name", "original_title",
     "название", "заголовок", "наименование", "назва", "标题", "题名", "名称", "书名", "名前",
@@ -87,7 +87,7 @@ def version_order(version: str) -> str:
 
 
 def document_family(title: str, source: str) -> str:
-    """Return what all versions of a document share: its title and source without their numbers."""
+    """Return the name that all versions of a document share: title and source without numbers."""
     return _NUMBERS.sub("#", f"{title}\n{source}".casefold())
 
 
@@ -166,7 +166,7 @@ class Filter(FrozenModel):
         return any(self._equal(value) for value in values) == (self.op == "=")
 
     def _values(self, first: str, second: str = "") -> list[str]:
-        """Return what a document says in the field."""
+        """Return the values that a document has in the field."""
         if self.name == "source":
             path = first.split("#")[0]
             return [first, path, PurePosixPath(path).name]

@@ -23,13 +23,13 @@ RegisterName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
 
 
 class Reference(FrozenModel):
-    """Refer to what an earlier operation wrote, where a text could stand as well."""
+    """Refer to the register of an earlier operation, where a text could stand as well."""
 
     ref: RegisterName
 
 
 class Operation(FrozenModel):
-    """Hold what all operations share: the register each writes.
+    """Hold the field that all operations share: the register each writes.
 
     READS maps the fields that hold register names to the kind they read; WRITES is the kind of
     `out`; CLAMPS maps the numeric fields to the settings that bound them from above.

@@ -50,7 +50,7 @@ def endpoint() -> str:
 
 @contextmanager
 def explain_errors(name: str, url: str, destination: Path) -> Iterator[None]:
-    """Turn whatever a request raises into one HubError: the reason, the address, what to do."""
+    """Turn any exception of a request into one HubError: the reason, the address, what to do."""
     try:
         yield
     except OfflineModeIsEnabled:

@@ -129,7 +129,7 @@ class Embedder(Protocol):
         """Return the languages the model was made for."""
 
     def similarity(self, cosine: float, *languages: str) -> float:
-        """Return what the cosine of a question and a text tells: 0 unrelated, 1 close.
+        """Scale the cosine of a question and a text to 0 (unrelated) .. 1 (close).
 
         `languages` are those of the two, as far as they are known.
         """
@@ -360,5 +360,5 @@ class CachedEmbedder:
         ]
 
     def pieces(self, word: str) -> int:
-        """Return what the original returns, 1 where it cuts no words."""
+        """Return the pieces that the original counts, 1 where it cuts no words."""
         return self._embedder.pieces(word) if isinstance(self._embedder, CutsWords) else 1

@@ -103,7 +103,7 @@ class ModelFolder:
         return min(found) if found else None
 
     def content(self) -> list[Path]:
-        """Return the files that decide what the model gives, in a fixed order."""
+        """Return the files that determine the model's output, in a fixed order."""
         found = [
             path
             for path in sorted(self.path.rglob("*"))
@@ -271,7 +271,7 @@ OTHER_MODEL = "run `carrel reindex`, or name the other as embedder (all-MiniLM-L
 
 @dataclass(frozen=True)
 class Prompts:
-    """Hold what is put before questions and passages; None leaves it to the model's files."""
+    """Hold the prefixes of questions and passages; None leaves them to the model's files."""
 
     query: str | None = None
     passage: str | None = None
@@ -338,14 +338,14 @@ def _first(prompts: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def content_digest(folder: ModelFolder, cache_dir: Path) -> str:
-    """Hash all files that decide what a model gives."""
+    """Hash all files that determine a model's output."""
     files = folder.content()
     names = [path.relative_to(folder.path).as_posix() for path in files]
     return files_digest(files, cache_dir, names)
 
 
 def make_model_id(name: str, digest: str, *differing: object) -> str:
-    """Return `name@hash`; whatever differs from the plain model goes into the hash."""
+    """Return `name@hash`; all that differs from the plain model goes into the hash."""
     if any(differing):
         digest = hashlib.sha256(json.dumps([digest, *differing]).encode()).hexdigest()
     return f"{name}@{digest[:DIGITS]}"

@@ -339,7 +339,7 @@ def endpoint_model(url: str) -> tuple[str, str]:
 
 
 def open_endpoint(url: str, spec: EmbedderSpec, options: RunOptions) -> HuggingFaceEmbedder:
-    """Return what asks an endpoint of text-embeddings-inference; texts are sent to that server."""
+    """Return a client of a text-embeddings-inference endpoint; texts are sent to that server."""
     require_extra("huggingface", NEEDS, value=url, error=ModelError)
     from huggingface_hub import InferenceClient
     from langchain_huggingface import HuggingFaceEndpointEmbeddings

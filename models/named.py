@@ -27,7 +27,7 @@ WEIGHTS = "model.safetensors"
 
 
 class NamedModel(BaseModel):
-    """Describe one model of the tables; None is what is not known.
+    """Describe one model of the tables; an unknown value is None.
 
     `file` holds its weights, `path` is where that file lies, None when it is not here.
     """

@@ -163,7 +163,7 @@ def batches(lengths: Sequence[int], most: int) -> Iterator[list[int]]:
 
 
 def run_error(name: str, error: Exception, hint: str) -> ModelError:
-    """Return the error for what a library raised while a model ran."""
+    """Return the ModelError for an exception that a library raised while a model ran."""
     first = str(error).partition("\n")[0]
     return ModelError("the model failed while it ran", value=f"{name}: {first}", hint=hint)
 

@@ -36,7 +36,7 @@ VALUE = 24  # pieces of what answers in a sentence
 
 
 class _Read(NamedTuple):
-    """Hold what is read together, and the pieces (first, after the last) of each span.
+    """Hold the pieces that are read together, and the range (first, after the last) of each span.
 
     `offsets` are those of the pieces in the text, of which the first is number `base`.
     """
@@ -100,7 +100,7 @@ class SentenceReader:
 
 
 def _likeliest(logits: Vectors) -> tuple[int, int]:
-    """Return the first and the last piece of what answers likeliest, shape (pieces, 2) given."""
+    """Return the first and last piece of the likeliest answer, from logits of shape (pieces, 2)."""
     both = logits[:, :1] + logits[:, 1]
     scores = np.triu(both - both.min() + 1) - np.triu(both - both.min() + 1, VALUE)
     start, end = np.unravel_index(int(scores.argmax()), scores.shape)

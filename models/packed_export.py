@@ -174,7 +174,7 @@ class EncoderGraph:
         return self.node("DynamicQuantizeMatMul", given)
 
     def add_and_norm(self, value: str, skipped: str, name: str, *bias: str) -> str:
-        """Add what was skipped and a bias, normalise."""
+        """Add the skip connection and a bias, then normalise."""
         gain, shift = self.normalisation(name)
         return self.node(
             "SkipLayerNormalization",

@@ -136,7 +136,7 @@ def plain_body(
 
 @dataclass(frozen=True)
 class Problem:
-    """Say what is wrong with one field of a request; `where` is its path in the body."""
+    """Name the fault of one field of a request; `where` is its path in the body."""
 
     where: tuple[str | int, ...]
     message: str
@@ -158,7 +158,7 @@ class Failure:
 
 
 def failure_of(error: Exception) -> Failure:
-    """Return what the caller may know of an error; the operator finds the rest in the log."""
+    """Return the part of an error that the caller may see; the rest is in the log."""
     if isinstance(error, RequestValidationError):
         return _invalid(error)
     if (found := explained(error)) is not None:
@@ -171,7 +171,7 @@ def failure_of(error: Exception) -> Failure:
 
 
 def explained(error: Exception, data: Path = Path()) -> CarrelError | None:
-    """Return what an error means for the caller, None for another one's or a mistake of ours."""
+    """Translate an error for the caller; None for a mistake in this program."""
     if isinstance(error, HTTPException) and isinstance(error.__cause__, CarrelError):
         return error.__cause__  # FastAPI wraps what is raised while it reads the body
     if isinstance(error, StorageError):
@@ -182,7 +182,7 @@ def explained(error: Exception, data: Path = Path()) -> CarrelError | None:
 
 
 def note_failure(failure: Failure, request: Request) -> Failure:
-    """Write to the log what the operator must know of a failure, under the request's id."""
+    """Log a failure for the operator, under the request's id."""
     if failure.status >= 500 and not isinstance(failure.error, Busy):
         request_id = request.scope.get("carrel.id", "")
         log.error("unexpected", exc_info=failure.error, extra={"id": request_id})

@@ -141,7 +141,7 @@ class Jobs:
         self._thread: threading.Thread | None = None
 
     def resume(self) -> None:
-        """Continue what the last server left, and delete unknown files.
+        """Continue the jobs that the last server left, and delete unknown files.
 
         Where rows of the catalogue are missing, their uploads may be all that is left of them.
         """
@@ -208,7 +208,7 @@ class Jobs:
         return job
 
     def discard(self, job: Job) -> None:
-        """Delete what was written of an upload."""
+        """Delete the file of an upload."""
         shutil.rmtree(self._uploads / job.row.id, ignore_errors=True)
 
     def find(self, auth: AuthContext, job_id: str) -> Job:
@@ -244,7 +244,7 @@ class Jobs:
         self._end(job, "cancelled", "")
 
     def close(self) -> None:
-        """Stop after the current piece of work; what is left is resumed by the next server."""
+        """Stop after the current piece of work; the next server resumes the rest."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()
@@ -252,7 +252,7 @@ class Jobs:
             self._thread.join()
 
     def _path(self, row: JobRow) -> Path:
-        """Return where an upload is: in a folder of its own, so that no name reaches another."""
+        """Return the path of an upload, in a folder of its own, so that no name reaches another."""
         return self._uploads / row.id / row.name
 
     def _find_loss(self, row: JobRow) -> str:
@@ -318,7 +318,7 @@ class Jobs:
             self._session.maintenance.tidy(lambda stage: progress(stage, 0, 0))
 
     def _rights(self, row: JobRow) -> AuthContext:
-        """Return what the sender of an upload may do by now; raises CallerError for nothing.
+        """Return the present rights of the sender of an upload; raises CallerError for none.
 
         A signed token, or the caller without a key, has the roles of then.
         """

@@ -62,7 +62,7 @@ def find_passages(
     k: int | None,
     where: Sequence[str] = (),
 ) -> ToolResult:
-    """Return up to `k` passages, best first, with what the search noted and did.
+    """Return up to `k` passages, best first, with the notes and steps of the search.
 
     `retrieval.top_k` says how many where `k` does not.
     """

@@ -85,7 +85,7 @@ class Reload:
         return done
 
     def on_signal(self, services: AppState) -> None:
-        """Read them again and log what came of it; for a thread of its own."""
+        """Read the settings again and log the result; for a thread of its own."""
         try:
             done = self.now(services, None)
         except CarrelError as error:

@@ -228,7 +228,7 @@ class StructuralChunker(Chunker):
         return _join_spans((unit for _, found in units for unit in found), is_introduced)
 
     def _units(self, text: str, part: BlockSpan) -> list[Span]:
-        """Locate what is never cut inside one block."""
+        """Locate the units of a block that are never cut."""
         if part.kind == "code" and part.end - part.start > self._most:
             return statement_units(text, part.start, part.end, self._most)
         if part.kind == "code":
@@ -248,7 +248,7 @@ class StructuralChunker(Chunker):
 
 
 def _locate_content(text: str, part: BlockSpan, end: int) -> Span:
-    """Locate what a part and those after it hold; code keeps its first line's indentation."""
+    """Locate the text of a part and those after it; code keeps its first line's indentation."""
     if part.kind == "text":
         first, last = trim_span(text[part.start : end])
         return part.start + first, part.start + last
@@ -324,7 +324,7 @@ class SemanticChunker(Chunker):
 
 
 def _join_spans(spans: Iterable[Span], belongs: Callable[[Span, Span], bool]) -> Iterator[Span]:
-    """Join each span to what is before it where it belongs to that."""
+    """Join each span to the one before it where the two belong together."""
     pending: Span | None = None
     for span in spans:
         if pending is not None and belongs(pending, span):

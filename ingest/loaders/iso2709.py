@@ -67,7 +67,7 @@ def _trim(record: bytes) -> bytes:
 
 
 def parse(record: bytes) -> RawRecord:
-    """Cut a record into its fields; raise DocumentError with what is wrong with it."""
+    """Split a record into its fields; raise DocumentError that names its fault."""
     if not _LEADER_SHAPE.match(record):
         raise DocumentError("the leader is damaged")
     if not record.endswith(FIELD_END):

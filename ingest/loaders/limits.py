@@ -98,7 +98,7 @@ def check_pages(count: int, kind: str, pages: str, limits: LoadLimits) -> None:
 
 @contextmanager
 def report_damage(rule: str) -> Iterator[None]:
-    """Raise what a library raises over a damaged file, which may be anything, as DocumentError."""
+    """Turn any exception that a library raises over a damaged file into a DocumentError."""
     try:
         yield
     except (DocumentError, MemoryError):

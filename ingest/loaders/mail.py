@@ -82,7 +82,7 @@ class _MailReader:
 
 
 def _chosen(alternatives: list[Parts]) -> list[Parts]:
-    """Return the plain one, unless it says next to nothing of what the marked-up one says."""
+    """Return the plain version, unless it has next to no text of the HTML version."""
     plain = max(alternatives, key=lambda one: one.words("plain"), default=None)
     marked = max(alternatives, key=lambda one: one.words("html"), default=None)
     if plain is None or marked is None:
@@ -355,7 +355,7 @@ def _attachments(message: OutlookMessage) -> list[tuple[str, bytes]]:
 
 
 def _safe(read: Callable[[], Any]) -> Any:  # noqa: ANN401
-    """Return what a property holds, or None: a damaged one must not cost the others."""
+    """Return the value of a property, or None: a damaged one must not cost the others."""
     try:
         return read()
     except MemoryError:

@@ -121,7 +121,7 @@ def _values(fields: Sequence[MarcField], *, unimarc: bool) -> dict[str, list[str
 
 
 def _order_fields(found: dict[str, list[str]], title: str, year: int | None) -> Fields:
-    """Return what is there of the fields of a record in the order in which they are shown."""
+    """Return the fields that a record has, in the order in which they are shown."""
     named: Fields = {"title": title, "authors": list[Scalar](found["authors"]), "year": year or ""}
     for name, values in found.items():
         if name not in _APART:

@@ -94,12 +94,12 @@ def add_brackets(text: str) -> str:
 
 
 def write_below(text: str) -> str:
-    """Return what stands below in a formula, or ""."""
+    """Return a subscript of a formula as "_x", or "" for none."""
     return f"_{add_brackets(text)}" if text.strip() else ""
 
 
 def write_above(text: str) -> str:
-    """Return what stands above in a formula, or ""."""
+    """Return a superscript of a formula as "^x" or in raised digits, or "" for none."""
     short = write_superscript(text.strip())
     return short if short != text.strip() or not short else f"^{add_brackets(text)}"
 

@@ -62,7 +62,7 @@ def _parse(path: Path, relative: str, limits: LoadLimits) -> Iterator[Loaded]:
 
 
 def _format_name(path: Path) -> str:
-    """Choose by what the content is where that cannot be mistaken, else by the name."""
+    """Choose the format by the content where that is certain, else by the name."""
     named = format_of(path.name)
     if named is None:
         raise DocumentError(refusal(path.name))

@@ -141,7 +141,7 @@ _SPACE = re.compile(r"(?<=\S) (?=\S)")
 def with_tabs(text_page: Any, text: str) -> str:  # noqa: ANN401 (a text page of pypdfium2)
     """Return the text of a page with a tab instead of a space in each such gap."""
     if text_page.count_chars() != len(text):
-        return text  # its characters cannot be told apart by their place
+        return text  # its characters cannot be distinguished by their place
     parts: list[str] = []
     done = 0
     for match in _SPACE.finditer(text):
@@ -383,7 +383,7 @@ def _read_metadata(info: dict[str, Any]) -> dict[str, Any]:
 
 
 def _day(written: object) -> str:
-    """Return "D:20240131…" as 2024-01-31, what is no date as ""."""
+    """Return "D:20240131…" as 2024-01-31, anything that is no date as ""."""
     digits = str(written or "").removeprefix("D:")[:8]
     is_date = len(digits) == len("20240131") and digits.isdigit()
     return f"{digits[:4]}-{digits[4:6]}-{digits[6:]}" if is_date else ""

@@ -163,7 +163,7 @@ def quality_report(maintenance: Maintenance, collection: Collection) -> QualityR
 
 
 def _findings(found: dict[str, Counted], sizes: dict[str, int]) -> list[QualityFinding]:
-    """Return what was found, in the order of the table of findings."""
+    """Return the findings, in the order of the table of findings."""
     return [
         QualityFinding(
             code=code,

@@ -284,7 +284,7 @@ class TextChecks:
 
 
 class _Document:
-    """Hold what is known of one document while its passages are read."""
+    """Count the features of one document while its passages are read."""
 
     def __init__(self, row: Any) -> None:  # noqa: ANN401 - a row of the truth
         self.row: int = row["document"]
@@ -324,7 +324,7 @@ class _Document:
         return list(map(len, sentences))
 
     def problems(self) -> Iterable[tuple[str, str]]:
-        """Yield the code of each problem with what is shown of it."""
+        """Yield the code of each problem with its figures."""
         if self._run > LONG_SENTENCE:
             yield "long_sentence", f"{self._run} characters"
         spaced = is_spaced(self.language) and self.language != "ja"

@@ -169,7 +169,7 @@ class GuardedChat:
             self._keeps_prefixes = hold(lease.slot, static)
         except ModelError:
             raise
-        except Exception as error:  # of a library: the prompt is read whole then
+        except Exception as error:  # of a library: the full prompt is read then
             if call.error is not None:
                 raise call.error from error
             self._keeps_prefixes = False

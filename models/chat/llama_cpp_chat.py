@@ -259,7 +259,7 @@ def file_digest(path: Path) -> str:
 
 
 def _thinking(chat: LlamaCppChat) -> Thinking:
-    """Return what the chat template shows: a switch, or a prompt that already opens a thought."""
+    """Return how the chat template treats thinking: a switch, or a prompt that already opens it."""
     question = [HumanMessage("?")]
     on, off = (chat.render(question, enable_thinking=value) for value in (True, False))
     if on != off:

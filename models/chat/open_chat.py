@@ -52,7 +52,7 @@ def open_chat(settings: Settings) -> tuple[ChatModel | None, str]:
 
 
 def wanted_chat(settings: Settings) -> ChatModel:
-    """Return the chat model that the settings name; raises a CarrelError for what it lacks."""
+    """Return the chat model that the settings name; raises a CarrelError if it is unusable."""
     if settings.llm.provider:
         from models.chat.guarded import provider_chat
 
@@ -186,7 +186,7 @@ class Findings(FrozenModel):
 
 
 def probe(settings: Settings) -> Capabilities:
-    """Return what the server does.
+    """Return the capabilities of the server.
 
     Raises ModelUnavailable when there is none or it refuses the key or the model, ModelTimeout
     when it accepts a connection and stays silent. What a slow server could not show in

@@ -53,7 +53,7 @@ class GuardedTransport(httpx2.HTTPTransport):
         )
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send one request; its connection and the bytes of its reply are the call's."""
+        """Send one request; its connection and reply belong to the running call."""
         call = running_call()
         if call is None:
             raise RuntimeError("a guarded connection belongs to a running call")
@@ -107,7 +107,7 @@ CLOSED = ("peer ", "Server disconnected")  # how h11 and httpcore2 begin to say 
 
 
 def server_error(error: Exception, url: str, call: RunningCall | None) -> ModelError:
-    """Return the error to raise for what a client of `url` has raised."""
+    """Return the ModelError for an exception that a client of `url` has raised."""
     if call is not None and call.error is not None:
         return call.error
     if isinstance(error, ModelError):

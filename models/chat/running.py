@@ -131,7 +131,7 @@ def running_call() -> RunningCall | None:
 
 @contextmanager
 def open_call(call: RunningCall) -> Iterator[RunningCall]:
-    """Make this the running call, and close its connections at the end whatever happens."""
+    """Make this the running call inside the block, and always close its connections at the end."""
     token = _running.set(call)
     try:
         yield call

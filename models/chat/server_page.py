@@ -39,7 +39,7 @@ LARGEST = 4_000_000  # bytes
 
 @dataclass(frozen=True)
 class Page:
-    """Hold a status and the JSON that came with it, None when it was none."""
+    """Hold the status of a reply and its JSON, None when it was not JSON."""
 
     status: int
     data: Any
@@ -51,7 +51,7 @@ class Page:
 
     @property
     def error_text(self) -> str:
-        """Return what an error page says."""
+        """Return the message of an error page."""
         inner = self.data.get("error", self.data) if isinstance(self.data, dict) else self.data
         message = inner.get("message", inner) if isinstance(inner, dict) else inner
         return str(message or "")[:500]
@@ -79,7 +79,7 @@ class ServerClient:
     def read(self, address: str, body: dict[str, Any] | None = None) -> Page:
         """Return one page; `body` is posted.
 
-        Raises NoConnection where nothing listens, ModelTimeout where nothing is said in time,
+        Raises NoConnection where nothing listens, ModelTimeout where no reply comes in time,
         ModelRefused where the answer is not HTTP.
         """
         self._check()

@@ -174,7 +174,7 @@ def status_error(status: int, message: str, url: str) -> ModelError:
 
 
 def reply_error(message: str) -> ModelError:
-    """Return the error for what a server says about a request or about its own reply."""
+    """Return the error for a server's message about a request or about its own reply."""
     if any(mark in message for mark in OVERFLOWS):
         hint = "set CARREL_LLM__CONTEXT to the tokens of one slot of the server"
         return ModelOverflow(

@@ -138,7 +138,7 @@ CHECK_EVERY = 16  # characters between two looks for repetition
 
 
 class TextFilter:
-    """Part a reply's text from thinking and from template tokens that leaked into it.
+    """Separate a reply's text from thinking and from template tokens that leaked into it.
 
     Thinking counts as such before any text only. With `expected`, text is held back until it is
     sure that it is not thinking whose opening tag was part of the prompt.

@@ -168,7 +168,7 @@ def home_of(settings: Settings) -> Path:
 
 
 def read_state(home: Path) -> ServerState | None:
-    """Return what was last written; None when there is nothing or it cannot be read."""
+    """Return the state that was last written; None when there is none or it cannot be read."""
     try:
         return ServerState.model_validate_json((home / STATE).read_bytes())
     except (OSError, ValidationError):
@@ -192,7 +192,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def write_state(home: Path, state: ServerState) -> None:
-    """Replace what is written down."""
+    """Replace the written state."""
     write_private(home / STATE, state.model_dump_json(indent=1))
 
 

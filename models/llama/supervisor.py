@@ -118,7 +118,7 @@ class LlamaProcess:
         with suppress(OSError):
             if self.log.stat().st_size > self.plan.log_bytes:
                 shutil.copy2(self.log, self.log.with_name(LOG + ".1"))
-                os.truncate(self.log, 0)  # the server appends, so it needs not be told
+                os.truncate(self.log, 0)  # the server appends, so it can go on writing
 
 
 def _dies_with(parent: int) -> Callable[[], None] | None:

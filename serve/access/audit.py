@@ -75,7 +75,7 @@ class AuditWriter:
                     ) from error
 
     def close(self) -> None:
-        """Write what is queued and end the thread."""
+        """Write the queued rows and end the thread."""
         with self._changed:
             self._closing = True
             thread, self._thread = self._thread, None
@@ -193,7 +193,7 @@ class Audit:
         return _Recording(self, auth)
 
     def question(self, text: str) -> dict[str, str]:
-        """Return what is recorded of a question, by the settings."""
+        """Return the fields recorded of a question, by the settings."""
         if self.settings.audit.questions == "text":
             return {"question": text}
         if self.settings.audit.questions == "hash":
@@ -201,12 +201,12 @@ class Audit:
         return {}
 
     def close(self) -> None:
-        """Keep what is noted, and end; it begins again with the next row."""
+        """Write the noted rows, and end; it begins again with the next row."""
         self._writer.close()
 
 
 class _Recording(RunObserver):
-    """Record what one run was given; the rows are kept before any of its text leaves."""
+    """Record the passages that one run was given, before any of its text leaves."""
 
     def __init__(self, audit: Audit, auth: AuthContext) -> None:
         self._audit = audit

@@ -160,7 +160,7 @@ class Guard:
 
 
 def unexpected_body(request_id: str) -> dict[str, Any]:
-    """Return what a caller learns of a mistake in this program."""
+    """Return the error body for a mistake in this program, without its details."""
     hint = "the operator finds what happened by this id"
     return plain_body(request_id, "internal", "something unexpected happened", hint=hint)
 

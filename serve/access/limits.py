@@ -67,11 +67,11 @@ class RateLimiter:
         self._alone_until = 0.0
 
     async def hit(self, name: str, owner: tuple[str, ...], limit: int) -> RateLimitStatus:
-        """Count one, unless that is more than `limit` in a minute, and say what is left."""
+        """Count one call, unless that is more than `limit` in a minute; return the calls left."""
         return await self._ask(_Rate(limit, namespace=name), owner, count=True)
 
     async def look(self, name: str, owner: tuple[str, ...], limit: int) -> RateLimitStatus:
-        """Say what is left without counting."""
+        """Return the calls left without counting one."""
         return await self._ask(_Rate(limit, namespace=name), owner, count=False)
 
     async def _ask(self, item: _Rate, owner: tuple[str, ...], *, count: bool) -> RateLimitStatus:
@@ -135,7 +135,7 @@ class CallerLimits:
         self._limiter = RateLimiter(settings)
 
     async def enter(self, auth: AuthContext, key: Key | None, route: str) -> Mapping[str, str]:
-        """Count a request and return what its response says of the limit; raises LimitExceeded.
+        """Count a request and return the limit headers of its response; raises LimitExceeded.
 
         What is asked in this request is then counted by the limits of `key`.
         """
@@ -205,7 +205,7 @@ class _Charge(RunObserver):
         self._tokens = 0
 
     def on_step(self, step: Step) -> None:
-        """Add what a step used: a run that is cancelled later has used it all the same."""
+        """Add the tokens of a step: a run that is cancelled later has used them all the same."""
         self._tokens += sum(one.prompt_tokens + one.completion_tokens for one in step.calls)
 
     def on_end(self, run: RunRecord | None) -> None:

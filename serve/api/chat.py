@@ -105,7 +105,7 @@ async def _lines(run: FollowedRun, request: Request) -> AsyncIterator[dict[str, 
             yield _line(event.kind, event.data)
     except CarrelError as error:
         yield _line("error", error_body(error, request_id))
-    except Exception:  # the status is sent: this is all that can still be said
+    except Exception:  # the status is sent: this is all that can still be reported
         log.exception("unexpected", extra={"id": request_id})
         yield _line("error", unexpected_body(request_id))
     finally:

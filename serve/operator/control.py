@@ -87,7 +87,7 @@ class Control:
             channel.close()
 
     def _receive_request(self, channel: Channel) -> Request | None:
-        """Return what a client asks for, once it has proved itself; None when there is no room."""
+        """Return a client's request, once it has proved itself; None when there is no room."""
         with self._changed:
             if self._strangers >= STRANGERS:
                 return None

@@ -150,7 +150,7 @@ class Agent:
         values: Callable[[RunEvents], AsyncIterator[Any]],
         *first: dict[str, str],
     ) -> Response:
-        """Send what comes first, then the values of a run, in a response.
+        """Stream the first events, then the values of a run, in a response.
 
         The run's first event is there, so that what keeps it out has a status.
         """
@@ -160,7 +160,7 @@ class Agent:
         return event_stream(sent, run, self.settings)
 
     async def finish(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what `work` returns to a client that is still there, and may still have it."""
+        """Return the result of `work`, if the client is still there and may still have it."""
         found = await cancel_when_gone(self.request, work)
         check_standing(self.request)
         return found
@@ -283,7 +283,7 @@ def _schema(model: Any) -> Callable[[], dict[str, Any]]:  # noqa: ANN401  # a py
 async def _send_events(
     request: Request, run: FollowedRun, values: AsyncIterator[Any], *first: dict[str, str]
 ) -> Events:
-    """Yield the events of a stream: what comes first, the values, and how it ended."""
+    """Yield the events of a stream: the first ones, the values, and how it ended."""
     try:
         for event in first:
             yield event

@@ -80,7 +80,7 @@ class AgentConfig(BaseModel):
     configurable: Configurable = Configurable()
 
     def over(self, below: AgentConfig) -> AgentConfig:
-        """Return this configuration, with what it leaves open taken from another."""
+        """Return this configuration, with its unset fields taken from another."""
         own = self.configurable.model_dump(exclude_none=True)
         return AgentConfig(configurable=below.configurable.model_copy(update=own))
 

@@ -72,7 +72,7 @@ def used(steps: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Cited:
-    """Hold what an answer shows beside its text, and the text that ends it."""
+    """Hold the citations shown beside an answer, and the footer that ends it."""
 
     footer: str
     annotations: list[dict[str, Any]]

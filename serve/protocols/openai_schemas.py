@@ -248,7 +248,7 @@ def continue_conversation(question: Question, model: str, conversation: str) -> 
 
 
 def show_clarification(result: dict[str, Any]) -> dict[str, Any]:
-    """Return a result whose answer is what it asks back, if it does, with harmless Markdown."""
+    """Return a result whose answer is its clarification, if it has one, in harmless Markdown."""
     asks: Mapping[str, Any] | None = result.get("clarification")
     if asks is None:
         return result

@@ -45,7 +45,7 @@ class AnswerCache:
         self._cache: Cache = session.caches.answers
 
     def key_of(self, question: Question, auth: AuthContext) -> AnswerKey | None:
-        """Return what decides the answer to a question, None for one that is never remembered.
+        """Return the cache key of a question, None for one that is never remembered.
 
         The questions of a conversation depend on what was said in it, which grows with each.
         """
@@ -80,7 +80,7 @@ class AnswerCache:
         return run.model_copy(update={"result": {**run.result, "cached": True}})
 
     def remember(self, asked: AnswerKey | None, run: RunRecord) -> None:
-        """Count a run; remember it when it answers in full and nothing changed meanwhile."""
+        """Count a run; cache it when it answers in full and nothing changed meanwhile."""
         if asked is not None and run.index_version == asked.version and is_complete(run):
             self._cache.put(asked.key, run.run_id.encode("ascii"))
         if self._figures is not None:

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 async def cancel_when_gone(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Return what `work` returns; cancel it when the client leaves first (499, never sent)."""
+    """Return the result of `work`; cancel it when the client leaves first (499, never sent)."""
     task = asyncio.create_task(work)
     gone = asyncio.create_task(_wait_for_disconnect(request))
     try:
@@ -94,7 +94,7 @@ class FollowedRun:
 
 
 async def begin_run(runner: Runner, question: Question, auth: AuthContext) -> FollowedRun:
-    """Return a run whose first event is there, so that what keeps it out is raised here."""
+    """Return a run whose first event has arrived, so that a refusal is raised here."""
     run = FollowedRun(runner, question, auth)
     try:
         await run.begin()

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from serve.errors import Busy
 
-RETRY_SECONDS = 2  # when to try again, as told to a caller who is turned away
+RETRY_SECONDS = 2  # when a caller who is turned away should try again
 
 Owner = tuple[str, str]  # tenant and user
 Work = Callable[[], None]

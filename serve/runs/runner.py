@@ -123,7 +123,7 @@ Make = Callable[[threading.Event, Post], T]
 
 @dataclass(frozen=True)
 class _End:
-    """Hold what a work has returned, which no event is."""
+    """Hold the return value of a piece of work, to tell it from events."""
 
     value: Any
 
@@ -212,7 +212,7 @@ class SessionRunner:
     async def _events(
         self, pool: FairPool, auth: AuthContext, make: Make[Any], conversation: str
     ) -> AsyncGenerator[object, None]:
-        """Yield what `make` posts from a thread of the pool, at the end, once, what it returns.
+        """Yield the events that `make` posts from a thread of the pool, and last its return value.
 
         The conversation is claimed until then. `make` hears that nobody reads any more.
         """

@@ -130,7 +130,7 @@ class Metrics:
         return generate_latest(self._registry)
 
     def figures(self) -> dict[str, Any]:
-        """Return what an admin looks at, as JSON; times are of the latest requests and runs."""
+        """Return the figures for an admin, as JSON; times are of the latest requests and runs."""
         with self._lock:
             requests = {
                 route: {**describe_times(recent), "errors": self._mistakes[route]}

@@ -64,7 +64,7 @@ class Tracing:
         return _RunSpan(self.tracer)
 
     def close(self) -> None:
-        """Send what is left."""
+        """Send the remaining spans."""
         self._provider.shutdown()
 
 

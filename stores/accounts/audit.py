@@ -38,7 +38,7 @@ ASIDE = "audit.aside"
 
 
 class Aside:
-    """Keep rows as lines of JSON; what was changed in the file is not given back."""
+    """Keep rows as lines of JSON in a file; rows changed there are not returned."""
 
     def __init__(self, folder: Path, key: bytes) -> None:
         """Open nothing yet."""
@@ -63,7 +63,7 @@ class Aside:
             self._head = Head(rows[-1]["seq"], rows[-1]["hash"])
 
     def read(self) -> tuple[list[dict[str, Any]], Verdict]:
-        """Return the rows up to the first that is not what was written, and what is wrong."""
+        """Return the rows up to the first that was changed, and the problem there."""
         try:
             lines = self._path.read_bytes().splitlines()
         except FileNotFoundError:
@@ -237,7 +237,7 @@ class AuditLog:
         return [dict(row) | {"facts": json.loads(row["facts"])} for row in rows]
 
     def document(self, name: str) -> dict[str, str]:
-        """Return what a row's facts hold of a document, or a file, of this name."""
+        """Return the facts recorded of a document, or a file, of this name."""
         return {HASH: self.pseudonym(name)}
 
     def pseudonym(self, text: str) -> str:

@@ -70,7 +70,7 @@ class ChainCheck:
     _confirmed: bool = False
 
     def walk(self, rows: Iterable[Mapping[str, Any]]) -> Verdict:
-        """Return what was found; `expected` are rows known from elsewhere to be in the chain."""
+        """Return the verdict on the chain; `expected` are rows known from elsewhere to be in it."""
         awaited = {head for head in self.expected if head.seq}
         for row in rows:
             if problem := self._problem(row):

@@ -45,7 +45,7 @@ Now = Callable[[], datetime.datetime]
 
 
 def utc_now() -> datetime.datetime:
-    """Return the time of now."""
+    """Return the present time in UTC."""
     return datetime.datetime.now(datetime.UTC)
 
 
@@ -83,7 +83,7 @@ class Key:
         }
 
     def facts(self) -> dict[str, object]:
-        """Return what the audit log says of a key that is made or revoked."""
+        """Return the facts that the audit log records of a key that is made or revoked."""
         facts = {name: value for name, value in self.describe().items() if name in FACTS}
         return {"key": self.id, **facts, "expires_at": self.expires_at}
 
@@ -210,7 +210,7 @@ def _digest(text: str) -> str:
 
 
 def _scope(auth: AuthContext) -> str | None:
-    """Return to what a key is confined as it is kept, None for nothing."""
+    """Return a key's confinement as it is stored, None for none."""
     if auth.allowed_sources is None and auth.version_policy == ANY:
         return None
     scope = {"allowed_sources": auth.allowed_sources, "version_policy": auth.version_policy}

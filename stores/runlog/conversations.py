@@ -46,7 +46,7 @@ class Conversation:
     turns: int
 
     def describe(self) -> dict[str, Any]:
-        """Return what its owner may know of it."""
+        """Return the fields that its owner may see."""
         names = ("title", "collection", "created_at", "updated_at", "turns")
         return {"conversation_id": self.id, **{name: getattr(self, name) for name in names}}
 
@@ -169,7 +169,7 @@ class Conversations(CataloguePart):
         return turns
 
     def _hide(self, turn: dict[str, Any], closed: Closed) -> None:
-        """Take out of a turn what is closed; a reply may be a title that was offered."""
+        """Remove closed text from a turn; a reply may be a title that was offered."""
         result = self._value("SELECT result FROM runs WHERE run_id = ?", (turn["run_id"],))
         turn["answer"] = closed.answer(json.loads(result))
         if turn["clarification"] is not None:

@@ -124,7 +124,7 @@ def forget_documents(access: dict[str, Any], keys: Collection[str]) -> bool:
 def closed_runs(
     connection: sqlite3.Connection, auth: AuthContext, runs: Iterable[Kept]
 ) -> dict[str, Closed]:
-    """Return what is closed to a caller of sound runs of their tenant, for runs where any is."""
+    """Return, of undamaged runs of the caller's tenant, the parts closed to them, where any is."""
     known = list(runs)
     opened = _find_open(connection, auth, known)
     found: dict[str, Closed] = {}
@@ -142,7 +142,7 @@ def closed_runs(
 
 
 def last_turn(connection: sqlite3.Connection, talk: str) -> list[Kept]:
-    """Return the last sound run of a conversation, which speaks for those before it too."""
+    """Return the last undamaged run of a conversation, which stands for those before it too."""
     query = "SELECT run_id FROM conversation_turns WHERE conversation = ? ORDER BY id DESC"
     for (run_id,) in connection.execute(query, (talk,)).fetchall() if talk else ():
         one = f"SELECT r.run_id, {KEPT} FROM runs r WHERE r.run_id = ? AND r.sum IS {RUN}"

@@ -80,7 +80,7 @@ class Builder:
             shutil.rmtree(self._folder / str(collection_id), ignore_errors=True)
 
     def problems(self, collection: Collection) -> list[str]:
-        """Return what is wrong with a collection's segment, each with what to do."""
+        """Return the faults of a collection's segment, each with what to do."""
         with snapshot(self._database) as connection:
             _, name = state(connection, collection.id)
             if name is None:
@@ -261,7 +261,7 @@ class Background:
             self._changed.wait_for(lambda: self._closing or not (self._waiting or self._busy))
 
     def close(self) -> None:
-        """Cancel what is being built and end the thread."""
+        """Cancel the running build and end the thread."""
         with self._changed:
             self._closing = True
             self._changed.notify_all()

@@ -62,7 +62,7 @@ class FileSink:
         return map_array(self._path, self.entry())
 
     def entry(self) -> ArrayEntry:
-        """Return what the manifest says of this array."""
+        """Return the manifest's entry of this array."""
         dtype, shape = self._row
         return ArrayEntry(dtype=dtype, shape=(self._rows, *shape), crc=self._crc)
 

@@ -208,7 +208,7 @@ class Recipe:
     columns: Columns
 
     def settings(self) -> dict[str, float]:
-        """Return what a manifest says of it."""
+        """Return its settings for a manifest."""
         return {"k1": self.k1, "b": self.b, **vars(self.columns)}
 
     @classmethod

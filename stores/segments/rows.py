@@ -261,7 +261,7 @@ class Rows:
         self._dimension: int | None = None
 
     def extend(self, connection: sqlite3.Connection) -> Iterator[int]:
-        """Read what is new, batch by batch, yielding the rows collected so far."""
+        """Read the new rows, batch by batch, yielding the rows collected so far."""
         batches = read_rows(
             connection, self.collection_id, self._model, self.last, words=self.words
         )

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class _Facts(NamedTuple):
-    """Hold what a collection's documents have in common at one index version."""
+    """Hold the facts that a collection's documents share at one index version."""
 
     version: int
     languages: frozenset[str]
@@ -225,7 +225,7 @@ class SegmentSearch:
             self._tracked.index.close()
 
     def _facts(self, collection_id: int) -> _Facts:
-        """Return what is known of the collection's documents, read once for an index version."""
+        """Return the facts of the collection's documents, read once for an index version."""
         with snapshot(self._database) as connection:
             version, _ = state(connection, collection_id)
             known = self._known.get(collection_id)

@@ -50,7 +50,7 @@ class Selection:
         return scores if self.keep is None else scores[self.keep]
 
     def rank_scores(self, scores: Floats, least: float) -> Floats:
-        """Return what is ranked: all scores, `least` where a row is not selected."""
+        """Return the scores to rank: all of them, `least` where a row is not selected."""
         if self.rows is not None:
             return scores[self.rows]
         if self.keep is None:

@@ -39,7 +39,7 @@ _MAX_OUTLINE = 8  # Word's levels are 0 to 8, 9 is body text
 
 @dataclass(frozen=True)
 class Style:
-    """What a paragraph style says of itself; `number` and `level` are those of its list."""
+    """Hold the properties of a paragraph style; `number` and `level` are those of its list."""
 
     id: str
     name: str
@@ -50,7 +50,7 @@ class Style:
 
 
 class Styles:
-    """Answer what a paragraph is by its own properties and by the chain of its styles."""
+    """Find the kind of a paragraph by its own properties and those of its chain of styles."""
 
     def __init__(self, root: Element | None) -> None:
         """Read the paragraph styles of a styles part, if there is one."""
@@ -149,7 +149,7 @@ class DocxNumbering:
         self._counts: dict[str, dict[int, int]] = {}
 
     def label(self, paragraph: Element) -> str:
-        """Return what stands before a paragraph ("4.2", "a)", "-") or ""; call once for each."""
+        """Return the label of a paragraph ("4.2", "a)", "-") or ""; call it once for each."""
         number, level = self._place(paragraph)
         counted = self._lists.get(number)
         if counted is None:

@@ -24,7 +24,7 @@ _MAX_DEPTH_DOCX_MATH = 40  # a bound against hostile nesting; chosen, not measur
 
 
 def linear(element: Element | None, depth: int = 0) -> str:
-    """Return the text of an OMML element, with signs for what stands above or below."""
+    """Return the text of an OMML element, with "^" for superscripts and "_" for subscripts."""
     if element is None or depth > _MAX_DEPTH_DOCX_MATH:
         return ""
     return "".join(_element_text(part, depth + 1) for part in element)

@@ -100,7 +100,7 @@ def load_old(path: Path, relative: str, limits: LoadLimits) -> Iterator[ParsedDo
 
 
 def make_readable(path: Path) -> str | BytesIO:
-    """Return what the libraries can open.
+    """Return the file in a form that the libraries can open.
 
     They know neither the names of "Strict Open XML" nor the types of templates, slide shows and
     files with macros, which are otherwise the same.

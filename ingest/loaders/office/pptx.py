@@ -24,7 +24,7 @@ _SHOWN = frozenset("sp grpSp graphicFrame cxnSp pic m r br fld".split())
 
 
 def unwrap(slide: Element) -> None:
-    """Put what new versions of PowerPoint show in the place of its choice of versions."""
+    """Replace each choice between versions by the one that new versions of PowerPoint show."""
     for choice in [e for e in slide.iter() if local_name(e) == "AlternateContent"]:
         chosen, around = child(choice, "Choice"), choice.getparent()
         if chosen is None or around is None:

@@ -39,7 +39,7 @@ def find_id(names: Iterable[str]) -> str | None:
 
 
 def source_of(relative: str, document_id: str) -> str:
-    """Return what a person is shown of a record: its file, and its id there."""
+    """Return the source shown for a record: its file, and its id there."""
     return f"{relative}#{document_id.removeprefix(relative + '#')}"
 
 
@@ -178,7 +178,7 @@ class FieldsError(DocumentError):
 
 
 def limit_fields(items: Iterable[Loaded], limits: LoadLimits) -> Iterator[Loaded]:
-    """Yield what a loader gives of one file; raise FieldsError when it has too many fields.
+    """Yield the items of one file; raise FieldsError when it has too many fields.
 
     A record with too many values is a failure of its own.
     """

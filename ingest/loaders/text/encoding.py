@@ -122,7 +122,7 @@ def _scan(handle: BinaryIO, most: int | None = None) -> _Scan:
 
 
 def _foreign(decoder: codecs.IncrementalDecoder, chunk: bytes, *, final: bool = False) -> bytes:
-    """Return what is around the first bytes that are not UTF-8, or nothing."""
+    """Return the bytes around the first ones that are not UTF-8, or nothing."""
     try:
         decoder.decode(chunk, final)
     except UnicodeDecodeError as error:

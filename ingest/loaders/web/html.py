@@ -194,7 +194,7 @@ class HtmlWalk:
                 self._flush(term=tag == "dt" and not entering)
                 if entering and tag == "li":
                     self._item = self._label
-                elif tag == "dl" and self._item:  # a term that nothing was said of
+                elif tag == "dl" and self._item:  # a term without a definition
                     self._outline.prose(self._item.removesuffix(_IS))
                     self._item = ""
         self._flush()
@@ -232,7 +232,7 @@ class HtmlWalk:
         return False
 
     def _label_of(self, item: LexborNode) -> str:
-        """Return what stands before an item; call it once for each, in order."""
+        """Return the number or bullet before an item; call it once for each, in order."""
         around = item.parent
         if around is None or around.tag != "ol":
             return "- "
